@@ -4,24 +4,23 @@ export interface Quantity {
   readonly unit: string;
 }
 
-const fine = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
 const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/** A duration: milliseconds below a second, seconds below two minutes, then `7 min 40 s`, then `1 h 45 min`. */
+/** A duration, as in the sentences of the services: milliseconds below a second, seconds below two minutes, then `7 min 40 s`, then `1 h 45 min 9 s`. */
 export function duration(milliseconds: number | null | undefined): Quantity {
   if (milliseconds === null || milliseconds === undefined) return { value: '–', unit: '' };
   if (milliseconds < 1000) return { value: milliseconds < 10 ? plain.format(milliseconds) : whole.format(milliseconds), unit: 'ms' };
-  if (milliseconds < 120_000) return { value: (milliseconds < 10_000 ? fine : plain).format(milliseconds / 1000), unit: 's' };
-  return milliseconds < 3_600_000 ? twoUnits(milliseconds / 1000, 'min', 's') : twoUnits(milliseconds / 60_000, 'h', 'min');
-}
-
-/** Of a number of small units how many large ones, of sixty each, and how many small ones remain. */
-function twoUnits(exact: number, large: string, small: string): Quantity {
-  const rounded = Math.round(exact);
-  const whole = Math.floor(rounded / 60);
-  const rest = rounded % 60;
-  return rest === 0 ? { value: String(whole), unit: large } : { value: `${whole} ${large} ${rest} ${small}`, unit: '' };
+  if (milliseconds < 119_950) return { value: plain.format(milliseconds / 1000), unit: 's' };
+  const seconds = Math.round(milliseconds / 1000);
+  const parts: [number, string][] = [
+    [Math.floor(seconds / 3600), 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [seconds % 60, 's'],
+  ];
+  const [first, ...others] = parts.filter(([count]) => count > 0);
+  if (others.length === 0) return { value: String(first![0]), unit: first![1] };
+  return { value: [first!, ...others].map(([count, unit]) => `${count} ${unit}`).join(' '), unit: '' };
 }
 
 /** The duration as one text. */
@@ -59,6 +58,15 @@ const moments = new Intl.DateTimeFormat('en-GB', { day: '2-digit', month: 'short
 /** A date and time in the user's time zone. */
 export const moment = (timestamp: string | null | undefined): string =>
   timestamp === null || timestamp === undefined ? '–' : moments.format(new Date(timestamp));
+
+const exactMoments = new Intl.DateTimeFormat('en-GB', {
+  ...{ day: '2-digit', month: 'short', year: 'numeric' },
+  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit' },
+});
+
+/** A date and time with seconds, for histories, where several things happen within a minute. */
+export const exactMoment = (timestamp: string | null | undefined): string =>
+  timestamp === null || timestamp === undefined ? '–' : exactMoments.format(new Date(timestamp));
 
 /** `rate_limit` as words. */
 export const words = (name: string): string => name.replaceAll('_', ' ');

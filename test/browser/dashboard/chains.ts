@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 
-import { assertAccessible, type Dashboard } from '../../support/dashboard.ts';
+import { assertAccessible, assertFits, type Dashboard } from '../../support/dashboard.ts';
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
@@ -45,8 +45,76 @@ export function chainTests(dashboard: () => Dashboard): void {
   test('a save with faults is refused, lists them, and puts the focus on the first', async (t) => {
     const page = await dashboard().open(t, '/chains/new');
     await button(page, 'Save').click();
-    await page.getByText(/\d+ faults/).waitFor();
+    await page.getByText(/\d+ fields to correct/).waitFor();
     await page.waitForFunction(`document.activeElement?.getAttribute('aria-invalid') === 'true'`);
+    await assertAccessible(page);
+  });
+
+  test('a field shows its fault when it is left, not while it is typed, and messages name fields as the page does', async (t) => {
+    const page = await dashboard().open(t, '/chains/new');
+    const invalid = page.locator('[aria-invalid]');
+    const checked = page.waitForResponse((answer) => answer.url().endsWith('/chains/check'));
+    await page.getByLabel('Name', { exact: true }).first().fill('n');
+    assert.equal((await checked).status(), 400);
+    assert.equal(await invalid.count(), 0);
+    await page.getByLabel('Model', { exact: true }).first().press('Tab');
+    await invalid.waitFor();
+    assert.equal(await page.getByLabel('Model', { exact: true }).first().getAttribute('aria-invalid'), 'true');
+    await button(page, 'Save').click();
+    await page.getByText('Provider 1, Model must not be empty.').waitFor();
+    assert.ok(!/providers\.\d/.test((await page.textContent('main'))!));
+  });
+
+  test('parameters of a kind are edited as JSON, and the address that is called is shown', async (t) => {
+    const providers = [
+      { name: 'cloud', model_id: 'azure/gpt', params: { api_version: '2024-10-21' } },
+      { name: 'own', model_id: 'groq/llama' },
+    ];
+    const id = await dashboard().chain({ name: 'with parameters', providers });
+    const page = await dashboard().open(t, `/chains/${id}/edit`);
+    await button(page, /^More fields of provider own/).click();
+    assert.equal(await page.getByLabel('Address').getAttribute('placeholder'), 'https://api.groq.com/openai/v1');
+    await button(page, /^More fields of provider cloud/).click();
+    const params = page.getByLabel('Parameters').first();
+    assert.deepEqual(JSON.parse(await params.inputValue()), { api_version: '2024-10-21' });
+    await params.fill('{"api_version": ');
+    await button(page, 'Save').click();
+    await page.getByText(/^Provider 1, Parameters must be an object/).waitFor();
+    await params.fill('{"api_version": "2025-01-01"}');
+    await button(page, 'Save').click();
+    await page.getByText('with parameters is saved.').waitFor();
+    assert.deepEqual((await read(id)).providers[0].params, { api_version: '2025-01-01' });
+  });
+
+  test('chains of one name are told apart in the list and in choices', async (t) => {
+    const ids = [await dashboard().chain({ name: 'namesake' }), await dashboard().chain({ name: 'namesake' })];
+    const page = await dashboard().open(t, '/chains?q=namesake');
+    for (const id of ids)
+      await page
+        .getByRole('rowheader')
+        .getByText(`…${id.slice(-6)}`)
+        .waitFor();
+    await page.goto(`${dashboard().address}/dashboard/templates?chain=${ids[1]}`);
+    const chosen = page.getByLabel('Chain', { exact: true }).locator('option:checked');
+    assert.equal(await chosen.textContent(), `namesake (…${ids[1]!.slice(-6)})`);
+  });
+
+  test('in a narrow window Save stays in reach, and lists show warnings and actions without scrolling sideways', async (t) => {
+    const id = await dashboard().chain({ name: 'narrow' });
+    const page = await dashboard().open(t, `/chains/${id}/edit`);
+    await page.setViewportSize({ width: 360, height: 740 });
+    t.after(() => page.setViewportSize({ width: 1280, height: 900 }));
+    await page.getByText('Add a rule').scrollIntoViewIfNeeded();
+    const box = (await button(page, 'Save').boundingBox())!;
+    assert.ok(box.y > 0 && box.y + box.height <= 740, `Save is at ${box.y}`);
+    await page.goto(`${dashboard().address}/dashboard/chains?q=narrow`);
+    const actions = button(page, 'Actions for narrow');
+    await actions.waitFor();
+    for (const one of [actions, page.getByRole('link', { name: 'narrow' })]) {
+      const { x, width } = (await one.boundingBox())!;
+      assert.ok(x >= 0 && x + width <= 360);
+    }
+    await assertFits(page);
     await assertAccessible(page);
   });
 

@@ -4,6 +4,7 @@ import { before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 
 import { exportFormats } from '../../../src/fallback/model/export.ts';
+import { said } from '../../../src/fallback/web/parts/said.ts';
 import { assertAccessible, type Dashboard } from '../../support/dashboard.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
@@ -37,7 +38,7 @@ export function exportTests(dashboard: () => Dashboard): void {
       const code = page.getByRole('region', { name: filename });
       await code.waitFor();
       assert.equal(await code.textContent(), content);
-      for (const { detail } of warnings) await page.getByText(detail, { exact: true }).waitFor();
+      for (const { detail } of warnings) await page.getByText(said(detail), { exact: true }).waitFor();
     }
     const { filename, content } = await exported(exportFormats.at(-1)!);
     await button(page, 'Copy').click();
@@ -88,6 +89,27 @@ export function exportTests(dashboard: () => Dashboard): void {
     await assertAccessible(page);
     await button(page, 'Import').click();
     await heading(page, 'from portkey').waitFor();
+  });
+
+  test('a file with several chains asks where to begin, and a fault names its line', async (t) => {
+    const page = await dashboard().open(t, '/import');
+    const models = ['a', 'b', 'c'].map((name) => `  - model_name: ${name}\n    litellm_params: { model: openai/${name} }\n`).join('');
+    const content = page.getByLabel('Content');
+    await content.fill(`model_list:\n${models}  - model_name: 7\n    litellm_params: { model: x }\n`);
+    await button(page, 'Preview').click();
+    await page.getByText('Line 8: model_list.3.model_name must be a string, not a number.').waitFor();
+    await content.fill(`model_list:\n${models}router_settings:\n  fallbacks: [{ a: [c] }, { b: [c] }]\n`);
+    await button(page, 'Preview').click();
+    const group = page.getByRole('combobox', { name: 'First model group' });
+    await page.getByText('The file has several chains: choose where the one to import begins.').waitFor();
+    assert.deepEqual(await group.locator('option').allTextContents(), ['Choose a group', 'a', 'b']);
+    await assertAccessible(page);
+    await group.selectOption('b');
+    await button(page, 'Preview').click();
+    await page.getByText('b: 2 providers').waitFor();
+    await page.getByText('Review these warnings').waitFor();
+    await button(page, 'Import').click();
+    await heading(page, 'b').waitFor();
   });
 
   test('a selected file is read and its format detected', async (t) => {

@@ -132,7 +132,7 @@ export function shellTests(dashboard: () => Dashboard): void {
     letGo();
     await page.getByRole('link', { name: supportChain.name }).waitFor();
     await page.goto(`${dashboard().address}/dashboard/chains/019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b`);
-    await heading(page, 'The chain was not found').waitFor();
+    await heading(page, 'Chain not found').waitFor();
     await assertAccessible(page);
   });
 

@@ -152,6 +152,7 @@ for (const store of stores) {
         [refused.status, refused.body.field, refused.body.detail],
         [400, 'group', 'The file has several chains; name the first model of one of them as group: a and b.'],
       );
+      assert.deepEqual(refused.body.candidates, ['a', 'b']);
       const chosen = await service.call('POST', '/import?format=litellm&group=b', { body });
       assert.deepEqual([chosen.status, chosen.body.chain.name], [201, 'b']);
       const unknown = await service.call('POST', '/import?format=litellm&group=x', { body });

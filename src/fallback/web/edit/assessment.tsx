@@ -2,6 +2,7 @@ import type { Fault } from '../../../kit/web/app/transport.ts';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted, durationText } from '../../../kit/web/format.ts';
 import type { ChainCheck } from '../../model/routing.ts';
+import { faultsSaid, saidOf } from '../parts/said.ts';
 import styles from './assessment.module.css';
 
 interface AssessmentProps {
@@ -15,13 +16,13 @@ interface AssessmentProps {
 export function Assessment({ check, faults, tried }: AssessmentProps) {
   return (
     <div role="status" aria-live="polite" className={styles.assessment}>
-      {tried ? <Notes tone="bad" title={counted(faults.length, 'fault')} notes={faults} /> : null}
+      {tried ? <Notes tone="bad" title={`${counted(faults.length, 'field')} to correct`} notes={faultsSaid(faults)} /> : null}
       {faults.length > 0 || check === undefined ? null : (
         <>
           <p className="muted">
             Worst case: {counted(check.worst_case.attempts, 'attempt')} and {durationText(check.worst_case.latency_ms)} for one prompt.
           </p>
-          <Notes tone="warn" notes={check.warnings} />
+          <Notes tone="warn" title="Review these warnings" notes={saidOf(check.warnings)} />
         </>
       )}
     </div>

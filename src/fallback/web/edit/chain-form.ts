@@ -6,6 +6,7 @@ import { useToast } from '../../../kit/web/components/toasts.tsx';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
 import { api } from '../data/api.ts';
 import { useCheck, useSaveChain } from '../data/queries.ts';
+import { said } from '../parts/said.ts';
 import { type ChainDraft, draftOf, requestOf } from './draft.ts';
 
 /** How long the draft must be unchanged before the service checks it, in milliseconds. */
@@ -19,9 +20,13 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
   const [begun, setBegun] = useState(() => JSON.stringify(requestOf(start)));
   const request = useMemo(() => requestOf(draft), [draft]);
   const dirty = JSON.stringify(request) !== begun;
+  // A field shows its fault once the user has left it, not while its first letters are typed.
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
   const saving = useSaving(request);
   const tried = saving.tried;
-  const check = useCheck(useDebounced(request, settleMs), dirty || tried);
+  const settled = useDebounced(request, settleMs);
+  // What the page began with is not checked: its faults are not the user's yet.
+  const check = useCheck(settled, tried || (dirty && JSON.stringify(settled) !== begun));
   const checkFaults = dirty || tried ? faultsOf(check.error) : [];
   const faults: readonly Fault[] = saving.faults.length > 0 ? saving.faults : checkFaults;
   return {
@@ -31,11 +36,14 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
     request,
     check: check.data,
     faults,
-    /** The fault of a field, by dotted path, or of a part of it. */
-    faultOf(field: string): string | undefined {
+    /** The fault of a field, by dotted path, or of a part of it. `place` is where the field is, whatever the order of its row. */
+    faultOf(field: string, place: string): string | undefined {
+      if (!tried && !left.has(place)) return undefined;
       const found = faults.find((fault) => fault.field === field || fault.field.startsWith(`${field}.`));
-      return found && besideField(found);
+      return found && said(besideField(found));
     },
+    /** Notes that the user left a field, which then shows its fault. */
+    onLeave: (place: string) => setLeft((before) => (before.has(place) ? before : new Set(before).add(place))),
     /** Whether leaving the page would lose changes. */
     isUnsaved: () => dirty && !saving.isSaved(),
     saving,

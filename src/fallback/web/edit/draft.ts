@@ -19,8 +19,9 @@ export interface ProviderDraft extends Record<(typeof providerFields)[number], s
   readonly key: string;
   /** Kept while the order is unchanged; null means the position in the list. */
   priority: number | null;
+  /** The parameters as JSON; empty for none. */
+  params: string;
   /** Not editable here, but preserved. */
-  params: Params;
   metadata: Record<string, unknown>;
 }
 
@@ -60,7 +61,7 @@ export const emptyProvider = (): ProviderDraft => ({
   key: newKey(),
   ...valuesOf(providerFields, () => ''),
   priority: null,
-  params: {},
+  params: '',
   metadata: {},
 });
 
@@ -89,7 +90,7 @@ const providerDraft = (provider: Provider): ProviderDraft => ({
   key: newKey(),
   ...valuesOf(providerFields, (name) => text(provider[name])),
   priority: provider.priority,
-  params: provider.params,
+  params: Object.keys(provider.params).length === 0 ? '' : JSON.stringify(provider.params, null, 2),
   metadata: provider.metadata,
 });
 
@@ -126,6 +127,16 @@ export function numberOf(typed: string): number | string | null {
 
 const textOf = (typed: string): string | null => (typed.trim() === '' ? null : typed.trim());
 
+/** The object in a text. A text that is not JSON stays a text, so that the service reports the fault. */
+function paramsOf(typed: string): Params | string {
+  if (typed.trim() === '') return {};
+  try {
+    return JSON.parse(typed) as Params;
+  } catch {
+    return typed;
+  }
+}
+
 const providerRequest = (draft: ProviderDraft, index: number) =>
   ({
     name: draft.name.trim(),
@@ -133,7 +144,7 @@ const providerRequest = (draft: ProviderDraft, index: number) =>
     priority: draft.priority ?? index,
     ...valuesOf(providerTexts, (name) => textOf(draft[name])),
     ...valuesOf(providerNumbers, (name) => numberOf(draft[name])),
-    params: draft.params,
+    params: paramsOf(draft.params),
     metadata: draft.metadata,
   }) as ProviderRequest;
 

@@ -2,8 +2,9 @@ import { Trash2 } from 'lucide-react';
 import { useState } from 'react';
 
 import { Button } from '../../../kit/web/components/button.tsx';
-import { TextField } from '../../../kit/web/components/field.tsx';
+import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { bind, Fields } from '../../../kit/web/components/form.tsx';
+import { apiBase, kindOfModel } from '../../rules/kinds.ts';
 import type { ProviderDraft } from './draft.ts';
 import styles from './fields.module.css';
 
@@ -12,6 +13,7 @@ interface ProviderFieldsProps {
   label: string;
   provider: ProviderDraft;
   faultOf(field: string): string | undefined;
+  onLeave(field: string): void;
   onChange(changes: Partial<ProviderDraft>): void;
   /** Absent for the only provider. */
   onRemove?: (() => void) | undefined;
@@ -26,27 +28,41 @@ const usual = [
 
 const seldom = [
   { name: 'provider', label: 'Kind', placeholder: 'from the model', hint: 'openai, anthropic, mistral, groq …' },
-  { name: 'api_base', label: 'Address', placeholder: 'the kind’s own', hint: 'With its version path: https://llm.example.com/v1' },
+  { name: 'api_base', label: 'Address', hint: 'With its version path: https://llm.example.com/v1' },
   { name: 'max_tokens', label: 'Most tokens of a test', placeholder: 'none' },
   { name: 'input_cost_per_1m', label: 'Price of input', unit: '$ / 1M', placeholder: 'unknown' },
   { name: 'output_cost_per_1m', label: 'Price of output', unit: '$ / 1M', placeholder: 'unknown' },
 ] as const;
 
+/** The address that is called without one of its own. */
+const usualAddress = ({ provider, model_id }: ProviderDraft): string =>
+  apiBase({ provider: provider.trim() === '' ? kindOfModel(model_id.trim()) : provider.trim(), model_id, api_base: null }) ?? 'none known';
+
 /** The fields of a provider; rarely used ones are collapsed. */
-export function ProviderFields({ label, provider, faultOf, onChange, onRemove }: ProviderFieldsProps) {
+export function ProviderFields({ label, provider, faultOf, onLeave, onChange, onRemove }: ProviderFieldsProps) {
   const [opened, setOpened] = useState(false);
-  const open = opened || seldom.some(({ name }) => faultOf(name) !== undefined);
-  const bound = bind(provider, onChange, faultOf);
+  const open = opened || [...seldom, { name: 'params' }].some(({ name }) => faultOf(name) !== undefined);
+  const bound = bind(provider, onChange, faultOf, onLeave);
   return (
     <>
       {(open ? [usual, seldom] : [usual]).map((fields, row) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the rows never move.
         <Fields key={row} min="11rem">
           {fields.map(({ name, ...field }) => (
-            <TextField key={name} {...field} {...bound(name)} />
+            <TextField key={name} {...field} {...(name === 'api_base' ? { placeholder: usualAddress(provider) } : {})} {...bound(name)} />
           ))}
         </Fields>
       ))}
+      {open ? (
+        <TextArea
+          label="Parameters"
+          code
+          rows={3}
+          placeholder={'{"api_version": "2024-10-21"}'}
+          hint="What the kind needs in exports, as JSON with LiteLLM’s names. A secret only as os.environ/NAME."
+          {...bound('params')}
+        />
+      ) : null}
       <div className={styles.rowActions}>
         <Button look="quiet" aria-expanded={open} onClick={() => setOpened(!opened)}>
           {open ? 'Fewer fields' : 'More fields'}

@@ -12,13 +12,15 @@ import { Sortable } from './sortable.tsx';
 export interface PartProps {
   draft: ChainDraft;
   onChange(change: (draft: ChainDraft) => ChainDraft): void;
-  faultOf(field: string): string | undefined;
+  /** The fault of a field at a place, if it is to be shown. */
+  faultOf(field: string, place: string): string | undefined;
+  onLeave(place: string): void;
 }
 
 const nameOf = ({ name }: ProviderDraft, index: number) => `provider ${name === '' ? index + 1 : name}`;
 
 /** The providers of a chain, in order. */
-export function ProviderPanel({ draft, onChange, faultOf }: PartProps) {
+export function ProviderPanel({ draft, onChange, faultOf, onLeave }: PartProps) {
   const toast = useToast();
   const { providers } = draft;
   function remove({ key, name }: ProviderDraft): void {
@@ -44,7 +46,8 @@ export function ProviderPanel({ draft, onChange, faultOf }: PartProps) {
           <ProviderFields
             label={nameOf(provider, index)}
             provider={provider}
-            faultOf={(field) => faultOf(`providers.${index}.${field}`)}
+            faultOf={(field) => faultOf(`providers.${index}.${field}`, `${provider.key}.${field}`)}
+            onLeave={(field) => onLeave(`${provider.key}.${field}`)}
             onChange={(changes) => onChange((before) => ({ ...before, providers: changed(before.providers, provider.key, changes) }))}
             onRemove={providers.length === 1 ? undefined : () => remove(provider)}
           />

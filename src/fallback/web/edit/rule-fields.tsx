@@ -15,6 +15,7 @@ interface RuleFieldsProps {
   rule: RuleDraft;
   providers: readonly ProviderDraft[];
   faultOf(field: string): string | undefined;
+  onLeave(field: string): void;
   onChange(changes: Partial<RuleDraft>): void;
   onRemove(): void;
 }
@@ -22,8 +23,8 @@ interface RuleFieldsProps {
 const conditionOptions = ruleConditions.map((value) => ({ value, label: value === 'any' ? 'anything' : words(value) }));
 
 /** The fields of a rule and its description in words. */
-export function RuleFields({ label, rule, providers, faultOf, onChange, onRemove }: RuleFieldsProps) {
-  const bound = bind(rule, onChange, faultOf);
+export function RuleFields({ label, rule, providers, faultOf, onLeave, onChange, onRemove }: RuleFieldsProps) {
+  const bound = bind(rule, onChange, faultOf, onLeave);
   const toggle = (key: string) =>
     onChange({ providers: rule.providers.includes(key) ? rule.providers.filter((other) => other !== key) : [...rule.providers, key] });
   return (
@@ -34,7 +35,7 @@ export function RuleFields({ label, rule, providers, faultOf, onChange, onRemove
         <SelectField label="Do" options={actions} {...bound('action')} />
         <TextField label="Only for HTTP statuses" placeholder="all" {...bound('status_codes')} />
       </Fields>
-      {rule.action === 'retry' ? <RetryFields rule={rule} faultOf={faultOf} onChange={onChange} /> : null}
+      {rule.action === 'retry' ? <RetryFields rule={rule} faultOf={faultOf} onLeave={onLeave} onChange={onChange} /> : null}
       <fieldset className={styles.providers}>
         <legend>For the providers (none chosen: all)</legend>
         {providers.map(({ key, name }, index) => (
@@ -56,8 +57,8 @@ export function RuleFields({ label, rule, providers, faultOf, onChange, onRemove
   );
 }
 
-function RetryFields({ rule, faultOf, onChange }: Pick<RuleFieldsProps, 'rule' | 'faultOf' | 'onChange'>) {
-  const bound = bind(rule, onChange, faultOf);
+function RetryFields({ rule, faultOf, onLeave, onChange }: Pick<RuleFieldsProps, 'rule' | 'faultOf' | 'onLeave' | 'onChange'>) {
+  const bound = bind(rule, onChange, faultOf, onLeave);
   const number = { inputMode: 'numeric' } as const;
   return (
     <>

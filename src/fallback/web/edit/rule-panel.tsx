@@ -10,7 +10,7 @@ import { Sortable } from './sortable.tsx';
 const nameOf = (index: number) => `rule ${index + 1}`;
 
 /** The rules of a chain, in order. */
-export function RulePanel({ draft: { providers, rules }, onChange, faultOf }: PartProps) {
+export function RulePanel({ draft: { providers, rules }, onChange, faultOf, onLeave }: PartProps) {
   const remove = (key: string) => onChange((before) => ({ ...before, rules: before.rules.filter((rule) => rule.key !== key) }));
   return (
     <Panel
@@ -41,7 +41,8 @@ export function RulePanel({ draft: { providers, rules }, onChange, faultOf }: Pa
             label={nameOf(index)}
             rule={rule}
             providers={providers}
-            faultOf={(field) => faultOf(`fallback_rules.${index}.${field}`)}
+            faultOf={(field) => faultOf(`fallback_rules.${index}.${field}`, `${rule.key}.${field}`)}
+            onLeave={(field) => onLeave(`${rule.key}.${field}`)}
             onChange={(changes) => onChange((before) => ({ ...before, rules: changed(before.rules, rule.key, changes) }))}
             onRemove={() => remove(rule.key)}
           />

@@ -34,11 +34,14 @@ export const emptyFault = (provider: string): FaultDraft => {
   return { ...blank, provider, condition: 'rate_limit' };
 };
 
+/** The prompts of a test without a number and without texts. */
+export const usualPrompts = 20;
+
 /** A new test: a simulation of twenty prompts that covers all rules. */
 export const emptyTest = (): TestDraft => ({
   mode: 'simulate',
   preset: 'coverage',
-  prompt_count: '20',
+  prompt_count: '',
   seed: '',
   deadline_ms: '',
   prompts: '',
@@ -59,7 +62,8 @@ export function testRequest({ mode, preset, prompt_count, seed, deadline_ms, pro
     .filter(Boolean);
   return {
     mode,
-    prompt_count: numberOf(prompt_count),
+    // Without a number, each text is used once.
+    prompt_count: numberOf(prompt_count) ?? (texts.length === 0 ? usualPrompts : null),
     seed: numberOf(seed),
     deadline_ms: numberOf(deadline_ms),
     prompts: texts.length === 0 ? null : texts,

@@ -34,6 +34,7 @@ export function TestForm({ chain }: { chain: Chain }) {
   const navigate = useNavigate();
   const start = useStartTest(chain.id);
   const [draft, setDraft] = useState(emptyTest);
+  const request = testRequest(draft);
   const set = (changes: Partial<TestDraft>) => setDraft((before) => ({ ...before, ...changes }));
   const faults = faultsOf(start.error);
   const faultOf = (field: string) => faults.filter((fault) => fault.field === field).map(besideField)[0];
@@ -45,7 +46,6 @@ export function TestForm({ chain }: { chain: Chain }) {
       preset: preset as TestDraft['preset'],
       ...(preset === '' && draft.faults.length === 0 ? { faults: [emptyFault(providers[0]!)] } : {}),
     });
-  const request = testRequest(draft);
   const refused = useAccess()?.live_allowed === false && draft.mode !== 'simulate';
   return (
     <Form onSubmit={() => start.mutate(request, { onSuccess: ({ id }) => void navigate(`/results/${id}`) })}>
@@ -54,7 +54,15 @@ export function TestForm({ chain }: { chain: Chain }) {
         {draft.mode === 'live' ? null : (
           <SelectField label="Faults" options={presets} value={draft.preset} onChange={({ target }) => choosePreset(target.value)} />
         )}
-        <TextField label="Prompts" type="number" inputMode="numeric" min={1} max={1000} {...bound('prompt_count')} />
+        <TextField
+          label="Prompts"
+          type="number"
+          inputMode="numeric"
+          min={1}
+          max={1000}
+          placeholder={String(request.prompt_count ?? request.prompts?.length)}
+          {...bound('prompt_count')}
+        />
         <TextField label="Seed" type="number" inputMode="numeric" placeholder="random" {...bound('seed')} />
       </Fields>
       {ownFaults ? (

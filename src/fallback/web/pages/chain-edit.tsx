@@ -39,7 +39,7 @@ export function EditChain() {
   const chain = useChain(id);
   useTitle(chain.data === undefined ? undefined : `Edit ${chain.data.name}`);
   return (
-    <Load query={chain} what="The chain">
+    <Load query={chain} what="The chain" back={{ to: '/chains', label: 'Back to chains' }}>
       {(found) => <ChainForm key={found.id} start={draftOf(found)} kept={found} />}
     </Load>
   );
@@ -47,11 +47,11 @@ export function EditChain() {
 
 function ChainForm({ start, kept }: { start: ChainDraft; kept?: Chain }) {
   const mayWrite = useMayWrite();
-  const { draft, setDraft, base, request, check, faults, faultOf, isUnsaved, saving, save, keepTheirs, saveMine } = useChainForm(
+  const { draft, setDraft, base, request, check, faults, faultOf, onLeave, isUnsaved, saving, save, keepTheirs, saveMine } = useChainForm(
     start,
     kept,
   );
-  const part: PartProps = { draft, onChange: setDraft, faultOf };
+  const part: PartProps = { draft, onChange: setDraft, faultOf, onLeave };
   return (
     <Form ref={saving.form} onSubmit={save}>
       <Header base={base} busy={saving.busy} mayWrite={mayWrite} />
@@ -92,8 +92,13 @@ function Header({ base, busy, mayWrite }: { base: Chain | undefined; busy: boole
   );
 }
 
-function NamePanel({ draft, onChange, faultOf }: PartProps) {
-  const bound = bind(draft, (changes) => onChange((before) => ({ ...before, ...changes })), faultOf);
+function NamePanel({ draft, onChange, faultOf, onLeave }: PartProps) {
+  const bound = bind(
+    draft,
+    (changes) => onChange((before) => ({ ...before, ...changes })),
+    (field) => faultOf(field, field),
+    onLeave,
+  );
   return (
     <Panel title="Chain">
       <Fields min="18rem">

@@ -13,6 +13,7 @@ import { counted, moment } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import { useDelete, useHidden } from '../data/deletions.ts';
 import { useChains, useMayWrite } from '../data/queries.ts';
+import { distinction } from '../parts/chain-label.ts';
 import { ProviderPath } from '../parts/provider-path.tsx';
 import styles from './chain-list.module.css';
 
@@ -67,7 +68,7 @@ function FoundChains({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite:
       {found.length === 0 ? (
         <Empty title="No chain matches the search" actions={<Button onClick={() => search('')}>Clear the search</Button>} />
       ) : (
-        <ChainTable chains={found.slice(0, most)} mayWrite={mayWrite} />
+        <ChainTable chains={found.slice(0, most)} all={chains} mayWrite={mayWrite} />
       )}
       {found.length <= most ? null : (
         <div className={styles.more}>
@@ -78,10 +79,11 @@ function FoundChains({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite:
   );
 }
 
-function ChainTable({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite: boolean }) {
+function ChainTable({ chains, all, mayWrite }: { chains: readonly Chain[]; all: readonly Chain[]; mayWrite: boolean }) {
   return (
     <Table
       label="Chains"
+      stacks
       rows={chains}
       keyOf={({ id }) => id}
       columns={[
@@ -89,7 +91,7 @@ function ChainTable({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite: 
           name: 'Chain',
           cell: ({ id, name, description }) => (
             <div className={styles.name}>
-              <Link to={`/chains/${id}`}>{name}</Link>
+              <Link to={`/chains/${id}`}>{name}</Link> <code className="muted">{distinction({ id, name }, all)}</code>
               {description === null ? null : <p>{description}</p>}
             </div>
           ),

@@ -4,12 +4,14 @@ import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Panel, Stats } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { counted, dollars, duration, durationText, moment, words } from '../../../kit/web/format.ts';
+import { counted, dollars, duration, durationText, exactMoment, words } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import type { ChainSummary } from '../../model/summary.ts';
+import { apiBase } from '../../rules/kinds.ts';
 import { useSummary } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
 import { ruleText } from '../parts/rule-text.ts';
+import { said, saidOf } from '../parts/said.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import { useCurrentChain } from './chain.tsx';
 import styles from './chain-overview.module.css';
@@ -20,7 +22,11 @@ export function ChainOverview() {
   const summary = useSummary(chain);
   return (
     <>
-      <Notes tone="warn" title={chain.warnings.length === 1 ? '1 warning' : `${chain.warnings.length} warnings`} notes={chain.warnings} />
+      <Notes
+        tone="warn"
+        title={chain.warnings.length === 1 ? '1 warning' : `${chain.warnings.length} warnings`}
+        notes={saidOf(chain.warnings)}
+      />
       <Panel title="Summary">
         <Load query={summary} what="The summary" lines={2}>
           {(found) => <SummaryBody chain={chain} summary={found} />}
@@ -58,7 +64,7 @@ function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }
   const { last_test } = summary;
   return (
     <>
-      <p className={styles.text}>{summary.text}</p>
+      <p className={styles.text}>{said(summary.text)}</p>
       <Stats
         items={[
           { label: 'Providers', value: summary.provider_count, note: `${summary.primary} first` },
@@ -77,7 +83,7 @@ function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }
                 'never tested'
               ) : (
                 <>
-                  <Link to={`/results/${last_test.id}`}>{moment(last_test.started_at)}</Link>
+                  <Link to={`/results/${last_test.id}`}>{exactMoment(last_test.started_at)}</Link>
                   {last_test.chain_version === chain.version ? '' : `, of version ${last_test.chain_version}`}
                 </>
               ),
@@ -99,7 +105,7 @@ function Providers({ chain }: { chain: Chain }) {
         { name: 'Priority', number: true, cell: ({ priority }) => priority },
         { name: 'Model', cell: ({ model_id }) => <code>{model_id}</code> },
         { name: 'Kind', cell: ({ provider }) => provider ?? <span className="muted">none</span> },
-        { name: 'Address', muted: true, cell: ({ api_base, provider }) => api_base ?? (provider === null ? 'none' : 'the kind’s own') },
+        { name: 'Address', muted: true, cell: (provider) => apiBase(provider) ?? 'none' },
         {
           name: 'Key variable',
           cell: ({ api_key_env }) => (api_key_env === null ? <span className="muted">none</span> : <code>{api_key_env}</code>),

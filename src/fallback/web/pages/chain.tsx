@@ -19,7 +19,7 @@ export function ChainPage() {
   const chain = useChain(id);
   useTitle(chain.data?.name);
   return (
-    <Load query={chain} what="The chain">
+    <Load query={chain} what="The chain" back={{ to: '/chains', label: 'Back to chains' }}>
       {(found) => (
         <>
           <PageHeader

@@ -1,4 +1,4 @@
-import { useSearchParams } from 'react-router';
+import { Navigate, useSearchParams } from 'react-router';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { LinkButton } from '../../../kit/web/components/button.tsx';
@@ -6,7 +6,7 @@ import { Badge, Callout, Empty } from '../../../kit/web/components/feedback.tsx'
 import { SelectField } from '../../../kit/web/components/field.tsx';
 import { Columns, PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { count, dollars, durationText, moment, percent, percentagePoints } from '../../../kit/web/format.ts';
+import { count, dollars, durationText, exactMoment, percent, percentagePoints } from '../../../kit/web/format.ts';
 import type { TestResult } from '../../model/test.ts';
 import { useResult, useResults } from '../data/queries.ts';
 import { planName } from '../parts/plan-name.ts';
@@ -47,15 +47,20 @@ function Pair({ left }: { left: TestResult }) {
       </Panel>
       {b === '' ? null : (
         <Load query={second} what="The second result">
-          {(right) => <Comparison left={left} right={right} />}
+          {(right) => (right.id < left.id ? <Swap a={b} b={left.id} /> : <Comparison left={left} right={right} />)}
         </Load>
       )}
     </>
   );
 }
 
+/** Makes the older test A, whose id sorts first, so that changes read from then to now. */
+function Swap({ a, b }: { a: string; b: string }) {
+  return <Navigate to={`/compare?a=${a}&b=${b}`} replace />;
+}
+
 const titleOf = ({ started_at, mode, preset, chain_version }: TestResult) =>
-  `${moment(started_at)} · ${mode} · ${planName({ mode, preset })} · version ${chain_version}`;
+  `${exactMoment(started_at)} · ${mode} · ${planName({ mode, preset })} · version ${chain_version}`;
 
 function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick(which: 'a' | 'b', id: string): void }) {
   const latest = useResults(left.chain_id).data?.results ?? [];
@@ -101,13 +106,18 @@ const figures: readonly Figure[] = [
   { name: 'Cost', of: ({ cost_usd }) => cost_usd.total, text: dollars },
 ];
 
-/** A row of the table. `better`: whether B is better; undefined if neither is. */
+/** A row of the table. `better`: whether B is better; undefined if neither is, or one test was simulated and the other was not. */
 function rowOf({ name, of, text, moreIsBetter = false, difference = text }: Figure, left: TestResult, right: TestResult) {
   const [a, b] = [of(left) ?? null, of(right) ?? null];
   const shown = { name, a: a === null ? '–' : text(a), b: b === null ? '–' : text(b) };
   if (a === null || b === null) return { ...shown, change: '–', better: undefined };
   if (a === b) return { ...shown, change: 'same', better: undefined };
-  return { ...shown, change: `${b > a ? '+' : '−'}${difference(Math.abs(b - a))}`, better: b > a === moreIsBetter };
+  const comparable = (left.mode === 'simulate') === (right.mode === 'simulate');
+  return {
+    ...shown,
+    change: `${b > a ? '+' : '−'}${difference(Math.abs(b - a))}`,
+    better: comparable ? b > a === moreIsBetter : undefined,
+  };
 }
 
 function Comparison({ left, right }: { left: TestResult; right: TestResult }) {

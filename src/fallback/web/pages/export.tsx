@@ -10,6 +10,7 @@ import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { type Export, type ExportFormat, exportFormats } from '../../model/export.ts';
 import { useExport } from '../data/queries.ts';
+import { saidOf } from '../parts/said.ts';
 import { useCurrentChain } from './chain.tsx';
 import styles from './export.module.css';
 
@@ -91,7 +92,7 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
       <Notes
         tone="warn"
         title={warnings.length === 1 ? 'The target differs in one way.' : `The target differs in ${warnings.length} ways.`}
-        notes={warnings}
+        notes={saidOf(warnings)}
       />
       <CodeBlock text={content} label={filename} />
       <p className="muted">An export contains no keys, only the names of their environment variables.</p>

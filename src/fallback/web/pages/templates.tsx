@@ -11,6 +11,7 @@ import { Fields } from '../../../kit/web/components/form.tsx';
 import { Columns, PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { templateNames } from '../../model/export.ts';
 import { useChains, useTemplate } from '../data/queries.ts';
+import { chainLabel } from '../parts/chain-label.ts';
 import styles from './templates.module.css';
 
 const beginning = `# {{ chain.name }}
@@ -29,7 +30,7 @@ export function TemplatesPage() {
         title="Templates"
         subtitle={
           <>
-            A Liquid template: <code>chain</code> is the chain, and each variable has its own name.
+            A Liquid template: <code>chain</code> is the chain, and each variable is available by name.
           </>
         }
       />
@@ -65,7 +66,7 @@ const templates = [{ value: '', label: 'custom' }, ...templateNames];
 function Editor({ chains }: { chains: readonly { id: string; name: string }[] }) {
   const [params, setParams] = useSearchParams();
   const chainId = chains.some(({ id }) => id === params.get('chain')) ? params.get('chain')! : chains[0]!.id;
-  const options = chains.map(({ id, name }) => ({ value: id, label: name }));
+  const options = chains.map((chain) => ({ value: chain.id, label: chainLabel(chain, chains) }));
   const named = templateNames.find((name) => name === params.get('template'));
   const [template, setTemplate] = useState(beginning);
   const [variables, setVariables] = useState('');

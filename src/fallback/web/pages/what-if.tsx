@@ -10,6 +10,7 @@ import { conditions } from '../../model/chain.ts';
 import type { Decision, Routing, RoutingQuery } from '../../model/routing.ts';
 import { useRouting } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
+import { saidOf } from '../parts/said.ts';
 import { useCurrentChain } from './chain.tsx';
 import styles from './what-if.module.css';
 
@@ -73,7 +74,7 @@ function WorstCase({ routing }: { routing: Routing }) {
           },
         ]}
       />
-      <Notes tone="warn" notes={routing.warnings} />
+      <Notes tone="warn" notes={saidOf(routing.warnings)} />
     </>
   );
 }

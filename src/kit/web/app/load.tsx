@@ -14,18 +14,28 @@ interface LoadProps<T> {
   query: Loading<T>;
   /** The name of the loaded thing, as the subject of a sentence: `The chain`. */
   what: string;
+  /** Where to go if it was not found. */
+  back?: { to: string; label: string };
   lines?: number;
   height?: string;
   children(value: T): ReactNode;
 }
 
+const start = { to: '/', label: 'Go to the start' };
+
+/** `The chain` as `Chain not found`. */
+function notFound(what: string): string {
+  const noun = what.replace(/^The /, '');
+  return `${noun.charAt(0).toUpperCase()}${noun.slice(1)} not found`;
+}
+
 /** Renders loaded data, placeholder lines while loading, and a message on failure. */
-export function Load<T>({ query, lines = 6, height = '2.5rem', what, children }: LoadProps<T>) {
+export function Load<T>({ query, lines = 6, height = '2.5rem', what, back = start, children }: LoadProps<T>) {
   if (query.data !== undefined) return children(query.data);
   if (query.error === null) return <Skeleton lines={lines} height={height} />;
   if (isRefusal(query.error, 404)) {
     return (
-      <Empty level={1} title={`${what} was not found`} actions={<LinkButton to="/">Go to the start</LinkButton>}>
+      <Empty level={1} title={notFound(what)} actions={<LinkButton to={back.to}>{back.label}</LinkButton>}>
         It may have been deleted, or the address is mistyped.
       </Empty>
     );

@@ -41,20 +41,23 @@ interface Bound {
   value: string;
   onChange(event: ChangeEvent<Control>): void;
   error: string | undefined;
+  onBlur?(): void;
 }
 
 /** The fields of `T` that are strings. */
 type TextName<T> = { [Name in keyof T]: T[Name] extends string ? Name : never }[keyof T] & string;
 
-/** Binds controls to the strings of a draft: `<TextField label="Name" {...bound('name')} />`. */
+/** Binds controls to the strings of a draft: `<TextField label="Name" {...bound('name')} />`. `onLeave` is told of fields that the user leaves. */
 export function bind<T>(
   draft: T,
   onChange: (changes: Partial<T>) => void,
   faultOf: (name: string) => string | undefined = () => undefined,
+  onLeave?: (name: string) => void,
 ): (name: TextName<T>) => Bound {
   return (name) => ({
     value: draft[name] as string,
     onChange: (event) => onChange({ [name]: event.target.value } as unknown as Partial<T>),
     error: faultOf(name),
+    ...(onLeave === undefined ? {} : { onBlur: () => onLeave(name) }),
   });
 }

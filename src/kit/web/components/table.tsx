@@ -24,15 +24,17 @@ interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   keyOf(row: Row): string;
+  /** In a narrow window shows each row as a list of names and values, so that the last columns stay in sight. */
+  stacks?: boolean;
 }
 
 /** A table whose first column names the row. */
-export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
+export function Table<Row>({ label, columns, rows, keyOf, stacks = false }: TableProps<Row>) {
   const classOf = ({ number, tabular, muted }: Column<Row>) =>
     [number ? styles.number : '', number || tabular ? 'tabular' : '', muted ? styles.muted : ''].join(' ');
   return (
     <ScrollX label={label}>
-      <table className={styles.table}>
+      <table className={stacks ? `${styles.table} ${styles.stacks}` : styles.table}>
         <caption className="visually-hidden">{label}</caption>
         <thead>
           <tr>
@@ -52,7 +54,7 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
                     {column.cell(row)}
                   </th>
                 ) : (
-                  <td key={column.name} className={classOf(column)}>
+                  <td key={column.name} className={classOf(column)} data-name={column.nameHidden ? undefined : column.name}>
                     {column.cell(row)}
                   </td>
                 ),

@@ -1,0 +1,57 @@
+import { words } from '../../../kit/web/format.ts';
+import { conditions } from '../../model/chain.ts';
+
+/** The labels of the editor's fields, by their names in a request. */
+const labels: Readonly<Record<string, string>> = {
+  name: 'Name',
+  description: 'Description',
+  model_id: 'Model',
+  api_key_env: 'Key variable',
+  timeout_ms: 'Timeout',
+  provider: 'Kind',
+  api_base: 'Address',
+  max_tokens: 'Most tokens of a test',
+  input_cost_per_1m: 'Price of input',
+  output_cost_per_1m: 'Price of output',
+  params: 'Parameters',
+  priority: 'Priority',
+  condition: 'When it fails with',
+  action: 'Do',
+  status_codes: 'Only for HTTP statuses',
+  max_retries: 'Extra attempts',
+  wait_ms: 'First wait',
+  backoff: 'Later waits',
+  max_wait_ms: 'Longest wait',
+  then: 'Then',
+  respect_retry_after: 'Obey Retry-After',
+  providers: 'Providers',
+  fallback_rules: 'Rules',
+};
+
+/** The name of a field as the editor shows it: `providers.0.model_id` is `Provider 1, Model`. */
+export function fieldName(path: string): string {
+  const [first = '', position, field, ...rest] = path.split('.');
+  if (position === undefined) return labels[first] ?? first;
+  const part = `${first === 'providers' ? 'Provider' : 'Rule'} ${Number(position) + 1}`;
+  if (field === undefined) return part;
+  const inner = rest.filter((name) => !/^\d+$/.test(name));
+  return `${part}, ${[labels[field] ?? field, ...inner].join(', ')}`;
+}
+
+const paths = /\b(?:providers|fallback_rules)\.\d+(?:\.[\w-]+)*/g;
+const conditionNames = new RegExp(`\\b(?:${conditions.filter((name) => name.includes('_')).join('|')})\\b`, 'g');
+
+/** A sentence of the service with the names that the dashboard uses: of fields, and of conditions. */
+export const said = (sentence: string): string => sentence.replace(paths, fieldName).replace(conditionNames, words);
+
+/** Notes of the service, to be shown. */
+export const saidOf = <T extends { detail: string }>(notes: readonly T[]): T[] =>
+  notes.map((note) => ({ ...note, detail: said(note.detail) }));
+
+/** The faults of a request, each with the name of its field in front. */
+export const faultsSaid = (faults: readonly { field: string; detail: string }[]) =>
+  faults.map(({ field, detail }) => {
+    const named = fieldName(field);
+    if (detail.startsWith(`${field} `)) return { field, detail: `${named}${said(detail.slice(field.length))}` };
+    return { field, detail: `${named}: ${said(detail)}` };
+  });
