@@ -32,7 +32,7 @@ export const repeatedKey = 'filled-1';
 
 /**
  * Stores something of every kind: two tenants, restricted and rotated keys, packets in every status with leases, questions and
- * answer links, a chain, webhooks with deliveries, dead letters and bodies, idempotency answers, agents, a packet that
+ * answer links, a chain, webhooks with deliveries, dead letters and bodies, a channel, idempotency answers, agents, a packet that
  * was deleted for good, and packets that are indexed, queued, or both.
  * @param unreachable the address of a receiver that refuses everything
  */
@@ -76,6 +76,7 @@ export async function fill(service: TestService, unreachable: string): Promise<F
   await must(200, 'PATCH', `/packets/${ids[0]}`, { body: { context: { summary: 'Now: the heron' } } });
   const gone = (await createPacket(service)).id;
   await must(204, 'DELETE', `/packets/${gone}?hard=true`);
+  await must(201, 'POST', '/channels', { body: { kind: 'slack', target: unreachable, name: 'desk', responder: 'dana' } });
   await must(200, 'GET', '/agents');
 
   return {
@@ -96,6 +97,7 @@ export async function fill(service: TestService, unreachable: string): Promise<F
       '/hooks',
       `/hooks/${hook.id}/deliveries`,
       '/hooks/dlq',
+      '/channels',
       '/agents',
       `/packets/${asking}/answer-links`,
       ...ids.flatMap((id) => [`/packets/${id}`, `/packets/${id}/history`]),

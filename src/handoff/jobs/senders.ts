@@ -107,8 +107,7 @@ async function outcomeOf(attempt: () => Promise<AttemptOutcome>): Promise<Sent> 
   try {
     return await attempt();
   } catch (error) {
-    // Replies from 500 on are final (RFC 5321, 4.2.1).
-    if (error instanceof MailRefused) return { error: 'smtp_status', statusCode: error.code, isFinal: error.code >= 500 };
+    if (error instanceof MailRefused) return { error: 'smtp_status', statusCode: error.code, isFinal: error.isFinal };
     if (!(error instanceof OutgoingError)) throw error;
     return error.failure === 'cancelled' ? 'aborted' : { error: stored(error.failure), statusCode: undefined };
   }

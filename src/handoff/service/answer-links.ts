@@ -14,10 +14,10 @@ import { requireResponder } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
-import type { Caller } from './authentication.ts';
+import { type Caller, originOf } from './authentication.ts';
 import { changeIn } from './change.ts';
 import { requireOrigin } from './origin.ts';
-import { commitAsPerson, originOf } from './respond.ts';
+import { commitGuarded } from './outsiders.ts';
 
 /** What the page of a link shows: the open question, or why there is none. */
 export type OpenedLink =
@@ -77,9 +77,10 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
     const expires_at = new Date(at.now.getTime() + seconds * 1000).toISOString();
     const id = newId(at.now);
     const { responder, channel } = maker;
-    await commitAsPerson(store, tenant, {
+    await commitGuarded(store, tenant, {
       id: packetId,
       origin: maker.key_origin,
+      deed: answering,
       answerLinksOf: packetId,
       work({ packets, answerLinks, trail }) {
         const packet = packets.get(packetId);
@@ -172,9 +173,10 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
     ): Promise<Exclude<OpenedLink['status'], 'open'> | undefined> {
       const at = { now: clock(), keyId: link.key_id };
       const { id, packet_id, responder, key_origin } = link;
-      return commitAsPerson(store, link.tenant, {
+      return commitGuarded(store, link.tenant, {
         id: packet_id,
         origin: key_origin,
+        deed: answering,
         answerLinks: [id],
         work(transaction) {
           const stored = transaction.answerLinks.get(id);
@@ -193,6 +195,9 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
 }
 
 export type AnswerLinkService = ReturnType<typeof createAnswerLinkService>;
+
+/** Whoever makes a link answers, as far as the exclusion of sources is concerned. */
+const answering = ({ hitl }: AnyPacket) => (hitl?.exclude_source ? 'answered' : undefined);
 
 const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
 

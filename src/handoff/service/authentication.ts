@@ -24,6 +24,9 @@ export interface Caller extends Rights {
   readonly rotated_from?: string;
 }
 
+/** The first key of the chain of rotations that a key belongs to; its id identifies the chain. */
+export const originOf = ({ key_id, rotated_from = key_id }: Caller): string => rotated_from;
+
 /** The most keys that are cached. */
 const maxKnownKeys = 10_000;
 

@@ -13,10 +13,9 @@ import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
 import type { DeliveryPage } from '../store/deliveries.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { ChannelRow } from '../store/webhooks.ts';
-import type { Caller } from './authentication.ts';
+import { type Caller, originOf } from './authentication.ts';
 import { createDestinations } from './destinations.ts';
 import { requireOrigin } from './origin.ts';
-import { originOf } from './respond.ts';
 
 interface ChannelServiceParts extends Pick<Parameters<typeof createDestinations>[0], 'store' | 'clock' | 'newId'> {
   /** Returns a sentence that says why messages of a tenant can't be sent to a URL; undefined when they can. */

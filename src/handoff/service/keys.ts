@@ -10,7 +10,7 @@ import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { KeyToStore, StoredKey } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
-import { type Caller, createAuthenticator } from './authentication.ts';
+import { type Caller, createAuthenticator, originOf } from './authentication.ts';
 import { noteOf } from './trail.ts';
 
 /** The admin key that a start created, and whether it ignored the one in the settings. */
@@ -88,6 +88,7 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
             created_at: at,
             expires_at: null,
             rotated_from: null,
+            lineage: null,
             ...unrestricted,
           },
           now,
@@ -146,7 +147,8 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
           if (answers.repeated(idempotency) !== undefined) throw new Error('An answer with an API key was stored.');
           const found = tenants.get(tenantId);
           if (found === undefined) throw notFound('tenant');
-          const stored = { ...keyOf(request, found.tenant, { id: newId(at.now), key, now: at.now }), ...rights };
+          const lineage = lineageOf(caller, keys.get(caller.key_id));
+          const stored = { ...keyOf(request, found.tenant, { id: newId(at.now), key, now: at.now }), ...rights, lineage };
           // A rotated key and its replacement count as one.
           requireFewerKeys(keys.ofTenant(tenantId).filter(({ expires_at }) => expires_at === null).length, found.tenant);
           const { id, name, tier, admin } = stored;
@@ -181,8 +183,8 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
             throw conflict(`The key has already been rotated and expires at ${old.expires_at}. Rotate the key that replaced it.`);
           const { name, admin } = old;
           const fresh = keyOf({ name, admin }, tenant, { id: newId(at.now), key, now: at.now });
-          const { scopes, agents, responder, tier, rotated_from } = old;
-          const stored: KeyToStore = { ...fresh, tier, rotated_from: rotated_from ?? id, scopes, agents, responder };
+          const { scopes, agents, responder, lineage, tier, rotated_from } = old;
+          const stored: KeyToStore = { ...fresh, tier, rotated_from: rotated_from ?? id, scopes, agents, responder, lineage };
           const expires_at = new Date(at.now.getTime() + overlapSeconds * 1000).toISOString();
           keys.add(stored);
           keys.end(id, expires_at);
@@ -252,6 +254,21 @@ function rightsOf(caller: Caller, { scopes, agents, responder, admin }: KeyReque
   return rights;
 }
 
+/** How many keys may have been created one by the other. */
+const maxLineage = 32;
+
+/**
+ * The keys through which a caller creates a key: itself, and those through which it was created. What an admin key creates
+ * begins anew, since the first admin key creates all keys.
+ */
+function lineageOf(caller: Caller, stored: StoredKey | undefined): readonly string[] | null {
+  if (caller.admin) return null;
+  const lineage = [originOf(caller), ...(stored?.lineage ?? [])];
+  if (lineage.length > maxLineage)
+    throw conflict(`The key was created through ${maxLineage} others, the maximum; create the new one with an earlier key.`);
+  return lineage;
+}
+
 /** The restrictions of a key, for the audit log. */
 const restrictions = (rights: Rights) => Object.fromEntries(Object.entries(rights).filter(([, value]) => value !== null));
 
@@ -270,6 +287,7 @@ function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: stri
     created_at: now.toISOString(),
     expires_at: null,
     rotated_from: null,
+    lineage: null,
     ...unrestricted,
   };
 }

@@ -1,15 +1,17 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
 import type { Claimant, PatchRequest, RespondRequest } from '../model/packet.ts';
+import { deedOfOutsiders } from '../rules/exclusion.ts';
 import type { LeaseTerms } from '../rules/lease.ts';
 import { type AnsweredVia, asksPerson, type Command, changesContent, needsWhole } from '../rules/packet.ts';
 import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import type { Caller } from './authentication.ts';
+import { type Caller, originOf } from './authentication.ts';
 import { type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
 import { type CreationParts, createCreations } from './create.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
+import { commitGuarded } from './outsiders.ts';
 import { respond } from './respond.ts';
 
 export interface PacketServiceParts extends CreationParts {
@@ -174,9 +176,10 @@ async function change(
   const maxBytes = changesContent(command) ? limits[caller.tenant_tier].packetBytes : Number.POSITIVE_INFINITY;
   if (command.kind === 'claim') requireAgent(caller, command.claimant.agent_id);
   if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
-  return store.of(caller.tenant_number).commit({
-    packets: [id],
-    announces: true,
+  return commitGuarded(store, caller.tenant_number, {
+    id,
+    origin: originOf(caller),
+    deed: (packet) => deedOfOutsiders(packet, command),
     whole,
     idempotencyKey: idempotency?.key,
     work: (transaction) =>

@@ -1,7 +1,7 @@
 import type { ExpressionBuilder, Kysely } from 'kysely';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
-import type { Database, Row } from '../../kit/sql/dialect.ts';
+import type { Database, Row, Session } from '../../kit/sql/dialect.ts';
 import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
 import type { ApiKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
@@ -14,7 +14,7 @@ import type { TenantNeeds } from './tenants.ts';
 export interface KeyNeeds extends TenantNeeds {
   /** The id of a key to lock. */
   readonly keyId?: string;
-  /** The first key of a chain of rotations whose keys it needs. */
+  /** The first key of a chain of rotations of which it needs all keys, and all keys through which it was created. */
   readonly chainOf?: string;
 }
 
@@ -35,6 +35,8 @@ export interface KeyToStore {
   scopes: readonly Scope[] | null;
   agents: readonly string[] | null;
   responder: string | null;
+  /** The first keys of the chains of rotations of the keys through which it was created; null: none. */
+  lineage: readonly string[] | null;
 }
 
 /** A stored key that is not revoked. */
@@ -67,21 +69,28 @@ const shownColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'ex
 const textOf = (list: readonly string[] | null): string | null => (list === null ? null : JSON.stringify(list));
 export const listOf = (text: unknown): string[] | null => (typeof text === 'string' ? (JSON.parse(text) as string[]) : null);
 
+const decoded = ({ scopes, agents, lineage }: Row) => ({ scopes: listOf(scopes), agents: listOf(agents), lineage: listOf(lineage) });
+const encoded = ({ scopes, agents, lineage }: Pick<KeyToStore, 'scopes' | 'agents' | 'lineage'>) => ({
+  scopes: textOf(scopes),
+  agents: textOf(agents),
+  lineage: textOf(lineage),
+});
+
 const table = new Table<StoredKey & { readonly revoked_at: string | null }>({
   name: 'api_keys',
-  columns: ['id', 'tenant_id', 'name', 'tier', 'admin', 'expires_at', 'rotated_from', ...rights, 'revoked_at'],
+  columns: ['id', 'tenant_id', 'name', 'tier', 'admin', 'expires_at', 'rotated_from', ...rights, 'lineage', 'revoked_at'],
   key: 'id',
   updated: ['expires_at', 'revoked_at'],
-  decode: (row) => ({ ...row, admin: row.admin === 1, scopes: listOf(row.scopes), agents: listOf(row.agents) }) as never,
-  encode: (key) => ({ ...key, admin: key.admin ? 1 : 0, scopes: textOf(key.scopes), agents: textOf(key.agents) }) as Row,
+  decode: (row) => ({ ...row, admin: row.admin === 1, ...decoded(row) }) as never,
+  encode: (key) => ({ ...key, admin: key.admin ? 1 : 0, ...encoded(key) }) as Row,
 });
 
 /** Keys that are not revoked, by id. A unit may change the keys of any tenant, since an admin works on all. */
 export class KeyBuffer extends TableBuffer<string, StoredKey & { readonly revoked_at: string | null }> {
-  /** The ids of the keys of chains of rotations that units named, revoked or not, by the first key. */
+  /** The ids of the keys of chains of rotations that units named, and of those through which they were created, by the first key. */
   readonly chains = new Map<string, ReadonlySet<string>>();
 
-  /** The ids of the keys of a chain of rotations that the unit names, by its first key. */
+  /** The ids of the keys of a chain of rotations that the unit names, revoked or not, and of those through which it was created. */
   chainOf(origin: string): ReadonlySet<string> {
     const chain = this.chains.get(origin);
     if (chain === undefined) throw new Error('A unit reads a chain of keys that it does not name.');
@@ -118,12 +127,8 @@ export const keys: Kind<KeyNeeds, KeyBuffer> = {
     const tenantIds = new Set(group.units.flatMap(({ unit }) => unit.tenantId ?? []));
     const origins = [...new Set(group.units.flatMap(({ unit }) => unit.chainOf ?? []))];
     if (ids.size + tenantIds.size + origins.length === 0) return;
-    const [replacements, named, theirs] = await Promise.all([
-      session.read(
-        'api_keys',
-        ['rotated_from', 'id'],
-        origins.map((rotated_from) => ({ rotated_from })),
-      ),
+    const [families, named, theirs] = await Promise.all([
+      readFamilies(session, origins),
       table.find(
         session,
         [...ids].map((id) => ({ id })),
@@ -134,8 +139,7 @@ export const keys: Kind<KeyNeeds, KeyBuffer> = {
       ),
     ]);
     const { found, chains } = group.of(keys, everyTenant);
-    for (const origin of origins)
-      chains.set(origin, new Set([origin, ...replacements.flatMap(([from, id]) => (from === origin ? [id as string] : []))]));
+    for (const [origin, ids] of families) chains.set(origin, ids);
     for (const { stored } of [...named, ...theirs]) if (stored.revoked_at === null) found.set(stored.id, stored);
   },
 
@@ -144,6 +148,24 @@ export const keys: Kind<KeyNeeds, KeyBuffer> = {
     if (group.of(keys, everyTenant).changed.size > 0) await session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };
+
+/** For each first key of a chain of rotations, the keys of the chain, and of the chains through which it was created. */
+async function readFamilies(session: Session, origins: readonly string[]): Promise<Map<string, Set<string>>> {
+  if (origins.length === 0) return new Map();
+  const rows = await session.read(
+    'api_keys',
+    ['id', 'lineage'],
+    origins.map((id) => ({ id })),
+  );
+  const firsts = new Map(origins.map((origin) => [origin, [origin, ...(listOf(rows.find(([id]) => id === origin)?.[1]) ?? [])]]));
+  const replacements = await session.read(
+    'api_keys',
+    ['rotated_from', 'id'],
+    [...new Set([...firsts.values()].flat())].map((rotated_from) => ({ rotated_from })),
+  );
+  const laterOf = (first: string) => replacements.flatMap(([from, id]) => (from === first ? [id as string] : []));
+  return new Map([...firsts].map(([origin, chain]) => [origin, new Set(chain.flatMap((first) => [first, ...laterOf(first)]))]));
+}
 
 type Tx = Kysely<Tables>;
 
@@ -253,7 +275,7 @@ export function createKeyStore(database: Database<Tables>) {
         if (admin !== undefined) return false;
         await tx
           .insertInto('api_keys')
-          .values({ ...key, admin: 1, scopes: textOf(key.scopes), agents: textOf(key.agents), revoked_at: null })
+          .values({ ...key, admin: 1, ...encoded(key), revoked_at: null })
           .execute();
         return true;
       });

@@ -19,11 +19,14 @@ export interface OutgoingMail {
 export class MailRefused extends Error {
   /** The reply code of SMTP. */
   readonly code: number;
+  /** Whether the recipient or the message is refused for good (RFC 5321, 4.2.1), rather than this sender for now. */
+  readonly isFinal: boolean;
 
-  constructor(code: number) {
+  constructor(code: number, isFinal: boolean) {
     super(`The mail server refused with ${code}.`);
     this.name = 'MailRefused';
     this.code = code;
+    this.isFinal = isFinal;
   }
 }
 
@@ -140,8 +143,8 @@ export function createMailer({ url, from, guard, ca }: MailerParts): Mailer {
 
 /** What a failure of the library or of the connection stands for. */
 function failureOf(error: unknown, protocol: string): Error {
-  const { code, responseCode } = error as { code?: unknown; responseCode?: unknown };
-  if (typeof responseCode === 'number') return new MailRefused(responseCode);
+  const { code, command, responseCode } = error as { code?: unknown; command?: unknown; responseCode?: unknown };
+  if (typeof responseCode === 'number') return new MailRefused(responseCode, responseCode >= 500 && (command === 'RCPT TO' || command === 'DATA'));
   if (code === 'ETLS' || /certificate|SSL|TLS/i.test(String((error as Error).message))) return new OutgoingError('tls_error', error);
   if (code === 'ETIMEDOUT') return new OutgoingError('timeout', error);
   return connectFailure(error, protocol);

@@ -5,7 +5,7 @@ import type { HandoffRoute } from '../../../src/handoff/model/route.ts';
 import { streamRoutes } from '../../../src/handoff/model/stream.ts';
 import type { Route } from '../../../src/kit/route.ts';
 import { question } from '../../support/life.ts';
-import { createPacket, newTenant, packetRequest, type TestAnswer, type TestService } from '../../support/service.ts';
+import { adminKey, createPacket, newTenant, packetRequest, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -225,11 +225,11 @@ for (const store of stores) {
       service.call('POST', `/packets/${id}/respond`, { key, body: { response: 'Yes', responded_by: 'dana' } });
     /** A tenant's first key, three more, and a packet that the second has created, the third claimed, and the first asked about. */
     async function asked(service: TestService) {
-      const { key, keyId } = await newTenant(service, { max_api_keys: 20 });
+      const { key, keyId, id: tenant_id } = await newTenant(service, { max_api_keys: 20 });
       const [creator, claimer, person] = [
-        await keyWith(service, key, {}),
-        await keyWith(service, key, {}),
-        await keyWith(service, key, {}),
+        await keyWith(service, adminKey, { tenant_id }),
+        await keyWith(service, adminKey, { tenant_id }),
+        await keyWith(service, adminKey, { tenant_id }),
       ];
       const { id } = await createPacket(service, {}, creator);
       await service.call('POST', `/packets/${id}/claim`, { key: claimer, body: { agent_id: 'resolver' } });
@@ -280,13 +280,94 @@ for (const store of stores) {
     test('can not be lifted while the question is open, by any key', async () => {
       const service = await shareService(store);
       const { id, asker, person } = await asked(service);
-      for (const key of [asker, person]) {
-        const lifted = await service.call('PATCH', `/packets/${id}`, { key, body: { hitl: { exclude_source: false } } });
-        refused(lifted, /can not be lifted/);
-        assert.equal(lifted.body.field, 'hitl.exclude_source');
-      }
+      const lift = (key: string) => service.call('PATCH', `/packets/${id}`, { key, body: { hitl: { exclude_source: false } } });
+      refused(await lift(asker), /must be changed with another key/);
+      const lifted = await lift(person);
+      refused(lifted, /can not be lifted/);
+      assert.equal(lifted.body.field, 'hitl.exclude_source');
       assert.equal((await answerWith(service, person, id)).status, 200);
       assert.equal((await service.call('PATCH', `/packets/${id}`, { key: asker, body: { hitl: { exclude_source: false } } })).status, 200);
+    });
+
+    test('keeps its sources from withdrawing or changing the open question, in any way; another key may', async () => {
+      const service = await shareService(store);
+      const { id, asker, creator, claimer, person } = await asked(service);
+      const before = (await service.call('GET', `/packets/${id}`, { key: person })).body;
+      for (const key of [asker, creator, claimer]) {
+        refused(await service.call('DELETE', `/packets/${id}/question`, { key }), /must be withdrawn with another key/);
+        for (const body of [
+          { hitl: null },
+          { hitl: { required: false } },
+          { hitl: { question: 'Something harmless?' } },
+          { hitl: { ...excluding, options: ['Yes'] } },
+          { status: 'in_progress', hitl: null },
+          { status: 'failed', hitl: null },
+          { status: 'awaiting_human', hitl: excluding },
+        ])
+          refused(await service.call('PATCH', `/packets/${id}`, { key, body }), /must be changed with another key/, JSON.stringify(body));
+        for (const [path, body] of [
+          ['/packets/batch/complete', { packet_ids: [id] }],
+          ['/packets/batch/claim', { packet_ids: [id], agent_id: 'resolver' }],
+        ] as const)
+          assert.equal((await service.call('POST', path, { key, body })).body.errors.length, 1);
+        for (const tail of ['/release', '/claim'])
+          assert.equal((await service.call('POST', `/packets/${id}${tail}`, { key, body: { agent_id: 'resolver' } })).status, 409);
+        assert.equal((await service.call('PATCH', `/packets/${id}`, { key, body: { status: 'completed' } })).status, 400);
+      }
+      assert.deepEqual((await service.call('GET', `/packets/${id}`, { key: person })).body, before);
+      // The work itself may go on, and whoever answers sees it.
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { key: asker, body: { context: { summary: 'More.' } } })).status, 200);
+      assert.equal((await service.call('DELETE', `/packets/${id}/question`, { key: person })).status, 200);
+    });
+
+    test('keeps its sources from lifting the question before it is asked, but not from giving the packet up', async () => {
+      const service = await shareService(store);
+      const { key, id: tenant_id } = await newTenant(service, { max_api_keys: 20 });
+      const claimer = await keyWith(service, adminKey, { tenant_id });
+      const { id } = await createPacket(service, { hitl: { ...excluding, required: true } }, key);
+      await service.call('POST', `/packets/${id}/claim`, { key: claimer, body: { agent_id: 'resolver' } });
+      const patch = (as: string, body: object) => service.call('PATCH', `/packets/${id}`, { key: as, body });
+      for (const as of [key, claimer])
+        for (const hitl of [null, { required: false }, { exclude_source: false }]) {
+          refused(await patch(as, { hitl }), /must be changed with another key/);
+          refused(await patch(as, { status: 'completed', hitl }), /must be changed with another key/);
+          refused(await patch(as, { status: 'awaiting_human', hitl }), /must be changed with another key/);
+        }
+      assert.equal((await patch(claimer, { status: 'completed' })).status, 400);
+      assert.equal((await patch(key, { hitl: { question: 'Refund 59.90 to the card?' } })).status, 200);
+      assert.equal((await patch(claimer, { status: 'awaiting_human' })).status, 200);
+      assert.equal((await patch(claimer, { status: 'failed' })).status, 200);
+    });
+
+    test('refuses the keys that a source created, and those that they created, by every way of answering', async () => {
+      const service = await shareService(store);
+      const { id, asker } = await asked(service);
+      const { body: child } = await service.call('POST', '/keys', { key: asker, body: { name: 'dana', responder: 'dana' } });
+      const { body: rotated } = await service.call('POST', `/keys/${child.id}/rotate`, { key: asker });
+      const grandchild = await keyWith(service, rotated.key, { scopes: ['respond'], responder: 'dana' });
+      for (const key of [child.key, rotated.key, grandchild]) {
+        refused(await answerWith(service, key, id), /was created by a key that did/);
+        refused(await service.call('POST', `/packets/${id}/answer-links`, { key }), /was created by a key that did/);
+      }
+      refused(await service.call('DELETE', `/packets/${id}/question`, { key: child.key }), /was created by a key that did/);
+    });
+
+    test('lets a key answer that created the keys of the agents', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service, { max_api_keys: 20 });
+      const agent = await keyWith(service, key, { scopes: ['read', 'work'] });
+      const { id } = await createPacket(service, { hitl: excluding }, agent);
+      await service.call('PATCH', `/packets/${id}`, { key: agent, body: { status: 'awaiting_human' } });
+      assert.equal((await answerWith(service, key, id)).status, 200);
+    });
+
+    test('a key is created through at most 32 others', async () => {
+      const service = await shareService(store);
+      let { key } = await newTenant(service, { max_api_keys: 100 });
+      for (let depth = 0; depth < 32; depth += 1) key = await keyWith(service, key, {});
+      const surplus = await service.call('POST', '/keys', { key, body: { name: 'one more' } });
+      assert.equal(surplus.status, 409);
+      assert.match(surplus.body.detail, /created through 32 others/);
     });
 
     test('is left out or false by default: the key that asked may answer', async () => {
