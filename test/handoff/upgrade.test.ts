@@ -1,24 +1,17 @@
 import assert from 'node:assert/strict';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
 
 import { exportData, importData } from '../../src/handoff/maintenance.ts';
 import { migrations } from '../../src/handoff/store/migrations/index.ts';
-import { contentsOf, disagreements, looking, orphans, type Row } from '../support/consistency.ts';
-import { openEmptyDatabase } from '../support/databases.ts';
+import { contentsOf, disagreements, looking, orphans } from '../support/consistency.ts';
 import { answersTo, continues, type Filled, fillSettings } from '../support/filled.ts';
 import { createPacket, startService, TestClock, type TestService } from '../support/service.ts';
-import type { TestDatabase } from '../support/store.ts';
 import { storesOfSeveral } from '../support/stores.ts';
-
-/** The databases of earlier versions, oldest first; `scripts/upgrade-fixture.ts` wrote them. */
-const fixtures = globSync('*', { cwd: fileURLToPath(new URL('upgrade', import.meta.url)) }).sort();
-const fileOf = (fixture: string, file: string) => fileURLToPath(new URL(`upgrade/${fixture}/${file}`, import.meta.url));
+import { assertAdditive, assertAnswers, databasesOf, schemaOf } from '../support/upgrade.ts';
 
 /** What the earlier version stored and answered. */
 interface Expected {
@@ -26,59 +19,11 @@ interface Expected {
   readonly filled: Filled;
   readonly answers: Record<string, string>;
 }
-const expectedOf = (fixture: string) => JSON.parse(readFileSync(fileOf(fixture, 'expected.json'), 'utf8')) as Expected;
-
-/** Opens a copy of the database of an earlier version. */
-const openFixture: Record<string, (fixture: string) => Promise<TestDatabase>> = {
-  'SQLite on disk': async (fixture) => {
-    const folder = mkdtempSync(join(tmpdir(), 'baton-upgrade-'));
-    const path = join(folder, 'handoff.db');
-    writeFileSync(path, gunzipSync(readFileSync(fileOf(fixture, 'handoff.db.gz'))), { mode: 0o600 });
-    return { url: `sqlite://${path}`, drop: async () => rmSync(folder, { recursive: true, force: true }) };
-  },
-  PostgreSQL: async (fixture) => {
-    const database = await openEmptyDatabase();
-    await looking(database.url, ({ query }) => query(readFileSync(fileOf(fixture, 'handoff.postgres.sql'), 'utf8')));
-    return database;
-  },
-};
+const { fixtures, expectedOf, openFixture } = databasesOf<Expected>('handoff');
 
 /** A service on the database at the time at which the earlier version stopped. */
 const upgraded = (t: TestContext, databaseUrl: string, { now }: Expected): Promise<TestService> =>
   startService(t, { databaseUrl, clock: new TestClock(now), settings: fillSettings });
-
-/** The schema of a database: every column, and every index and table as its statement. */
-async function schemaOf(url: string): Promise<Row[]> {
-  const columns = url.startsWith('sqlite')
-    ? `select tables.name as thing, columns.name as name, columns.type as type, columns.dflt_value as value, columns."notnull" as required
-        from sqlite_schema as tables join pragma_table_info(tables.name) as columns where tables.type = 'table' order by 1, 2`
-    : `select table_name as thing, column_name as name, data_type || coalesce(collation_name, '') as type, column_default as value, is_nullable as required
-        from information_schema.columns where table_schema = 'public' order by 1, 2`;
-  const indexes = url.startsWith('sqlite')
-    ? `select name, sql as text from sqlite_schema where type = 'index' order by 1`
-    : `select indexname as name, indexdef as text from pg_indexes where schemaname = 'public' order by 1`;
-  return looking(url, async ({ query }) => [...(await query(columns)), ...(await query(indexes))]);
-}
-
-/** Asserts that everything in an earlier answer is in a later one, which may have more fields. */
-function includes(later: unknown, earlier: unknown, place: string): void {
-  if (typeof earlier !== 'object' || earlier === null) {
-    assert.deepEqual(later, earlier, place);
-    return;
-  }
-  assert.ok(typeof later === 'object' && later !== null, place);
-  if (Array.isArray(earlier)) assert.equal((later as unknown[]).length, earlier.length, place);
-  for (const [name, value] of Object.entries(earlier)) includes((later as Row)[name], value, `${place}, ${name}`);
-}
-
-function assertAnswers(later: Record<string, string>, earlier: Record<string, string>): void {
-  for (const [path, answer] of Object.entries(earlier)) {
-    const [one, two] = [later[path]!, answer].map((text) => /^(\d+ \S*) (.*)$/s.exec(text)!) as [RegExpExecArray, RegExpExecArray];
-    assert.equal(one[1], two[1], path);
-    const parse = (text: string) => (/^[[{]/.test(text) ? JSON.parse(text) : text);
-    includes(parse(one[2]!), parse(two[2]!), path);
-  }
-}
 
 async function assertConsistent(url: string): Promise<void> {
   const found = await looking(url, async (inspector) => [
@@ -211,18 +156,8 @@ async function earlierVersion(url: string, number: number, ended: () => boolean)
 }
 
 describe('Migrations after the first version whose databases are kept', () => {
-  const additive = /^\s*(create (unique )?index|create (virtual )?table|insert into|update|alter table \w+ add column) /i;
-  const later = migrations.filter(({ name }) => name > basename(fixtures[0]!));
-
   test('only add: a table, an index, a column that may be null or has a default, or values, so that the previous version works on', () => {
-    for (const { name, up } of later) {
-      for (const database of ['sqlite', 'postgres'] as const) {
-        for (const statement of up(database)) {
-          assert.match(statement, additive, `${name} on ${database}`);
-          if (/ add column .*not null/i.test(statement)) assert.match(statement, / default /i, `${name} on ${database}`);
-        }
-      }
-    }
+    assertAdditive(migrations.filter(({ name }) => name > fixtures[0]!));
   });
 
   test('are recorded in the order of their names', () => {

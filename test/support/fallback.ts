@@ -124,3 +124,25 @@ export async function createChain(service: TestFallback, changes: Record<string,
   if (answer.status !== 201) throw new Error(`The chain was not created: ${answer.status} ${answer.text}`);
   return answer.body;
 }
+
+/** Stores chains and the results of tests; returns the paths that read them. */
+export async function fillChains(service: TestFallback): Promise<string[]> {
+  const paths = ['/chains', '/chains?limit=1'];
+  for (const name of ['production-chain', 'production-chain', 'café "quoted"\u2028']) {
+    const { id } = await createChain(service, { name });
+    const tested = await service.call('POST', `/chains/${id}/test`, { body: { prompt_count: 3, seed: 7 } });
+    if (tested.status !== 201) throw new Error(`The test did not run: ${tested.status} ${tested.text}`);
+    paths.push(`/chains/${id}`, `/test-results/${id}`, `/test-results/${tested.body.id}`);
+  }
+  return paths;
+}
+
+/** The answers to reads: status, version and text by path. */
+export async function answersOf(service: TestFallback, paths: readonly string[]): Promise<Record<string, string>> {
+  const answers: Record<string, string> = {};
+  for (const path of paths) {
+    const { status, headers, text } = await service.call('GET', path);
+    answers[path] = `${status} ${headers.etag ?? ''} ${text}`;
+  }
+  return answers;
+}
