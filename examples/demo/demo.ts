@@ -370,6 +370,31 @@ async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Pr
   } finally {
     await listeners.close();
   }
+  // With a file of its own, nothing but what is in it is created.
+  if (args[0] === undefined) await leaveQuestion(clients.client, baseUrl);
+}
+
+/** Leaves a question open, and prints the link on which anybody with a browser can answer it. */
+async function leaveQuestion(client: HandoffClient, baseUrl: string): Promise<void> {
+  const agent = { id: 'demo', name: 'Demonstration', framework: 'baton' };
+  const hitl = {
+    required: true,
+    reason: 'It shows what a person sees.',
+    question: 'Did the demonstration work for you?',
+    options: ['Yes', { value: 'No', style: 'danger' }],
+  };
+  try {
+    const { id } = await client.createPacket({
+      body: { metadata: { source_agent: agent, target_agent: agent, tags: ['demo'] }, context: { summary: 'All steps were played.' } },
+    });
+    await client.patchPacket({ params: { id }, body: { status: 'awaiting_human', hitl } });
+    const { url } = await client.createAnswerLink({ params: { id } });
+    console.log(`\nA question is open. Answer it at\n${url}\nor in the inbox at ${new URL('/console', baseUrl)}`);
+  } catch (error) {
+    // A key without the scope, or a tier whose packets of the day are used up.
+    if (!(error instanceof ApiError)) throw error;
+    say(undefined, 'no question', error.message);
+  }
 }
 
 /** Prints the comparison of history, stream and webhook for the packets created here; returns whether they agree. */

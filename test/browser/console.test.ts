@@ -269,6 +269,37 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.getByText('No webhooks yet').waitFor();
   });
 
+  test('a channel is created, tested, paused and removed; until there is one, the inbox says that nobody is told', async (t) => {
+    const { page, key } = await signIn(t, '/inbox');
+    await page.getByText('Nobody is told of new questions').waitFor();
+    await page.getByRole('link', { name: 'Channels' }).click();
+    await page.getByText('service-cli channels create').waitFor();
+    await button(page, 'New channel').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Kind').selectOption('slack');
+    await dialog.getByLabel(/^Address of/).fill('http://127.0.0.1:9/services/T/B/secret-x9Qz');
+    await dialog.getByLabel('answered').check();
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: /x9Qz/ }).click();
+    await button(page, 'Test').click();
+    await page.getByText('A test message is on its way.').waitFor();
+    await page.getByRole('table', { name: 'Deliveries' }).getByText('test', { exact: true }).waitFor();
+    await assertAccessible(page);
+    await button(page, 'Pause').click();
+    await page.getByText('paused', { exact: true }).waitFor();
+    const [channel] = await call(key, 'GET', '/channels');
+    assert.deepEqual([channel.active, channel.events], [false, ['asked', 'reminded', 'answered']]);
+    await button(page, 'Activate').click();
+    await page.getByText('active', { exact: true }).waitFor();
+    await page.getByRole('link', { name: /^Inbox/ }).click();
+    await page.getByText('No open questions').waitFor();
+    await page.getByText('Nobody is told of new questions').waitFor({ state: 'detached' });
+    await go(page, `/webhooks/channels/${channel.id}`);
+    await button(page, 'Remove').click();
+    await dialog.getByRole('button', { name: 'Remove' }).first().click();
+    await page.getByText('No channels yet').waitFor();
+  });
+
   test('a key is created with fewer rights, shown once and revoked; the audit log is downloaded without formulas', async (t) => {
     const { page, key } = await signIn(t, '/keys');
     const dialog = page.getByRole('dialog');
@@ -345,6 +376,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     for (const name of ['Claim', 'Fail', 'Delete', 'Make a link']) assert.equal(await button(page, name).count(), 0, name);
     for (const [path, name] of [
       ['/webhooks', 'New webhook'],
+      ['/webhooks/channels', 'New channel'],
       ['/keys', 'New key'],
     ] as const) {
       await go(page, path);
@@ -440,6 +472,7 @@ describe('the console', { skip: withoutBrowser }, () => {
       ['/agents', 'Waiting longest'],
       ['/webhooks', hook.url],
       [`/webhooks/${hook.id}`, 'ping'],
+      ['/webhooks/channels', 'No channels yet'],
       ['/webhooks/dead-letters', 'No dead letters'],
       ['/keys', 'first admin key'],
       ['/tenants', 'business'],

@@ -73,6 +73,8 @@ const router = createBrowserRouter(
           children: [
             { index: true, lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).Webhooks }) },
             { path: 'dead-letters', lazy: async () => ({ Component: (await import('./pages/deliveries.tsx')).DeadLetters }) },
+            { path: 'channels', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).Channels }) },
+            { path: 'channels/:id', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).ChannelPage }) },
             { path: ':id', lazy: async () => ({ Component: (await import('./pages/deliveries.tsx')).WebhookPage }) },
           ],
         },

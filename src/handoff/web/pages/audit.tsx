@@ -18,7 +18,7 @@ import { api } from '../data/api.ts';
 import { useAnswer } from '../data/queries.ts';
 import { csvOf, jsonLinesOf } from '../parts/audit-file.ts';
 import { textOf } from '../parts/question.tsx';
-import { Name } from '../parts/texts.tsx';
+import { Long } from '../parts/texts.tsx';
 
 const perPage = 50;
 /** The most entries of a download. */
@@ -104,7 +104,7 @@ const Entries = ({ entries }: { entries: readonly AuditEntry[] }) => (
     columns={[
       { name: 'When', tabular: true, cell: ({ timestamp }) => moment(timestamp) },
       { name: 'Action', cell: ({ action, resource }) => `${words(resource)}: ${words(action)}` },
-      { name: 'Actor', cell: ({ actor }) => <Name>{actor}</Name> },
+      { name: 'Actor', cell: ({ actor }) => <Long>{actor}</Long> },
       {
         name: 'Packet',
         cell: ({ packet_id: id }) =>
@@ -120,12 +120,12 @@ const Entries = ({ entries }: { entries: readonly AuditEntry[] }) => (
         name: 'Details',
         muted: true,
         cell: ({ details }) => (
-          <Name>
+          <Long>
             {Object.entries(details)
               .map(([name, value]) => `${words(name)}: ${textOf(value)}`)
               .join(' · ')
               .slice(0, 200)}
-          </Name>
+          </Long>
         ),
       },
     ]}

@@ -65,7 +65,7 @@ export function WebhookPage() {
             ) : (
               <Summary webhook={webhook} />
             )}
-            <Deliveries id={id} />
+            <Deliveries id={id} of="webhook" />
           </>
         );
       }}
@@ -144,15 +144,32 @@ function Summary({ webhook }: { webhook: Webhook }) {
   );
 }
 
-function Deliveries({ id }: { id: string }) {
+/** What was sent to a webhook or a channel. A message to a channel that is a dead letter can be sent again. */
+export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }) {
   const [status, setStatus] = useState('');
   const [page, setPage] = useState(0);
+  const mayManage = useMay('manage');
+  const toast = useToast();
   const query = { limit: perPage, offset: page * perPage, ...(status === '' ? {} : { status: status as DeliveryStatus }) };
   const deliveries = useAnswer(
     ['deliveries', id, query],
-    async (client, signal) => paged(await client.listDeliveries.withResponse({ params: { id }, query, signal })),
+    async (client, signal) => {
+      const request = { params: { id }, query, signal };
+      return paged(await (of === 'webhook' ? client.listDeliveries : client.listChannelDeliveries).withResponse(request));
+    },
     polled,
   );
+  const replay = useWrite((client, delivery_id: string) => client.replayChannelDelivery({ params: { id, delivery_id } }), 'deliveries');
+  const again: Column<Delivery> = {
+    name: 'Actions',
+    nameHidden: true,
+    cell: (row) =>
+      row.status === 'dead_letter' ? (
+        <Button icon={RotateCw} onClick={() => replay.mutate(row.id, { onError: ({ message }) => toast({ text: message, tone: 'bad' }) })}>
+          Replay
+        </Button>
+      ) : null,
+  };
   return (
     <Panel
       title="Deliveries"
@@ -173,10 +190,15 @@ function Deliveries({ id }: { id: string }) {
       <Load query={deliveries} what="The deliveries">
         {({ rows, total }) =>
           total === 0 ? (
-            <Empty title="No deliveries">Test the webhook, or wait for the next event.</Empty>
+            <Empty title="No deliveries">Send a test, or wait for the next event.</Empty>
           ) : (
             <>
-              <Table label="Deliveries" rows={rows} keyOf={(row) => row.id} columns={columns} />
+              <Table
+                label="Deliveries"
+                rows={rows}
+                keyOf={(row) => row.id}
+                columns={of === 'channel' && mayManage ? [...columns, again] : columns}
+              />
               <Pager page={page} perPage={perPage} total={total} onPage={setPage} />
             </>
           )

@@ -14,7 +14,7 @@ import { counted } from '../../../kit/web/format.ts';
 import { useMedia } from '../../../kit/web/media.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
-import { askedAt, maxQuestions, useInbox, usePacket } from '../data/queries.ts';
+import { askedAt, maxQuestions, useInbox, usePacket, useUnnotified } from '../data/queries.ts';
 import type { AnswerKeys } from '../parts/answer-form.tsx';
 import { Command } from '../parts/form-dialog.tsx';
 import { Background, Question } from '../parts/question.tsx';
@@ -33,6 +33,7 @@ const labels = { responder: 'Asked', agent: 'By agent', tag: 'Tag' };
 /** The open questions of the tenant, oldest first. */
 export function Inbox() {
   const inbox = useInbox();
+  const unnotified = useUnnotified();
   const [help, setHelp] = useState(false);
   const [params, setParams] = useSearchParams();
   const number = inbox.data?.length;
@@ -49,11 +50,16 @@ export function Inbox() {
           <>
             <NotifyButton />
             <Button icon={Keyboard} onClick={() => setHelp(true)}>
-              Keys
+              Shortcuts
             </Button>
           </>
         }
       />
+      {unnotified ? (
+        <Callout tone="info" actions={<LinkButton to="/webhooks/channels">Channels</LinkButton>}>
+          Nobody is told of new questions by mail or Slack: they appear here only.
+        </Callout>
+      ) : null}
       {number === maxQuestions ? <Callout tone="info">The oldest {maxQuestions} questions are shown.</Callout> : null}
       <Load query={{ ...inbox, data: shown }} what="The inbox" height="3.5rem">
         {(packets) => (

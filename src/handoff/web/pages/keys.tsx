@@ -19,7 +19,7 @@ const meanings = {
   read: 'read packets, events and the audit log',
   work: 'create, claim and change packets',
   respond: 'answer questions, make answer links',
-  manage: 'keys and webhooks',
+  manage: 'keys, webhooks and channels',
 };
 
 /** The keys of the tenant, or of another one for an admin key. */

@@ -21,11 +21,12 @@ import styles from './webhooks.module.css';
 export function Notifying() {
   return (
     <>
-      <PageHeader title="Webhooks" />
+      <PageHeader title="Webhooks and channels" />
       <PageTabs
         label="Webhooks"
         tabs={[
           { to: '/webhooks', label: 'Webhooks', end: true },
+          { to: '/webhooks/channels', label: 'Channels' },
           { to: '/webhooks/dead-letters', label: 'Dead letters' },
         ]}
       />
@@ -84,8 +85,8 @@ export function Webhooks() {
   );
 }
 
-/** Whether events are sent to a webhook, and why not. */
-export function WebhookState({ webhook: { active, disabled_reason } }: { webhook: Webhook }) {
+/** Whether anything is sent to a webhook or a channel, and why not. */
+export function WebhookState({ webhook: { active, disabled_reason } }: { webhook: Pick<Webhook, 'active' | 'disabled_reason'> }) {
   if (active) return <Badge tone="good">active</Badge>;
   return (
     <Badge tone={disabled_reason === null ? 'neutral' : 'bad'}>

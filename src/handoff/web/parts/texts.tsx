@@ -62,3 +62,6 @@ export const Prose = ({ children, clamp = false }: { children: string; clamp?: b
 
 /** A name within a line. */
 export const Name = ({ children }: { children: string }) => <bdi className={styles.name}>{children}</bdi>;
+
+/** A long text in a cell of a table, which scrolls sideways rather than break it into single characters. */
+export const Long = ({ children }: { children: string }) => <bdi className={styles.long}>{children}</bdi>;
