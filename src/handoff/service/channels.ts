@@ -120,7 +120,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
 
     /** Queues a dead letter again; its message is made anew. */
     async replay(caller: Caller, id: string, deliveryId: string): Promise<ChannelDelivery> {
-      if (!isId(id)) throw notFound('channel');
+      if (!isId(id)) throw notFound('delivery');
       return shownDelivery(await replay(caller, deliveryId, id));
     },
   };

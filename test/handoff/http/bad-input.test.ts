@@ -42,10 +42,10 @@ const whole = {
   dependencies: [{ id: 'x1', type: 'system', description: 'Ledger', status: 'up', source: 'ops' }],
 };
 
-/** A valid body for each route, by the operation's name. */
 /** The routes that take a body. */
-type WithBody = { [Name in keyof typeof routes]: (typeof routes)[Name] extends { body: object } ? Name : never }[keyof typeof routes];
+type WithBody = { [Name in keyof typeof routes]: {} extends (typeof routes)[Name]['body'] ? never : Name }[keyof typeof routes];
 
+/** A valid body for each route, by the operation's name. */
 const bodiesOf: Record<WithBody, Record<string, unknown>> = {
   createPacket: whole,
   chainPacket: whole,
@@ -77,6 +77,8 @@ const bodiesOf: Record<WithBody, Record<string, unknown>> = {
   retryAll: { webhook_id: unknownId, force: true },
   rotateKey: { overlap_seconds: 60 },
   createAnswerLink: { responder: 'dana', expires_in: 60 },
+  createChannel: { kind: 'slack', target: 'https://hooks.slack.com/services/T/B/x', name: 'Dana', events: ['asked'], responder: 'dana' },
+  patchChannel: { target: 'https://hooks.slack.com/services/T/B/y', name: 'Dana', events: ['asked'], responder: 'dana', active: true },
   createKey: { name: 'ci', tier: 'pro', admin: false, tenant_id: unknownId },
   createTenant: { name: 'Acme', tier: 'pro', handoffs_per_day: 5, max_api_keys: 5 },
   patchTenant: { name: 'Acme', tier: 'pro', handoffs_per_day: 5, max_api_keys: 5 },
@@ -85,7 +87,11 @@ const bodies: Record<string, Record<string, unknown>> = bodiesOf;
 
 const every: [string, Route & HandoffRoute][] = Object.entries(routes);
 const withBody = every.filter(([, route]) => route.body !== undefined);
-const pathOf = (route: Route, id: string) => route.path.replace(/\{\w+\}/, encodeURIComponent(id));
+/** The path of a route with an id, or with one for each of its parameters. */
+function pathOf(route: Route, ...ids: string[]): string {
+  let index = 0;
+  return route.path.replace(/\{\w+\}/g, () => encodeURIComponent(ids[index++] ?? ids[0]!));
+}
 
 /** Asserts the documented error body: four keys of the right types, without anything that callers must not see. */
 function assertRefused(
@@ -485,14 +491,14 @@ for (const store of stores) {
       const meet = async (
         name: keyof typeof routes,
         expected: number,
-        id: string,
+        id: string | string[],
         options: CallOptions = {},
         query = '',
         on: TestService = service,
       ) => {
         const route: Route = routes[name];
         const body = bodies[name] === undefined || options.raw !== undefined ? {} : { body: bodies[name] };
-        assertRefused(await on.call(route.method, pathOf(route, id) + query, { ...body, ...options }), expected);
+        assertRefused(await on.call(route.method, pathOf(route, ...[id].flat()) + query, { ...body, ...options }), expected);
         assert.ok(expected in route.responses, `${name} does not document ${expected}`);
         met.add(`${name} ${expected}`);
       };
@@ -502,7 +508,8 @@ for (const store of stores) {
         await meet(name, 401, unknownId, { key: null });
         await meet(name, 429, unknownId, {}, '', limited);
         if (route.access === 'admin') await meet(name, 403, unknownId, { key });
-        else await meet(name, 403, unknownId, { key: lesser.find(([scope]) => ![route.access, route.alternative].includes(scope))![1] });
+        else if (route.access !== 'any')
+          await meet(name, 403, unknownId, { key: lesser.find(([scope]) => ![route.access, route.alternative].includes(scope))![1] });
         await meet(name, 400, unknownId, {}, '?nope=1');
         if (route.path.includes('{')) await meet(name, 404, unknownId);
         if (route.body === undefined) continue;
@@ -548,6 +555,12 @@ for (const store of stores) {
       await meet('replayDeadLetter', 409, ping.id);
       assert.equal((await service.call('PATCH', `/hooks/${hook.id}`, { body: { active: false } })).status, 200);
       await meet('pingWebhook', 409, hook.id);
+      await meet('createChannel', 409, claimed, used);
+      const { body: channel } = await service.call('POST', '/channels', { body: bodies.createChannel });
+      const { body: message } = await service.call('POST', `/channels/${channel.id}/test`);
+      await meet('replayChannelDelivery', 409, [channel.id, message.id]);
+      assert.equal((await service.call('PATCH', `/channels/${channel.id}`, { body: { active: false } })).status, 200);
+      await meet('testChannel', 409, channel.id);
 
       const { id: free } = await createPacket(service);
       await meet('releasePacket', 409, free);
