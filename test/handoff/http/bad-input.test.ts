@@ -43,7 +43,7 @@ const whole = {
 };
 
 /** The routes that take a body. */
-type WithBody = { [Name in keyof typeof routes]: {} extends (typeof routes)[Name]['body'] ? never : Name }[keyof typeof routes];
+type WithBody = { [Name in keyof typeof routes]: object extends (typeof routes)[Name]['body'] ? never : Name }[keyof typeof routes];
 
 /** A valid body for each route, by the operation's name. */
 const bodiesOf: Record<WithBody, Record<string, unknown>> = {
