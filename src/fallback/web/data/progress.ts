@@ -1,8 +1,7 @@
 import { useEffect, useState } from 'react';
-
+import { queryClient } from '../../../kit/web/app/queries.ts';
 import type { TestProgress } from '../../model/test.ts';
 import { api } from './api.ts';
-import { queryClient } from '../../../kit/web/app/queries.ts';
 import { useResult } from './queries.ts';
 
 /**

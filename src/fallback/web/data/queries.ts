@@ -31,11 +31,10 @@ export const useChain = (id: string) => useAnswer(['chains', id], (client, signa
 
 /** The routing of a chain and, with a question, the path of a prompt. */
 export const useRouting = ({ id, version }: Chain, query: RoutingQuery = {}, enabled = true) =>
-  useAnswer(
-    ['chains', id, 'routing', version, query],
-    (client, signal) => client.getRouting({ params: { id }, query, signal }),
-    { enabled, placeholderData: keepPreviousData },
-  );
+  useAnswer(['chains', id, 'routing', version, query], (client, signal) => client.getRouting({ params: { id }, query, signal }), {
+    enabled,
+    placeholderData: keepPreviousData,
+  });
 
 /** The summary of a chain. */
 export const useSummary = ({ id, version }: Chain) =>

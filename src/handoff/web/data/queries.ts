@@ -74,7 +74,10 @@ export const inOrder = (packets: readonly PacketSummary[]): PacketSummary[] =>
 
 /** A whole packet. */
 export const usePacket = (id: string, enabled = true) =>
-  useAnswer(['packets', id], async (client, signal) => (await client.getPacket({ params: { id }, signal })) as Packet, { ...polled, enabled });
+  useAnswer(['packets', id], async (client, signal) => (await client.getPacket({ params: { id }, signal })) as Packet, {
+    ...polled,
+    enabled,
+  });
 
 /** What happened to a packet, oldest first. */
 export const useHistory = (id: string, revision: number) =>
