@@ -11,7 +11,7 @@ export interface Mail {
 /** A packet's text as a quotation, so that none of its lines passes for one of the message. */
 const quoted = (text: string): string =>
   text
-    .split('\n')
+    .split(/[\n\u2028\u2029]/)
     .map((one) => `> ${one}`)
     .join('\n');
 
