@@ -65,6 +65,7 @@ export interface Fallback {
  * Wires a fallback service: settings, store, services, HTTP. The only file that imports every layer; longer than a screen
  * because it names every part.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: wires the parts of the program once, in the order in which they depend on each other.
 export async function createFallback(settings: Settings, dependencies: Dependencies = {}): Promise<Fallback> {
   const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = dependencies;
   const destination = dependencies.logs ?? logOutput(settings.logFormat);

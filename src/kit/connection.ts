@@ -97,6 +97,7 @@ const defaultRetryMs = 3_000;
 const maxBackOffMs = 30_000;
 
 /** Creates a connection. It opens no socket before the first request. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
 export function createConnection(options: ConnectionOptions): Connection {
   const { headers: common = {}, timeoutSeconds: usualTimeout = 30, retries = 2, maxWaitSeconds = 60 } = options;
   const { transport = fetchTransport, retryUnreachable = true } = options;

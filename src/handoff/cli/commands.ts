@@ -1,3 +1,4 @@
+// biome-ignore-all lint/style/noExcessiveLinesPerFile: the table of all commands, one row each, which is read as one.
 import { deliveryStatuses, scopes, statuses, tiers, webhookEvents } from '../model/constants.ts';
 import { answerLinks } from './answer-links.ts';
 import { channels } from './channels.ts';

@@ -37,6 +37,7 @@ interface PacketRoutesParts {
 }
 
 /** Mounts the routes of packets. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one mounted route after the other.
 export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit, wait }: PacketRoutesParts): void {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 

@@ -120,6 +120,7 @@ type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'capped' | 'keyIn
 const maxBatchBytes = 16 * 1024 * 1024;
 
 /** Makes the HTTP server of the handoff service. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: wires the parts of the program once, in the order in which they depend on each other.
 export function createServer({
   version,
   logger,

@@ -52,6 +52,7 @@ export interface Deliverer {
  * Makes a deliverer. Concurrency is limited per receiver and per tenant: a slow or dead receiver gets few attempts and never
  * delays deliveries to others, however many of its own are pending.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
 export function createDeliverer(parts: DelivererParts): Deliverer {
   const { store, clock } = parts;
   const receivers = new Map<string, Receiver<Item>>();

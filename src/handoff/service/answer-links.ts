@@ -58,6 +58,7 @@ const maxLinks = 1000;
 const noPacket = '00000000-0000-7000-8000-000000000000';
 
 /** Links to pages on which people answer a question without a key. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations on one noun, each of them short, over the parts that they share.
 export function createAnswerLinkService({ store, clock, newId, random, publicUrl }: AnswerLinkParts) {
   /** The link of a token and its packet. An unknown token costs the same reads as a known one. */
   async function find(token: string) {

@@ -29,6 +29,7 @@ type Times = 'created_at' | 'updated_at' | 'removed_at';
 const fresh = { seq: 0, old_secret: null, old_secret_until: null, active: true, disabled_reason: null, failing_since: null };
 
 /** The operations that webhooks and channels share: deliveries are sent to either. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations on one noun, each of them short, over the parts that they share.
 export function createDestinations<Shown>({ store, clock, newId, noun, most, show }: DestinationParts<Shown>) {
   const idOf = (stored: { id: string }) => ({ [`${noun}_id`]: stored.id });
 

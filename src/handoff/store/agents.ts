@@ -21,6 +21,7 @@ const isHeld = sql<SqlBool>`packets.status in (${sql.raw(quoted(heldStatuses))})
 const isWaiting = sql<SqlBool>`packets.status = ${sql.lit(claimableStatus)}`;
 
 /** The agents that requests of tenants have named. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createAgentStore(database: Database<Tables>) {
   return {
     /** Records when agents were last seen. Instances may report in any order; an earlier time never replaces a later one. */

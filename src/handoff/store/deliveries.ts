@@ -225,6 +225,7 @@ const shown = [
 const cancelSize = 1000;
 
 /** Finds and leases pending deliveries, and reads the outcome of past ones. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createDeliveryStore(database: Database<Tables>) {
   const queues = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
   const message = database.query<{ event_id: string }, Message>((db, { event_id }) =>

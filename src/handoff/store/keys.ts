@@ -183,6 +183,7 @@ const stillValid = (now: Date) => (eb: ExpressionBuilder<Tables, 'api_keys'>) =>
   eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now.toISOString())]);
 
 /** Reads keys, and creates the first tenant and admin key. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createKeyStore(database: Database<Tables>) {
   // SQLite runs one write transaction at a time; PostgreSQL needs a lock on the tenant's row.
   const locking = database.name === 'postgres';

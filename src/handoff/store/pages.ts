@@ -111,6 +111,7 @@ const directions = { desc: '<', asc: '>' } as const;
 type Order = keyof typeof directions;
 
 /** Reads pages of lists, newest first by default: the order of ids in every index. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createPageReads(database: Database<Tables>) {
   const totals = createTotals(database);
 

@@ -229,6 +229,7 @@ const maxHistory = 10_000;
 const maxHistoryBytes = 16 * 1024 * 1024;
 
 /** Reads the trail: the history of a packet and the tenant's audit log are views of the same rows. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createTrailReads(database: Database<Tables>) {
   const ofPacket = database.query<{ tenant: number; packet_id: string; limit: number }, EventRow & { length: number }>(
     (db, { tenant, packet_id, limit }) =>

@@ -57,6 +57,7 @@ const keepAliveMs = 15_000;
 const maxKeepAliveMs = 60_000;
 
 /** Creates pools of connections. Each connect resolves the name again and has the guard check every address. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
 export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: ConnectionParts): Connections {
   const origins = new Map<string, Origin>();
   const idle = new Set<Connection>();

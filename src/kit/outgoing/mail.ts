@@ -56,6 +56,7 @@ export interface Mailer {
 const maxReply = 64 * 1024;
 
 /** Creates a mailer. The library is loaded with the first mail. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
 export function createMailer({ url, from, guard, ca }: MailerParts): Mailer {
   const { protocol, hostname: host, port, username, password } = new URL(url);
   const secure = protocol === 'smtps:';

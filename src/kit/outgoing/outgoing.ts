@@ -79,6 +79,7 @@ const maxInterim = 10;
 const maxOverhead = 256 * 1024;
 
 /** Creates a client for outgoing requests. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
 export function createOutgoing({ guard, connectionsPerOrigin = 32, ca, tracer }: OutgoingParts): Outgoing {
   let connections: Connections | undefined;
   const exchanges = new Set<AbortController>();

@@ -225,6 +225,7 @@ interface PostgresSession extends Session {
 }
 
 /** Begins a transaction, and returns its session. Rows are sent as one JSON parameter. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one function for each call of a session, each of them a statement.
 function postgresSession(client: pg.Client, names: StatementNames, asyncCommit: boolean): PostgresSession {
   const sent: Promise<unknown>[] = [];
   let state: 'beginning' | 'open' | 'ended' = 'beginning';

@@ -13,6 +13,7 @@ interface SqliteSession extends Session {
 }
 
 /** A session on a connection that has begun a transaction. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one function for each call of a session, each of them a statement.
 export function sqliteSession(connection: SqliteConnection, charactersPerTurn: number): SqliteSession {
   let ended = false;
   const running: Promise<void>[] = [];

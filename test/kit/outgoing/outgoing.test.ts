@@ -298,7 +298,7 @@ describe('An exchange is bounded by the bytes on its connection', () => {
   const buffered = 8 * 1024 * 1024;
 
   const interim = Buffer.from('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(1_000));
-  const extension = Buffer.from('1;x=' + 'a'.repeat(60_000));
+  const extension = Buffer.from(`1;x=${'a'.repeat(60_000)}`);
 
   for (const [name, head, piece, outcome] of [
     ['endless interim responses', '', interim, 'connection_reset'],
