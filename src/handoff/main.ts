@@ -288,6 +288,10 @@ function createHttp(
       const { createMcpEndpoint } = await import('./mcp/http.ts');
       return createMcpEndpoint({ version, refusalOf, extension: dependencies.mcpExtension });
     },
+    async loadA2a(refusalOf) {
+      const { createA2aEndpoint } = await import('./a2a/http.ts');
+      return createA2aEndpoint({ refusalOf });
+    },
   });
 }
 

@@ -222,12 +222,20 @@ export const settingsTable = {
     {
       variable: 'SERVICE_ALLOWED_HOSTS',
       fallback: '',
-      help: 'Names under which clients reach `/mcp`, comma-separated, besides localhost and SERVICE_HOST. Requests whose `Host` or `Origin` names another are refused, as a protection against DNS rebinding.',
+      help: 'Names under which clients reach `/mcp` and `/a2a`, comma-separated, besides localhost and SERVICE_HOST. Requests whose `Host` or `Origin` names another are refused, as a protection against DNS rebinding.',
     },
     (item) => {
       if (/^[\w.:[\]-]+$/.test(item)) return item;
       throw new Error(`a comma-separated list of host names such as baton.example.com, not ${JSON.stringify(item)}`);
     },
+  ),
+  a2aAgents: listOf(
+    {
+      variable: 'SERVICE_A2A_AGENTS',
+      fallback: '',
+      help: 'Ids of the agents that the public agent card of A2A names, comma-separated, each as a skill. A message that names no agent goes to the only one, or to `handoff` if there is none.',
+    },
+    (item) => item,
   ),
   trustedProxies,
   metricsToken: metricsToken(' and labels tenants with their ids; otherwise with pseudonyms'),

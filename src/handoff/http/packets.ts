@@ -119,11 +119,11 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   );
   mount(
     routes.respondPacket,
-    async ({ params, body }, { caller, headers, rawBody }) =>
+    async ({ params, body }, { caller, headers, rawBody, via }) =>
       changed(
         await packets.respond(caller, params.id, body, {
           ...changing(headers, `POST /packets/${params.id}/respond`, rawBody),
-          via: headers['x-answered-via'] === 'console' ? 'console' : 'api',
+          via: via === 'a2a' ? via : headers['x-answered-via'] === 'console' ? 'console' : 'api',
         }),
       ),
     { bodyFaults: answerFaults },

@@ -34,6 +34,7 @@ import type { TenantService } from '../service/tenants.ts';
 import { createTrailService } from '../service/trail.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import type { Store } from '../store/store.ts';
+import { type LoadA2a, mountA2a } from './a2a.ts';
 import { mountAgents } from './agents.ts';
 import { maxFormBytes, mountAnswerLinks } from './answer-links.ts';
 import { answerPageHeaders } from './answer-page.ts';
@@ -88,6 +89,11 @@ export interface ServerParts {
   loadMcp: LoadMcp;
   /** The folder of the built console; by default beside these sources. */
   consoleFolder?: string | undefined;
+  loadA2a: LoadA2a;
+  /** The agents that the agent card of A2A names. */
+  a2aAgents: readonly string[];
+  /** The address by which others reach the service; undefined: that of each request. */
+  publicUrl: string | undefined;
 }
 
 const rootLinks = {
@@ -149,6 +155,9 @@ export function createServer({
   allowedHosts,
   loadMcp,
   consoleFolder,
+  loadA2a,
+  a2aAgents,
+  publicUrl,
 }: ServerParts): FastifyInstance {
   const limits = new Limits(rateLimitPerMinute, tiers, counters);
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
@@ -261,8 +270,10 @@ export function createServer({
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });
   mountSse(mount, listening);
   mountWebSocket(mount, listening, corsOrigins);
-  const onError = (err: unknown) => logger.error({ route: '/mcp', err }, 'request failed');
-  mountMcp({ mount, call, load: loadMcp, listening, isUnavailable: store.isUnavailable, onError });
+  const onError = (route: string) => (err: unknown) => logger.error({ route, err }, 'request failed');
+  const shared = { mount, call, listening, isUnavailable: store.isUnavailable };
+  mountMcp({ ...shared, load: loadMcp, onError: onError('/mcp') });
+  mountA2a({ ...shared, load: loadA2a, onError: onError('/a2a'), version, agents: a2aAgents, publicUrl });
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
   mountStatic(app, {

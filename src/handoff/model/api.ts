@@ -2,6 +2,7 @@ import { describeApi } from '../../kit/openapi.ts';
 import type { Route } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
 import * as system from '../../kit/system.ts';
+import { a2a, agentCard } from './a2a.ts';
 import { listAgents } from './agent.ts';
 import * as answerLink from './answer-link.ts';
 import * as audit from './audit.ts';
@@ -87,7 +88,7 @@ export const routes = {
 
 /** Returns the path prefixes under which a route is mounted. */
 export function prefixesOf(route: Route): readonly string[] {
-  if (route.tag === 'streams' || route.tag === 'mcp' || route.tag === 'pages') return [''];
+  if (['streams', 'mcp', 'a2a', 'pages'].includes(route.tag)) return [''];
   return route.tag === 'system' ? ['', apiPrefix] : [apiPrefix];
 }
 
@@ -194,13 +195,14 @@ export function describeHandoff(version: string): Record<string, unknown> {
       { name: 'channels', description: 'Mail addresses and Slack channels that learn of questions.' },
       { name: 'agents', description: 'The agents that hand over and claim packets.' },
       { name: 'streams', description: 'Events as they happen. Served at the root.' },
+      { name: 'a2a', description: 'The service as an agent of A2A 1.0. Served at the root.' },
       { name: 'mcp', description: 'The tools of the service, for clients of the Model Context Protocol. Served at the root.' },
       { name: 'audit', description: 'The audit log of a tenant.' },
       { name: 'keys', description: "A tenant's API keys." },
       { name: 'tenants', description: 'Tenants; for admin keys.' },
       { name: 'system', description: 'Liveness, readiness, metrics. Served at the root and under the API prefix.' },
     ],
-    routes: { ...routes, ...streamRoutes, mcp },
+    routes: { ...routes, ...streamRoutes, mcp, agentCard, a2a },
     schemas,
     pathOf: (route) => prefixesOf(route)[0] + route.path,
     rightsOf,

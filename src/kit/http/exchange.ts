@@ -22,6 +22,8 @@ export interface HandlerContext<Context> {
   readonly signal: AbortSignal;
   /** Also aborts when the client ends its sending half. For responses that must not be lost, such as a claimed packet. */
   readonly endSignal: AbortSignal;
+  /** The protocol of a call inside the process, such as `a2a`; undefined for a request of HTTP. */
+  readonly via: string | undefined;
 }
 
 /** A request to a mounted route, from its admission to its response. V8 makes a map for each object literal with accessors, so this is a class. */
@@ -34,6 +36,7 @@ export class Exchange<Context> implements HandlerContext<Context> {
   rawBody: Buffer | undefined;
   /** Why the body was refused. */
   refusal: unknown;
+  readonly via = undefined;
   /** The bytes that this request holds of the memory budget for large bodies. */
   held = 0;
 

@@ -19,6 +19,8 @@ interface LocalRequest {
 interface LocalCaller<Context> {
   readonly caller: Context;
   readonly signal: AbortSignal;
+  /** The protocol by which the caller came, as histories name it; left out: the API. */
+  readonly via?: string;
 }
 
 /** Calls the handler of a mounted route; undefined for an answer without a body. @throws ServiceError as the route does */
@@ -43,7 +45,7 @@ export function mountLocally<Context, Traits extends object>(
       mount(route, handler, options);
       endpoints.set(route, new Endpoint<Context>(route, handler, options));
     },
-    async call<R extends Route>(route: R, request: LocalRequest, { caller, signal }: LocalCaller<Context>) {
+    async call<R extends Route>(route: R, request: LocalRequest, { caller, signal, via }: LocalCaller<Context>) {
       const endpoint = endpoints.get(route);
       if (endpoint === undefined) throw new Error(`The route ${route.id} is not mounted.`);
       const { params = {}, query = {}, body, headers = {} } = request;
@@ -51,7 +53,7 @@ export function mountLocally<Context, Traits extends object>(
       const rawBody = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
       const input = { params: lowerCase({ ...params }), query: { ...query }, body };
       endpoint.validate(input.query, body, rawBody?.length);
-      const context: HandlerContext<Context> = { caller, headers, rawBody, origin: '', signal, endSignal: signal };
+      const context: HandlerContext<Context> = { caller, headers, rawBody, origin: '', signal, endSignal: signal, via };
       return (await bodyOf(await endpoint.handler(input as never, context))) as ResultOf<R> | undefined;
     },
   };

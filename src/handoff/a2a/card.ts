@@ -1,0 +1,41 @@
+import type { AgentCard } from '@a2a-js/sdk';
+
+/** What an agent card says of the service. */
+export interface Address {
+  /** The origin by which clients reach the service. */
+  readonly origin: string;
+  readonly version: string;
+  /** The agents that the public card names. */
+  readonly agents: readonly string[];
+}
+
+/** The only version of A2A that the service speaks. */
+export const protocolVersion = '1.0';
+
+const modes = ['text/plain', 'application/json'];
+
+/** The agent card, with a skill for each agent; one skill, `handoff`, if there is none. */
+export function cardOf({ origin, version, agents }: Address, further: readonly string[] = []): AgentCard {
+  const ids = [...new Set([...agents, ...further])];
+  const skill = { tags: ['handoff'], examples: [], inputModes: modes, outputModes: modes, securityRequirements: [] };
+  return {
+    name: 'Baton',
+    description:
+      'Hands work to an agent of the service: a message becomes a packet, and the task ends when an agent has completed it. Questions to a person are input-required.',
+    supportedInterfaces: [{ url: `${origin}/a2a`, protocolBinding: 'JSONRPC', tenant: '', protocolVersion }],
+    provider: undefined,
+    version,
+    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true, extensions: [] },
+    securitySchemes: {
+      apiKey: { scheme: { $case: 'apiKeySecurityScheme', value: { description: 'An API key.', location: 'header', name: 'X-API-Key' } } },
+    },
+    securityRequirements: [{ schemes: { apiKey: { list: [] } } }],
+    defaultInputModes: modes,
+    defaultOutputModes: modes,
+    skills:
+      ids.length === 0
+        ? [{ id: 'handoff', name: 'Hand over', description: 'Hands a message to the agent that `metadata.target_agent` names.', ...skill }]
+        : ids.map((id) => ({ id, name: id, description: `Hands a message to the agent ${id}.`, ...skill })),
+    signatures: [],
+  };
+}

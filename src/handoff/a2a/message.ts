@@ -1,0 +1,56 @@
+import { type Message, Role } from '@a2a-js/sdk';
+import { ContentTypeNotSupportedError, RequestMalformedError } from '@a2a-js/sdk/errors';
+
+import type { ChainRequest, RespondRequest } from '../model/packet.ts';
+import type { Origin } from './task.ts';
+
+/** The most characters of a message's id, which is the idempotency key of its packet. */
+const maxIdLength = 255;
+
+/** The message of a request. @throws A2AError when a required field is missing */
+export function requireMessage(message: Message | undefined): Message {
+  if (message === undefined) throw new RequestMalformedError('message is required.');
+  if (message.messageId === '' || message.messageId.length > maxIdLength || /[^\x20-\x7e]/.test(message.messageId))
+    throw new RequestMalformedError(`message.messageId must have 1 to ${maxIdLength} characters of ASCII.`);
+  if (message.role !== Role.ROLE_USER) throw new RequestMalformedError('message.role must be ROLE_USER.');
+  if (message.parts.length === 0) throw new RequestMalformedError('message.parts must have a part.');
+  return message;
+}
+
+/** The texts, and the other parts, of a message. @throws A2AError for a part with the bytes of a file, or without content */
+function partsOf({ parts }: Message) {
+  const texts: string[] = [];
+  const artifacts: { key: string; value: unknown; content_type?: string }[] = [];
+  for (const [index, { content, filename, mediaType }] of parts.entries()) {
+    if (content?.$case === 'raw') throw new ContentTypeNotSupportedError(`message.parts.${index}: files are only taken by URL.`);
+    if (content === undefined) throw new RequestMalformedError(`message.parts.${index} must have text, data or url.`);
+    if (content.$case === 'text') texts.push(content.value);
+    else {
+      const key = filename === '' ? `part-${index}` : filename;
+      artifacts.push({ key, value: content.value as unknown, ...(mediaType === '' ? {} : { content_type: mediaType }) });
+    }
+  }
+  return { texts, artifacts };
+}
+
+/** The packet that a message becomes. */
+export function packetOf(message: Message, { source, target }: { source: string; target: string }): ChainRequest {
+  const { texts, artifacts } = partsOf(message);
+  const [summary = 'A message without text; see its artifacts.', ...turns] = texts;
+  const a2a: Origin = { message_id: message.messageId, artifacts: artifacts.map(({ key }) => key) };
+  return {
+    metadata: { source_agent: { id: source, name: source, framework: 'a2a' }, target_agent: { id: target, name: target } },
+    context: { summary, conversation_state: turns.map((content) => ({ role: 'user', content })), artifacts, custom: { a2a } },
+  };
+}
+
+/** The answer that a message gives to a question: its texts, and its first data part for a question with a schema. */
+export function answerIn(message: Message, responded_by: string): RespondRequest {
+  const { texts, artifacts } = partsOf(message);
+  const data = artifacts.find(({ value }) => typeof value === 'object' && value !== null)?.value;
+  return {
+    ...(texts.length === 0 ? {} : { response: texts.join('\n') }),
+    ...(data === undefined ? {} : { data: data as Record<string, unknown> }),
+    responded_by,
+  };
+}

@@ -1,0 +1,111 @@
+import { type Artifact, type Message, type Part, Role, type Task, TaskState, type TaskStatus } from '@a2a-js/sdk';
+
+import type { Status } from '../model/common.ts';
+import type { Packet } from '../model/packet.ts';
+
+/** The state of a task for each status of its packet. */
+export const stateOf: Readonly<Record<Status, TaskState>> = {
+  created: TaskState.TASK_STATE_SUBMITTED,
+  claimed: TaskState.TASK_STATE_WORKING,
+  in_progress: TaskState.TASK_STATE_WORKING,
+  awaiting_human: TaskState.TASK_STATE_INPUT_REQUIRED,
+  completed: TaskState.TASK_STATE_COMPLETED,
+  failed: TaskState.TASK_STATE_FAILED,
+  expired: TaskState.TASK_STATE_CANCELED,
+};
+
+/** The statuses in which a task never changes again. */
+export const finalStatuses: readonly Status[] = ['completed', 'failed', 'expired'];
+
+/** What a packet keeps of the message that created it, in `context.custom.a2a`. */
+export interface Origin {
+  readonly message_id: string;
+  /** The keys of the artifacts that the message brought. They are no results of the task. */
+  readonly artifacts: readonly string[];
+}
+
+function originOf({ context }: Packet): Partial<Origin> {
+  const origin: unknown = context.custom.a2a;
+  return typeof origin === 'object' && origin !== null ? (origin as Partial<Origin>) : {};
+}
+
+const bare = { metadata: undefined, filename: '' };
+export const textPart = (value: string): Part => ({ ...bare, content: { $case: 'text', value }, mediaType: 'text/plain' });
+const dataPart = (value: unknown, mediaType = 'application/json'): Part => ({ ...bare, content: { $case: 'data', value }, mediaType });
+
+/** A packet as a task of A2A. */
+export function taskOf(packet: Packet, contextId: string, historyLength?: number): Task {
+  const history = historyOf(packet, contextId);
+  return {
+    id: packet.id,
+    contextId,
+    status: statusOf(packet, contextId),
+    artifacts: artifactsOf(packet),
+    history: historyLength === undefined ? history : history.slice(Math.max(0, history.length - historyLength)),
+    metadata: { target_agent: packet.metadata.target_agent.id, status: packet.status, revision: packet.revision },
+  };
+}
+
+/** The status of the task of a packet; while it waits for input, its message is the question. */
+export function statusOf(packet: Packet, contextId: string): TaskStatus {
+  const state = stateOf[packet.status];
+  const timestamp = new Date(packet.updated_at).toISOString();
+  const said = (text: string) => message(packet, contextId, { messageId: `${packet.id}-${packet.revision}`, role: Role.ROLE_AGENT, text });
+  if (packet.status === 'awaiting_human' && packet.hitl !== null) return { state, timestamp, message: questionOf(packet, contextId) };
+  const failure = packet.status === 'failed' ? packet.actions.failed.at(-1)?.error : undefined;
+  return { state, timestamp, message: failure === undefined ? undefined : said(failure) };
+}
+
+function questionOf(packet: Packet, contextId: string): Message {
+  const { question, options, question_id } = packet.hitl!;
+  const asked = message(packet, contextId, {
+    messageId: `${packet.id}-${question_id ?? 'question'}`,
+    role: Role.ROLE_AGENT,
+    text: question,
+  });
+  return options === undefined ? asked : { ...asked, parts: [...asked.parts, dataPart({ options })] };
+}
+
+/** The results of completed actions, and the artifacts that the message did not bring. */
+export function artifactsOf(packet: Packet): Artifact[] {
+  const brought = new Set(originOf(packet).artifacts ?? []);
+  const empty = { metadata: undefined, extensions: [] };
+  return [
+    ...packet.actions.completed.map(({ id, description, result }) => ({
+      ...empty,
+      ...{ artifactId: `action-${id}`, name: id, description, parts: [textPart(result)] },
+    })),
+    ...packet.context.artifacts
+      .filter(({ key }) => !brought.has(key))
+      .map(({ key, value, content_type }) => ({
+        ...empty,
+        ...{ artifactId: `artifact-${key}`, name: key, description: '' },
+        parts: [
+          typeof value === 'string' ? { ...textPart(value), mediaType: content_type ?? 'text/plain' } : dataPart(value, content_type),
+        ],
+      })),
+  ];
+}
+
+function historyOf(packet: Packet, contextId: string): Message[] {
+  const { context, hitl } = packet;
+  const messageId = originOf(packet).message_id ?? `${packet.id}-summary`;
+  const messages = [message(packet, contextId, { messageId, role: Role.ROLE_USER, text: context.summary })];
+  for (const [index, { role, content }] of context.conversation_state.entries())
+    messages.push(
+      message(packet, contextId, {
+        messageId: `${packet.id}-turn-${index}`,
+        role: role === 'user' ? Role.ROLE_USER : Role.ROLE_AGENT,
+        text: content,
+      }),
+    );
+  if (hitl === null || hitl.requested_at === null) return messages;
+  messages.push(questionOf(packet, contextId));
+  if (hitl.response !== null)
+    messages.push(message(packet, contextId, { messageId: `${packet.id}-answer`, role: Role.ROLE_USER, text: hitl.response }));
+  return messages;
+}
+
+function message({ id }: Packet, contextId: string, { messageId, role, text }: { messageId: string; role: Role; text: string }): Message {
+  return { messageId, contextId, taskId: id, role, parts: [textPart(text)], metadata: undefined, extensions: [], referenceTaskIds: [] };
+}

@@ -1,0 +1,99 @@
+import { describeCause, toServiceError } from '../../kit/errors.ts';
+import type { LocalCall } from '../../kit/http/local.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { JsonText, type StreamResponse } from '../../kit/http/response.ts';
+import { eventStream } from '../../kit/http/sse.ts';
+import type { A2aEndpoint } from '../a2a/http.ts';
+import type { CallApi } from '../mcp/session.ts';
+import { a2a, agentCard } from '../model/a2a.ts';
+import type { HandoffRoute } from '../model/route.ts';
+import type { Caller } from '../service/authentication.ts';
+import { agentId } from './packets.ts';
+import { keyOf, type Listening } from './streams.ts';
+
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
+export type LoadA2a = (refusalOf: (error: unknown) => Refusal) => Promise<A2aEndpoint>;
+
+interface A2aRouteParts {
+  readonly mount: Mount<Caller, HandoffRoute>;
+  readonly call: LocalCall<Caller>;
+  readonly load: LoadA2a;
+  readonly listening: Listening;
+  readonly version: string;
+  /** The agents that the public card names. */
+  readonly agents: readonly string[];
+  /** The address by which others reach the service; undefined: that of the request. */
+  readonly publicUrl: string | undefined;
+  isUnavailable(error: unknown): boolean;
+  /** Logs an unexpected error. */
+  onError(error: unknown): void;
+}
+
+/** Mounts the endpoint for clients of A2A, and its agent card. Its methods call the handlers of the API's routes. */
+export function mountA2a({ mount, call, load, listening, version, agents, publicUrl, isUnavailable, onError }: A2aRouteParts): void {
+  function refusalOf(error: unknown): Refusal {
+    const refusal = toServiceError(error, isUnavailable);
+    if (refusal.status >= 500) onError(describeCause(refusal.cause ?? error));
+    return refusal;
+  }
+  let loading: Promise<A2aEndpoint> | undefined;
+  const addressAt = (origin: string) => ({ origin: publicUrl?.replace(/\/+$/, '') ?? origin, version, agents });
+
+  mount(agentCard, async (_, { origin }) => {
+    loading ??= load(refusalOf);
+    return new JsonText(JSON.stringify((await loading).card(addressAt(origin))));
+  });
+
+  mount(a2a, async ({ query, body }, { caller, headers, origin, endSignal }) => {
+    loading ??= load(refusalOf);
+    const endpoint = await loading;
+    const key = keyOf(headers, query.api_key, true)!;
+    // A stream outlives its handler, and ends by its own signal.
+    const gone = new AbortController();
+    const signal = AbortSignal.any([endSignal, gone.signal]);
+    // Handlers read the key of a waiting request, to end the wait when it is revoked.
+    const callApi: CallApi = (route, request) =>
+      call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'a2a' });
+    const agent = agentId(headers) ?? (caller.agents?.length === 1 ? caller.agents[0] : undefined);
+    const session = { call: callApi, agentId: agent, responder: caller.responder ?? undefined, address: addressAt(origin), signal };
+    const named = headers['a2a-version'];
+    const answered = await endpoint.answer({ version: typeof named === 'string' ? named : query['A2A-Version'], body, session });
+    if (!('rest' in answered)) return new JsonText(JSON.stringify(answered));
+    return streamOf(answered, listening, gone);
+  });
+}
+
+const heartbeat = Buffer.from(': keep-alive\n\n');
+
+/** The responses of a streaming method, as server-sent events. Each of its waits counts towards the tenant's connections. */
+function streamOf(
+  { first, rest }: { first: object; rest: AsyncIterator<object, void> },
+  { streams }: Listening,
+  gone: AbortController,
+): StreamResponse {
+  const abandon = () => {
+    gone.abort();
+    void rest.return?.();
+  };
+  return eventStream({
+    streams,
+    abandon,
+    feed(open) {
+      const pump = async () => {
+        for (let next: object | undefined = first; next !== undefined && open.isOpen; next = (await rest.next()).value ?? undefined) {
+          open.send(Buffer.from(`data: ${JSON.stringify(next)}\n\n`));
+          // While the service stops, waits end at once; other work must go on meanwhile.
+          await new Promise(setImmediate);
+        }
+        open.end('done');
+      };
+      pump().catch((error: unknown) => open.fail(error));
+      return { heartbeat: () => heartbeat, onEnd: abandon };
+    },
+  });
+}

@@ -1,0 +1,345 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { a2a, a2aRequest, messageOf } from '../../support/a2a.ts';
+import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
+import { stores, storesOfSeveral } from '../../support/stores.ts';
+
+const unknownId = '019ca8bb-b5c0-73e6-bac5-b5d66ec45e54';
+
+async function waiting(service: TestService, count: number): Promise<void> {
+  for (let turn = 0; service.handoff.waiting() !== count; turn += 1) {
+    assert.ok(turn < 100_000, `${service.handoff.waiting()} requests wait, not ${count}`);
+    await new Promise(setImmediate);
+  }
+}
+
+/** The task of a new packet. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of every shape.
+async function newTask(service: Pick<TestService, 'call'>, options: { key?: string; agent?: string } = {}): Promise<any> {
+  const { status, body, text } = await a2a(service, 'SendMessage', messageOf('Refund order 4711'), options);
+  assert.equal(status, 200, text);
+  assert.notEqual(body.result?.task, undefined, text);
+  return body.result.task;
+}
+
+/** Changes a packet as the API does. */
+async function change(service: Pick<TestService, 'call'>, id: string, body: object, key?: string): Promise<void> {
+  const { status, text } = await service.call('PATCH', `/packets/${id}`, { body, ...(key === undefined ? {} : { key }) });
+  assert.equal(status, 200, text);
+}
+
+const question = {
+  status: 'awaiting_human',
+  hitl: { required: true, reason: 'Over the limit', question: 'Refund 59.90?', options: ['Yes', 'No'] },
+};
+const claim = (service: Pick<TestService, 'call'>, id: string, body: object = {}) =>
+  service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver', ...body } });
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
+async function* eventsOf({ body }: Response): AsyncGenerator<any, void> {
+  let text = '';
+  for await (const chunk of body!) {
+    text += Buffer.from(chunk as Uint8Array).toString();
+    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
+      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
+      text = text.slice(end + 2);
+      if (data !== undefined) yield JSON.parse(data);
+    }
+  }
+}
+
+/** Opens a stream over HTTP. */
+async function openStream(
+  service: Awaited<ReturnType<typeof shareService>>,
+  method: string,
+  params: unknown,
+  key = service.key,
+  signal?: AbortSignal,
+) {
+  const { headers, body } = a2aRequest(method, params);
+  return fetch(`${await service.listen()}/a2a`, {
+    method: 'POST',
+    headers: { ...headers, 'x-api-key': key },
+    body: JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+for (const store of stores) {
+  describe(`A2A on ${store.name}`, () => {
+    test('makes a packet of a message, whose task ends with the results of the agent that completes it', async () => {
+      const service = await shareService(store);
+      const parts = [
+        { text: 'Refund order 4711' },
+        { text: 'It was charged twice' },
+        { data: { amount: 59.9 } },
+        { url: 'https://example.com/a.pdf', filename: 'receipt', mediaType: 'application/pdf' },
+      ];
+      const params = messageOf('', { parts });
+      const { task } = (await a2a(service, 'SendMessage', params, { agent: 'intake' })).body.result;
+      assert.deepEqual([task.status.state, task.contextId], ['TASK_STATE_SUBMITTED', task.id]);
+      assert.deepEqual(
+        task.history.map((message: { role: string }) => message.role),
+        ['ROLE_USER', 'ROLE_USER'],
+      );
+      const { body: packet } = await service.call('GET', `/packets/${task.id}`);
+      assert.deepEqual(
+        [
+          packet.metadata.source_agent.id,
+          packet.metadata.target_agent.id,
+          packet.context.summary,
+          packet.context.conversation_state[0].content,
+        ],
+        ['intake', 'resolver', 'Refund order 4711', 'It was charged twice'],
+      );
+      assert.deepEqual(packet.context.artifacts, [
+        { key: 'part-2', value: { amount: 59.9 } },
+        { key: 'receipt', value: 'https://example.com/a.pdf', content_type: 'application/pdf' },
+      ]);
+      const again = (await a2a(service, 'SendMessage', params, { agent: 'intake' })).body.result.task;
+      assert.equal(again.id, task.id, 'the id of a message is an idempotency key');
+
+      assert.equal((await claim(service, task.id)).status, 200);
+      assert.equal((await a2a(service, 'GetTask', { id: task.id })).body.result.status.state, 'TASK_STATE_WORKING');
+      await change(service, task.id, {
+        status: 'completed',
+        actions: { completed: [{ id: 'a1', description: 'Refund', result: 'Refunded' }] },
+        context: { artifacts: [{ key: 'reference', value: { id: 8 } }] },
+      });
+      const done = (await a2a(service, 'GetTask', { id: task.id, historyLength: 1 })).body.result;
+      assert.deepEqual([done.status.state, done.history.length], ['TASK_STATE_COMPLETED', 1]);
+      assert.deepEqual(
+        done.artifacts.map((artifact: { name: string; parts: object[] }) => [artifact.name, artifact.parts.length]),
+        [
+          ['a1', 1],
+          ['reference', 1],
+        ],
+      );
+    });
+
+    test('asks for input with the question of a packet, and a message to the task answers it', async () => {
+      const service = await shareService(store);
+      const { id } = await newTask(service);
+      await claim(service, id);
+      await change(service, id, question);
+      const asked = (await a2a(service, 'GetTask', { id })).body.result;
+      assert.deepEqual([asked.status.state, asked.status.message.parts[0].text], ['TASK_STATE_INPUT_REQUIRED', 'Refund 59.90?']);
+      const answer = await a2a(service, 'SendMessage', messageOf('Yes', { taskId: id }), { agent: 'desk' });
+      assert.equal(answer.body.result?.task.status.state, 'TASK_STATE_WORKING', answer.text);
+      const { events } = (await service.call('GET', `/packets/${id}/history`)).body;
+      const { actor, details } = events.at(-1);
+      assert.deepEqual([actor, details.response, details.via], ['human:desk', 'Yes', 'a2a']);
+    });
+
+    test('a blocking message waits until the task is over or needs input', async () => {
+      const service = await shareService(store);
+      const sending = a2a(service, 'SendMessage', messageOf('Wait for me', {}, { returnImmediately: false }));
+      await waiting(service, 1);
+      const { packets } = (await service.call('GET', '/packets')).body;
+      await claim(service, packets[0].id);
+      await change(service, packets[0].id, question);
+      assert.equal((await sending).body.result.task.status.state, 'TASK_STATE_INPUT_REQUIRED');
+    });
+
+    test('chains messages of one context, and lists its tasks page by page', async () => {
+      const service = await shareService(store);
+      const root = await newTask(service);
+      const ids: string[] = [root.id];
+      for (const text of ['Second', 'Third']) {
+        const { task } = (await a2a(service, 'SendMessage', messageOf(text, { contextId: root.id }))).body.result;
+        assert.equal(task.contextId, root.id);
+        ids.unshift(task.id);
+      }
+      await newTask(service);
+      const page = (await a2a(service, 'ListTasks', { contextId: root.id, pageSize: 2 })).body.result;
+      assert.deepEqual([page.tasks.map(({ id }: { id: string }) => id), page.totalSize], [ids.slice(0, 2), 3]);
+      const rest = (await a2a(service, 'ListTasks', { contextId: root.id, pageSize: 2, pageToken: page.nextPageToken })).body.result;
+      assert.deepEqual([rest.tasks.map(({ id }: { id: string }) => id), rest.nextPageToken], [[root.id], '']);
+      const all = (await a2a(service, 'ListTasks', { contextId: root.id })).body.result;
+      assert.deepEqual(
+        all.tasks.map(({ id }: { id: string }) => id),
+        ids,
+      );
+      const next = (await a2a(service, 'ListTasks', { pageSize: 3 })).body.result;
+      const last = (await a2a(service, 'ListTasks', { pageSize: 3, pageToken: next.nextPageToken })).body.result;
+      assert.deepEqual([next.totalSize, next.tasks.length, last.tasks.length, last.nextPageToken], [4, 3, 1, '']);
+      await claim(service, root.id);
+      const working = (await a2a(service, 'ListTasks', { status: 'TASK_STATE_WORKING' })).body.result;
+      assert.deepEqual(
+        working.tasks.map(({ id }: { id: string }) => id),
+        [root.id],
+      );
+    });
+
+    test('cancels a task, but none that is over or that another holds a lease on', async () => {
+      const service = await shareService(store);
+      const { id } = await newTask(service);
+      assert.equal((await a2a(service, 'CancelTask', { id })).body.result?.status.state, 'TASK_STATE_CANCELED');
+      assert.equal((await a2a(service, 'CancelTask', { id })).body.error.code, -32002);
+      const leased = await newTask(service);
+      await claim(service, leased.id, { lease_seconds: 60 });
+      assert.equal((await a2a(service, 'CancelTask', { id: leased.id })).body.error.code, -32002);
+      assert.equal((await a2a(service, 'GetTask', { id: leased.id })).body.result.status.state, 'TASK_STATE_WORKING');
+    });
+
+    test('streams a task from its message to its end: states, question and artifacts', async () => {
+      const service = await shareService(store);
+      const response = await openStream(service, 'SendStreamingMessage', messageOf('Stream this'));
+      assert.equal(response.headers.get('content-type'), 'text/event-stream');
+      const events = eventsOf(response);
+      const { id } = (await events.next()).value.result.task;
+      await waiting(service, 1);
+      await claim(service, id);
+      assert.equal((await events.next()).value.result.statusUpdate.status.state, 'TASK_STATE_WORKING');
+      await change(service, id, { status: 'completed', actions: { completed: [{ id: 'a1', description: 'Refund', result: 'Done' }] } });
+      assert.equal((await events.next()).value.result.artifactUpdate.artifact.parts[0].text, 'Done');
+      assert.equal((await events.next()).value.result.statusUpdate.status.state, 'TASK_STATE_COMPLETED');
+      assert.equal((await events.next()).done, true, 'the stream ends with the task');
+      const refused = await a2a(service, 'SubscribeToTask', { id });
+      assert.deepEqual([refused.status, refused.body.error?.code], [200, -32004], refused.text);
+    });
+
+    test('ends a stream when its client hangs up, and when its key is revoked', async () => {
+      const service = await shareService(store);
+      const { id } = await newTask(service);
+      const hangUp = new AbortController();
+      const gone = eventsOf(await openStream(service, 'SubscribeToTask', { id }, service.key, hangUp.signal));
+      assert.equal((await gone.next()).value.result.task.id, id);
+      await waiting(service, 1);
+      hangUp.abort();
+      await waiting(service, 0);
+      const { key, keyId } = await newTenant(service);
+      const own = await newTask(service, { key });
+      const events = eventsOf(await openStream(service, 'SubscribeToTask', { id: own.id }, key));
+      await events.next();
+      await waiting(service, 1);
+      assert.equal((await service.call('DELETE', `/keys/${keyId}`)).status, 204);
+      await service.handoff.runOnce.recheck();
+      assert.match((await events.next()).value.error.message, /became invalid/);
+      assert.equal((await events.next()).done, true);
+      assert.equal((await a2a(service, 'GetTask', { id: own.id }, { key })).status, 401);
+    });
+
+    test("shows another tenant's tasks and contexts exactly like unknown ones, to every method", async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service);
+      const { id } = await createPacket(service);
+      const methods: [string, (task: string) => unknown][] = [
+        ['GetTask', (task) => ({ id: task })],
+        ['CancelTask', (task) => ({ id: task })],
+        ['SubscribeToTask', (task) => ({ id: task })],
+        ['SendMessage', (taskId) => messageOf('Mine?', { messageId: 'm1', taskId })],
+        ['SendMessage', (contextId) => messageOf('Mine?', { messageId: 'm2', contextId })],
+        ['SendStreamingMessage', (taskId) => messageOf('Mine?', { messageId: 'm3', taskId })],
+        ['ListTasks', (contextId) => ({ contextId })],
+      ];
+      for (const [method, params] of methods) {
+        const foreign = await a2a(service, method, params(id), { key });
+        const unknown = await a2a(service, method, params(unknownId), { key });
+        assert.equal(foreign.body.error?.code, -32001, `${method}: ${foreign.text}`);
+        assert.equal(foreign.text, unknown.text, method);
+      }
+      assert.deepEqual((await a2a(service, 'ListTasks', {}, { key })).body.result.tasks, []);
+    });
+
+    test('refuses bad input with a sentence that names the field', async () => {
+      const service = await shareService(store);
+      const { id } = await newTask(service);
+      const cases: [string, unknown, number, RegExp][] = [
+        ['SendMessage', {}, -32602, /message is required/],
+        ['SendMessage', messageOf('x', { messageId: '' }), -32602, /messageId/],
+        ['SendMessage', messageOf('x', { role: 'ROLE_AGENT' }), -32602, /role/],
+        ['SendMessage', messageOf('x', { parts: [] }), -32602, /parts/],
+        ['SendMessage', messageOf('x', { parts: [{}] }), -32602, /parts\.0/],
+        ['SendMessage', messageOf('x', { parts: [{ raw: 'aGk=' }] }), -32005, /by URL/],
+        ['SendMessage', messageOf('x', { metadata: { target_agent: 7 } }), -32602, /target_agent/],
+        ['SendMessage', messageOf('x', { metadata: { target_agent: 'x'.repeat(600) } }), -32602, /target_agent/],
+        ['SendMessage', messageOf('x', { taskId: id }), -32004, /created/],
+        ['SendMessage', messageOf('x', {}, { taskPushNotificationConfig: { url: 'https://example.com' } }), -32003, /webhook/],
+        ['CreateTaskPushNotificationConfig', { taskId: id, url: 'https://example.com' }, -32003, /webhook/],
+        ['GetTask', { id, historyLength: -1 }, -32602, /historyLength/],
+        ['GetTask', {}, -32001, /no task/],
+        ['GetTask', { id: '../x' }, -32001, /no task/],
+        ['GetTask', [], -32602, /parameters/],
+        ['ListTasks', { pageSize: 101 }, -32602, /pageSize/],
+        ['ListTasks', { pageToken: 'x' }, -32602, /cursor/],
+        ['Nothing', {}, -32601, /method/],
+      ];
+      for (const [method, params, code, sentence] of cases) {
+        const { status, body, text } = await a2a(service, method, params);
+        assert.deepEqual([status, body.error?.code], [200, code], `${method} ${JSON.stringify(params)}: ${text}`);
+        assert.match(body.error.message, sentence);
+      }
+      for (const version of ['0.3', null]) assert.equal((await a2a(service, 'GetTask', { id }, { version })).body.error?.code, -32009);
+    });
+
+    test('applies authentication, scopes, the rate limit and the daily cap like the API', async () => {
+      const service = await shareService(store, { SERVICE_RATE_LIMIT_PER_MINUTE: '5', SERVICE_HANDOFFS_PER_DAY_FREE: '1' });
+      const { key } = await newTenant(service, { tier: 'free' });
+      assert.equal((await a2a(service, 'GetTask', { id: unknownId }, { key: 'wrong' })).status, 401);
+      const { id } = await newTask(service, { key });
+      assert.match((await a2a(service, 'SendMessage', messageOf('Again'), { key })).text, /RATE_LIMITED/);
+      for (let call = 2; call < 5; call += 1) assert.equal((await a2a(service, 'GetTask', { id }, { key })).status, 200);
+      assert.equal((await a2a(service, 'GetTask', { id }, { key })).status, 429);
+      const reader = (await service.call('POST', '/keys', { body: { name: 'reader', scopes: ['read'] } })).body.key;
+      const refused = await a2a(service, 'SendMessage', messageOf('No'), { key: reader });
+      assert.match(refused.body.error?.message, /scope/, refused.text);
+    });
+
+    test('has a public card without secrets, and one with the agents of the tenant', async () => {
+      const service = await shareService(store, {
+        SERVICE_A2A_AGENTS: 'refunds,parcels',
+        SERVICE_PUBLIC_URL: 'https://baton.example.com/',
+      });
+      const { status, body } = await service.call('GET', '//.well-known/agent-card.json', { key: '' });
+      assert.equal(status, 200);
+      assert.deepEqual(
+        body.skills.map(({ id }: { id: string }) => id),
+        ['refunds', 'parcels'],
+      );
+      assert.deepEqual(body.supportedInterfaces[0], {
+        url: 'https://baton.example.com/a2a',
+        protocolBinding: 'JSONRPC',
+        protocolVersion: '1.0',
+      });
+      const unnamed = await a2a(service, 'SendMessage', messageOf('For whom?', { metadata: {} }));
+      assert.match(unnamed.body.error?.message, /target_agent is required/);
+      await newTask(service, { agent: 'intake' });
+      const extended = (await a2a(service, 'GetExtendedAgentCard', undefined)).body.result;
+      assert.ok(
+        extended.skills.some(({ id }: { id: string }) => id === 'intake'),
+        JSON.stringify(extended),
+      );
+    });
+  });
+}
+
+for (const store of storesOfSeveral) {
+  test(`A task of A2A on ${store.name} survives a restart of the service`, async (t) => {
+    const first = await startService(t, { store });
+    const { id } = await newTask(first);
+    await claim(first, id);
+    await change(first, id, question);
+    await first.handoff.stop();
+    const second = await startService(t, { store, databaseUrl: first.databaseUrl, clock: first.clock });
+    assert.equal((await a2a(second, 'GetTask', { id })).body.result.status.state, 'TASK_STATE_INPUT_REQUIRED');
+    const { body, text } = await a2a(second, 'SendMessage', messageOf('Yes', { taskId: id }));
+    assert.equal(body.result?.task.status.state, 'TASK_STATE_WORKING', text);
+  });
+}
+
+const postgres = storesOfSeveral.find(({ name }) => name === 'PostgreSQL')!;
+
+test('A blocking message of A2A at one instance ends with the work done at another', async (t) => {
+  const first = await startService(t, { store: postgres });
+  const second = await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock });
+  const sending = a2a(second, 'SendMessage', messageOf('Elsewhere', {}, { returnImmediately: false }));
+  await waiting(second, 1);
+  const { id } = (await first.call('GET', '/packets')).body.packets[0];
+  await claim(first, id);
+  await change(first, id, { status: 'completed' });
+  await second.handoff.runOnce.poll();
+  assert.equal((await sending).body.result?.task.status.state, 'TASK_STATE_COMPLETED');
+});
