@@ -17,6 +17,7 @@ export const agentCard = defineRoute({
   description: 'What the service offers to clients of A2A 1.0, and where. It contains no data of a tenant.',
   responses: {
     200: { schema: Type.Unknown({ description: 'An agent card of A2A 1.0.' }), description: 'The card.', example: { name: 'Baton' } },
+    ...failing(400),
   },
 });
 
