@@ -201,7 +201,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     const other = await newTenant(service);
     const foreign = await call(other.key, 'POST', '/packets', packetRequest());
     await go(page, `/packets/${foreign.id}`);
-    await heading(page, 'The packet was not found').waitFor();
+    await heading(page, 'Packet not found').waitFor();
   });
 
   test('packets are listed, filtered, searched and shown as a board; of hundreds only visible rows are rendered', async (t) => {
