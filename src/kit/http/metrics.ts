@@ -39,7 +39,19 @@ export function databaseGauges({ ping, waiting }: { ping(): Promise<void>; waiti
   ];
 }
 
-/** Request counters, latencies, event-loop lag and the given gauges, in Prometheus text format. */
+/** Gauges of the process, with the names that Prometheus client libraries give them. */
+const processGauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
+  ['process_resident_memory_bytes', 'Resident memory of the process.', () => process.memoryUsage.rss()],
+  ['nodejs_heap_size_used_bytes', 'Used heap of the main thread.', () => process.memoryUsage().heapUsed],
+  ['nodejs_heap_size_total_bytes', 'Reserved heap of the main thread.', () => process.memoryUsage().heapTotal],
+  [
+    'nodejs_external_memory_bytes',
+    'Memory outside the heap that the objects of the main thread hold, such as buffers.',
+    () => process.memoryUsage().external,
+  ],
+];
+
+/** Request counters, latencies, event-loop lag, memory and processor time of the process, and the given gauges, in Prometheus text format. */
 export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -78,6 +90,26 @@ export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
     collect() {
       this.set(lag.count === 0 ? 0 : lag.percentile(99) / 1e9);
       lag.reset();
+    },
+  });
+  for (const [name, help, read] of processGauges) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+  new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'Processor time of the process, in seconds.',
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage();
+      this.reset();
+      this.inc((user + system) / 1e6);
     },
   });
   return {
