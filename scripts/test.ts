@@ -66,7 +66,7 @@ function patternsOf(only: string): RegExp[] {
   }
 }
 
-/** Programs that suites need: the name of the Debian package, the suites, and whether it is installed. */
+/** What suites need beyond `npm ci`: mostly the name of a Debian package, then the suites, and whether it is installed. */
 const needed: readonly (readonly [name: string, suites: string, isThere?: boolean])[] = [
   ['redis-server', 'Redis suites'],
   ['chromium', 'browser suites'],
@@ -78,6 +78,11 @@ const needed: readonly (readonly [name: string, suites: string, isThere?: boolea
   ['pgbouncer', 'the suites through PgBouncer'],
   ['prometheus', 'the monitoring suite'],
   ['postgresql', 'the suite of dumps', debianPostgres !== undefined],
+  [
+    'packages in examples/demo-agents',
+    'the demonstration of agents',
+    existsSync(new URL('../examples/demo-agents/node_modules', import.meta.url)),
+  ],
   ['python3-websockets', 'the WebSocket client in Python', findPythonWith('websockets') !== undefined],
 ];
 const missing = needed.filter(([name, , isThere = findProgram(name) !== undefined]) => !isThere);
