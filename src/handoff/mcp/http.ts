@@ -1,7 +1,7 @@
-import { type CallToolResult, createMcpHandler, type McpHttpHandler, type ServerEvent } from '@modelcontextprotocol/server';
+import { createMcpHandler, type McpHttpHandler, type ServerEvent } from '@modelcontextprotocol/server';
 
 import { urisOf } from './resources.ts';
-import { createMcpServer, type Extension, type McpParts, type RunTool, takesTasks } from './server.ts';
+import { callTool, createMcpServer, type Extension, type McpParts, type RunTool, type ToolCall, takesTasks } from './server.ts';
 import type { Session } from './session.ts';
 import { mayWait } from './tools.ts';
 
@@ -66,21 +66,21 @@ export function createMcpEndpoint(parts: {
    * checks the request, then nothing of it is kept, and at last it writes the result.
    */
   async function answerLater(request: McpHttpRequest): Promise<McpHttpAnswer> {
-    let call: (() => Promise<CallToolResult>) | undefined;
+    let session: Session | undefined;
     const refused = await read(
       // Without the signal, which would keep what listens to it.
-      await fetchFrom(shared, { ...request, signal: undefined }, async (requested) => {
-        call = requested;
+      await fetchFrom(shared, { ...request, signal: undefined }, async (_, checked) => {
+        session = checked;
         return { content: [] };
       }),
     );
-    if (call === undefined) return refused;
-    const result = await call();
+    if (session === undefined) return refused;
+    const result = await callTool((request.body as { params: ToolCall }).params, session, parts.refusalOf);
     return read(await fetchFrom(shared, request, async () => result));
   }
 
   return {
-    answer: async (request) => (isWaiting(request.body) ? answerLater(request) : read(await fetchFrom(shared, request))),
+    answer: (request) => (isWaiting(request.body) ? answerLater(request) : fetchFrom(shared, request).then(read)),
     async listen(request) {
       // Each subscription has its own handler, since the events of a handler go to all of its subscriptions.
       let send: (event: ServerEvent) => void = () => undefined;

@@ -63,7 +63,7 @@ export interface McpParts {
   readonly era: Era;
   /** Makes the session of a request. */
   sessionOf(context: ServerContext): Session;
-  /** Runs the call of a tool; at once if left out. */
+  /** Takes the place of the calls of tools. */
   readonly runTool?: RunTool | undefined;
   /** The refusal that an error stands for: its code and its sentence for the caller. Logs an unexpected error. */
   refusalOf(error: unknown): Refusal;
@@ -72,8 +72,14 @@ export interface McpParts {
   readonly extension?: Extension | undefined;
 }
 
-/** Runs the call of a tool, or takes its place. */
-export type RunTool = (call: () => Promise<CallToolResult>) => Promise<CallToolResult>;
+/** Carries out a call of a tool. */
+export type RunTool = (call: ToolCall, session: Session) => Promise<CallToolResult>;
+
+/** A call of a tool, once the SDK has checked the message. */
+export interface ToolCall {
+  readonly name: string;
+  readonly arguments?: Record<string, unknown>;
+}
 
 /** Why the service refused an operation. */
 export interface Refusal {
@@ -133,7 +139,7 @@ export function createMcpServer(parts: McpParts): Server {
   return server;
 }
 
-function handlersOf({ sessionOf, refusalOf, runTool = (call) => call() }: McpParts): Handlers {
+function handlersOf({ sessionOf, refusalOf, runTool = (call, session) => callTool(call, session, refusalOf) }: McpParts): Handlers {
   /** Answers a request that is not a call of a tool; a refusal is an error of JSON-RPC. */
   const orFault = async <T>(work: () => Promise<T> | T): Promise<T> => {
     try {
@@ -148,11 +154,7 @@ function handlersOf({ sessionOf, refusalOf, runTool = (call) => call() }: McpPar
   };
   return {
     'tools/list': () => ({ tools: listed }),
-    'tools/call': ({ params }, context) => {
-      // The call keeps neither the context nor the server, since it may wait for a minute.
-      const session = sessionOf(context);
-      return runTool(() => callTool(params as unknown as ToolCall, session, refusalOf));
-    },
+    'tools/call': ({ params }, context) => runTool(params as unknown as ToolCall, sessionOf(context)),
     'resources/list': (_, context) => ({ resources: resourcesOf(sessionOf(context)) }),
     'resources/templates/list': () => ({ resourceTemplates }),
     'resources/read': ({ params }, context) =>
@@ -204,13 +206,8 @@ const written = ({ structured, text }: ToolResult) => ({ content: [{ type: 'text
 /** A new task on the wire, which takes the place of a result. */
 const asHandle = ({ task }: Task) => ({ ...task, resultType: 'task' });
 
-interface ToolCall {
-  readonly name: string;
-  readonly arguments?: Record<string, unknown>;
-}
-
 /** Calls a tool. A refusal is a result with `isError`, so that the model can act on it. */
-async function callTool(
+export async function callTool(
   { name, arguments: args = {} }: ToolCall,
   session: Session,
   refusalOf: McpParts['refusalOf'],
