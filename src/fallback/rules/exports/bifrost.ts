@@ -1,60 +1,53 @@
 import type { Provider } from '../../model/chain.ts';
 import { kinds, modelName } from '../kinds.ts';
-import type { WarningList } from '../warning-list.ts';
 import { duration } from '../wording.ts';
 import { oneBudget } from './budget.ts';
 import { CloudParams, cloudKind } from './cloud.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from './kind-names.ts';
-import { at, type Exporter, endsOf, jsonText, slug, slugs, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
+import { type ExportedProvider, type Exporter, slug, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
 
 /**
  * A Bifrost gateway configuration (`config.json`): the providers with their keys and network settings, and a routing
  * rule for the chain's name as the model.
  * https://docs.getbifrost.ai/features/fallbacks
  */
-export const bifrost: Exporter = (source, warnings) => {
-  const { chain } = source;
-  const max_retries = oneBudget(source, 'Bifrost', warnings);
-  const names = slugs(chain.providers);
+export const bifrost: Exporter = (source) => {
+  const { name } = source.chain;
+  const max_retries = oneBudget(source, 'Bifrost');
   const providers: Record<string, unknown> = {};
-  const routes = chain.providers.map((provider, index) => {
-    const entry = providerEntry(provider, index, names[index]!, max_retries, warnings);
-    const name = entryName(providers, provider, names[index]!, entry);
-    const isNative = name === nameOfKind('bifrost', provider.provider);
-    providers[name] = isNative ? entry : { ...entry, custom_provider_config: customConfig(provider) };
-    return { provider: name, model: modelName(provider) };
+  const [first, ...backups] = source.providers.map((exported) => {
+    const { provider } = exported;
+    const entry = providerEntry(exported, max_retries);
+    const called = entryName(providers, exported, entry);
+    const isNative = called === nameOfKind('bifrost', provider.provider);
+    providers[called] = isNative ? entry : { ...entry, custom_provider_config: customConfig(provider) };
+    return { provider: called, model: modelName(provider) };
   });
-  warnOfEnds(endsOf(source), 'Bifrost falls back on any failure', warnings);
-  warnOfUnsupportedFields(source, warnings, { params: true });
-  const [first, ...backups] = routes;
+  warnOfEnds(source, 'Bifrost falls back on any failure');
+  warnOfUnsupportedFields(source, { params: true });
   const rule = {
-    id: slug(chain.name),
-    name: chain.name,
+    id: slug(name),
+    name,
     enabled: true,
-    cel_expression: `model == ${JSON.stringify(chain.name)}`,
+    cel_expression: `model == ${JSON.stringify(name)}`,
     targets: [{ ...first, weight: 1 }],
     fallbacks: backups.map(({ provider, model }) => `${provider}/${model}`),
     scope: 'global',
     priority: 0,
   };
-  const config = { $schema: 'https://www.getbifrost.ai/schema', providers, governance: { routing_rules: [rule] } };
-  return { filename: `${slug(chain.name)}.bifrost.json`, content_type: 'application/json', config, content: jsonText(config) };
+  return { $schema: 'https://www.getbifrost.ai/schema', providers, governance: { routing_rules: [rule] } };
 };
 
-function providerEntry(provider: Provider, index: number, name: string, max_retries: number, warnings: WarningList) {
+function providerEntry(exported: ExportedProvider, max_retries: number) {
+  const { provider, slug: name, loss } = exported;
   const seconds = Math.ceil(provider.timeout_ms / 1000);
-  if (seconds * 1000 !== provider.timeout_ms) {
-    warnings.loss(
-      'timeout',
-      at(index, 'timeout_ms'),
-      `${provider.name}: Bifrost counts timeouts in whole seconds; the export has ${duration(seconds * 1000)}.`,
-    );
-  }
-  if (provider.max_tokens !== null)
-    warnings.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Bifrost takes max_tokens only from each request.`);
-  const cloud = cloudConfig(provider, index, warnings);
-  const base = cloud === null ? baseUrl(addressed('bifrost', provider, index, warnings).base, provider, index, warnings) : {};
-  const value = hasNoKey(provider) ? {} : { value: `env.${keyEnv(provider, index, name, warnings)}` };
+  const counted = duration(seconds * 1000);
+  if (seconds * 1000 !== provider.timeout_ms)
+    loss('timeout', 'timeout_ms', `${provider.name}: Bifrost counts timeouts in whole seconds; the export has ${counted}.`);
+  if (provider.max_tokens !== null) loss('max_tokens', 'max_tokens', `${provider.name}: Bifrost takes max_tokens only from each request.`);
+  const cloud = cloudConfig(exported);
+  const base = cloud === null ? baseUrl(addressed('bifrost', exported).base, exported) : {};
+  const value = hasNoKey(provider) ? {} : { value: `env.${keyEnv(exported)}` };
   return {
     keys: [{ name: `${name}-key`, ...value, models: ['*'], weight: 1, ...cloud }],
     network_config: {
@@ -67,8 +60,9 @@ function providerEntry(provider: Provider, index: number, name: string, max_retr
 }
 
 /** The part of a key with the account of a cloud; null for other providers. https://docs.getbifrost.ai/providers/supported-providers/overview */
-function cloudConfig(provider: Provider, index: number, warnings: WarningList): Record<string, unknown> | null {
-  const params = new CloudParams(provider, index, 'Bifrost', warnings);
+function cloudConfig(exported: ExportedProvider): Record<string, unknown> | null {
+  const { provider } = exported;
+  const params = new CloudParams(exported, 'Bifrost');
   const named = (names: Record<string, string>) => params.named(names, (variable) => `env.${variable}`);
   const config = (): Record<string, unknown> | null => {
     switch (cloudKind(provider)) {
@@ -106,25 +100,19 @@ function cloudConfig(provider: Provider, index: number, warnings: WarningList): 
 }
 
 /** The base URL without its version path, which Bifrost adds. */
-function baseUrl(base: string | null, provider: Provider, index: number, warnings: WarningList): Record<string, unknown> {
+function baseUrl(base: string | null, { provider, loss }: ExportedProvider): Record<string, unknown> {
   if (base === null) return {};
   const base_url = base.replace(/\/v1\/?$/, '');
-  if (base_url === base) {
-    warnings.loss(
-      'api_base',
-      at(index, 'api_base'),
-      `${provider.name}: Bifrost adds /v1 to base_url, and this address does not end in /v1.`,
-    );
-  }
-  const { hostname } = new URL(base);
-  return isPrivate(hostname) ? { base_url, allow_private_network: true } : { base_url };
+  if (base_url === base)
+    loss('api_base', 'api_base', `${provider.name}: Bifrost adds /v1 to base_url, and this address does not end in /v1.`);
+  return isPrivate(new URL(base).hostname) ? { base_url, allow_private_network: true } : { base_url };
 }
 
 const isPrivate = (host: string) =>
   /^(localhost|.*\.local(host)?|\[?::1\]?|127\..*|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*)$/.test(host);
 
 /** The name of an entry: that of the kind if Bifrost knows it and address and settings match, else the provider's own. */
-function entryName(taken: Record<string, unknown>, provider: Provider, own: string, entry: object): string {
+function entryName(taken: Record<string, unknown>, { provider, slug: own }: ExportedProvider, entry: object): string {
   const { provider: kind, api_base } = provider;
   const known = api_base === null || cloudKind(provider) !== null ? nameOfKind('bifrost', kind) : null;
   if (known !== null && (taken[known] === undefined || sameSettings(taken[known], entry))) return known;

@@ -1,11 +1,10 @@
 import type { Provider } from '../../model/chain.ts';
 import { variableOf } from '../params.ts';
-import type { WarningList } from '../warning-list.ts';
 import { listed } from '../wording.ts';
-import { at } from './target.ts';
+import type { ExportedProvider } from './target.ts';
 
 /** The kinds whose address and credentials are those of an account with a cloud. */
-export type CloudKind = 'azure' | 'bedrock' | 'vertex_ai';
+type CloudKind = 'azure' | 'bedrock' | 'vertex_ai';
 
 const cloudKinds: readonly (string | null)[] = ['azure', 'bedrock', 'vertex_ai'];
 
@@ -14,50 +13,47 @@ export const cloudKind = ({ provider }: Provider): CloudKind | null => (cloudKin
 
 /** Reads the parameters of a provider of a cloud by their names in a target, and notes the ones that were not read. */
 export class CloudParams {
-  readonly #provider: Provider;
-  readonly #index: number;
+  readonly #provider: ExportedProvider;
   readonly #target: string;
-  readonly #warnings: WarningList;
   readonly #read = new Set<string>();
 
-  constructor(provider: Provider, index: number, target: string, warnings: WarningList) {
+  constructor(provider: ExportedProvider, target: string) {
     this.#provider = provider;
-    this.#index = index;
     this.#target = target;
-    this.#warnings = warnings;
   }
 
   /** The parameters that the provider has, by the target's names. `reference` writes one that refers to a variable. */
   named(names: Readonly<Record<string, string>>, reference: (variable: string) => string): Record<string, string> {
     return Object.fromEntries(
       Object.entries(names).flatMap(([called, param]) => {
-        const value = this.#provider.params[param];
-        if (value === undefined) return [];
-        this.#read.add(param);
+        const value = this.#take(param);
         const variable = variableOf(value);
-        return [[called, variable === undefined ? String(value) : reference(variable)]];
+        return value === undefined ? [] : [[called, variable === undefined ? String(value) : reference(variable)]];
       }),
     );
   }
 
   /** A parameter that the target needs as it is; `otherwise` with a warning if the provider has none, or a reference. */
   required(param: string, otherwise: string): string {
-    const value = this.#provider.params[param];
-    this.#read.add(param);
+    const value = this.#take(param);
     if (typeof value === 'string' && variableOf(value) === undefined) return value;
     const why = value === undefined ? 'is missing' : 'refers to a variable';
-    this.#warnings.loss(
-      'params',
-      at(this.#index, `params.${param}`),
-      `${this.#provider.name}: ${this.#target} needs ${param}, which ${why}; replace ${otherwise} in the export.`,
-    );
+    this.#loss(`params.${param}`, `needs ${param}, which ${why}; replace ${otherwise} in the export`);
     return otherwise;
   }
 
   /** Warns of the parameters that were not read. */
   warnOfOthers(): void {
-    const left = Object.keys(this.#provider.params).filter((param) => !this.#read.has(param));
-    if (left.length > 0)
-      this.#warnings.loss('params', at(this.#index, 'params'), `${this.#provider.name}: ${this.#target} has no ${listed(left)}.`);
+    const left = Object.keys(this.#provider.provider.params).filter((param) => !this.#read.has(param));
+    if (left.length > 0) this.#loss('params', `has no ${listed(left)}`);
+  }
+
+  #take(param: string): unknown {
+    this.#read.add(param);
+    return this.#provider.provider.params[param];
+  }
+
+  #loss(field: string, why: string): void {
+    this.#provider.loss('params', field, `${this.#provider.provider.name}: ${this.#target} ${why}.`);
   }
 }

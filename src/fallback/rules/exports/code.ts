@@ -1,6 +1,53 @@
-import { conditions } from '../../model/chain.ts';
 import { contextCodes, filterCodes, quotaCodes, tooLong } from '../conditions.ts';
-import { reactionTo, type Source } from './target.ts';
+import type { Protocol } from '../kinds.ts';
+import { keyEnv, speaksAnthropic, warnIfUnknown } from './kind-names.ts';
+import { type ExportedProvider, type Source, warnOfUnsupportedFields } from './target.ts';
+
+/** What a module for a library consists of, besides the chain's rules and providers. */
+interface Library {
+  /** The lines that import the clients of each protocol, as far as the chain needs them. */
+  readonly clients: Readonly<Record<Protocol, string>>;
+  /** The head of the module with the imports it needs. */
+  head(clients: string): string;
+  /** The comment above the list of providers. */
+  readonly order: string;
+  /** Additional fields of a provider. */
+  fields?(exported: ExportedProvider): string;
+  /** The code that makes the model of a provider, with the code that reads its key. */
+  model(exported: ExportedProvider, apiKey: string): string;
+  /** The rest of the module: how the library tries the providers, and `failureOf`. */
+  readonly body: string;
+}
+
+/** The module of a chain for a library. */
+export function moduleText(source: Source, { clients, head, order, fields = () => '', model, body }: Library): string {
+  const entries = source.providers.map((exported) => {
+    const { provider } = exported;
+    const apiKey = `process.env[${literal(keyEnv(exported))}]`;
+    warnIfUnknown(exported);
+    return `  {
+    name: ${literal(provider.name)},
+    timeoutMs: ${provider.timeout_ms},
+${fields(exported)}    decisions: ${decisionsCode(source, exported)},
+    model: () => ${model(exported, apiKey)},
+  },`;
+  });
+  const hasAnthropic = source.providers.some(({ provider }) => speaksAnthropic(provider));
+  const hasOpenai = source.providers.some(({ provider }) => !speaksAnthropic(provider));
+  warnOfUnsupportedFields(source);
+  return `${head(`${hasAnthropic ? clients.anthropic : ''}${hasOpenai ? clients.openai : ''}`)}
+/** The chain's name. */
+export const name = ${literal(source.chain.name)};
+
+${rulesCode(source)}
+/** ${order} */
+const providers = [
+${entries.join('\n')}
+];
+
+${body}
+${guardCode}`;
+}
 
 /** A value as a JavaScript literal. U+2028 and U+2029 are escaped, since they end a line in comments. */
 export const literal = (value: unknown) => JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
@@ -13,32 +60,29 @@ function ruleLiteral({ chain }: Source, index: number): string {
 }
 
 /** Code for the list of rules. */
-export function rulesCode(source: Source): string {
+function rulesCode(source: Source): string {
   const lines = source.chain.fallback_rules.map((_, index) => `  ${ruleLiteral(source, index)},`);
   return `/** The chain's rules; each counts its own retries, for each provider and call. */\nconst rules = [\n${lines.join('\n')}${lines.length > 0 ? '\n' : ''}];\nconst failover = { action: 'failover' };\nconst fail = { action: 'fail' };\n`;
 }
 
-/** Code for the decisions of provider `index`, by condition or by condition and status; failover, the default, is omitted. */
-export function decisionsCode(source: Source, index: number): string {
-  const isLast = index === source.chain.providers.length - 1;
-  const entries: string[] = [];
-  for (const condition of conditions) {
-    const decision = source.routing.providers[index]!.decisions.find((known) => known.condition === condition)!;
+/** Code for the decisions of a provider, by condition or by condition and status; failover, the default, is omitted. */
+function decisionsCode({ routing }: Source, { index, isLast, reactionTo }: ExportedProvider): string {
+  const entries = routing.providers[index]!.decisions.flatMap(({ condition, rule: usualRule, exceptions }) => {
     const named = (rule: number | null, status?: number) => {
       if (rule !== null) return `rules[${rule}]`;
-      return isLast || reactionTo(source, index, condition, status).failsOver ? 'failover' : 'fail';
+      return isLast || reactionTo(condition, status).failsOver ? 'failover' : 'fail';
     };
-    const usual = named(decision.rule);
-    if (usual !== 'failover') entries.push(`${condition}: ${usual}`);
-    for (const { status_code, rule } of decision.exceptions) entries.push(`'${condition}:${status_code}': ${named(rule, status_code)}`);
-  }
+    const usual = named(usualRule);
+    const apart = exceptions.map(({ status_code, rule }) => `'${condition}:${status_code}': ${named(rule, status_code)}`);
+    return usual === 'failover' ? apart : [`${condition}: ${usual}`, ...apart];
+  });
   return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
 }
 
 const pattern = (codes: ReadonlySet<string>) => `/\\b(${[...codes].join('|')})\\b/i`;
 
 /** The shared part of generated code: classifying failures and applying rules. */
-export const guardCode = `/** Error codes that are more specific than the HTTP status. */
+const guardCode = `/** Error codes that are more specific than the HTTP status. */
 const quotaCodes = ${pattern(quotaCodes)};
 const filterCodes = ${pattern(filterCodes)};
 const contextCodes = ${pattern(contextCodes)};

@@ -1,12 +1,10 @@
-import type { Provider } from '../../model/chain.ts';
 import { conditionOf, knownStatuses } from '../conditions.ts';
-import { knownKind, modelName } from '../kinds.ts';
-import type { WarningList } from '../warning-list.ts';
+import { modelName } from '../kinds.ts';
 import { duration, listed } from '../wording.ts';
 import { oneBudget } from './budget.ts';
 import { CloudParams, cloudKind } from './cloud.ts';
-import { baseOf, keyEnv, speaksAnthropic, warnOfKind } from './kind-names.ts';
-import { at, type Exporter, reactionTo, type Source, slug, slugs, warnOfUnsupportedFields, yamlText } from './target.ts';
+import { baseOf, keyEnv, speaksAnthropic, warnIfUnknown } from './kind-names.ts';
+import { type ExportedProvider, type Exporter, type Source, slug, warnOfUnsupportedFields } from './target.ts';
 
 /** A Kubernetes object. */
 interface Manifest {
@@ -25,11 +23,11 @@ const aiGroup = 'aigateway.envoyproxy.io';
  * route, and for each provider its backend, TLS and key. The keys are Secrets of the cluster.
  * https://aigateway.envoyproxy.io/docs/capabilities/traffic/provider-fallback
  */
-export const envoyAiGateway: Exporter = (source, warnings) => {
-  const { chain } = source;
+export const envoyAiGateway: Exporter = (source) => {
+  const { chain, providers, warnings } = source;
   const name = slug(chain.name);
-  const secrets = slugs(chain.providers).map((provider, index) => secretOf(chain.providers[index]!, index, provider, warnings));
-  const clouds = chain.providers.map((provider, index) => cloudForm(provider, index, secrets[index]!.name, warnings));
+  const secrets = providers.map(secretOf);
+  const clouds = providers.map((exported) => cloudForm(exported, secrets[exported.index]!));
   const manifests: Manifest[] = [
     {
       apiVersion: `${gatewayGroup}/v1`,
@@ -41,21 +39,18 @@ export const envoyAiGateway: Exporter = (source, warnings) => {
       gatewayClassName: name,
       listeners: [{ name: 'http', protocol: 'HTTP', port: 80 }],
     }),
-    routeManifest(chain.name, name, chain.providers),
-    policyManifest(name, source, warnings),
-    ...chain.providers.flatMap((provider, index) =>
-      backendManifests(provider, `${name}-${index}`, { ...secrets[index]!, cloud: clouds[index]! }, index, warnings),
-    ),
+    routeManifest(name, source),
+    policyManifest(name, source),
+    ...providers.flatMap((exported) => {
+      const { index } = exported;
+      return backendManifests(exported, `${name}-${index}`, secrets[index]!, clouds[index]!);
+    }),
   ];
-  warnOfUnsupportedFields(source, warnings, { params: true });
+  warnOfUnsupportedFields(source, { params: true });
   const needed = [...new Map(secrets.map((secret) => [secret.name, secret])).values()];
-  warnings.add(
-    'secrets',
-    null,
-    `The cluster needs a Secret for each key: ${listed(needed.map((secret) => `${secret.name} (${secret.field}: ${secret.env})`))}.`,
-  );
-  const content = manifests.map(yamlText).join('---\n');
-  return { filename: `${name}.envoy.yaml`, content_type: 'application/yaml', config: manifests, content };
+  const list = listed(needed.map((secret) => `${secret.name} (${secret.field}: ${secret.env})`));
+  warnings.add('secrets', null, `The cluster needs a Secret for each key: ${list}.`);
+  return manifests;
 };
 
 function namespaced(apiVersion: string, kind: string, name: string, spec: Record<string, unknown>): Manifest {
@@ -70,11 +65,12 @@ interface Secret {
   env: string;
 }
 
-function secretOf(provider: Provider, index: number, slugged: string, warnings: WarningList): Secret {
-  const cloud = cloudKind(provider);
-  if (cloud === 'bedrock') return { name: `${slugged}-aws`, field: 'credentials', env: 'a credentials file of AWS' };
-  if (cloud === 'vertex_ai') return { name: `${slugged}-gcp`, field: 'service_account.json', env: 'the key file of a service account' };
-  const env = keyEnv(provider, index, slugged, warnings);
+function secretOf(exported: ExportedProvider): Secret {
+  const cloud = cloudKind(exported.provider);
+  if (cloud === 'bedrock') return { name: `${exported.slug}-aws`, field: 'credentials', env: 'a credentials file of AWS' };
+  if (cloud === 'vertex_ai')
+    return { name: `${exported.slug}-gcp`, field: 'service_account.json', env: 'the key file of a service account' };
+  const env = keyEnv(exported);
   return { name: slug(env, 'key'), field: 'apiKey', env };
 }
 
@@ -85,9 +81,10 @@ interface CloudForm {
   security: Record<string, unknown>;
 }
 
-function cloudForm(provider: Provider, index: number, secret: string, warnings: WarningList): CloudForm | null {
-  const params = new CloudParams(provider, index, 'Envoy', warnings);
-  const secretRef = { name: secret, namespace: 'default' };
+function cloudForm(exported: ExportedProvider, { name }: Secret): CloudForm | null {
+  const { provider } = exported;
+  const params = new CloudParams(exported, 'Envoy');
+  const secretRef = { name, namespace: 'default' };
   const form = (): CloudForm | null => {
     switch (cloudKind(provider)) {
       case 'azure':
@@ -125,16 +122,16 @@ function cloudForm(provider: Provider, index: number, secret: string, warnings: 
   return found;
 }
 
-function routeManifest(model: string, name: string, providers: readonly Provider[]): Manifest {
+function routeManifest(name: string, { chain, providers }: Source): Manifest {
   return namespaced(`${aiGroup}/v1beta1`, 'AIGatewayRoute', name, {
     parentRefs: [{ name, kind: 'Gateway', group: gatewayGroup }],
     rules: [
       {
-        matches: [{ headers: [{ type: 'Exact', name: 'x-ai-eg-model', value: model }] }],
-        backendRefs: providers.map((provider, priority) => ({
-          name: `${name}-${priority}`,
+        matches: [{ headers: [{ type: 'Exact', name: 'x-ai-eg-model', value: chain.name }] }],
+        backendRefs: providers.map(({ provider, index }) => ({
+          name: `${name}-${index}`,
           modelNameOverride: modelName(provider),
-          priority,
+          priority: index,
         })),
       },
     ],
@@ -142,14 +139,14 @@ function routeManifest(model: string, name: string, providers: readonly Provider
 }
 
 /** The retry policy of the route: `numRetries` is the total for all providers. */
-function policyManifest(name: string, source: Source, warnings: WarningList): Manifest {
-  const { providers } = source.chain;
-  const attempts = 1 + oneBudget(source, 'Envoy', warnings);
+function policyManifest(name: string, source: Source): Manifest {
+  const { chain, warnings } = source;
+  const { providers } = chain;
+  const attempts = 1 + oneBudget(source, 'Envoy');
   const timeout = Math.max(...providers.map(({ timeout_ms }) => timeout_ms));
-  if (providers.some(({ timeout_ms }) => timeout_ms !== timeout)) {
-    warnings.loss('timeout', 'providers', `Envoy has one timeout for all providers; the export has the longest, ${duration(timeout)}.`);
-  }
-  const statuses = triedAgain(source, attempts > 1, warnings);
+  const longest = `Envoy has one timeout for all providers; the export has the longest, ${duration(timeout)}.`;
+  if (providers.some(({ timeout_ms }) => timeout_ms !== timeout)) warnings.loss('timeout', 'providers', longest);
+  const statuses = triedAgain(source, attempts > 1);
   return namespaced(`${envoyGroup}/v1alpha1`, 'BackendTrafficPolicy', name, {
     targetRefs: [{ group: gatewayGroup, kind: 'HTTPRoute', name }],
     retry: {
@@ -158,7 +155,7 @@ function policyManifest(name: string, source: Source, warnings: WarningList): Ma
       perRetry: { timeout: gatewayDuration(timeout), backOff: { baseInterval: '500ms', maxInterval: '5s' } },
       retryOn: {
         ...(statuses.length > 0 ? { httpStatusCodes: statuses } : {}),
-        triggers: ['retriable-status-codes', ...connectionTriggers(source, warnings)],
+        triggers: ['retriable-status-codes', ...connectionTriggers(source)],
       },
     },
   });
@@ -175,74 +172,58 @@ function gatewayDuration(ms: number): string {
 }
 
 /** The statuses on which Envoy retries, at the same or another provider. */
-function triedAgain(source: Source, retries: boolean, warnings: WarningList): number[] {
-  const indexes = source.chain.providers.length === 1 ? [0] : source.chain.providers.slice(0, -1).map((_, index) => index);
-  const triedBy = (index: number) =>
+function triedAgain({ providers, routing, warnings }: Source, retries: boolean): number[] {
+  const triedBy = ({ reactionTo }: ExportedProvider) =>
     knownStatuses.filter((status) => {
-      const reaction = reactionTo(source, index, conditionOf(status), status);
+      const reaction = reactionTo(conditionOf(status), status);
       return reaction.failsOver || (retries && reaction.retries > 0);
     });
-  const statuses = triedBy(indexes[0]!);
-  if (indexes.some((index) => String(triedBy(index)) !== String(statuses))) {
-    warnings.loss(
-      'one_policy',
-      'fallback_rules',
-      'Envoy has one retry policy for all providers; the first provider decides which statuses are tried again.',
-    );
+  const statuses = triedBy(providers[0]!);
+  if (providers.slice(0, -1).some((other) => String(triedBy(other)) !== String(statuses))) {
+    const sentence = 'Envoy has one retry policy for all providers; the first provider decides which statuses are tried again.';
+    warnings.loss('one_policy', 'fallback_rules', sentence);
   }
-  for (const { condition, next_provider } of source.routing.providers[0]!.decisions) {
+  for (const { condition, next_provider } of routing.providers[0]!.decisions) {
     const byStatus = knownStatuses.some((status) => conditionOf(status) === condition);
-    if (!byStatus && condition !== 'connection_error' && next_provider !== null) {
-      warnings.loss('no_status', null, `Envoy decides by status, and ${condition} has none of its own, so Envoy does not fail over on it.`);
-    }
+    if (byStatus || condition === 'connection_error' || next_provider === null) continue;
+    warnings.loss('no_status', null, `Envoy decides by status, and ${condition} has none of its own, so Envoy does not fail over on it.`);
   }
   return statuses;
 }
 
-function connectionTriggers(source: Source, warnings: WarningList): string[] {
-  const reaction = reactionTo(source, 0, 'connection_error');
-  if (reaction.failsOver || reaction.retries > 0) return ['connect-failure', 'reset'];
-  if (source.chain.providers.length > 1 && reactionTo(source, 0, 'timeout').failsOver) {
-    warnings.loss(
-      'connection_error',
-      null,
-      'Envoy distinguishes its own timeout from a failed connection only by the reset trigger, which the export omits.',
-    );
-  }
+function connectionTriggers({ providers, warnings }: Source): string[] {
+  const { reactionTo, isLast } = providers[0]!;
+  const { failsOver, retries } = reactionTo('connection_error');
+  if (failsOver || retries > 0) return ['connect-failure', 'reset'];
+  const sentence = 'Envoy distinguishes its own timeout from a failed connection only by the reset trigger, which the export omits.';
+  if (!isLast && reactionTo('timeout').failsOver) warnings.loss('connection_error', null, sentence);
   return [];
 }
 
-function backendManifests(
-  provider: Provider,
-  name: string,
-  secret: { name: string; cloud: CloudForm | null },
-  index: number,
-  warnings: WarningList,
-): Manifest[] {
-  const { cloud } = secret;
-  const { protocol, hostname, port, pathname } = new URL(cloud?.base ?? baseOf(provider));
-  const secure = protocol === 'https:';
-  const prefix = pathname.replace(/\/$/, '');
-  if (cloud === null && knownKind(provider.provider) === undefined) warnOfKind(provider, index, warnings);
-  if (provider.max_tokens !== null)
-    warnings.loss('max_tokens', at(index, 'max_tokens'), `${provider.name}: Envoy takes max_tokens only from each request.`);
-  const isAddress = 'ip' in endpoint(hostname, 443);
+/** The host by which Kubernetes reaches a provider: its own, or a placeholder to be replaced. */
+function hostOf({ provider: { name }, loss }: ExportedProvider, { protocol, hostname }: URL, backend: string) {
   // A reserved name (RFC 2606) reaches nothing until somebody replaces it.
-  const placeholder = `${name}.invalid`;
+  const placeholder = `${backend}.invalid`;
+  const isAddress = 'ip' in endpoint(hostname, 443);
   const host = isAddress || gatewayName.test(hostname) ? hostname : placeholder;
-  if (secure && isAddress) {
-    warnings.loss(
-      'api_base',
-      at(index, 'api_base'),
-      `${provider.name}: Envoy checks a certificate by a host name, and this address has none; replace ${placeholder} by the name in its certificate.`,
-    );
-  } else if (host !== hostname) {
-    warnings.loss(
-      'api_base',
-      at(index, 'api_base'),
-      `${provider.name}: Kubernetes does not accept ${hostname} as a host name; replace ${placeholder} by another name of it.`,
-    );
+  if (protocol === 'https:' && isAddress) {
+    const why = `Envoy checks a certificate by a host name, and this address has none; replace ${placeholder} by the name in its certificate`;
+    loss('api_base', 'api_base', `${name}: ${why}.`);
+    return { host, certificate: placeholder };
   }
+  const sentence = `${name}: Kubernetes does not accept ${hostname} as a host name; replace ${placeholder} by another name of it.`;
+  if (host !== hostname) loss('api_base', 'api_base', sentence);
+  return { host, certificate: host };
+}
+
+function backendManifests(exported: ExportedProvider, name: string, secret: Secret, cloud: CloudForm | null): Manifest[] {
+  const { provider, loss } = exported;
+  const url = new URL(cloud?.base ?? baseOf(provider));
+  const isSecure = url.protocol === 'https:';
+  const prefix = url.pathname.replace(/\/$/, '');
+  if (cloud === null) warnIfUnknown(exported);
+  if (provider.max_tokens !== null) loss('max_tokens', 'max_tokens', `${provider.name}: Envoy takes max_tokens only from each request.`);
+  const { host, certificate } = hostOf(exported, url, name);
   const anthropic = speaksAnthropic(provider);
   const schema = cloud?.schema ?? { name: anthropic ? 'Anthropic' : 'OpenAI', ...(prefix === '' || prefix === '/v1' ? {} : { prefix }) };
   const secretRef = { name: secret.name, namespace: 'default' };
@@ -254,13 +235,13 @@ function backendManifests(
         (anthropic ? { type: 'AnthropicAPIKey', anthropicAPIKey: { secretRef } } : { type: 'APIKey', apiKey: { secretRef } })),
     }),
     namespaced(`${envoyGroup}/v1alpha1`, 'Backend', name, {
-      endpoints: [endpoint(host, port === '' ? (secure ? 443 : 80) : Number(port))],
+      endpoints: [endpoint(host, url.port === '' ? (isSecure ? 443 : 80) : Number(url.port))],
     }),
-    ...(secure
+    ...(isSecure
       ? [
           namespaced(`${gatewayGroup}/v1`, 'BackendTLSPolicy', `${name}-tls`, {
             targetRefs: [{ group: envoyGroup, kind: 'Backend', name }],
-            validation: { wellKnownCACertificates: 'System', hostname: isAddress ? placeholder : host },
+            validation: { wellKnownCACertificates: 'System', hostname: certificate },
           }),
         ]
       : []),

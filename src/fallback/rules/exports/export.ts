@@ -1,3 +1,5 @@
+import { stringify } from 'yaml';
+
 import { ServiceError } from '../../../kit/errors.ts';
 import type { ChainDefinition, ChainRequest } from '../../model/chain.ts';
 import { type Export, type ExportFormat, type ImportFormat, importFormats } from '../../model/export.ts';
@@ -12,31 +14,47 @@ import { envoyAiGateway } from './envoy.ts';
 import { langchain } from './langchain.ts';
 import { litellm } from './litellm.ts';
 import { openrouter } from './openrouter.ts';
-import { json, yaml } from './own.ts';
+import { requestOf } from './own.ts';
 import { portkey } from './portkey.ts';
-import type { Exporter, Source } from './target.ts';
+import { type Exporter, type ExportInput, exportedProviders, slug } from './target.ts';
 
-const exporters: Readonly<Record<ExportFormat, Exporter>> = {
-  litellm,
-  portkey,
-  openrouter,
-  langchain,
-  'ai-sdk': aiSdk,
-  bifrost,
-  'envoy-ai-gateway': envoyAiGateway,
-  json,
-  yaml,
+/** Each format's exporter, and how its files end. */
+const exporters: Readonly<Record<ExportFormat, readonly [Exporter, string]>> = {
+  litellm: [litellm, 'litellm.yaml'],
+  portkey: [portkey, 'portkey.json'],
+  openrouter: [openrouter, 'openrouter.json'],
+  langchain: [langchain, 'langchain.mjs'],
+  'ai-sdk': [aiSdk, 'ai-sdk.mjs'],
+  bifrost: [bifrost, 'bifrost.json'],
+  'envoy-ai-gateway': [envoyAiGateway, 'envoy.yaml'],
+  json: [requestOf, 'json'],
+  yaml: [requestOf, 'yaml'],
 };
 
+/** The media type and the text of a configuration, by the last part of a file's name. */
+const writers = {
+  json: { content_type: 'application/json', write: (config: unknown) => `${JSON.stringify(config, null, 2)}\n` },
+  yaml: { content_type: 'application/yaml', write: (config: unknown) => [config].flat().map(yamlText).join('---\n') },
+  mjs: { content_type: 'text/javascript', write: String },
+};
+
+/** A YAML document without anchors and line folding. Most programs read YAML 1.1, where `2024-10-21` is a date and `on` a boolean. */
+const yamlText = (value: unknown) => stringify(value, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
+
 /** Exports a chain, with a warning for everything that the format can't express; it never fails for that reason. */
-export function exportChain(format: ExportFormat, source: Source): Export {
+export function exportChain(format: ExportFormat, input: ExportInput): Export {
+  const { chain } = input;
   const warnings = new WarningList();
-  const { filename, content_type, config, content } = exporters[format](source, warnings);
-  const back = readBack(format, config, source.chain);
+  const [exporter, ending] = exporters[format];
+  const { content_type, write } = writers[ending.split('.').at(-1) as keyof typeof writers];
+  const config = exporter({ ...input, warnings, providers: exportedProviders(input, warnings) });
+  const back = readBack(format, config, chain);
   if (back !== null && back.length > 0) {
     warnings.loss('import_differs', null, `Importing this file gives a chain that differs in ${listed(named(back))}.`);
   }
-  return { format, filename, content_type, config, content, lossless: back !== null && !warnings.hasLoss, warnings: warnings.items };
+  const lossless = back !== null && !warnings.hasLoss;
+  const filename = `${slug(chain.name)}.${ending}`;
+  return { format, filename, content_type, config, content: write(config), lossless, warnings: warnings.items };
 }
 
 /** The most fields that one sentence names. */

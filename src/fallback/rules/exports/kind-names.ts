@@ -1,11 +1,10 @@
 import type { Provider } from '../../model/chain.ts';
 import { litellmKinds, portkeyKinds } from '../kind-lists.ts';
 import { apiBase, foreignKind, knownKind, protocolOf } from '../kinds.ts';
-import type { WarningList } from '../warning-list.ts';
-import { at } from './target.ts';
+import type { ExportedProvider } from './target.ts';
 
 /** The targets with their own names for kinds of providers. */
-export type NamingTarget = 'litellm' | 'portkey' | 'bifrost';
+type NamingTarget = 'litellm' | 'portkey' | 'bifrost';
 
 /** The targets' names of kinds, where they differ from ours; those of Portkey otherwise have dashes for underscores. */
 const aliases: Readonly<Record<NamingTarget, Readonly<Record<string, string>>>> = {
@@ -24,21 +23,7 @@ const aliases: Readonly<Record<NamingTarget, Readonly<Record<string, string>>>> 
 const known: Readonly<Record<NamingTarget, ReadonlySet<string>>> = {
   litellm: litellmKinds,
   portkey: portkeyKinds,
-  bifrost: new Set([
-    'openai',
-    'anthropic',
-    'mistral',
-    'groq',
-    'gemini',
-    'openrouter',
-    'xai',
-    'cohere',
-    'perplexity',
-    'cerebras',
-    'azure',
-    'bedrock',
-    'vertex',
-  ]),
+  bifrost: new Set('openai anthropic mistral groq gemini openrouter xai cohere perplexity cerebras azure bedrock vertex'.split(' ')),
 };
 
 /** A target's name of a kind; null if the target does not know the kind. */
@@ -61,44 +46,40 @@ export function kindNamed(target: NamingTarget, name: string): string | null {
  * A provider's kind and address for a target. A provider without a kind, or of a kind that the target does not know, is
  * exported as `openai` with the address of its API, with a warning.
  */
-export function addressed(
-  target: NamingTarget,
-  provider: Provider,
-  index: number,
-  warnings: WarningList,
-): { kind: string; base: string | null } {
+export function addressed(target: NamingTarget, exported: ExportedProvider): { kind: string; base: string | null } {
+  const { provider } = exported;
   const kind = nameOfKind(target, provider.provider);
   if (kind !== null) return { kind, base: provider.api_base };
-  warnOfKind(provider, index, warnings);
+  warnOfKind(exported);
   return { kind: 'openai', base: apiBase(provider) };
 }
 
 /** Warns that a provider of an unknown kind is exported as OpenAI-compatible. */
-export function warnOfKind({ name, provider, api_base }: Provider, index: number, warnings: WarningList): void {
+function warnOfKind({ provider: { name, provider, api_base }, loss }: ExportedProvider): void {
   const why = provider === null ? 'has no known kind' : `is of kind ${provider}, which this export has no name for`;
   const where = provider === null && api_base === null ? ' at api.openai.com' : '';
-  warnings.loss('provider_kind', at(index, 'provider'), `${name} ${why}; it is exported as OpenAI-compatible${where}.`);
+  loss('provider_kind', 'provider', `${name} ${why}; it is exported as OpenAI-compatible${where}.`);
+}
+
+/** Warns if a provider of a kind that is not called by its name is exported as OpenAI-compatible. */
+export function warnIfUnknown(exported: ExportedProvider): void {
+  if (knownKind(exported.provider.provider) === undefined) warnOfKind(exported);
 }
 
 /**
  * The name of the environment variable with a provider's key. Targets require one. If the chain names none, this is the
  * usual variable of the kind, or one derived from the provider's name, with a warning.
  */
-export function keyEnv(provider: Provider, index: number, slugged: string, warnings: WarningList): string {
-  if (provider.api_key_env !== null) return provider.api_key_env;
-  const usual =
-    foreignKind(provider.provider)?.api_key_env ?? (provider.api_base === null ? knownKind(provider.provider)?.api_key_env : null);
-  const assumed =
-    usual ??
-    `${slugged
-      .toUpperCase()
-      .replaceAll('-', '_')
-      .replace(/^(?=\d)/, '_')}_API_KEY`;
-  warnings.loss(
-    'key_assumed',
-    at(index, 'api_key_env'),
-    `${provider.name} has no api_key_env, which the target needs; the export refers to the environment variable ${assumed}.`,
-  );
+export function keyEnv({ provider: { name, provider, api_base, api_key_env }, slug, loss }: ExportedProvider): string {
+  if (api_key_env !== null) return api_key_env;
+  const usual = foreignKind(provider)?.api_key_env ?? (api_base === null ? knownKind(provider)?.api_key_env : null);
+  const derived = slug
+    .toUpperCase()
+    .replaceAll('-', '_')
+    .replace(/^(?=\d)/, '_');
+  const assumed = usual ?? `${derived}_API_KEY`;
+  const sentence = `${name} has no api_key_env, which the target needs; the export refers to the environment variable ${assumed}.`;
+  loss('key_assumed', 'api_key_env', sentence);
   return assumed;
 }
 

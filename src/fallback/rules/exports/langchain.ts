@@ -1,38 +1,39 @@
-import type { Provider } from '../../model/chain.ts';
-import { knownKind, modelName } from '../kinds.ts';
-import type { WarningList } from '../warning-list.ts';
-import { decisionsCode, guardCode, literal, rulesCode } from './code.ts';
-import { baseOf, keyEnv, speaksAnthropic, warnOfKind } from './kind-names.ts';
-import { type Exporter, type Source, slug, slugs, warnOfUnsupportedFields } from './target.ts';
+import { modelName } from '../kinds.ts';
+import { literal, moduleText } from './code.ts';
+import { baseOf, speaksAnthropic } from './kind-names.ts';
+import type { Exporter } from './target.ts';
 
 /**
  * A module for LangChain (JavaScript): `chain` is a Runnable that follows the chain. It implements the rules itself, since
  * `withFallbacks` can't stop at an error and `withRetry` can't distinguish errors by rule.
  */
-export const langchain: Exporter = (source, warnings) => {
-  const { chain } = source;
-  const names = slugs(chain.providers);
-  const entries = chain.providers.map((provider, index) => providerCode(source, provider, index, names[index]!, warnings));
-  const anthropic = chain.providers.some(speaksAnthropic);
-  const openai = chain.providers.some((provider) => !speaksAnthropic(provider));
-  warnOfUnsupportedFields(source, warnings);
-  warnings.add(
+export const langchain: Exporter = (source) => {
+  const content = moduleText(source, {
+    clients: {
+      anthropic: "import { ChatAnthropic } from '@langchain/anthropic';\n",
+      openai: "import { ChatOpenAI } from '@langchain/openai';\n",
+    },
+    head: (clients) => `import { RunnableLambda } from '@langchain/core/runnables';\n${clients}`,
+    order: "The providers in order. The clients' own retries are off, since the rules decide.",
+    model({ provider }, apiKey) {
+      const parts = [`model: ${literal(modelName(provider))}`, `apiKey: ${apiKey}`, 'maxRetries: 0'];
+      if (provider.max_tokens !== null) parts.push(`maxTokens: ${provider.max_tokens}`);
+      if (!speaksAnthropic(provider)) parts.push(`configuration: { baseURL: ${literal(baseOf(provider))} }`);
+      // The client adds /v1.
+      else if (provider.api_base !== null) parts.push(`anthropicApiUrl: ${literal(provider.api_base.replace(/\/v1\/?$/, ''))}`);
+      return `new ${speaksAnthropic(provider) ? 'ChatAnthropic' : 'ChatOpenAI'}({ ${parts.join(', ')} })`;
+    },
+    body,
+  });
+  source.warnings.add(
     'streaming',
     null,
     'The exported chain returns whole answers and does not stream, because another provider could not continue a stream that broke off.',
   );
-  const content = `import { RunnableLambda } from '@langchain/core/runnables';
-${anthropic ? "import { ChatAnthropic } from '@langchain/anthropic';\n" : ''}${openai ? "import { ChatOpenAI } from '@langchain/openai';\n" : ''}
-/** The chain's name. */
-export const name = ${literal(chain.name)};
+  return content;
+};
 
-${rulesCode(source)}
-/** The providers in order. The clients' own retries are off, since the rules decide. */
-const providers = [
-${entries.join('\n')}
-];
-
-/** The chain as a Runnable, with the input and output of a chat model. */
+const body = `/** The chain as a Runnable, with the input and output of a chat model. */
 export const chain = RunnableLambda.from(async (input, config) => {
   let last;
   for (const provider of providers) {
@@ -65,27 +66,4 @@ function failureOf(error) {
   const retryAfter = headers?.get?.('retry-after') ?? headers?.['retry-after'];
   return { condition: condition ?? (unread ? 'invalid_response' : undefined), status, words, retryAfter };
 }
-
-${guardCode}`;
-  return { filename: `${slug(chain.name)}.langchain.mjs`, content_type: 'text/javascript', config: content, content };
-};
-
-function providerCode(source: Source, provider: Provider, index: number, slugged: string, warnings: WarningList): string {
-  const apiKey = `process.env[${literal(keyEnv(provider, index, slugged, warnings))}]`;
-  const parts = [`model: ${literal(modelName(provider))}`, `apiKey: ${apiKey}`, 'maxRetries: 0'];
-  if (provider.max_tokens !== null) parts.push(`maxTokens: ${provider.max_tokens}`);
-  if (speaksAnthropic(provider)) {
-    // The client adds /v1.
-    if (provider.api_base !== null) parts.push(`anthropicApiUrl: ${literal(provider.api_base.replace(/\/v1\/?$/, ''))}`);
-  } else {
-    if (knownKind(provider.provider) === undefined) warnOfKind(provider, index, warnings);
-    parts.push(`configuration: { baseURL: ${literal(baseOf(provider))} }`);
-  }
-  const model = `new ${speaksAnthropic(provider) ? 'ChatAnthropic' : 'ChatOpenAI'}({ ${parts.join(', ')} })`;
-  return `  {
-    name: ${literal(provider.name)},
-    timeoutMs: ${provider.timeout_ms},
-    decisions: ${decisionsCode(source, index)},
-    model: () => ${model},
-  },`;
-}
+`;

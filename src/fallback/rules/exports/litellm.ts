@@ -1,19 +1,18 @@
 import type { Condition, Params, Provider } from '../../model/chain.ts';
 import { knownKind, modelName } from '../kinds.ts';
-import type { WarningList } from '../warning-list.ts';
 import { listed } from '../wording.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind } from './kind-names.ts';
-import { at, type Exporter, reactionTo, type Source, slug, slugs, warnOfEnds, warnOfUnsupportedFields, yamlText } from './target.ts';
+import { type ExportedProvider, type Exporter, endsOf, type Source, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
 
-/** The settings of LiteLLM's retry policy for each condition that it distinguishes. */
-const retryNames: Partial<Record<Condition, readonly string[]>> = {
-  rate_limit: ['RateLimitErrorRetries'],
-  timeout: ['TimeoutErrorRetries'],
-  auth_error: ['AuthenticationErrorRetries'],
-  invalid_request: ['BadRequestErrorRetries', 'NotFoundErrorRetries'],
-  content_filter: ['ContentPolicyViolationErrorRetries'],
-  server_error: ['InternalServerErrorRetries', 'ServiceUnavailableErrorRetries'],
-};
+/** The conditions that LiteLLM's retry policy distinguishes, and its settings for each, in the order of their rules in a chain. */
+export const retryNames: readonly (readonly [Condition, readonly string[]])[] = [
+  ['rate_limit', ['RateLimitErrorRetries']],
+  ['timeout', ['TimeoutErrorRetries']],
+  ['auth_error', ['AuthenticationErrorRetries']],
+  ['invalid_request', ['BadRequestErrorRetries', 'NotFoundErrorRetries']],
+  ['content_filter', ['ContentPolicyViolationErrorRetries']],
+  ['server_error', ['InternalServerErrorRetries', 'ServiceUnavailableErrorRetries']],
+];
 
 /** Conditions without a retry count in LiteLLM, and the conditions it treats them like, as far as their statuses allow. */
 const likened: readonly { condition: Condition; like: Condition; never?: string }[] = [
@@ -31,23 +30,20 @@ const defaultMaxFallbacks = 5;
  * balancing; the order is in `fallbacks`. The retry policy belongs to the router, so all chains in a proxy share it.
  * https://docs.litellm.ai/docs/proxy/reliability
  */
-export const litellm: Exporter = (source, warnings) => {
-  const { chain } = source;
-  const names = slugs(chain.providers);
-  const groups = chain.providers.map((_, index) => (index === 0 ? chain.name : `${chain.name}-${index}`));
-  const model_list = chain.providers.map((provider, index) => {
+export const litellm: Exporter = (source) => {
+  const { chain, providers } = source;
+  const groups = providers.map(({ index }) => (index === 0 ? chain.name : `${chain.name}-${index}`));
+  const model_list = providers.map((exported) => {
+    const { provider, index } = exported;
     // A model of an unknown kind goes out as it came in.
-    const model = isUnknown(provider) ? provider.model_id : undefined;
-    const named =
-      model === undefined ? addressed('litellm', provider, index, warnings) : { kind: provider.provider!, base: provider.api_base };
-    const { base } = named;
-    const kind = base !== null && nativeKinds.has(named.kind) ? 'openai' : named.kind;
-    const address = base === null ? null : addressIn(kind, base, index, warnings);
+    const isAsIs = isUnknown(provider);
+    const { kind: named, base } = isAsIs ? { kind: provider.provider!, base: provider.api_base } : addressed('litellm', exported);
+    const kind = base !== null && nativeKinds.has(named) ? 'openai' : named;
     const litellm_params = {
-      model: model ?? `${kind}/${modelName(provider)}`,
-      ...(address === null ? {} : { api_base: address }),
-      ...(hasNoKey(provider) ? {} : { api_key: `os.environ/${keyEnv(provider, index, names[index]!, warnings)}` }),
-      ...paramsOf(provider, index, warnings),
+      model: isAsIs ? provider.model_id : `${kind}/${modelName(provider)}`,
+      ...(base === null ? {} : { api_base: addressIn(kind, base, exported) }),
+      ...(hasNoKey(provider) ? {} : { api_key: `os.environ/${keyEnv(exported)}` }),
+      ...paramsOf(exported),
       timeout: provider.timeout_ms / 1000,
       ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }),
       ...price('input_cost_per_token', provider.input_cost_per_1m),
@@ -56,10 +52,9 @@ export const litellm: Exporter = (source, warnings) => {
     return { model_name: groups[index], litellm_params, model_info: { display_name: provider.name, model_id: provider.model_id } };
   });
   // A chain tries its providers anew for each prompt.
-  const router_settings = { ...retrySettings(source, warnings), disable_cooldowns: true, ...fallbacks(source, groups, warnings) };
-  warnOfUnsupportedFields(source, warnings, { prices: true, params: true });
-  const config = { model_list, router_settings };
-  return { filename: `${slug(chain.name)}.litellm.yaml`, content_type: 'application/yaml', config, content: yamlText(config) };
+  const router_settings = { ...retrySettings(source), disable_cooldowns: true, ...fallbacks(source, groups) };
+  warnOfUnsupportedFields(source, { prices: true, params: true });
+  return { model_list, router_settings };
 };
 
 /** Kinds that LiteLLM calls by their own protocol, and a chain by OpenAI's; with an address of their own they are exported as `openai`. */
@@ -69,31 +64,32 @@ const isUnknown = ({ provider, model_id }: Provider) =>
   provider !== null && knownKind(provider) === undefined && nameOfKind('litellm', provider) === null && model_id.startsWith(`${provider}/`);
 
 /** The parameters by their names in LiteLLM. */
-function paramsOf({ name, params: { headers, virtual_key, ...params } }: Provider, index: number, warnings: WarningList): Params {
-  if (virtual_key !== undefined) warnings.loss('params', at(index, 'params'), `${name}: LiteLLM has no virtual_key.`);
+function paramsOf({ provider, loss }: ExportedProvider): Params {
+  const { headers, virtual_key, ...params } = provider.params;
+  if (virtual_key !== undefined) loss('params', 'params', `${provider.name}: LiteLLM has no virtual_key.`);
   return headers === undefined ? params : { ...params, extra_headers: headers };
 }
 
 /** The address as LiteLLM expects it: of Anthropic's API without the version, since it appends `/v1/messages`. */
-function addressIn(kind: string, base: string, index: number, warnings: WarningList): string {
+function addressIn(kind: string, base: string, { loss }: ExportedProvider): string {
   const plain = base.replace(/\/+$/, '');
   if (kind !== 'anthropic') return plain;
-  if (!plain.endsWith('/v1'))
-    warnings.loss('api_base', at(index, 'api_base'), `LiteLLM calls ${plain}/v1/messages; the chain calls ${plain}/messages.`);
+  if (!plain.endsWith('/v1')) loss('api_base', 'api_base', `LiteLLM calls ${plain}/v1/messages; the chain calls ${plain}/messages.`);
   return plain.replace(/\/v1$/, '');
 }
 
 const price = (name: string, per1m: number | null) => (per1m === null ? {} : { [name]: per1m / 1_000_000 });
 
 /** The retries: by class of error, and `num_retries` for the failures of a server that have no class. */
-function retrySettings(source: Source, warnings: WarningList): { num_retries: number; retry_policy?: Record<string, number> } {
-  const retriesOf = (condition: Condition, index = 0) => reactionTo(source, index, condition).retries;
+function retrySettings(source: Source): { num_retries: number; retry_policy?: Record<string, number> } {
+  const { chain, providers, warnings } = source;
+  const retriesOf = (condition: Condition) => providers[0]!.reactionTo(condition).retries;
   const num_retries = retriesOf('server_error');
   const policy: Record<string, number> = {};
-  for (const condition of Object.keys(retryNames) as Condition[]) {
+  for (const [condition, names] of retryNames) {
     const retries = retriesOf(condition);
-    const named = source.chain.fallback_rules.some((rule) => rule.condition === condition);
-    if (retries > 0 || num_retries > 0 || named) for (const name of retryNames[condition]!) policy[name] = retries;
+    const isNamed = chain.fallback_rules.some((rule) => rule.condition === condition);
+    if (retries > 0 || num_retries > 0 || isNamed) for (const name of names) policy[name] = retries;
   }
   if (retriesOf('auth_error') !== num_retries)
     warnings.loss('auth_error', null, 'Of the statuses of auth_error, LiteLLM retries 403 like a server error.');
@@ -106,59 +102,43 @@ function retrySettings(source: Source, warnings: WarningList): { num_retries: nu
     const except = never === undefined ? '' : `, except for ${never}`;
     warnings.loss('retries', null, `LiteLLM has no retry count for ${condition}: it is retried like ${like}${except}.`);
   }
-  warnOfOneRouter(source, warnings);
+  warnOfOneRouter(source);
   if (Object.values(policy).some((retries) => retries > 0)) {
-    warnings.loss(
-      'waits',
-      'fallback_rules',
-      'LiteLLM chooses the waits between retries itself: from 0.5 s to 8 s, or as long as Retry-After says.',
-    );
+    const sentence = 'LiteLLM chooses the waits between retries itself: from 0.5 s to 8 s, or as long as Retry-After says.';
+    warnings.loss('waits', 'fallback_rules', sentence);
   }
   return Object.keys(policy).length === 0 ? { num_retries } : { num_retries, retry_policy: policy };
 }
 
 /** Warns of what the router's single policy can't express: other policies of later providers and of single statuses. */
-function warnOfOneRouter(source: Source, warnings: WarningList): void {
-  source.routing.providers.forEach(({ name, decisions }, index) => {
-    for (const { condition, max_retries, exceptions } of decisions) {
-      if (max_retries !== reactionTo(source, 0, condition).retries) {
-        warnings.loss(
-          'one_policy',
-          at(index),
-          `LiteLLM has one retry policy for all providers: on ${condition}, ${name} gets the policy of the first provider.`,
-        );
+function warnOfOneRouter({ providers, routing, warnings }: Source): void {
+  for (const { provider, index, loss } of providers) {
+    for (const { condition, max_retries, next_provider, exceptions } of routing.providers[index]!.decisions) {
+      if (max_retries !== providers[0]!.reactionTo(condition).retries) {
+        const sentence = `LiteLLM has one retry policy for all providers: on ${condition}, ${provider.name} gets the policy of the first provider.`;
+        loss('one_policy', null, sentence);
       }
-      const apart = exceptions.filter(
-        (other) => other.max_retries !== max_retries || (other.next_provider === null) !== decisionEnds(source, index, condition),
-      );
-      if (apart.length > 0)
-        warnings.loss(
-          'status_codes',
-          null,
-          `LiteLLM treats every status of ${condition} alike; the chain treats ${statusList(apart)} differently.`,
-        );
+      const ends = next_provider === null;
+      const apart = exceptions.filter((other) => other.max_retries !== max_retries || (other.next_provider === null) !== ends);
+      const statuses = listed(apart.map(({ status_code }) => String(status_code)));
+      const sentence = `LiteLLM treats every status of ${condition} alike; the chain treats ${statuses} differently.`;
+      if (apart.length > 0) warnings.loss('status_codes', null, sentence);
     }
-  });
+  }
 }
 
-const statusList = (exceptions: readonly { status_code: number }[]) => listed(exceptions.map(({ status_code }) => String(status_code)));
-const decisionEnds = (source: Source, index: number, condition: Condition) => !reactionTo(source, index, condition).failsOver;
-
 /** The order of the backups. LiteLLM falls back on every failure or never. */
-function fallbacks(source: Source, groups: string[], warnings: WarningList): Record<string, unknown> {
+function fallbacks(source: Source, groups: string[]): Record<string, unknown> {
   const [first, ...backups] = groups;
-  if (first === undefined || backups.length === 0) return {};
-  const ends = source.routing.providers
-    .slice(0, -1)
-    .flatMap(({ decisions }) => decisions.filter(({ next_provider }) => next_provider === null).map(({ condition }) => condition));
-  const all = source.routing.providers.slice(0, -1).reduce((sum, { decisions }) => sum + decisions.length, 0);
-  if (ends.length === all) return {};
+  const decisions = source.routing.providers.slice(0, -1).flatMap((provider) => provider.decisions);
+  if (first === undefined || decisions.every(({ next_provider }) => next_provider === null)) return {};
+  const ends = endsOf(source);
   if (!ends.includes('invalid_response') || !ends.includes('content_filter')) {
     const sentence =
       'LiteLLM returns an empty answer (invalid_response), or one with the finish reason content_filter, to the caller; it never retries it or falls back on it.';
-    warnings.loss('empty_answer', null, sentence);
+    source.warnings.loss('empty_answer', null, sentence);
   }
-  warnOfEnds([...new Set(ends)], 'LiteLLM falls back on any failure', warnings);
+  warnOfEnds(source, 'LiteLLM falls back on any failure');
   const map = [{ [first]: backups }];
   return {
     fallbacks: map,

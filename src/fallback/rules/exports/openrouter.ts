@@ -1,8 +1,6 @@
-import type { Provider } from '../../model/chain.ts';
 import { modelName } from '../kinds.ts';
-import type { WarningList } from '../warning-list.ts';
 import { listed } from '../wording.ts';
-import { at, type Exporter, endsOf, jsonText, type Source, slug, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
+import { type ExportedProvider, type Exporter, type Source, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
 
 /** The most backups that OpenRouter accepts. */
 const maxBackups = 3;
@@ -12,48 +10,41 @@ const maxBackups = 3;
  * with its own keys and fails over on any error.
  * https://openrouter.ai/docs/features/model-routing
  */
-export const openrouter: Exporter = (source, warnings) => {
-  const { chain } = source;
-  const [first, ...backups] = chain.providers.map((provider, index) => modelSlug(provider, index, warnings));
+export const openrouter: Exporter = (source) => {
+  const { providers, warnings } = source;
+  const [first, ...backups] = providers.map(modelSlug);
   if (backups.length > maxBackups) {
-    const left = chain.providers.slice(maxBackups + 1).map(({ name }) => name);
-    warnings.loss(
-      'too_long',
-      'providers',
-      `OpenRouter tries at most ${maxBackups + 1} models: ${listed(left)} ${left.length > 1 ? 'are' : 'is'} left out.`,
-    );
+    const left = providers.slice(maxBackups + 1).map(({ provider }) => provider.name);
+    const sentence = `OpenRouter tries at most ${maxBackups + 1} models: ${listed(left)} ${left.length > 1 ? 'are' : 'is'} left out.`;
+    warnings.loss('too_long', 'providers', sentence);
   }
-  warnOfRules(source, warnings);
-  warnOfUnsupportedFields(source, warnings);
+  warnOfRules(source);
+  warnOfUnsupportedFields(source);
   warnings.loss(
     'hosted',
     null,
     "OpenRouter calls the models itself, so the request can't contain the chain's addresses, key variables and timeouts.",
   );
-  const config = {
+  return {
     model: first,
     ...(backups.length > 0 ? { models: backups.slice(0, maxBackups), provider: { allow_fallbacks: true } } : {}),
     messages: [{ role: 'user', content: '{{prompt}}' }],
   };
-  return { filename: `${slug(chain.name)}.openrouter.json`, content_type: 'application/json', config, content: jsonText(config) };
 };
 
 /** The model's name at OpenRouter, `vendor/model`; an id with a slash is unchanged. */
-function modelSlug(provider: Provider, index: number, warnings: WarningList): string {
-  if (provider.model_id.includes('/')) return provider.model_id;
-  const named = provider.provider === null ? provider.model_id : `${provider.provider}/${modelName(provider)}`;
-  warnings.loss(
-    'model_slug',
-    at(index, 'model_id'),
-    `${provider.name}: OpenRouter may not know the model as ${named}; look up its name at openrouter.ai/models.`,
-  );
+function modelSlug({ provider, loss }: ExportedProvider): string {
+  const { name, model_id, provider: kind } = provider;
+  if (model_id.includes('/')) return model_id;
+  const named = kind === null ? model_id : `${kind}/${modelName(provider)}`;
+  loss('model_slug', 'model_id', `${name}: OpenRouter may not know the model as ${named}; look up its name at openrouter.ai/models.`);
   return named;
 }
 
-function warnOfRules(source: Source, warnings: WarningList): void {
+function warnOfRules(source: Source): void {
   const { decisions } = source.routing.providers[0]!;
   const retried = decisions.filter(({ max_retries }) => max_retries > 0).map(({ condition }) => condition);
   if (retried.length > 0)
-    warnings.loss('retries', null, `OpenRouter does not try the same model again: the retries on ${listed(retried)} are lost.`);
-  warnOfEnds(endsOf(source), 'OpenRouter tries the next model on any error', warnings);
+    source.warnings.loss('retries', null, `OpenRouter does not try the same model again: the retries on ${listed(retried)} are lost.`);
+  warnOfEnds(source, 'OpenRouter tries the next model on any error');
 }

@@ -1,11 +1,10 @@
-import type { Condition, Provider } from '../../model/chain.ts';
+import type { Condition, Rule } from '../../model/chain.ts';
 import { conditionOf, knownStatuses } from '../conditions.ts';
 import { modelName } from '../kinds.ts';
 import { variableOf } from '../params.ts';
-import type { WarningList } from '../warning-list.ts';
 import { times } from '../wording.ts';
 import { addressed, hasNoKey, keyEnv } from './kind-names.ts';
-import { at, type Exporter, jsonText, reactionTo, type Source, slug, slugs, warnOfUnsupportedFields } from './target.ts';
+import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from './target.ts';
 
 /** A provider, or a nested strategy with targets. */
 type PortkeyTarget = Record<string, unknown>;
@@ -27,26 +26,21 @@ export const paramNamesInPortkey: Readonly<Record<string, string>> = {
 };
 
 /** The host of a resource of Azure OpenAI. */
-export const azureHost = /^https:\/\/([a-z0-9-]+)\.openai\.azure\.com\/?$/i;
+const azureHost = /^https:\/\/([a-z0-9-]+)\.openai\.azure\.com\/?$/i;
 
 /** The parameters by their names in Portkey; those of Azure include the resource and the deployment. */
-function paramsOf(provider: Provider, index: number, warnings: WarningList): Record<string, unknown> {
-  const { name, params } = provider;
+function paramsOf({ provider, loss }: ExportedProvider): Record<string, unknown> {
   const found: Record<string, unknown> = {};
-  for (const [param, value] of Object.entries(params)) {
+  for (const [param, value] of Object.entries(provider.params)) {
     const variable = variableOf(value);
     const called = paramNamesInPortkey[param];
-    if (called === undefined) warnings.loss('params', at(index, `params.${param}`), `${name}: Portkey's configuration has no ${param}.`);
+    if (called === undefined) loss('params', `params.${param}`, `${provider.name}: Portkey's configuration has no ${param}.`);
     else found[called] = variable === undefined ? value : `\${${variable}}`;
   }
   if (provider.provider !== 'azure') return found;
   const resource = azureHost.exec(provider.api_base ?? '')?.[1];
-  if (resource === undefined)
-    warnings.loss(
-      'api_base',
-      at(index, 'api_base'),
-      `${name}: Portkey calls Azure by the name of a resource, which the address does not show.`,
-    );
+  const sentence = `${provider.name}: Portkey calls Azure by the name of a resource, which the address does not show.`;
+  if (resource === undefined) loss('api_base', 'api_base', sentence);
   return { ...found, ...(resource === undefined ? {} : { resource_name: resource }), deployment_id: modelName(provider) };
 }
 
@@ -58,18 +52,18 @@ const connectionStatuses = [500, 503];
  * counts as 408. If providers fail over on different statuses, strategies are nested.
  * https://portkey.ai/docs/product/ai-gateway/fallbacks
  */
-export const portkey: Exporter = (source, warnings) => {
-  const { chain } = source;
-  const names = slugs(chain.providers);
-  const targets = chain.providers.map((provider, index): PortkeyTarget => {
-    const retry = retryOf(source, index, warnings);
-    const { kind, base } = addressed('portkey', provider, index, warnings);
+export const portkey: Exporter = (source) => {
+  const statuses = statusesOf(source);
+  const targets = source.providers.map((exported): PortkeyTarget => {
+    const { provider } = exported;
+    const retry = retryOf(exported, statuses, source);
+    const { kind, base } = addressed('portkey', exported);
     return {
       name: provider.name,
       provider: kind,
       ...(base === null || provider.provider === 'azure' ? {} : { custom_host: base }),
-      ...(hasNoKey(provider) ? {} : { api_key: `\${${keyEnv(provider, index, names[index]!, warnings)}}` }),
-      ...paramsOf(provider, index, warnings),
+      ...(hasNoKey(provider) ? {} : { api_key: `\${${keyEnv(exported)}}` }),
+      ...paramsOf(exported),
       override_params: {
         ...(provider.model_id === asRequested ? {} : { model: modelName(provider) }),
         ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }),
@@ -78,26 +72,26 @@ export const portkey: Exporter = (source, warnings) => {
       ...(retry === undefined ? {} : { retry }),
     };
   });
-  warnOfSharedStatuses(source, warnings);
-  warnOfUnsupportedFields(source, warnings, { params: true });
-  warnings.add(
+  for (const exported of source.providers) warnOfSharedStatuses(exported, source);
+  warnOfUnsupportedFields(source, { params: true });
+  source.warnings.add(
     'keys_substituted',
     null,
     'Portkey does not expand references to environment variables; insert the keys where the configuration is loaded.',
   );
-  const config = nest(
+  return nest(
     targets,
-    chain.providers.map((_, index) => failoverStatusesOf(source, index)),
+    source.providers.map((exported) => failoverStatusesOf(exported, statuses)),
   );
-  return { filename: `${slug(chain.name)}.portkey.json`, content_type: 'application/json', config, content: jsonText(config) };
 };
 
-/** The statuses on which provider `index` fails over; undefined for all failures. */
-function failoverStatusesOf(source: Source, index: number): number[] | undefined {
-  const reaction = (status: number) => reactionTo(source, index, conditionOf(status), status);
-  const connection = reactionTo(source, index, 'connection_error').failsOver;
-  const statuses = statusesOf(source).filter((status) => reaction(status).failsOver || (connection && connectionStatuses.includes(status)));
-  return statuses.length === statusesOf(source).length ? undefined : statuses;
+/** The statuses on which a provider fails over; undefined for all failures. */
+function failoverStatusesOf({ reactionTo }: ExportedProvider, statuses: readonly number[]): number[] | undefined {
+  const connection = reactionTo('connection_error').failsOver;
+  const found = statuses.filter(
+    (status) => reactionTo(conditionOf(status), status).failsOver || (connection && connectionStatuses.includes(status)),
+  );
+  return found.length === statuses.length ? undefined : found;
 }
 
 /** The strategies: a single one if all providers fail over on the same statuses, otherwise each contains the rest of the chain. */
@@ -115,75 +109,58 @@ function statusesOf({ chain }: Source): number[] {
 }
 
 /** The retries of a provider: a single number for all retried statuses. */
-function retryOf(source: Source, index: number, warnings: WarningList): { attempts: number; on_status_codes: number[] } | undefined {
-  const reactions = statusesOf(source).map((status) => ({ status, ...reactionTo(source, index, conditionOf(status), status) }));
-  const connection = reactionTo(source, index, 'connection_error');
+function retryOf({ provider: { name }, reactionTo, loss }: ExportedProvider, statuses: readonly number[], source: Source) {
+  const reactions = statuses.map((status) => ({ status, ...reactionTo(conditionOf(status), status) }));
+  const connection = reactionTo('connection_error');
   const retried = reactions.filter(({ retries }) => retries > 0);
   const attempts = Math.max(connection.retries, ...reactions.map(({ retries }) => retries));
-  const { name } = source.chain.providers[index]!;
   if (attempts === 0) return undefined;
-  if (attempts > 5) warnings.loss('many_retries', at(index), `${name}: Portkey's hosted gateway retries at most 5 times.`);
-  if (retried.some(({ retries }) => retries !== attempts)) {
-    warnings.loss(
-      'one_budget',
-      at(index),
-      `${name}: Portkey has one number of retries for all statuses; the export has the largest, ${attempts}.`,
-    );
-  }
+  if (attempts > 5) loss('many_retries', null, `${name}: Portkey's hosted gateway retries at most 5 times.`);
+  const isMixed = retried.some(({ retries }) => retries !== attempts);
+  const largest = `${name}: Portkey has one number of retries for all statuses; the export has the largest, ${attempts}.`;
+  if (isMixed) loss('one_budget', null, largest);
   if (connection.retries !== attempts) {
-    warnings.loss(
-      'connection_retries',
-      at(index),
-      `${name}: Portkey retries a failed connection ${times(attempts)}, regardless of the status; the chain ${connection.retries === 0 ? 'never retries it' : `retries it ${times(connection.retries)}`}.`,
-    );
+    const chain = connection.retries === 0 ? 'never retries it' : `retries it ${times(connection.retries)}`;
+    const sentence = `${name}: Portkey retries a failed connection ${times(attempts)}, regardless of the status; the chain ${chain}.`;
+    loss('connection_retries', null, sentence);
   }
-  for (const { rule } of [connection, ...retried]) warnOfWaits(rule, attempts, warnings);
+  for (const { rule } of [connection, ...retried]) warnOfWaits(rule, attempts, source);
   return { attempts, on_status_codes: retried.map(({ status }) => status) };
 }
 
 /** Warns that Portkey waits 1, 2, 4 ... seconds and ignores Retry-After. */
-function warnOfWaits(rule: Source['chain']['fallback_rules'][number] | null, attempts: number, warnings: WarningList): void {
+function warnOfWaits(rule: Rule | null, attempts: number, { warnings }: Source): void {
   if (rule === null || rule.action !== 'retry') return;
   const longest = 1000 * 2 ** (attempts - 1);
   const grows = rule.backoff === 'exponential' || attempts === 1;
-  if (rule.wait_ms !== 1000 || !grows || rule.max_wait_ms! < longest || rule.respect_retry_after) {
-    warnings.loss(
-      'waits',
-      'fallback_rules',
-      "Portkey waits 1 s before the first retry and twice as long before each further one; it ignores the chain's waits and Retry-After.",
-    );
-  }
+  if (rule.wait_ms === 1000 && grows && rule.max_wait_ms! >= longest && !rule.respect_retry_after) return;
+  const sentence =
+    "Portkey waits 1 s before the first retry and twice as long before each further one; it ignores the chain's waits and Retry-After.";
+  warnings.loss('waits', 'fallback_rules', sentence);
 }
 
+/** Conditions that Portkey sees only as a status, and what it takes them for. */
+const sharedStatuses: readonly [Condition, number, string][] = [
+  ['context_length', 400, 'invalid_request'],
+  ['content_filter', 400, 'invalid_request'],
+  ['quota_exceeded', 429, 'rate_limit'],
+  ['connection_error', 500, 'server_error'],
+];
+
 /** Warns of conditions that Portkey can't distinguish, because they share a status or have none. */
-function warnOfSharedStatuses(source: Source, warnings: WarningList): void {
-  const pairs: [Condition, number, string][] = [
-    ['context_length', 400, 'invalid_request'],
-    ['content_filter', 400, 'invalid_request'],
-    ['quota_exceeded', 429, 'rate_limit'],
-    ['connection_error', 500, 'server_error'],
-  ];
-  source.chain.providers.forEach(({ name }, index) => {
-    const last = index === source.chain.providers.length - 1;
-    for (const [condition, status, other] of pairs) {
-      const hidden = reactionTo(source, index, condition, status);
-      const seen = reactionTo(source, index, conditionOf(status), status);
-      if (hidden.failsOver !== seen.failsOver || (condition !== 'connection_error' && hidden.retries !== seen.retries)) {
-        const sentence = `Portkey sees only status ${status}, so it treats ${condition} like ${other}.`;
-        warnings.loss('same_status', null, sentence);
-      }
-    }
-    const broken = reactionTo(source, index, 'invalid_response');
-    if (broken.retries > 0 || (broken.failsOver && !last)) {
-      warnings.loss(
-        'invalid_response',
-        at(index),
-        `${name}: Portkey returns a broken or empty answer to the caller; it never retries it or fails over.`,
-      );
-    }
-    const filtered = reactionTo(source, index, 'content_filter');
-    if (filtered.retries > 0 || (filtered.failsOver && !last)) {
-      warnings.loss('content_filter', at(index), `${name}: Portkey returns an answer with the finish reason content_filter to the caller.`);
-    }
-  });
+function warnOfSharedStatuses({ provider: { name }, isLast, reactionTo, loss }: ExportedProvider, { warnings }: Source): void {
+  for (const [condition, status, other] of sharedStatuses) {
+    const hidden = reactionTo(condition, status);
+    const seen = reactionTo(conditionOf(status), status);
+    if (hidden.failsOver !== seen.failsOver || (condition !== 'connection_error' && hidden.retries !== seen.retries))
+      warnings.loss('same_status', null, `Portkey sees only status ${status}, so it treats ${condition} like ${other}.`);
+  }
+  const goesOn = (condition: Condition) => {
+    const { retries, failsOver } = reactionTo(condition);
+    return retries > 0 || (failsOver && !isLast);
+  };
+  const broken = `${name}: Portkey returns a broken or empty answer to the caller; it never retries it or fails over.`;
+  if (goesOn('invalid_response')) loss('invalid_response', null, broken);
+  const filtered = `${name}: Portkey returns an answer with the finish reason content_filter to the caller.`;
+  if (goesOn('content_filter')) loss('content_filter', null, filtered);
 }

@@ -5,6 +5,7 @@ import { WarningList } from '../warning-list.ts';
 import { readLitellm } from './litellm.ts';
 import { readOwn } from './own.ts';
 import { readPortkey } from './portkey.ts';
+import { Section } from './section.ts';
 
 /** An imported file: the chain request, not validated yet, and findings about what was left out or interpreted differently. */
 interface ImportedRequest {
@@ -31,6 +32,6 @@ const readers = { litellm: readLitellm, portkey: readPortkey, json: readOwn, yam
 export function importChain({ format, value, name, group }: FileToImport): ImportedRequest {
   if (group !== undefined && format !== 'litellm') throw invalid('group', 'group is only for the format litellm.');
   const findings = new WarningList();
-  const request = readers[format](value, findings, group);
+  const request = readers[format](new Section(value, '', findings), group);
   return { request: { ...request, name: name ?? request.name ?? `imported-${format}` }, findings: findings.items };
 }

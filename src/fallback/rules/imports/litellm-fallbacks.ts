@@ -1,8 +1,7 @@
 import { invalid, ServiceError } from '../../../kit/errors.ts';
 import type { Condition } from '../../model/chain.ts';
-import type { WarningList } from '../warning-list.ts';
 import { listed, plural } from '../wording.ts';
-import { listAt, objectAt, type Shape, textAt } from './shape.ts';
+import { type Section, textAt } from './section.ts';
 
 /** The fallbacks of a single condition. */
 const specialFallbacks: readonly [string, Condition][] = [
@@ -19,30 +18,26 @@ export interface Ends {
 /** LiteLLM's key for the fallbacks of groups that have none of their own; `default_fallbacks` is another spelling of it. */
 const anyGroup = '*';
 
-/** A backup's group; a backup may be an object with other parameters of its call. */
-const modelOf = (backup: unknown) => (typeof backup === 'object' && backup !== null ? (backup as Shape).model : backup);
+/** The groups in a list of backups; a backup may be an object with other parameters of its call. */
+const groupsAt = (section: Section, name: string): string[] =>
+  section.list(name, 1000).map((backup, index) => {
+    const group = typeof backup === 'object' && backup !== null ? (backup as { model?: unknown }).model : backup;
+    return textAt(group, `${section.at(name)}.${index}`);
+  });
 
 /** Reads `fallbacks`: a list of maps, each from a group to the groups that are tried after it. */
-function readFallbacks(value: unknown, field: string, ofOthers?: unknown): Map<string, string[]> {
+function readFallbacks(router: Section, name: string): Map<string, string[]> {
   const map = new Map<string, string[]>();
-  if (ofOthers !== undefined && ofOthers !== null) {
-    const groups = listAt(ofOthers, 'default_fallbacks', 1000);
-    map.set(
-      anyGroup,
-      groups.map((backup, index) => textAt(modelOf(backup), `default_fallbacks.${index}`)),
-    );
-  }
-  if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return map;
-  listAt(value, field, 1000).forEach((entry, index) => {
-    for (const [group, backups] of Object.entries(objectAt(entry, `${field}.${index}`))) {
-      const path = `${field}.${index}.${group}`;
-      map.set(
-        group,
-        listAt(backups, path, 1000).map((backup, position) => textAt(modelOf(backup), `${path}.${position}`)),
-      );
-    }
-  });
+  const value = router.get(name);
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return map;
+  for (const entry of router.sections(name, 1000)) for (const group of Object.keys(entry.fields)) map.set(group, groupsAt(entry, group));
   return map;
+}
+
+/** The fallbacks for every failure, those of `default_fallbacks` included. */
+function generalFallbacks(router: Section): Map<string, string[]> {
+  const others = router.get('default_fallbacks') === undefined ? [] : [[anyGroup, groupsAt(router, 'default_fallbacks')] as const];
+  return new Map([...others, ...readFallbacks(router, 'fallbacks')]);
 }
 
 /** The fallbacks of a group: its own, or those of all groups without their own. */
@@ -92,18 +87,18 @@ function orderFrom(first: string, fallbacks: ReadonlyMap<string, string[]>): str
 const neverInGroup: readonly Condition[] = ['context_length'];
 
 /** The order of the groups, the only conditions that fail over, if only some do, and those that never do. */
-export function orderOf(router: Shape, groups: readonly string[], wanted: string | undefined, findings: WarningList) {
-  const general = readFallbacks(router.fallbacks, 'fallbacks', router.default_fallbacks);
-  const special = specialFallbacks.map(([name, condition]) => ({ name, condition, map: readFallbacks(router[name], name) }));
+export function orderOf(router: Section, groups: readonly string[], wanted: string | undefined) {
+  const general = generalFallbacks(router);
+  const special = specialFallbacks.map(([name, condition]) => ({ name, condition, map: readFallbacks(router, name) }));
   const every = general.size > 0 ? general : new Map(special.flatMap(({ map }) => [...map]));
   const first = firstGroup(groups, every, wanted);
   const leading = special.filter(({ map }) => map.has(first));
-  const order = orderFrom(first, fallbacksOf(first, general).length > 0 ? general : (leading[0]?.map ?? general));
+  const hasGeneral = fallbacksOf(first, general).length > 0;
+  const order = orderFrom(first, hasGeneral ? general : (leading[0]?.map ?? general));
   for (const { name, map } of leading) {
     if (String(orderFrom(first, map)) !== String(order))
-      findings.add('left_out', name, `${name} has a different order from the other fallbacks of ${first}; a chain has a single order.`);
+      router.note('left_out', name, `has a different order from the other fallbacks of ${first}; a chain has a single order.`);
   }
-  const hasGeneral = fallbacksOf(first, general).length > 0;
   const only = hasGeneral || leading.length === 0 ? null : leading.map(({ condition }) => condition);
   return { first, order, only, never: hasGeneral || leading.length > 0 ? [] : neverInGroup };
 }
