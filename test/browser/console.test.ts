@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 
 import { launchBrowser, withoutBrowser } from '../support/browser.ts';
-import { assertAccessible, assertFits, go, type Pages, pagesOf } from '../support/dashboard.ts';
+import { assertAccessible, assertFits, focused, go, type Pages, pagesOf } from '../support/dashboard.ts';
 import { adminKey, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
@@ -99,19 +99,23 @@ describe('the console', { skip: withoutBrowser }, () => {
       await selected.getByText(shown).waitFor();
     }
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys of the inbox' }).waitFor();
+    const help = page.getByRole('dialog', { name: 'Keys of the inbox' });
+    await focused(help);
     await page.keyboard.press('Escape');
+    // Until it is closed, keys belong to it.
+    await help.waitFor({ state: 'detached' });
     await page.getByRole('heading', { level: 2, name: 'Second?' }).waitFor();
     await page.keyboard.press('3');
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Send this answer?' });
-    await dialog.waitFor();
+    await focused(dialog);
     assert.equal((await call(key, 'GET', `/packets/${ids[1]}`)).hitl.response, null);
     await assertAccessible(page);
     // The safe button has the focus, so that a key that repeats does not confirm.
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.getByText('The answer is recorded.').waitFor();
+    await dialog.waitFor({ state: 'detached' });
     assert.equal((await call(key, 'GET', `/packets/${ids[1]}`)).hitl.response, 'reject');
     await selected.getByText('Third?').waitFor();
     await page.keyboard.press('k');

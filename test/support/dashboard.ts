@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import type { Browser, ConsoleMessage, Page, Request } from 'playwright-core';
+import type { Browser, ConsoleMessage, Locator, Page, Request } from 'playwright-core';
 
 import { chainRequest, type FallbackOptions, startFallback, type TestFallback } from './fallback.ts';
 
@@ -121,6 +121,9 @@ export const go = (page: Page, path: string): Promise<void> =>
   page.evaluate(
     `history.pushState({ ...history.state, idx: (history.state?.idx ?? 0) + 1 }, '', '/' + location.pathname.split('/')[1] + ${JSON.stringify(path)}), dispatchEvent(new PopStateEvent('popstate', { state: history.state }))`,
   );
+
+/** Resolves when the focus is inside of an element: a dialog gets it after it is shown, and keys that are pressed before go elsewhere. */
+export const focused = (element: Locator): Promise<void> => element.locator(':focus').waitFor();
 
 /** Fails if axe finds a violation in the page; with `colours`, only rules that depend on the colour scheme are checked. */
 export async function assertAccessible(page: Page, { colours = false } = {}): Promise<void> {
