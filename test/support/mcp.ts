@@ -67,3 +67,17 @@ export async function callTool(
   if (answer.body?.result === undefined) throw new Error(`${name}: ${answer.status} ${answer.text}`);
   return answer.body.result;
 }
+
+/** The messages of JSON-RPC in a stream of server-sent events. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
+export async function* messagesOf({ body }: Response): AsyncGenerator<any, void> {
+  let text = '';
+  for await (const chunk of body!) {
+    text += Buffer.from(chunk as Uint8Array).toString();
+    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
+      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
+      text = text.slice(end + 2);
+      if (data !== undefined) yield JSON.parse(data);
+    }
+  }
+}

@@ -120,8 +120,8 @@ describe('@ai-sdk/mcp', () => {
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the tests of one client.
 describe('@modelcontextprotocol/client', () => {
   const info = { name: 'judge', version: '1' };
-  const open = async (versionNegotiation?: object) => {
-    const client = new Client(info, { ...(versionNegotiation === undefined ? {} : { versionNegotiation }) } as never);
+  const open = async (versionNegotiation?: object, capabilities: object = {}) => {
+    const client = new Client(info, { capabilities, ...(versionNegotiation === undefined ? {} : { versionNegotiation }) } as never);
     await client.connect(new StreamableHTTPClientTransport(new URL(`${address}/mcp`), { requestInit: { headers } }));
     return client;
   };
@@ -167,16 +167,21 @@ describe('@modelcontextprotocol/client', () => {
     await client.close();
   });
 
-  test('with ext-tasks waits for the answer of a person as a task', async () => {
-    const client = await open({ mode: 'auto' });
-    const protocolVersion = '2026-07-28';
-    const clientCapabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+  const protocolVersion = '2026-07-28';
+  const clientCapabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+  type Message = { method: string; params: Record<string, string> };
+  type Answer = { kind: 'result'; result: never } | { kind: 'error'; error: never };
+
+  /** A session of ext-tasks. `dispatch` may answer requests in place of the service. */
+  function taskSession(client: Client, dispatch: (message: Message) => Answer | undefined = () => undefined) {
     let id = 0;
-    const session = createTaskSessionFromClient(client, {
+    return createTaskSessionFromClient(client, {
       endpointId: 'baton',
       v2RequestFraming: { protocolVersion, clientInfo: info, clientCapabilities },
       async rawDispatch(message) {
-        const { method, params } = message as { method: string; params: Record<string, string> };
+        const answered = dispatch(message as Message);
+        if (answered !== undefined) return answered;
+        const { method, params } = message as Message;
         const name = params.name ?? params.taskId;
         const response = await fetch(`${address}/mcp`, {
           method: 'POST',
@@ -194,6 +199,11 @@ describe('@modelcontextprotocol/client', () => {
         return error === undefined ? { kind: 'result', result } : { kind: 'error', error };
       },
     });
+  }
+
+  test('with ext-tasks waits for the answer of a person as a task', async () => {
+    const client = await open({ mode: 'auto' });
+    const session = taskSession(client);
     const packetId = await handOver();
     await client.callTool({ name: 'claim', arguments: { packet_id: packetId } });
     const execution = await session.callTool('ask_human', { packet_id: packetId, question: 'Refund 59.90?' });
@@ -201,6 +211,28 @@ describe('@modelcontextprotocol/client', () => {
     await rest(`/packets/${packetId}/respond`, { response: 'Yes', responded_by: 'dana' });
     const result = resultFromTaskOutcome((await settling).outcome) as { structuredContent: Record<string, unknown> };
     assert.equal(result.structuredContent.response, 'Yes');
+    await session.close();
+    await client.close();
+  });
+
+  test('with ext-tasks hears of the answer on a subscription, without reading the task', async () => {
+    const client = await open({ mode: 'auto' }, clientCapabilities);
+    let task: Record<string, unknown> = {};
+    // Every read shows the task as it was when it was created.
+    const session = taskSession(client, ({ method }) => (method === 'tasks/get' ? { kind: 'result', result: task as never } : undefined));
+    const packetId = await handOver();
+    await client.callTool({ name: 'claim', arguments: { packet_id: packetId } });
+    const execution = await session.callTool('ask_human', { packet_id: packetId, question: 'Refund 59.90?' });
+    assert.equal(execution.kind, 'task');
+    const { taskId } = execution.handle;
+    const at = new Date().toISOString();
+    task = { resultType: 'complete', taskId, status: 'working', createdAt: at, lastUpdatedAt: at, ttlMs: null, pollIntervalMs: 2000 };
+    const settling = execution.settle();
+    const subscription = await client.listen({ taskIds: [taskId] } as never);
+    await rest(`/packets/${packetId}/respond`, { response: 'Yes', responded_by: 'dana' });
+    const result = resultFromTaskOutcome((await settling).outcome) as { structuredContent: Record<string, unknown> };
+    assert.equal(result.structuredContent.response, 'Yes');
+    await subscription.close();
     await session.close();
     await client.close();
   });

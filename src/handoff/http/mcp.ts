@@ -100,7 +100,7 @@ function streamOf(
         position,
         isOpen: () => open.isOpen,
         receive({ channels }) {
-          changed(channels);
+          changed(channels).catch((error: unknown) => open.fail(error));
           return 0;
         },
         endSlow: () => open.end('slow'),

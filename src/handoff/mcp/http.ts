@@ -3,6 +3,7 @@ import { createMcpHandler, type McpHttpHandler, type ServerEvent } from '@modelc
 import { urisOf } from './resources.ts';
 import { callTool, createMcpServer, type Extension, type McpParts, type RunTool, type ToolCall, takesTasks } from './server.ts';
 import type { Session } from './session.ts';
+import { subscribedTasks } from './subscriptions.ts';
 import { mayWait } from './tools.ts';
 
 /** A request to the endpoint, after admission. */
@@ -21,11 +22,11 @@ export interface McpHttpAnswer {
   readonly text: string;
 }
 
-/** An answer that goes on until the client disconnects: the changes of resources that it listens to. */
+/** An answer that goes on until the client disconnects: the changes of resources and tasks that it listens to. */
 export interface McpSubscription {
-  readonly messages: ReadableStream<Uint8Array>;
-  /** Announces the resources that an event on these channels may have changed. Only those that the client listens to are sent. */
-  changed(channels: readonly string[]): void;
+  readonly messages: AsyncIterable<Uint8Array>;
+  /** Announces what an event on these channels may have changed. Only what the client listens to is sent. */
+  changed(channels: readonly string[]): Promise<void>;
   /** Ends the subscription, with its last message. */
   end(): Promise<void>;
 }
@@ -82,23 +83,28 @@ export function createMcpEndpoint(parts: {
   return {
     answer: (request) => (isWaiting(request.body) ? answerLater(request) : fetchFrom(shared, request).then(read)),
     async listen(request) {
+      const tasks = await subscribedTasks(request, parts.refusalOf);
+      if (tasks !== undefined && 'status' in tasks) return tasks;
       // Each subscription has its own handler, since the events of a handler go to all of its subscriptions.
-      let send: (event: ServerEvent) => void = () => undefined;
+      let listener: (event: ServerEvent) => void = () => undefined;
+      const send = (event: ServerEvent) => listener(event);
       const handler = handlerOn({
         publish: () => undefined,
-        subscribe(listener) {
-          send = listener;
+        subscribe(added) {
+          listener = added;
           return () => {
-            send = () => undefined;
+            listener = () => undefined;
           };
         },
       });
-      const response = await fetchFrom(handler, request);
+      const response = await fetchFrom(handler, { ...request, body: tasks?.body ?? request.body });
       if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) return read(response);
+      await tasks?.changed(send);
       return {
-        messages: response.body,
-        changed(channels) {
+        messages: tasks?.messages(response.body) ?? response.body,
+        async changed(channels) {
           for (const uri of urisOf(channels)) send({ kind: 'resource_updated', uri });
+          await tasks?.changed(send, channels);
         },
         end: () => handler.close(),
       };

@@ -32,13 +32,20 @@ export interface McpRequest {
 /** The Tasks extension: https://modelcontextprotocol.github.io/ext-tasks/specification/2026-07-28/tasks.html */
 const tasksExtension = 'io.modelcontextprotocol/tasks';
 
-/** Whether a request of revision 2026-07-28 declares that its client takes tasks. */
-export function takesTasks({ mcpReq: { envelope = {} } }: ServerContext): boolean {
-  const capabilities = (envelope as Record<string, { extensions?: Record<string, unknown> } | undefined>)[
+/** Whether a request of revision 2026-07-28, with these fields in `_meta`, declares that its client takes tasks. */
+export function declaresTasks(meta: object = {}): boolean {
+  const capabilities = (meta as Record<string, { extensions?: Record<string, unknown> } | undefined>)[
     'io.modelcontextprotocol/clientCapabilities'
   ];
   return capabilities?.extensions?.[tasksExtension] !== undefined;
 }
+
+/** Whether the client of a request takes tasks. */
+export const takesTasks = ({ mcpReq: { envelope } }: ServerContext): boolean => declaresTasks(envelope);
+
+/** The error for a client that does not declare that it takes tasks. */
+export const tasksNotDeclared = () =>
+  new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [tasksExtension]: {} } } });
 
 interface TaskParams {
   readonly taskId?: unknown;
@@ -131,8 +138,7 @@ export function createMcpServer(parts: McpParts): Server {
     // In revision 2025-11-25 these are methods of another kind of tasks, which the service doesn't offer.
     else if (era === 'modern')
       server.setRequestHandler(method, { params: anyParams }, (params, context) => {
-        if (!takesTasks(context))
-          throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [tasksExtension]: {} } } });
+        if (!takesTasks(context)) throw tasksNotDeclared();
         return handler({ method, params: params as McpRequest['params'] }, context) as never;
       });
   }
@@ -168,8 +174,7 @@ function handlersOf({ sessionOf, refusalOf, runTool = (call, session) => callToo
       orFault(async () => {
         const found = await taskOf(sessionOf(context), taskIdOf(params)).catch(unlessUnknown(refusalOf));
         if (found === undefined) throw noTask();
-        const { task, result } = found;
-        return { ...task, ...(result === undefined ? {} : { result: { ...written(result), resultType: 'complete' } }) };
+        return detailsOf(found);
       }),
     'tasks/cancel': ({ params }, context) =>
       orFault(async () => {
@@ -193,8 +198,14 @@ const taskIdOf = (params: McpRequest['params']): string => {
   return taskId;
 };
 
+/** A task on the wire, with its result. */
+export const detailsOf = ({ task, result }: Task): Record<string, unknown> => ({
+  ...task,
+  ...(result === undefined ? {} : { result: { ...written(result), resultType: 'complete' } }),
+});
+
 /** Makes undefined of the refusal of an unknown id. */
-const unlessUnknown =
+export const unlessUnknown =
   (refusalOf: McpParts['refusalOf']) =>
   (error: unknown): undefined => {
     if (refusalOf(error).code !== 'NOT_FOUND') throw error;

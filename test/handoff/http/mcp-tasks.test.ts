@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { callTool, mcp } from '../../support/mcp.ts';
+import { callTool, mcp, mcpRequest, messagesOf } from '../../support/mcp.ts';
 import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
@@ -22,6 +22,14 @@ const get = async (service: TestService, taskId: string, options = {}): Promise<
   const { body } = await mcp(service, 'tasks/get', { taskId }, { tasks, ...options });
   return body.result ?? body.error;
 };
+
+/** Listens to changes as a client that takes tasks. */
+async function listen(service: Awaited<ReturnType<typeof shareService>>, notifications: object, key = service.key) {
+  const { headers, body } = mcpRequest('subscriptions/listen', { notifications }, { tasks });
+  const url = `${await service.listen()}/mcp?api_key=${key}`;
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  return { status: response.status, messages: messagesOf(response) };
+}
 
 for (const store of stores) {
   describe(`The tasks of /mcp on ${store.name}`, () => {
@@ -117,6 +125,53 @@ for (const store of stores) {
           method,
         );
         assert.equal((await mcp(service, method, { taskId: task.taskId }, { revision: '2025-11-25' })).body.error.code, -32601);
+      }
+    });
+
+    test('is announced with its result to a client that listens to it, and only its own', async () => {
+      const service = await shareService(store);
+      const { id, task } = await ask(service);
+      const other = await ask(service);
+      const foreign = await newTenant(service);
+      const { id: waited } = await createPacket(service);
+      const wait = await callTool(service, 'wait_for_packet', { packet_id: waited, statuses: ['failed'] }, { tasks });
+      const { status, messages } = await listen(service, {
+        taskIds: [task.taskId, wait.taskId, 'bm8gdGFzaw'],
+        resourceSubscriptions: [`packet://${id}`],
+      });
+      assert.equal(status, 200);
+      const { params } = (await messages.next()).value;
+      assert.deepEqual(params.notifications, { resourceSubscriptions: [`packet://${id}`], taskIds: [task.taskId, wait.taskId] });
+      await respond(service, other.id);
+      await callTool(service, 'claim', { packet_id: waited });
+      await callTool(service, 'fail', { packet_id: waited, reason: 'No access' });
+      const failed = (await messages.next()).value;
+      assert.deepEqual([failed.method, failed.params.taskId, failed.params.status], ['notifications/tasks', wait.taskId, 'completed']);
+      await respond(service, id);
+      const told = [(await messages.next()).value, (await messages.next()).value];
+      const { params: answered } = told.find(({ method }) => method === 'notifications/tasks')!;
+      const { _meta, ...announced } = answered;
+      const { resultType, _meta: _, ...read } = await get(service, task.taskId);
+      assert.deepEqual(announced, read, 'what tasks/get returns');
+      assert.deepEqual(_meta, params._meta);
+
+      const late = await listen(service, { taskIds: [task.taskId] });
+      assert.deepEqual((await late.messages.next()).value.params.notifications, { taskIds: [task.taskId] });
+      assert.equal((await late.messages.next()).value.params.status, 'completed', 'a task that is over already');
+      const elsewhere = await listen(service, { taskIds: [task.taskId] }, foreign.key);
+      assert.deepEqual((await elsewhere.messages.next()).value.params.notifications, {});
+      assert.equal((await elsewhere.messages.next()).value.result.resultType, 'complete', 'nothing to listen to');
+    });
+
+    test('can not be listened to without declaring the extension, nor as something else than a list of ids', async () => {
+      const service = await shareService(store);
+      const { task } = await ask(service);
+      const undeclared = await mcp(service, 'subscriptions/listen', { notifications: { taskIds: [task.taskId] } });
+      assert.deepEqual([undeclared.status, undeclared.body.error.code], [400, -32021], undeclared.text);
+      for (const taskIds of ['x', [7], Array(101).fill(task.taskId), null]) {
+        const { status, body } = await mcp(service, 'subscriptions/listen', { notifications: { taskIds } }, { tasks });
+        assert.deepEqual([status, body.error?.code], [200, -32602], JSON.stringify(taskIds).slice(0, 80));
+        assert.match(body.error.message, /taskIds/);
       }
     });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { callTool, mcp, mcpRequest, revisions } from '../../support/mcp.ts';
+import { callTool, mcp, mcpRequest, messagesOf, revisions } from '../../support/mcp.ts';
 import { createPacket, newTenant, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -11,20 +11,6 @@ const unknownId = '019ca8bb-b5c0-73e6-bac5-b5d66ec45e54';
 /** Resolves once `count` requests wait. */
 async function waiting(service: TestService, count: number): Promise<void> {
   while (service.handoff.waiting() < count) await new Promise(setImmediate);
-}
-
-/** The messages of JSON-RPC in a stream of server-sent events. */
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
-async function* messagesOf({ body }: Response): AsyncGenerator<any, void> {
-  let text = '';
-  for await (const chunk of body!) {
-    text += Buffer.from(chunk as Uint8Array).toString();
-    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
-      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-      text = text.slice(end + 2);
-      if (data !== undefined) yield JSON.parse(data);
-    }
-  }
 }
 
 for (const store of stores) {
