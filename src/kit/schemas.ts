@@ -29,6 +29,13 @@ export const defaulted = <T extends TSchema>(schema: T): T & Defaulted => schema
 export const orNull = <T extends TSchema>(schema: T, description = '') =>
   Type.Union([schema, Type.Null()], description === '' ? {} : { description });
 
+/** An object that refuses unknown fields. */
+export const object = <F extends Record<string, TSchema>>(fields: F) => Type.Object(fields, { additionalProperties: false });
+
+/** An object that refuses unknown fields, with a description. */
+export const described = <F extends Record<string, TSchema>>(description: string, fields: F) =>
+  Type.Object(fields, { additionalProperties: false, description });
+
 /** One of the given values. */
 export const choice = <const Values extends readonly string[]>(values: Values, options: object = {}) =>
   Type.Unsafe<Values[number]>({ type: 'string', enum: [...values], ...options });

@@ -1,19 +1,15 @@
 import Type, { type Static } from 'typebox';
 
-import { orNull } from '../../kit/schemas.ts';
-import { closed, failing } from './common.ts';
+import { described, orNull } from '../../kit/schemas.ts';
+import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
-/** The caller's label and rights. */
-export const AccessInfo = Type.Object(
-  {
-    label: orNull(Type.String(), 'The label of the API key; null for a key without one, and if no keys are configured.'),
-    may_write: Type.Boolean({ description: 'Whether the caller may change things; otherwise it may only read and export.' }),
-    live_allowed: Type.Boolean({ description: 'Whether tests may call the real providers (`drill`, `live`).' }),
-    version: Type.String({ description: 'The version of the service.' }),
-  },
-  { ...closed, description: "The caller's label and rights." },
-);
+export const AccessInfo = described("The caller's label and rights.", {
+  label: orNull(Type.String(), 'The label of the API key; null for a key without one, and if no keys are configured.'),
+  may_write: Type.Boolean({ description: 'Whether the caller may change things; otherwise it may only read and export.' }),
+  live_allowed: Type.Boolean({ description: 'Whether tests may call the real providers (`drill`, `live`).' }),
+  version: Type.String({ description: 'The version of the service.' }),
+});
 export type AccessInfo = Static<typeof AccessInfo>;
 
 export const getAccess = defineRoute({

@@ -1,21 +1,18 @@
 import Type from 'typebox';
 
-import { defaulted, IdParams, IfMatch } from '../../kit/schemas.ts';
+import { defaulted, IdParams, IfMatch, object } from '../../kit/schemas.ts';
 import { Chain, ChainPatch, ChainRequest, chainExample, chainRequestExample } from './chain.ts';
-import { closed, ETag, failing, Location, whole } from './common.ts';
+import { ETag, failing, Location, whole } from './common.ts';
 import { defineRoute } from './route.ts';
 import { ChainCheck } from './routing.ts';
 
 const one = (description: string) => ({ schema: Chain, description, example: chainExample, headers: ETag });
 
 /** `limit` and `offset` of a list that is complete without them. */
-const paging = Type.Object(
-  {
-    limit: Type.Optional(whole(1, 1000, 'The maximum number of chains to return. Default: all.')),
-    offset: defaulted(whole(0, 1_000_000_000, 'How many chains to skip.', { default: 0 })),
-  },
-  closed,
-);
+const paging = object({
+  limit: Type.Optional(whole(1, 1000, 'The maximum number of chains to return. Default: all.')),
+  offset: defaulted(whole(0, 1_000_000_000, 'How many chains to skip.', { default: 0 })),
+});
 
 export const createChain = defineRoute({
   id: 'createChain',

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, Id, orNull, timestamp } from '../../kit/schemas.ts';
-import { closed, eachOptional, eachOrNull, exampleId, exampleTime, optional, shortName, Warning, whole } from './common.ts';
+import { choice, described, Id, orNull, timestamp } from '../../kit/schemas.ts';
+import { eachOptional, eachOrNull, exampleId, exampleTime, optional, shortName, Warning, whole } from './common.ts';
 
 /** The ways an attempt can fail. Rules refer to them; in a rule `any` stands for all of them. */
 export const conditions = [
@@ -66,91 +66,71 @@ export const retryDefaults = {
 
 const price = (what: string) => Type.Number({ minimum: 0, maximum: 1_000_000, description: `US dollars for a million ${what} tokens.` });
 const metadata = Type.Record(Type.String(), Type.Unknown(), { description: 'Arbitrary data of the caller.' });
-
-const params = Type.Record(
-  Type.String({ maxLength: 64 }),
-  Type.Union([
-    Type.String({ maxLength: 2048 }),
-    Type.Number(),
-    Type.Boolean(),
-    Type.Record(Type.String(), Type.String({ maxLength: 2048 })),
-  ]),
-  {
-    maxProperties: 50,
+const named = {
+  name: shortName('Display name, unique in the chain.'),
+  model_id: Type.String({
+    minLength: 1,
+    maxLength: 256,
+    pattern: '^[^\\u0000-\\u0020\\u007f]*$',
     description:
-      'Parameters of the kind for exports, by their names in LiteLLM: `api_version`, `aws_region_name`, `vertex_project`, `organization`, `headers` ... A secret only as a reference `os.environ/NAME`.',
-    example: { api_version: '2024-10-21' },
-  },
-);
-
-const modelId = Type.String({
-  minLength: 1,
-  maxLength: 256,
-  pattern: '^[^\\u0000-\\u0020\\u007f]*$',
-  description:
-    'Identifier of the model. In `kind/model` with a known kind, the first part is the provider kind and is not sent; any other id is sent unchanged.',
-  example: 'gpt-4o',
-});
-const kind = Type.String({
-  minLength: 1,
-  maxLength: 64,
-  pattern: '^[a-z0-9][a-z0-9._-]*$',
-  description: 'The provider kind: `openai`, `anthropic`, `mistral`, `groq` ... Default: derived from a `kind/model` id.',
-  example: 'openai',
-});
-const apiBase = Type.String({
-  minLength: 1,
-  maxLength: 2048,
-  description: 'An http or https URL with its version path. Default: that of the kind.',
-  example: 'https://llm.example.com/v1',
-});
-const apiKeyEnv = Type.String({
-  minLength: 1,
-  maxLength: 128,
-  description: 'The name of the environment variable that holds the key, never the key itself. Without it, calls have no key.',
-  example: 'OPENAI_API_KEY',
-});
-const priority = whole(0, 1_000_000, 'Order in the chain, lowest first. Default: the position in the list.');
-const timeout = whole(1, maxTimeoutMs, 'The timeout of an attempt. Default: 30000.');
-const maxTokens = whole(1, 1_000_000, 'The token limit of requests in tests.');
+      'Identifier of the model. In `kind/model` with a known kind, the first part is the provider kind and is not sent; any other id is sent unchanged.',
+    example: 'gpt-4o',
+  }),
+};
+const providerFields = {
+  priority: whole(0, 1_000_000, 'Order in the chain, lowest first. Default: the position in the list.'),
+  provider: Type.String({
+    minLength: 1,
+    maxLength: 64,
+    pattern: '^[a-z0-9][a-z0-9._-]*$',
+    description: 'The provider kind: `openai`, `anthropic`, `mistral`, `groq` ... Default: derived from a `kind/model` id.',
+    example: 'openai',
+  }),
+  api_base: Type.String({
+    minLength: 1,
+    maxLength: 2048,
+    description: 'An http or https URL with its version path. Default: that of the kind.',
+    example: 'https://llm.example.com/v1',
+  }),
+  api_key_env: Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description: 'The name of the environment variable that holds the key, never the key itself. Without it, calls have no key.',
+    example: 'OPENAI_API_KEY',
+  }),
+  timeout_ms: whole(1, maxTimeoutMs, 'The timeout of an attempt. Default: 30000.'),
+  max_tokens: whole(1, 1_000_000, 'The token limit of requests in tests.'),
+  input_cost_per_1m: price('input'),
+  output_cost_per_1m: price('output'),
+  params: Type.Record(
+    Type.String({ maxLength: 64 }),
+    Type.Union([
+      Type.String({ maxLength: 2048 }),
+      Type.Number(),
+      Type.Boolean(),
+      Type.Record(Type.String(), Type.String({ maxLength: 2048 })),
+    ]),
+    {
+      maxProperties: 50,
+      description:
+        'Parameters of the kind for exports, by their names in LiteLLM: `api_version`, `aws_region_name`, `vertex_project`, `organization`, `headers` ... A secret only as a reference `os.environ/NAME`.',
+      example: { api_version: '2024-10-21' },
+    },
+  ),
+  metadata,
+};
+const { provider: kind, api_base, api_key_env, max_tokens, input_cost_per_1m, output_cost_per_1m } = providerFields;
 
 /** A provider in a request. */
-export const ProviderRequest = Type.Object(
-  {
-    name: shortName('Display name, unique in the chain.'),
-    model_id: modelId,
-    priority: optional(priority),
-    provider: optional(kind),
-    api_base: optional(apiBase),
-    api_key_env: optional(apiKeyEnv),
-    timeout_ms: optional(timeout),
-    max_tokens: optional(maxTokens),
-    input_cost_per_1m: optional(price('input')),
-    output_cost_per_1m: optional(price('output')),
-    params: optional(params),
-    metadata: optional(metadata),
-  },
-  { ...closed, description: 'One model of a chain, and how it is reached.' },
-);
+export const ProviderRequest = described('One model of a chain, and how it is reached.', { ...named, ...eachOptional(providerFields) });
 
 /** A provider in a response: all fields, null if they have no value. */
-export const Provider = Type.Object(
-  {
-    name: shortName('Display name, unique in the chain.'),
-    model_id: modelId,
-    priority,
-    provider: orNull(kind, 'The provider kind, given or derived from `model_id`; null if unknown.'),
-    api_base: orNull(apiBase),
-    api_key_env: orNull(apiKeyEnv),
-    timeout_ms: timeout,
-    max_tokens: orNull(maxTokens),
-    input_cost_per_1m: orNull(price('input')),
-    output_cost_per_1m: orNull(price('output')),
-    params,
-    metadata,
-  },
-  { ...closed, description: 'One model of a chain, and how it is reached.' },
-);
+export const Provider = described('One model of a chain, and how it is reached.', {
+  ...named,
+  ...providerFields,
+  ...eachOrNull({ api_base, api_key_env, max_tokens, input_cost_per_1m, output_cost_per_1m }),
+  provider: orNull(kind, 'The provider kind, given or derived from `model_id`; null if unknown.'),
+});
 
 const condition = choice(ruleConditions, { description: 'The failure; `any` stands for all.' });
 const action = choice(actions, { description: 'What happens then: retry the provider, fail over to the next one, or return an error.' });
@@ -174,44 +154,32 @@ const ruleFields = {
 };
 
 /** A rule in a request. */
-export const RuleRequest = Type.Object(
-  { condition, action, ...eachOptional(ruleFields) },
-  { ...closed, description: 'What happens on a condition.' },
-);
+export const RuleRequest = described('What happens on a condition.', { condition, action, ...eachOptional(ruleFields) });
 
 /** A rule in a response: all fields, null if they have no value. */
-export const Rule = Type.Object(
-  { condition, action, ...eachOrNull(ruleFields) },
-  { ...closed, description: 'What happens on a condition.' },
-);
+export const Rule = described('What happens on a condition.', { condition, action, ...eachOrNull(ruleFields) });
 
 const description = Type.String({ maxLength: 4096, description: 'What the chain is for.' });
 const providers = Type.Array(ProviderRequest, { minItems: 1, maxItems: maxProviders });
 const rules = Type.Array(RuleRequest, { maxItems: maxRules });
 
 /** A chain in a request. */
-export const ChainRequest = Type.Object(
-  {
-    name: shortName('Chain name; it need not be unique.'),
-    description: optional(description),
-    providers,
-    fallback_rules: optional(rules),
-    metadata: optional(metadata),
-  },
-  { ...closed, description: 'A chain to create.' },
-);
+export const ChainRequest = described('A chain to create.', {
+  name: shortName('Chain name; it need not be unique.'),
+  description: optional(description),
+  providers,
+  fallback_rules: optional(rules),
+  metadata: optional(metadata),
+});
 
 /** A JSON merge patch (RFC 7396) of a chain: arrays are replaced as a whole, null resets a field to its default. */
-export const ChainPatch = Type.Object(
-  {
-    name: Type.Optional(shortName('Chain name.')),
-    description: optional(description),
-    providers: Type.Optional(providers),
-    fallback_rules: optional(rules),
-    metadata: optional(metadata),
-  },
-  { ...closed, description: 'The fields to change: arrays as a whole, null for the default.' },
-);
+export const ChainPatch = described('The fields to change: arrays as a whole, null for the default.', {
+  name: Type.Optional(shortName('Chain name.')),
+  description: optional(description),
+  providers: Type.Optional(providers),
+  fallback_rules: optional(rules),
+  metadata: optional(metadata),
+});
 
 /** A chain's definition with all defaults: the input of the engine and the snapshot in a result. */
 const definition = {
@@ -221,22 +189,18 @@ const definition = {
   fallback_rules: Type.Array(Rule, { description: 'The rules as given.' }),
   metadata,
 };
-export const ChainDefinition = Type.Object(definition, { ...closed, description: "A chain's definition, with all defaults." });
+export const ChainDefinition = described("A chain's definition, with all defaults.", definition);
 
-/** A stored chain. */
-export const Chain = Type.Object(
-  {
-    id: Id,
-    ...definition,
-    version: Type.Integer({ minimum: 1, description: 'Rises by one with each change.' }),
-    created_at: timestamp('When it was created.'),
-    updated_at: timestamp('When it last changed.'),
-    warnings: Type.Array(Warning, { description: 'What the rules actually do, where that may surprise.' }),
-  },
-  { ...closed, description: 'A stored chain.' },
-);
+export const Chain = described('A stored chain.', {
+  id: Id,
+  ...definition,
+  version: Type.Integer({ minimum: 1, description: 'Rises by one with each change.' }),
+  created_at: timestamp('When it was created.'),
+  updated_at: timestamp('When it last changed.'),
+  warnings: Type.Array(Warning, { description: 'What the rules actually do, where that may surprise.' }),
+});
 
-export type Params = Static<typeof params>;
+export type Params = Static<typeof providerFields.params>;
 export type ProviderRequest = Static<typeof ProviderRequest>;
 export type Provider = Static<typeof Provider>;
 export type RuleRequest = Static<typeof RuleRequest>;

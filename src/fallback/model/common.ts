@@ -1,6 +1,6 @@
 import Type, { type Static, type TNull, type TOptional, type TSchema, type TUnion } from 'typebox';
 
-import { failureShapes, orNull } from '../../kit/schemas.ts';
+import { described, failureShapes, orNull } from '../../kit/schemas.ts';
 
 /** The documented failures of a route: the given statuses and those that any request may get. */
 export const failing = failureShapes({
@@ -16,9 +16,6 @@ export const failing = failureShapes({
   500: 'The service failed; the log has the cause under the `request_id`.',
   503: 'The storage is unavailable, or the service is overloaded; try again.',
 });
-
-/** Makes a schema refuse unknown fields. */
-export const closed = { additionalProperties: false };
 
 /** A name: not empty, at most 256 characters, without control characters. */
 export const shortName = (description: string) =>
@@ -57,14 +54,11 @@ export const exampleId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 export const exampleTime = '2026-03-01T09:30:00.000Z';
 
 /** A warning, with `code` for programs and `detail` for people. */
-export const Warning = Type.Object(
-  {
-    code: Type.String({ description: 'The kind of warning.', example: 'priority_tie' }),
-    field: orNull(Type.String(), 'The dotted path of the field it is about; null if there is none.'),
-    detail: Type.String({ description: 'The warning as a sentence.' }),
-  },
-  { ...closed, description: 'A warning.' },
-);
+export const Warning = described('A warning.', {
+  code: Type.String({ description: 'The kind of warning.', example: 'priority_tie' }),
+  field: orNull(Type.String(), 'The dotted path of the field it is about; null if there is none.'),
+  detail: Type.String({ description: 'The warning as a sentence.' }),
+});
 export type Warning = Static<typeof Warning>;
 
 /** Response headers. */

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, defaulted, IdParams } from '../../kit/schemas.ts';
+import { choice, defaulted, described, IdParams, object } from '../../kit/schemas.ts';
 import { Chain, ChainDefinition, ChainRequest, chainExample, chainRequestExample, definitionExample } from './chain.ts';
-import { closed, ETag, exampleId, failing, Location, optional, shortName, Warning } from './common.ts';
+import { ETag, exampleId, failing, Location, optional, shortName, Warning } from './common.ts';
 import { defineRoute } from './route.ts';
 
 export const exportFormats = [
@@ -28,62 +28,46 @@ export type TemplateName = (typeof templateNames)[number];
 /** The longest template, in characters. */
 const maxTemplate = 65_536;
 
-/** A chain in the configuration format of another program. */
-export const Export = Type.Object(
-  {
-    format: choice(exportFormats),
-    filename: Type.String({ description: 'The usual name of the file.' }),
-    content_type: Type.String({ description: 'The media type of `content`.' }),
-    config: Type.Unknown({ description: 'The configuration as an object, or a string if the format is code.' }),
-    content: Type.String({ description: 'The text to save.' }),
-    lossless: Type.Boolean({ description: 'Whether the target behaves like the chain and an import gives the same chain.' }),
-    warnings: Type.Array(Warning, { description: 'What the target can not express.' }),
-  },
-  { ...closed, description: 'A chain in the configuration format of another program.' },
-);
+export const Export = described('A chain in the configuration format of another program.', {
+  format: choice(exportFormats),
+  filename: Type.String({ description: 'The usual name of the file.' }),
+  content_type: Type.String({ description: 'The media type of `content`.' }),
+  config: Type.Unknown({ description: 'The configuration as an object, or a string if the format is code.' }),
+  content: Type.String({ description: 'The text to save.' }),
+  lossless: Type.Boolean({ description: 'Whether the target behaves like the chain and an import gives the same chain.' }),
+  warnings: Type.Array(Warning, { description: 'What the target can not express.' }),
+});
 
-export const TemplateRequest = Type.Object(
-  {
-    chain_id: optional(Type.String({ maxLength: 64, description: 'The id of a stored chain; or use `chain`.' })),
-    chain: Type.Optional(Type.Union([ChainRequest, Type.Null()], { description: 'A chain, which is not stored; or use `chain_id`.' })),
-    template: optional(Type.String({ maxLength: maxTemplate, description: 'A Liquid template; or use `template_name`.' })),
-    template_name: optional(choice(templateNames, { description: 'The name of a built-in template; or use `template`.' })),
-    variables: optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Additional values, by name.' })),
-  },
-  { ...closed, description: 'One of `chain_id` and `chain`, and one of `template` and `template_name`.' },
-);
+export const TemplateRequest = described('One of `chain_id` and `chain`, and one of `template` and `template_name`.', {
+  chain_id: optional(Type.String({ maxLength: 64, description: 'The id of a stored chain; or use `chain`.' })),
+  chain: Type.Optional(Type.Union([ChainRequest, Type.Null()], { description: 'A chain, which is not stored; or use `chain_id`.' })),
+  template: optional(Type.String({ maxLength: maxTemplate, description: 'A Liquid template; or use `template_name`.' })),
+  template_name: optional(choice(templateNames, { description: 'The name of a built-in template; or use `template`.' })),
+  variables: optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Additional values, by name.' })),
+});
 
-export const TemplateOutput = Type.Object(
-  {
-    output: Type.String({ description: 'The output of the template.' }),
-    content_type: Type.String({ description: 'The media type of `output`.' }),
-    warnings: Type.Array(Warning),
-  },
-  closed,
-);
+export const TemplateOutput = object({
+  output: Type.String({ description: 'The output of the template.' }),
+  content_type: Type.String({ description: 'The media type of `output`.' }),
+  warnings: Type.Array(Warning),
+});
 
-export const ImportRequest = Type.Object(
-  {
-    content: Type.Unknown({ description: 'The file, as text or as its parsed object.' }),
-    name: optional(shortName('The name of the new chain.')),
-  },
-  { ...closed, description: 'A configuration file of another program, to import as a chain.' },
-);
+export const ImportRequest = described('A configuration file of another program, to import as a chain.', {
+  content: Type.Unknown({ description: 'The file, as text or as its parsed object.' }),
+  name: optional(shortName('The name of the new chain.')),
+});
 
-export const Imported = Type.Object(
-  { chain: Chain, findings: Type.Array(Warning, { description: 'What was interpreted differently or left out.' }) },
-  closed,
-);
+export const Imported = object({
+  chain: Chain,
+  findings: Type.Array(Warning, { description: 'What was interpreted differently or left out.' }),
+});
 
 /** An import that stores nothing. */
-export const ImportPreview = Type.Object(
-  {
-    chain: ChainDefinition,
-    findings: Type.Array(Warning, { description: 'What was interpreted differently or left out.' }),
-    warnings: Type.Array(Warning, { description: 'The warnings that the chain would have.' }),
-  },
-  { ...closed, description: 'What an import would store.' },
-);
+export const ImportPreview = described('What an import would store.', {
+  chain: ChainDefinition,
+  findings: Type.Array(Warning, { description: 'What was interpreted differently or left out.' }),
+  warnings: Type.Array(Warning, { description: 'The warnings that the chain would have.' }),
+});
 
 export type Export = Static<typeof Export>;
 export type TemplateRequest = Static<typeof TemplateRequest>;

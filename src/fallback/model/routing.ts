@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, IdParams, orNull } from '../../kit/schemas.ts';
+import { choice, described, IdParams, object, orNull } from '../../kit/schemas.ts';
 import { actions, conditions } from './chain.ts';
-import { closed, count, failing, milliseconds, Warning, whole } from './common.ts';
+import { count, failing, milliseconds, Warning, whole } from './common.ts';
 import { defineRoute } from './route.ts';
 
 export const sources = ['rule', 'default'] as const;
@@ -17,84 +17,59 @@ const decided = {
   rule: orNull(Type.Integer({ minimum: 0 }), "The rule's index in `fallback_rules`; null for a default."),
 };
 
-export const Decision = Type.Object(
-  {
-    condition: choice(conditions, { description: 'The failure.' }),
-    ...decided,
-    exceptions: Type.Array(
-      Type.Object({ status_code: Type.Integer({ description: 'The HTTP status with a different decision.' }), ...decided }, closed),
-      { description: 'HTTP statuses of this condition for which another rule decides.' },
-    ),
-  },
-  { ...closed, description: 'What the chain does if a provider fails with a condition.' },
-);
+export const Decision = described('What the chain does if a provider fails with a condition.', {
+  condition: choice(conditions, { description: 'The failure.' }),
+  ...decided,
+  exceptions: Type.Array(object({ status_code: Type.Integer({ description: 'The HTTP status with a different decision.' }), ...decided }), {
+    description: 'HTTP statuses of this condition for which another rule decides.',
+  }),
+});
 
-export const WorstCase = Type.Object(
-  {
-    attempts: count('The most attempts of a prompt.'),
-    latency_ms: milliseconds('The longest duration of a prompt, including timeouts and waits.'),
-  },
-  { ...closed, description: 'The upper bounds of a prompt, however the providers behave.' },
-);
+export const WorstCase = described('The upper bounds of a prompt, however the providers behave.', {
+  attempts: count('The most attempts of a prompt.'),
+  latency_ms: milliseconds('The longest duration of a prompt, including timeouts and waits.'),
+});
 
-export const Step = Type.Object(
-  {
-    provider: Type.String({ description: 'The provider that is called.' }),
-    attempt: whole(1, 1_000, 'The number of the attempt at this provider, from 1.'),
-    condition: orNull(choice(conditions), 'How it fails; null if it answers.'),
-    action: choice(steps, { description: 'The next action.' }),
-    wait_ms: milliseconds('The longest wait before the next step, without Retry-After.'),
-    source: orNull(choice(sources), 'Whether a rule or a default decides; null if the provider answers.'),
-    rule: orNull(Type.Integer({ minimum: 0 }), "The rule's index in `fallback_rules`."),
-  },
-  { ...closed, description: 'A step in the path of a prompt.' },
-);
+export const Step = described('A step in the path of a prompt.', {
+  provider: Type.String({ description: 'The provider that is called.' }),
+  attempt: whole(1, 1_000, 'The number of the attempt at this provider, from 1.'),
+  condition: orNull(choice(conditions), 'How it fails; null if it answers.'),
+  action: choice(steps, { description: 'The next action.' }),
+  wait_ms: milliseconds('The longest wait before the next step, without Retry-After.'),
+  source: orNull(choice(sources), 'Whether a rule or a default decides; null if the provider answers.'),
+  rule: orNull(Type.Integer({ minimum: 0 }), "The rule's index in `fallback_rules`."),
+});
 
-export const Question = Type.Object(
-  {
-    provider: Type.String({ description: 'The provider that always fails.' }),
-    condition: choice(conditions, { description: 'How it fails.' }),
-    status_code: orNull(Type.Integer(), 'The HTTP status it fails with; null without a response.'),
-    served_by: orNull(Type.String(), 'The provider that finally answers; null if the prompt fails.'),
-  },
-  { ...closed, description: 'The question that `path` answers.' },
-);
+export const Question = described('The question that `path` answers.', {
+  provider: Type.String({ description: 'The provider that always fails.' }),
+  condition: choice(conditions, { description: 'How it fails.' }),
+  status_code: orNull(Type.Integer(), 'The HTTP status it fails with; null without a response.'),
+  served_by: orNull(Type.String(), 'The provider that finally answers; null if the prompt fails.'),
+});
 
-/** The chain's decisions for all failures of all providers. */
-export const Routing = Type.Object(
-  {
-    order: Type.Array(Type.String(), { description: 'The names of the providers, in order.' }),
-    providers: Type.Array(Type.Object({ name: Type.String(), decisions: Type.Array(Decision) }, closed), {
-      description: 'The decision for each provider and each of the ten conditions.',
-    }),
-    worst_case: WorstCase,
-    warnings: Type.Array(Warning),
-    question: orNull(Question),
-    path: orNull(Type.Array(Step), 'The steps from the provider in the question on; null without a question.'),
-  },
-  { ...closed, description: "The chain's decisions for all failures of all providers." },
-);
+export const Routing = described("The chain's decisions for all failures of all providers.", {
+  order: Type.Array(Type.String(), { description: 'The names of the providers, in order.' }),
+  providers: Type.Array(object({ name: Type.String(), decisions: Type.Array(Decision) }), {
+    description: 'The decision for each provider and each of the ten conditions.',
+  }),
+  worst_case: WorstCase,
+  warnings: Type.Array(Warning),
+  question: orNull(Question),
+  path: orNull(Type.Array(Step), 'The steps from the provider in the question on; null without a question.'),
+});
 
 /** The query of routing: `provider` and `condition` are only allowed together. */
-export const RoutingQuery = Type.Object(
-  {
-    provider: Type.Optional(
-      Type.String({ maxLength: 256, description: 'Asks what happens if this provider fails ...', example: 'gpt-4o' }),
-    ),
-    condition: Type.Optional(choice(conditions, { description: '... in this way.', example: 'rate_limit' })),
-    status_code: Type.Optional(whole(100, 599, "The HTTP status it fails with; the condition's usual one if left out.")),
-  },
-  closed,
-);
+export const RoutingQuery = object({
+  provider: Type.Optional(Type.String({ maxLength: 256, description: 'Asks what happens if this provider fails ...', example: 'gpt-4o' })),
+  condition: Type.Optional(choice(conditions, { description: '... in this way.', example: 'rate_limit' })),
+  status_code: Type.Optional(whole(100, 599, "The HTTP status it fails with; the condition's usual one if left out.")),
+});
 
 /** The result of checking a chain that is not stored. */
-export const ChainCheck = Type.Object(
-  {
-    warnings: Type.Array(Warning, { description: 'What the rules really do, where that may surprise.' }),
-    worst_case: WorstCase,
-  },
-  { ...closed, description: 'The result of checking a chain.' },
-);
+export const ChainCheck = described('The result of checking a chain.', {
+  warnings: Type.Array(Warning, { description: 'What the rules really do, where that may surprise.' }),
+  worst_case: WorstCase,
+});
 
 export type ChainCheck = Static<typeof ChainCheck>;
 export type Decision = Static<typeof Decision>;

@@ -1,52 +1,42 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, Id, IdParams, orNull, timestamp } from '../../kit/schemas.ts';
+import { choice, described, Id, IdParams, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { conditions, ruleConditions } from './chain.ts';
-import { closed, count, exampleId, exampleTime, failing, rate } from './common.ts';
+import { count, exampleId, exampleTime, failing, rate } from './common.ts';
 import { exportFormats } from './export.ts';
 import { defineRoute } from './route.ts';
 import { WorstCase } from './routing.ts';
 import { modes, testStatuses, verdicts } from './test.ts';
 
 /** A summary of the latest test of a chain. */
-export const LastTest = Type.Object(
-  {
-    id: Id,
-    status: choice(testStatuses),
-    mode: choice(modes),
-    verdict: orNull(choice(verdicts)),
-    prompt_count: count('The number of prompts.'),
-    success_rate: orNull(rate('Served prompts, of all prompts.')),
-    chain_version: Type.Integer({ description: 'The tested version of the chain.' }),
-    started_at: timestamp('When the test started.'),
-    completed_at: orNull(timestamp('When the test ended.')),
-  },
-  closed,
-);
+export const LastTest = object({
+  id: Id,
+  status: choice(testStatuses),
+  mode: choice(modes),
+  verdict: orNull(choice(verdicts)),
+  prompt_count: count('The number of prompts.'),
+  success_rate: orNull(rate('Served prompts, of all prompts.')),
+  chain_version: Type.Integer({ description: 'The tested version of the chain.' }),
+  started_at: timestamp('When the test started.'),
+  completed_at: orNull(timestamp('When the test ended.')),
+});
 
-/** A description of a chain in a few sentences, with the underlying facts. */
-export const ChainSummary = Type.Object(
-  {
-    text: Type.String({ description: 'The chain in a few sentences.' }),
-    provider_count: count('The number of providers.'),
-    rule_count: count('The number of rules.'),
-    primary: Type.String({ description: 'The provider that is tried first.' }),
-    last_resort: Type.String({ description: 'The provider that is tried last.' }),
-    conditions: Type.Object(
-      {
-        with_rule: Type.Array(choice(ruleConditions), { description: 'Conditions that rules decide for all providers and statuses.' }),
-        by_default: Type.Array(choice(conditions), {
-          description: 'Conditions that a default decides, at least for some provider or status.',
-        }),
-      },
-      closed,
-    ),
-    worst_case: WorstCase,
-    last_test: orNull(LastTest),
-    lossless_formats: Type.Array(choice(exportFormats), { description: 'Export formats that are lossless for this chain.' }),
-  },
-  { ...closed, description: 'A description of a chain in a few sentences, with the underlying facts.' },
-);
+export const ChainSummary = described('A description of a chain in a few sentences, with the underlying facts.', {
+  text: Type.String({ description: 'The chain in a few sentences.' }),
+  provider_count: count('The number of providers.'),
+  rule_count: count('The number of rules.'),
+  primary: Type.String({ description: 'The provider that is tried first.' }),
+  last_resort: Type.String({ description: 'The provider that is tried last.' }),
+  conditions: object({
+    with_rule: Type.Array(choice(ruleConditions), { description: 'Conditions that rules decide for all providers and statuses.' }),
+    by_default: Type.Array(choice(conditions), {
+      description: 'Conditions that a default decides, at least for some provider or status.',
+    }),
+  }),
+  worst_case: WorstCase,
+  last_test: orNull(LastTest),
+  lossless_formats: Type.Array(choice(exportFormats), { description: 'Export formats that are lossless for this chain.' }),
+});
 
 export type LastTest = Static<typeof LastTest>;
 export type ChainSummary = Static<typeof ChainSummary>;

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 
-import { defaulted, IdParams } from '../../kit/schemas.ts';
-import { closed, exampleId, failing, Location, whole } from './common.ts';
+import { defaulted, IdParams, object } from '../../kit/schemas.ts';
+import { exampleId, failing, Location, whole } from './common.ts';
 import { defineRoute } from './route.ts';
 import { TestPlan, TestRequest, TestResult, testExample } from './test.ts';
 
@@ -17,14 +17,11 @@ export const runTest = defineRoute({
   description:
     'Answers with the finished result. With `Prefer: respond-async` it answers 202 at once, and the result or its events can be read while the test runs. The test uses a snapshot of the chain. `drill` and `live` need a service started with `--allow-live`.',
   params: IdParams,
-  query: Type.Object(
-    {
-      dry_run: defaulted(
-        Type.Boolean({ default: false, description: 'Only validate the test, and answer 200 with the most calls that it can make.' }),
-      ),
-    },
-    closed,
-  ),
+  query: object({
+    dry_run: defaulted(
+      Type.Boolean({ default: false, description: 'Only validate the test, and answer 200 with the most calls that it can make.' }),
+    ),
+  }),
   body: TestRequest,
   bodyOptional: true,
   bodyExample: { prompt_count: 5 },
@@ -61,14 +58,11 @@ export const getTestResult = defineRoute({
   description:
     "For a test's id its result; for a chain's id an array of the chain's results, newest first. A page over 16 MiB ends early, and `Link` has the next page. Results outlive changes and deletion of the chain.",
   params: IdParams,
-  query: Type.Object(
-    {
-      limit: defaulted(whole(1, 200, "The maximum number of results for a chain's id.", { default: 20 })),
-      offset: defaulted(whole(0, 1_000_000_000, 'How many results to skip.', { default: 0 })),
-      prompts: defaulted(Type.Boolean({ default: true, description: 'Whether to include the prompts; otherwise `results` is empty.' })),
-    },
-    closed,
-  ),
+  query: object({
+    limit: defaulted(whole(1, 200, "The maximum number of results for a chain's id.", { default: 20 })),
+    offset: defaulted(whole(0, 1_000_000_000, 'How many results to skip.', { default: 0 })),
+    prompts: defaulted(Type.Boolean({ default: true, description: 'Whether to include the prompts; otherwise `results` is empty.' })),
+  }),
   responses: {
     200: {
       schema: Type.Union([TestResult, Type.Array(TestResult)]),

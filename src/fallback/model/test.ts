@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, Id, orNull, timestamp } from '../../kit/schemas.ts';
+import { choice, described, Id, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { actions, ChainDefinition, conditions, definitionExample, ruleConditions } from './chain.ts';
-import { closed, count, exampleId, exampleTime, milliseconds, optional, rate, whole } from './common.ts';
+import { count, exampleId, exampleTime, milliseconds, optional, rate, whole } from './common.ts';
 
 export const modes = ['simulate', 'drill', 'live'] as const;
 export const presets = ['coverage', 'healthy', 'primary_down', 'cascade', 'flap', 'blackout'] as const;
@@ -23,184 +23,153 @@ export const maxCalls = 100_000;
 export const maxSeed = 4_294_967_295;
 
 /** An injected failure of a provider. It applies to calls that match all given fields. */
-export const Fault = Type.Object(
-  {
-    provider: Type.String({ maxLength: 256, description: 'The name of the provider that fails.' }),
-    condition: optional(choice(conditions, { description: 'How it fails. Optional with `latency_ms`.' })),
-    times: optional(whole(1, 1_000, 'Applies to the first n calls of each prompt.')),
-    from: optional(whole(0, maxPrompts - 1, 'The index of the first affected prompt.')),
-    to: optional(whole(0, maxPrompts - 1, 'The index of the last affected prompt, inclusive.')),
-    probability: optional(Type.Number({ minimum: 0, maximum: 1, description: 'The probability that a call fails.' })),
-    status_code: optional(whole(100, 599, "The HTTP status it fails with. Default: the condition's usual status.")),
-    retry_after_ms: optional(whole(0, 86_400_000, 'The value of Retry-After.')),
-    latency_ms: optional(whole(0, 3_600_000, "How long the call takes. Beyond the provider's `timeout_ms` it is a timeout.")),
-  },
-  { ...closed, description: 'An injected failure of a provider.' },
-);
+export const Fault = described('An injected failure of a provider.', {
+  provider: Type.String({ maxLength: 256, description: 'The name of the provider that fails.' }),
+  condition: optional(choice(conditions, { description: 'How it fails. Optional with `latency_ms`.' })),
+  times: optional(whole(1, 1_000, 'Applies to the first n calls of each prompt.')),
+  from: optional(whole(0, maxPrompts - 1, 'The index of the first affected prompt.')),
+  to: optional(whole(0, maxPrompts - 1, 'The index of the last affected prompt, inclusive.')),
+  probability: optional(Type.Number({ minimum: 0, maximum: 1, description: 'The probability that a call fails.' })),
+  status_code: optional(whole(100, 599, "The HTTP status it fails with. Default: the condition's usual status.")),
+  retry_after_ms: optional(whole(0, 86_400_000, 'The value of Retry-After.')),
+  latency_ms: optional(whole(0, 3_600_000, "How long the call takes. Beyond the provider's `timeout_ms` it is a timeout.")),
+});
 
-export const TestRequest = Type.Object(
-  {
-    prompt_count: optional(whole(1, maxPrompts, 'The number of prompts. Default: the number of `prompts`, or 5 without them.')),
-    mode: optional(
-      choice(modes, {
-        description:
-          '`simulate`: no network, virtual time. `drill`: real calls with injected faults. `live`: real calls. Default: `simulate`.',
-      }),
-    ),
-    preset: optional(choice(presets, { description: 'The plan of faults. Default: `coverage`. Not together with `faults`.' })),
-    seed: optional(whole(0, maxSeed, 'The same seed gives the same simulation. Default: random; the result has it.')),
-    faults: optional(
-      Type.Array(Fault, { minItems: 1, maxItems: 100, description: 'The plan of faults for every prompt, instead of a preset.' }),
-    ),
-    prompts: optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 32_768 }), {
-        minItems: 1,
-        maxItems: maxPrompts,
-        description: 'The prompts, used in turn.',
-      }),
-    ),
-    deadline_ms: optional(whole(1, 3_600_000, 'The longest duration of a prompt, end to end; then it fails with `timeout`.')),
-    stream: optional(Type.Boolean({ description: 'Whether real calls request a streaming answer. Default: false.' })),
-  },
-  { ...closed, description: 'The test to run.' },
-);
+export const TestRequest = described('The test to run.', {
+  prompt_count: optional(whole(1, maxPrompts, 'The number of prompts. Default: the number of `prompts`, or 5 without them.')),
+  mode: optional(
+    choice(modes, {
+      description:
+        '`simulate`: no network, virtual time. `drill`: real calls with injected faults. `live`: real calls. Default: `simulate`.',
+    }),
+  ),
+  preset: optional(choice(presets, { description: 'The plan of faults. Default: `coverage`. Not together with `faults`.' })),
+  seed: optional(whole(0, maxSeed, 'The same seed gives the same simulation. Default: random; the result has it.')),
+  faults: optional(
+    Type.Array(Fault, { minItems: 1, maxItems: 100, description: 'The plan of faults for every prompt, instead of a preset.' }),
+  ),
+  prompts: optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 32_768 }), {
+      minItems: 1,
+      maxItems: maxPrompts,
+      description: 'The prompts, used in turn.',
+    }),
+  ),
+  deadline_ms: optional(whole(1, 3_600_000, 'The longest duration of a prompt, end to end; then it fails with `timeout`.')),
+  stream: optional(Type.Boolean({ description: 'Whether real calls request a streaming answer. Default: false.' })),
+});
 
 /** What a test would do. */
-export const TestPlan = Type.Object(
-  {
-    mode: choice(modes),
-    preset: orNull(choice(presets), 'The preset; null if the request has faults or the mode takes none.'),
-    prompt_count: count('All prompts.'),
-    max_calls: count('The most calls of providers, injected failures included.'),
-    max_calls_per_prompt: count('The most calls for one prompt.'),
-  },
-  { ...closed, description: 'What a test would do at most, without starting it.' },
-);
+export const TestPlan = described('What a test would do at most, without starting it.', {
+  mode: choice(modes),
+  preset: orNull(choice(presets), 'The preset; null if the request has faults or the mode takes none.'),
+  prompt_count: count('All prompts.'),
+  max_calls: count('The most calls of providers, injected failures included.'),
+  max_calls_per_prompt: count('The most calls for one prompt.'),
+});
 
 const condition = choice(conditions, { description: 'The failure.' });
 
-export const Attempt = Type.Object(
-  {
-    provider: Type.String({ description: 'The provider that was called.' }),
-    model_id: Type.String({ description: 'The model.' }),
-    start_ms: milliseconds('When it started, relative to the start of the prompt.'),
-    latency_ms: milliseconds('How long it took.'),
-    status_code: orNull(Type.Integer(), 'The HTTP status; null without a response.'),
-    condition: orNull(condition, 'The failure; null if the provider answered.'),
-    action: orNull(choice(actions), 'The next action of the chain; null if the provider answered.'),
-    wait_ms: milliseconds('The wait before the next attempt.'),
-    injected: Type.Boolean({ description: 'Whether the plan injected a failure or a delay.' }),
-    rule: orNull(Type.Integer({ minimum: 0 }), 'The index in `fallback_rules` of the rule that decided; null for a default.'),
-    error: orNull(Type.String(), 'The error in a few words; null without an error.'),
-    cost_usd: orNull(Type.Number({ minimum: 0 }), 'The cost; null if the price or the tokens are unknown.'),
-  },
-  { ...closed, description: 'A call of a provider.' },
-);
+export const Attempt = described('A call of a provider.', {
+  provider: Type.String({ description: 'The provider that was called.' }),
+  model_id: Type.String({ description: 'The model.' }),
+  start_ms: milliseconds('When it started, relative to the start of the prompt.'),
+  latency_ms: milliseconds('How long it took.'),
+  status_code: orNull(Type.Integer(), 'The HTTP status; null without a response.'),
+  condition: orNull(condition, 'The failure; null if the provider answered.'),
+  action: orNull(choice(actions), 'The next action of the chain; null if the provider answered.'),
+  wait_ms: milliseconds('The wait before the next attempt.'),
+  injected: Type.Boolean({ description: 'Whether the plan injected a failure or a delay.' }),
+  rule: orNull(Type.Integer({ minimum: 0 }), 'The index in `fallback_rules` of the rule that decided; null for a default.'),
+  error: orNull(Type.String(), 'The error in a few words; null without an error.'),
+  cost_usd: orNull(Type.Number({ minimum: 0 }), 'The cost; null if the price or the tokens are unknown.'),
+});
 
-export const PromptResult = Type.Object(
-  {
-    index: Type.Integer({ minimum: 0, description: 'The index in the test, from 0.' }),
-    scenario: Type.String({ description: 'The scenario of the plan for this prompt.' }),
-    success: Type.Boolean({ description: 'Whether a provider answered.' }),
-    served_by: orNull(Type.String(), 'Who answered.'),
-    fallback_triggered: Type.Boolean({ description: 'Whether another provider than the first was called.' }),
-    retries_used: count('Retries at all providers.'),
-    total_wait_ms: milliseconds('Total wait between attempts.'),
-    latency_ms: milliseconds('End to end, including failed attempts and waits.'),
-    error: orNull(condition, 'The final failure; null if the prompt was served.'),
-    attempts: Type.Array(Attempt, { description: 'The first calls, in order: at most 100, and at most 16 MiB in a result.' }),
-    attempts_omitted: Type.Optional(count('The number of further calls, whose details are left out. Absent if there are none.')),
-  },
-  { ...closed, description: 'The result of a prompt.' },
-);
+export const PromptResult = described('The result of a prompt.', {
+  index: Type.Integer({ minimum: 0, description: 'The index in the test, from 0.' }),
+  scenario: Type.String({ description: 'The scenario of the plan for this prompt.' }),
+  success: Type.Boolean({ description: 'Whether a provider answered.' }),
+  served_by: orNull(Type.String(), 'Who answered.'),
+  fallback_triggered: Type.Boolean({ description: 'Whether another provider than the first was called.' }),
+  retries_used: count('Retries at all providers.'),
+  total_wait_ms: milliseconds('Total wait between attempts.'),
+  latency_ms: milliseconds('End to end, including failed attempts and waits.'),
+  error: orNull(condition, 'The final failure; null if the prompt was served.'),
+  attempts: Type.Array(Attempt, { description: 'The first calls, in order: at most 100, and at most 16 MiB in a result.' }),
+  attempts_omitted: Type.Optional(count('The number of further calls, whose details are left out. Absent if there are none.')),
+});
 
 const latency = Object.fromEntries(
   (['min', 'avg', 'p50', 'p90', 'p95', 'p99', 'max'] as const).map((key) => [key, milliseconds(key)]),
 ) as Record<'min' | 'avg' | 'p50' | 'p90' | 'p95' | 'p99' | 'max', Type.TNumber>;
 
-export const Check = Type.Object(
-  {
-    name: Type.String({ description: 'The name of the check.', example: 'all_served' }),
-    passed: Type.Boolean(),
-    advisory: Type.Boolean({ description: 'Whether a failure only makes the verdict `partial`.' }),
-    detail: Type.String({ description: 'The finding as a sentence.' }),
-  },
-  { ...closed, description: 'A check behind the verdict.' },
-);
+export const Check = described('A check behind the verdict.', {
+  name: Type.String({ description: 'The name of the check.', example: 'all_served' }),
+  passed: Type.Boolean(),
+  advisory: Type.Boolean({ description: 'Whether a failure only makes the verdict `partial`.' }),
+  detail: Type.String({ description: 'The finding as a sentence.' }),
+});
 
-/** A test and its result. While it runs, the figures cover the finished prompts. */
-export const TestResult = Type.Object(
-  {
-    id: Id,
-    chain_id: Id,
-    chain_name: Type.String(),
-    chain_version: Type.Integer({ minimum: 1 }),
-    status: choice(testStatuses, {
-      description:
-        '`running`: also while it waits in the queue and, with several instances on one database, until the lease of a dead instance expires (30 s); the figures then cover the stored prompts. `failed`: the run itself failed. `cancelled`: stopped by a caller or by a stop of the service.',
+export const TestResult = described('A test and its result. While it runs, the figures cover the finished prompts.', {
+  id: Id,
+  chain_id: Id,
+  chain_name: Type.String(),
+  chain_version: Type.Integer({ minimum: 1 }),
+  status: choice(testStatuses, {
+    description:
+      '`running`: also while it waits in the queue and, with several instances on one database, until the lease of a dead instance expires (30 s); the figures then cover the stored prompts. `failed`: the run itself failed. `cancelled`: stopped by a caller or by a stop of the service.',
+  }),
+  error: orNull(Type.String(), 'Why the run failed or was cancelled.'),
+  progress: object({ done: count('Finished prompts.'), total: count('All prompts.') }),
+  mode: choice(modes),
+  preset: orNull(choice(presets), 'The preset; null if the request has faults or the mode takes none.'),
+  seed: whole(0, maxSeed, 'The seed of the simulation.'),
+  prompt_count: count('All prompts.'),
+  deadline_ms: orNull(Type.Integer({ minimum: 1 }), 'The longest duration of a prompt.'),
+  started_at: timestamp('When the test was requested.'),
+  completed_at: orNull(timestamp('When the test ended.')),
+  duration_ms: orNull(milliseconds('How long the run took in real time.')),
+  success_count: count('Prompts served.'),
+  failure_count: count('Prompts lost.'),
+  success_rate: orNull(rate('Served prompts, of the finished ones.')),
+  fallback_count: count('Prompts not served by the first provider.'),
+  fallback_rate: orNull(rate('Their share of the finished prompts.')),
+  retry_count: count('Retries.'),
+  attempts_total: count('Calls.'),
+  latency_ms: orNull(object(latency), 'Of prompts, end to end; null if none is finished.'),
+  added_latency_ms: orNull(Type.Number({ minimum: 0 }), 'The mean time before the successful attempt; null if no prompt is served.'),
+  cost_usd: object({
+    total: orNull(Type.Number({ minimum: 0 }), 'Of all answered attempts; null if a price or the tokens are unknown.'),
+    wasted: orNull(Type.Number({ minimum: 0 }), 'Of unusable answers.'),
+  }),
+  assumptions: Type.Array(Type.String(), { description: 'Assumptions of a simulation; empty for real calls.' }),
+  providers: Type.Array(
+    object({
+      name: Type.String(),
+      attempts: count('Calls.'),
+      successes: count('Answers.'),
+      failures: count('Failures.'),
+      served: count('Prompts.'),
     }),
-    error: orNull(Type.String(), 'Why the run failed or was cancelled.'),
-    progress: Type.Object({ done: count('Finished prompts.'), total: count('All prompts.') }, closed),
-    mode: choice(modes),
-    preset: orNull(choice(presets), 'The preset; null if the request has faults or the mode takes none.'),
-    seed: whole(0, maxSeed, 'The seed of the simulation.'),
-    prompt_count: count('All prompts.'),
-    deadline_ms: orNull(Type.Integer({ minimum: 1 }), 'The longest duration of a prompt.'),
-    started_at: timestamp('When the test was requested.'),
-    completed_at: orNull(timestamp('When the test ended.')),
-    duration_ms: orNull(milliseconds('How long the run took in real time.')),
-    success_count: count('Prompts served.'),
-    failure_count: count('Prompts lost.'),
-    success_rate: orNull(rate('Served prompts, of the finished ones.')),
-    fallback_count: count('Prompts not served by the first provider.'),
-    fallback_rate: orNull(rate('Their share of the finished prompts.')),
-    retry_count: count('Retries.'),
-    attempts_total: count('Calls.'),
-    latency_ms: orNull(Type.Object(latency, closed), 'Of prompts, end to end; null if none is finished.'),
-    added_latency_ms: orNull(Type.Number({ minimum: 0 }), 'The mean time before the successful attempt; null if no prompt is served.'),
-    cost_usd: Type.Object(
-      {
-        total: orNull(Type.Number({ minimum: 0 }), 'Of all answered attempts; null if a price or the tokens are unknown.'),
-        wasted: orNull(Type.Number({ minimum: 0 }), 'Of unusable answers.'),
-      },
-      closed,
-    ),
-    assumptions: Type.Array(Type.String(), { description: 'Assumptions of a simulation; empty for real calls.' }),
-    providers: Type.Array(
-      Type.Object(
-        {
-          name: Type.String(),
-          attempts: count('Calls.'),
-          successes: count('Answers.'),
-          failures: count('Failures.'),
-          served: count('Prompts.'),
-        },
-        closed,
-      ),
-      { description: 'Figures of each provider.' },
-    ),
-    rules: Type.Array(
-      Type.Object(
-        {
-          condition: choice(ruleConditions),
-          action: choice(actions),
-          hits: count('The number of failures that the rule decided.'),
-          never_hit: Type.Boolean({ description: 'Whether the rule decided none.' }),
-        },
-        closed,
-      ),
-      { description: 'Figures of each rule, in the order of `fallback_rules`.' },
-    ),
-    verdict: orNull(
-      choice(verdicts),
-      '`pass`: all prompts served, all checks passed. `partial`: all served, an advisory check failed. `safe`: a prompt failed, but within the rules and bounds. `fail`: otherwise. Null until the test has ended.',
-    ),
-    checks: Type.Array(Check, { description: 'The checks behind the verdict; empty until the test has ended.' }),
-    chain: ChainDefinition,
-    results: Type.Array(PromptResult, { description: 'The finished prompts, in order.' }),
-  },
-  { ...closed, description: 'A test and its result. While it runs, the figures cover the finished prompts.' },
-);
+    { description: 'Figures of each provider.' },
+  ),
+  rules: Type.Array(
+    object({
+      condition: choice(ruleConditions),
+      action: choice(actions),
+      hits: count('The number of failures that the rule decided.'),
+      never_hit: Type.Boolean({ description: 'Whether the rule decided none.' }),
+    }),
+    { description: 'Figures of each rule, in the order of `fallback_rules`.' },
+  ),
+  verdict: orNull(
+    choice(verdicts),
+    '`pass`: all prompts served, all checks passed. `partial`: all served, an advisory check failed. `safe`: a prompt failed, but within the rules and bounds. `fail`: otherwise. Null until the test has ended.',
+  ),
+  checks: Type.Array(Check, { description: 'The checks behind the verdict; empty until the test has ended.' }),
+  chain: ChainDefinition,
+  results: Type.Array(PromptResult, { description: 'The finished prompts, in order.' }),
+});
 
 export type Fault = Static<typeof Fault>;
 export type TestPlan = Static<typeof TestPlan>;
