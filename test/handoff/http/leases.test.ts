@@ -70,8 +70,34 @@ for (const store of stores) {
       const claimed = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'r', lease_seconds: 60 }, key });
       assert.equal((await service.call('DELETE', `/packets/${id}`, { key })).body.code, 'LEASE_LOST');
       assert.equal((await service.call('DELETE', `/packets/${id}`, { key, headers: withToken(claimed.body.lease.token) })).status, 204);
-      const { id: second } = await leased(service);
-      assert.equal((await service.call('DELETE', `/packets/${second}`)).status, 204);
+      assert.equal((await service.call('GET', `/packets/${id}`, { key })).body.status, 'expired');
+    });
+
+    test('a DELETE by an admin key ends the lease of another agent, whose next change with its token is refused', async () => {
+      const service = await shareService(store);
+      const { id, token } = await leased(service);
+      assert.equal((await service.call('DELETE', `/packets/${id}`, { headers: { 'X-Agent-Id': 'operator' } })).status, 204);
+      const { body } = await service.call('GET', `/packets/${id}`);
+      assert.deepEqual([body.status, body.lease, body.revision], ['expired', null, 3]);
+      const headers = withToken(token);
+      for (const [method, path, options] of [
+        ['PATCH', '', { body: { status: 'completed' }, headers }],
+        ['POST', '/lease', { headers }],
+        ['POST', '/release', { headers }],
+        ['DELETE', '/lease', { headers }],
+        ['DELETE', '', { headers }],
+      ] as const) {
+        const refused = await service.call(method, `/packets/${id}${path}`, options);
+        assert.deepEqual([refused.status, refused.body.code], [409, 'LEASE_LOST'], `${method} ${path}`);
+      }
+      const other = await createPacket(service);
+      await service.call('DELETE', `/packets/${other.id}`);
+      const [without, usual] = await Promise.all(
+        [id, other.id].map((each) => service.call('PATCH', `/packets/${each}`, { body: { status: 'completed' } })),
+      );
+      assert.deepEqual([without!.status, without!.body.detail], [usual!.status, usual!.body.detail]);
+      assert.notEqual(without!.status, 200);
+      assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 3);
     });
 
     test('a batch completes leased packets with the tokens in lease_tokens', async () => {
