@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 
-import { name, prose, statement } from '../../kit/schemas.ts';
+import { choice, name, object, prose, statement } from '../../kit/schemas.ts';
 import { priorities, statuses } from '../model/common.ts';
 import { ClaimNextRequest, CreateRequest, PatchRequest, RenewRequest } from '../model/packet.ts';
 
@@ -20,7 +20,6 @@ export function published(schema: unknown): unknown {
   );
 }
 
-const closed = { additionalProperties: false };
 const optional = Type.Optional;
 
 const packetId = Type.String({ description: 'The id of the packet.' });
@@ -45,95 +44,73 @@ const holder = { ...agent, agent_name, framework };
 
 /** The arguments of the tools. Their names are those of the fields of the API. */
 export const inputs = {
-  hand_over: Type.Object(
-    {
-      target_agent: name('The id of the agent that should continue the work.'),
-      target_agent_name: optional(name('Its name; its id if left out.')),
-      summary: context.properties.summary,
-      ...holder,
-      parent_packet_id: CreateRequest.properties.parent_packet_id,
-      priority: optional(
-        Type.Unsafe<(typeof priorities)[number]>({ type: 'string', enum: [...priorities], description: 'How urgent it is.' }),
-      ),
-      tags: CreateRequest.properties.metadata.properties.tags,
-      ...{ conversation_state, artifacts, custom, decisions, actions, dependencies },
-      idempotency_key: idempotencyKey,
-    },
-    closed,
-  ),
-  claim_next: Type.Object(
-    {
-      ...holder,
-      target_agent: ClaimNextRequest.properties.target_agent,
-      ...{ tags, priorities: wanted, wait_seconds: ClaimNextRequest.properties.wait_seconds, lease_seconds },
-      idempotency_key: idempotencyKey,
-    },
-    closed,
-  ),
-  claim: Type.Object({ packet_id: packetId, ...holder, lease_seconds, idempotency_key: idempotencyKey }, closed),
-  renew_lease: Type.Object(
-    { packet_id: packetId, lease_token: Type.String({ description: 'The lease token from the claim.' }), ...RenewRequest.properties },
-    closed,
-  ),
-  release: Type.Object({ packet_id: packetId, ...agent, lease_token: leaseToken }, closed),
-  update: Type.Object(
-    {
-      ...change,
-      status: optional(Type.Literal('in_progress', { description: 'Shows that the work has begun.' })),
-      ...{ context: content.context, decisions: content.decisions, actions: content.actions, dependencies: content.dependencies },
-    },
-    closed,
-  ),
-  ask_human: Type.Object(
-    {
-      ...change,
-      question: statement('The question. Say what you need to know, and what you will do with the answer.'),
-      reason: optional(prose('Why a person must answer it.')),
-      options: optional(Type.Array(Type.Unknown(), { description: 'Possible answers.' })),
-      timeout_seconds: CreateRequest.properties.hitl.properties.timeout_seconds,
-      on_timeout: CreateRequest.properties.hitl.properties.on_timeout,
-      wait_seconds: waitSeconds,
-    },
-    closed,
-  ),
-  get_answer: Type.Object({ packet_id: packetId, wait_seconds: waitSeconds }, closed),
-  complete: Type.Object({ ...change, actions: content.actions, decisions: content.decisions }, closed),
-  fail: Type.Object({ ...change, reason: statement('Why the work failed.') }, closed),
-  wait_for_packet: Type.Object(
-    {
-      packet_id: packetId,
-      statuses: Type.Array(Type.Unsafe<(typeof statuses)[number]>({ type: 'string', enum: [...statuses] }), {
-        minItems: 1,
-        maxItems: statuses.length,
-        description: 'The wait ends when the packet has one of these statuses.',
-      }),
-      wait_seconds: waitSeconds,
-    },
-    closed,
-  ),
-  find_packets: Type.Object(
-    {
-      text: optional(Type.String({ description: 'Words and "quoted phrases", all of which must occur; all packets if left out.' })),
-      statuses: optional(Type.Array(Type.Unsafe<(typeof statuses)[number]>({ type: 'string', enum: [...statuses] }), { minItems: 1 })),
-      target_agent: optional(Type.String({ description: 'The agent that should continue the work.' })),
-      source_agent: optional(Type.String({ description: 'The agent that handed over; not together with text.' })),
-      claimed_by: optional(Type.String({ description: 'The agent that holds the packet; not together with text.' })),
-      tags: optional(Type.Array(Type.String({ minLength: 1, pattern: '^[^,]*$' }), { minItems: 1, maxItems: 20 })),
-      limit: optional(Type.Integer({ minimum: 1, maximum: 50, description: 'The most packets; 10 if left out.' })),
-      cursor: optional(Type.String({ description: 'The next_cursor of the previous page.' })),
-    },
-    closed,
-  ),
-  get_packet: Type.Object({ packet_id: packetId }, closed),
-  get_brief: Type.Object(
-    {
-      packet_id: packetId,
-      max_chars: optional(Type.Integer({ minimum: 200, maximum: 100_000, description: 'The most characters; 4000 if left out.' })),
-      depth: optional(Type.Integer({ minimum: 0, maximum: 50, description: 'The most ancestors; 10 if left out.' })),
-    },
-    closed,
-  ),
-  get_history: Type.Object({ packet_id: packetId }, closed),
+  hand_over: object({
+    target_agent: name('The id of the agent that should continue the work.'),
+    target_agent_name: optional(name('Its name; its id if left out.')),
+    summary: context.properties.summary,
+    ...holder,
+    parent_packet_id: CreateRequest.properties.parent_packet_id,
+    priority: optional(choice(priorities, { description: 'How urgent it is.' })),
+    tags: CreateRequest.properties.metadata.properties.tags,
+    ...{ conversation_state, artifacts, custom, decisions, actions, dependencies },
+    idempotency_key: idempotencyKey,
+  }),
+  claim_next: object({
+    ...holder,
+    target_agent: ClaimNextRequest.properties.target_agent,
+    ...{ tags, priorities: wanted, wait_seconds: ClaimNextRequest.properties.wait_seconds, lease_seconds },
+    idempotency_key: idempotencyKey,
+  }),
+  claim: object({ packet_id: packetId, ...holder, lease_seconds, idempotency_key: idempotencyKey }),
+  renew_lease: object({
+    packet_id: packetId,
+    lease_token: Type.String({ description: 'The lease token from the claim.' }),
+    ...RenewRequest.properties,
+  }),
+  release: object({ packet_id: packetId, ...agent, lease_token: leaseToken }),
+  update: object({
+    ...change,
+    status: optional(Type.Literal('in_progress', { description: 'Shows that the work has begun.' })),
+    ...{ context: content.context, decisions: content.decisions, actions: content.actions, dependencies: content.dependencies },
+  }),
+  ask_human: object({
+    ...change,
+    question: statement('The question. Say what you need to know, and what you will do with the answer.'),
+    reason: optional(prose('Why a person must answer it.')),
+    options: optional(Type.Array(Type.Unknown(), { description: 'Possible answers.' })),
+    timeout_seconds: CreateRequest.properties.hitl.properties.timeout_seconds,
+    on_timeout: CreateRequest.properties.hitl.properties.on_timeout,
+    wait_seconds: waitSeconds,
+  }),
+  get_answer: object({ packet_id: packetId, wait_seconds: waitSeconds }),
+  complete: object({ ...change, actions: content.actions, decisions: content.decisions }),
+  fail: object({ ...change, reason: statement('Why the work failed.') }),
+  wait_for_packet: object({
+    packet_id: packetId,
+    statuses: Type.Array(choice(statuses), {
+      minItems: 1,
+      maxItems: statuses.length,
+      description: 'The wait ends when the packet has one of these statuses.',
+    }),
+    wait_seconds: waitSeconds,
+  }),
+  find_packets: object({
+    text: optional(Type.String({ description: 'Words and "quoted phrases", all of which must occur; all packets if left out.' })),
+    statuses: optional(Type.Array(choice(statuses), { minItems: 1 })),
+    target_agent: optional(Type.String({ description: 'The agent that should continue the work.' })),
+    source_agent: optional(Type.String({ description: 'The agent that handed over; not together with text.' })),
+    claimed_by: optional(Type.String({ description: 'The agent that holds the packet; not together with text.' })),
+    tags: optional(Type.Array(Type.String({ minLength: 1, pattern: '^[^,]*$' }), { minItems: 1, maxItems: 20 })),
+    limit: optional(Type.Integer({ minimum: 1, maximum: 50, description: 'The most packets; 10 if left out.' })),
+    cursor: optional(Type.String({ description: 'The next_cursor of the previous page.' })),
+  }),
+  get_packet: object({ packet_id: packetId }),
+  get_brief: object({
+    packet_id: packetId,
+    max_chars: optional(Type.Integer({ minimum: 200, maximum: 100_000, description: 'The most characters; 4000 if left out.' })),
+    depth: optional(Type.Integer({ minimum: 0, maximum: 50, description: 'The most ancestors; 10 if left out.' })),
+  }),
+  get_history: object({ packet_id: packetId }),
 } as const satisfies Record<string, TSchema>;
 
 const nullable = (type: string, description: string) => Type.Unsafe<unknown>({ type: [type, 'null'], description });

@@ -9,7 +9,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 
-import { ServiceError } from '../../kit/errors.ts';
+import { invalid } from '../../kit/errors.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { nearest } from '../../kit/settings.ts';
 import { promptOf, prompts } from './prompts.ts';
@@ -225,11 +225,9 @@ export async function callTool(
 ): Promise<CallToolResult> {
   const tool: Tool | undefined = Object.hasOwn(tools, name) ? tools[name as keyof typeof tools] : undefined;
   if (tool === undefined) {
-    const hint = nearest(name.slice(0, 100), Object.keys(tools));
-    throw new ProtocolError(
-      ProtocolErrorCode.InvalidParams,
-      `There is no tool ${JSON.stringify(name.slice(0, 100))}; the nearest name is ${hint}.`,
-    );
+    const shown = name.slice(0, 100);
+    const sentence = `There is no tool ${JSON.stringify(shown)}; the nearest name is ${nearest(shown, Object.keys(tools))}.`;
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, sentence);
   }
   try {
     validate(name, tool, args);
@@ -248,9 +246,7 @@ function validate(name: string, { input }: Tool, args: Record<string, unknown>):
   const unknown = Object.keys(args).find((key) => !known.includes(key));
   if (unknown !== undefined) {
     const shown = unknown.slice(0, 100).toWellFormed();
-    throw new ServiceError('VALIDATION_ERROR', `${shown} is not an argument of ${name}; the nearest name is ${nearest(shown, known)}.`, {
-      field: shown,
-    });
+    throw invalid(shown, `${shown} is not an argument of ${name}; the nearest name is ${nearest(shown, known)}.`);
   }
   validators.get(name)!(args);
 }

@@ -81,14 +81,8 @@ async function askedTask({ call }: Session, subject: Subject & { kind: 'ask' }, 
   const own = events.filter(({ details }) => details.question_id === subject.questionId);
   if (own.some(({ event_type }) => event_type === 'question_withdrawn'))
     return { task: { ...fieldsOf(subject, packet, 'The question was withdrawn.'), status: 'cancelled' } };
-  return completed(
-    subject,
-    packet,
-    earlierAnswer(
-      packet,
-      own.find(({ event_type }) => event_type === 'hitl_responded'),
-    ),
-  );
+  const answered = own.find(({ event_type }) => event_type === 'hitl_responded');
+  return completed(subject, packet, earlierAnswer(packet, answered));
 }
 
 /** The result of a question that is no longer the packet's last, from its history. */
