@@ -3,7 +3,6 @@ import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted, durationText } from '../../../kit/web/format.ts';
 import type { ChainCheck } from '../../model/routing.ts';
 import { faultsSaid, saidOf } from '../parts/said.ts';
-import styles from './assessment.module.css';
 
 interface AssessmentProps {
   check: ChainCheck | undefined;
@@ -15,7 +14,7 @@ interface AssessmentProps {
 /** The service's check of the edited chain: faults, or warnings and the worst case. */
 export function Assessment({ check, faults, tried }: AssessmentProps) {
   return (
-    <div role="status" aria-live="polite" className={styles.assessment}>
+    <div role="status" aria-live="polite" className="stack">
       {tried ? <Notes tone="bad" title={`${counted(faults.length, 'field')} to correct`} notes={faultsSaid(faults)} /> : null}
       {faults.length > 0 || check === undefined ? null : (
         <>

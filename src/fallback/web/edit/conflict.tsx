@@ -4,7 +4,6 @@ import { Dialog } from '../../../kit/web/components/dialog.tsx';
 import { Columns } from '../../../kit/web/components/layout.tsx';
 import { moment } from '../../../kit/web/format.ts';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
-import styles from './conflict.module.css';
 import { draftOf, requestOf } from './draft.ts';
 
 interface ConflictProps {
@@ -40,11 +39,11 @@ export function Conflict({ mine, theirs, onKeepTheirs, onSaveMine, onClose }: Co
         {names.length === 0 ? 'It is the same as yours.' : `The versions differ in: ${names.join(', ').replaceAll('_', ' ')}.`}
       </p>
       <Columns min="20rem">
-        <section className={styles.version}>
+        <section className="stack">
           <h2>Yours, not saved</h2>
           <CodeBlock label="Your version" text={shown(mine, names)} />
         </section>
-        <section className={styles.version}>
+        <section className="stack">
           <h2>Version {theirs.version}</h2>
           <CodeBlock label="The saved version" text={shown(other, names)} />
         </section>

@@ -21,7 +21,7 @@ const conditionOptions = [{ value: '', label: 'only slow' }, ...conditions.map((
 /** The fields of a test's own faults. */
 export function FaultFields({ faults, providers, onChange, faultOf }: FaultFieldsProps) {
   return (
-    <fieldset className={styles.faults}>
+    <fieldset className={`${styles.faults} stack`}>
       <legend>Faults, applied to every prompt</legend>
       {faults.map((fault, index) => {
         const change = (changes: Partial<FaultDraft>) =>

@@ -36,7 +36,7 @@ export function RuleFields({ label, rule, providers, faultOf, onLeave, onChange,
         <TextField label="Only for HTTP statuses" placeholder="all" {...bound('status_codes')} />
       </Fields>
       {rule.action === 'retry' ? <RetryFields rule={rule} faultOf={faultOf} onLeave={onLeave} onChange={onChange} /> : null}
-      <fieldset className={styles.providers}>
+      <fieldset className={`${styles.providers} cluster`}>
         <legend>For the providers (none chosen: all)</legend>
         {providers.map(({ key, name }, index) => (
           <CheckField

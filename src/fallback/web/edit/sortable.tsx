@@ -64,7 +64,7 @@ export function Sortable<T extends { key: string }>({ items, nameOf, onMove, emp
           {items.length === 0 ? (
             empty
           ) : (
-            <ol className={styles.list}>
+            <ol className="stack">
               {items.map((item, index) => (
                 <Row key={item.key} id={item.key} name={nameOf(item, index)} index={index} count={items.length} onMove={onMove}>
                   {children(item, index)}
@@ -134,7 +134,7 @@ function Row({ id, name, index, count, onMove, children }: RowProps) {
         />
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would bring a border and a legend. */}
-      <div className={styles.content} role="group" aria-label={name}>
+      <div className="stack" role="group" aria-label={name}>
         {children}
       </div>
     </li>

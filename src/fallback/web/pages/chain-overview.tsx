@@ -22,11 +22,7 @@ export function ChainOverview() {
   const summary = useSummary(chain);
   return (
     <>
-      <Notes
-        tone="warn"
-        title={chain.warnings.length === 1 ? '1 warning' : `${chain.warnings.length} warnings`}
-        notes={saidOf(chain.warnings)}
-      />
+      <Notes tone="warn" title={counted(chain.warnings.length, 'warning')} notes={saidOf(chain.warnings)} />
       <Panel title="Summary">
         <Load query={summary} what="The summary" lines={2}>
           {(found) => <SummaryBody chain={chain} summary={found} />}

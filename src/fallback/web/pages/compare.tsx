@@ -11,7 +11,6 @@ import type { TestResult } from '../../model/test.ts';
 import { useResult, useResults } from '../data/queries.ts';
 import { planName } from '../parts/plan-name.ts';
 import { Verdict } from '../parts/verdict.tsx';
-import styles from './compare.module.css';
 
 /** The page that compares two test results. */
 export function ComparePage() {
@@ -47,16 +46,14 @@ function Pair({ left }: { left: TestResult }) {
       </Panel>
       {b === '' ? null : (
         <Load query={second} what="The second result">
-          {(right) => (right.id < left.id ? <Swap a={b} b={left.id} /> : <Comparison left={left} right={right} />)}
+          {(right) =>
+            // The older test is A, so that changes read from then to now; its id sorts first.
+            right.id < left.id ? <Navigate to={`/compare?a=${b}&b=${left.id}`} replace /> : <Comparison left={left} right={right} />
+          }
         </Load>
       )}
     </>
   );
-}
-
-/** Makes the older test A, whose id sorts first, so that changes read from then to now. */
-function Swap({ a, b }: { a: string; b: string }) {
-  return <Navigate to={`/compare?a=${a}&b=${b}`} replace />;
 }
 
 const titleOf = ({ started_at, mode, preset, chain_version }: TestResult) =>
@@ -82,14 +79,12 @@ function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick(whic
   );
 }
 
-/** A figure of a result and how to compare it. */
+/** A figure of a result and how to compare it. By default lower values are better, and a difference is shown like a value. */
 interface Figure {
   name: string;
   of(result: TestResult): number | null | undefined;
   text(value: number): string;
-  /** Whether higher values are better; by default lower ones are. */
   moreIsBetter?: boolean;
-  /** Formats the difference, if `text` is not suitable. */
   difference?(value: number): string;
 }
 
@@ -125,13 +120,12 @@ function Comparison({ left, right }: { left: TestResult; right: TestResult }) {
     <>
       <Alikeness left={left} right={right} />
       <Panel title="Verdicts">
-        <div className={styles.verdicts}>
-          <span>
-            A <Verdict verdict={left.verdict} status={left.status} />
-          </span>
-          <span>
-            B <Verdict verdict={right.verdict} status={right.status} />
-          </span>
+        <div className="cluster">
+          {Object.entries({ A: left, B: right }).map(([name, { verdict, status }]) => (
+            <span key={name}>
+              {name} <Verdict verdict={verdict} status={status} />
+            </span>
+          ))}
         </div>
       </Panel>
       <Panel title="Figures" flush>

@@ -8,6 +8,7 @@ import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { CheckField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
+import { counted } from '../../../kit/web/format.ts';
 import { type Export, type ExportFormat, exportFormats } from '../../model/export.ts';
 import { useExport } from '../data/queries.ts';
 import { saidOf } from '../parts/said.ts';
@@ -89,11 +90,7 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
           onChange={(event) => onPreferRetry(event.target.checked)}
         />
       ) : null}
-      <Notes
-        tone="warn"
-        title={warnings.length === 1 ? 'The target differs in one way.' : `The target differs in ${warnings.length} ways.`}
-        notes={saidOf(warnings)}
-      />
+      <Notes tone="warn" title={`The target differs in ${counted(warnings.length, 'way')}.`} notes={saidOf(warnings)} />
       <CodeBlock text={content} label={filename} />
       <p className="muted">An export contains no keys, only the names of their environment variables.</p>
     </Panel>
@@ -102,9 +99,6 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
 
 function download(filename: string, content: string, type: string): void {
   const url = URL.createObjectURL(new Blob([content], { type }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = filename;
-  link.click();
+  Object.assign(document.createElement('a'), { href: url, download: filename }).click();
   URL.revokeObjectURL(url);
 }

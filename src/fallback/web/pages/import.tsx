@@ -7,7 +7,7 @@ import { type Fault, faultsOf } from '../../../kit/web/app/transport.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
-import { Fields, Form } from '../../../kit/web/components/form.tsx';
+import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted } from '../../../kit/web/format.ts';
@@ -37,37 +37,50 @@ export function ImportPage() {
   );
 }
 
+const emptyDraft = {
+  content: '',
+  format: 'litellm' as ImportFormat,
+  /** Empty for the name in the file. */
+  name: '',
+  /** The group where a LiteLLM chain begins; empty for the only one with fallbacks. */
+  group: '',
+  /** The groups among which a file with several chains lets one choose. */
+  candidates: [] as readonly string[],
+};
+
 function ImportForm({ run }: { run: ReturnType<typeof useImport> }) {
   const navigate = useNavigate();
-  const [choices, setChoices] = useState<ImportChoices>({ format: 'litellm', name: '', group: '' });
-  const [content, setContent] = useState('');
-  const { format, name, group } = choices;
-  const [candidates, setCandidates] = useState<readonly string[]>([]);
-  const [empty, setEmpty] = useState(false);
   const preview = useImportPreview();
-  const file = { format, group: format === 'litellm' ? group.trim() : '', content, ...(name.trim() === '' ? {} : { name: name.trim() }) };
-  /** Applies a change, after which the file must be previewed again. */
-  const changed = (change: () => void) => {
+  const [draft, setDraft] = useState(emptyDraft);
+  const [tried, setTried] = useState(false);
+  const { content, format, name, group, candidates } = draft;
+  const isEmpty = content.trim() === '';
+  /** Applies changes, after which the file must be previewed again. */
+  const change = (changes: Partial<typeof draft>) => {
     preview.reset();
     run.reset();
-    change();
+    setDraft((before) => ({ ...before, ...('content' in changes ? { candidates: [] } : {}), ...changes }));
   };
-
-  async function take(chosen: File | undefined): Promise<void> {
-    if (chosen === undefined) return;
-    const text = await chosen.text();
-    changed(() => {
-      setContent(text);
-      setChoices({ ...choices, format: guess(chosen.name, text), group: '' });
-      setCandidates([]);
-      setEmpty(false);
-    });
+  function faultOf(field: string): string | undefined {
+    if (field === 'content') return tried && isEmpty ? 'Paste a configuration or choose a file.' : undefined;
+    if (field !== 'group') return undefined;
+    if (candidates.length > 0) return group === '' ? 'The file has several chains: choose where the one to import begins.' : undefined;
+    return faultsOf(preview.error).find((fault) => fault.field === 'group')?.detail;
+  }
+  const bound = bind(draft, change, faultOf);
+  async function take(file: File | undefined): Promise<void> {
+    const text = await file?.text();
+    if (text !== undefined) change({ content: text, format: guess(file!.name, text), group: '' });
   }
   function submit(): void {
-    setEmpty(content.trim() === '');
-    if (content.trim() === '') return;
-    if (preview.data === undefined) preview.mutate(file, { onError: (error) => setCandidates((before) => candidatesOf(error) ?? before) });
-    else run.mutate(file, { onSuccess: ({ chain }) => void navigate(`/chains/${chain.id}`) });
+    setTried(true);
+    const file = { content, format, group: format === 'litellm' ? group.trim() : '', name: name.trim() === '' ? null : name.trim() };
+    if (isEmpty) return;
+    if (preview.data !== undefined) run.mutate(file, { onSuccess: ({ chain }) => void navigate(`/chains/${chain.id}`) });
+    else
+      preview.mutate(file, {
+        onError: (error) => setDraft((before) => ({ ...before, candidates: candidatesOf(error) ?? before.candidates })),
+      });
   }
   return (
     <Form onSubmit={submit}>
@@ -77,22 +90,18 @@ function ImportForm({ run }: { run: ReturnType<typeof useImport> }) {
         code
         rows={16}
         placeholder="Paste the configuration here, or drop a file"
-        value={content}
-        onChange={(event) =>
-          changed(() => {
-            setContent(event.target.value);
-            setCandidates([]);
-          })
-        }
         {...dropTarget((file) => void take(file))}
-        error={empty ? 'Paste a configuration or choose a file.' : undefined}
+        {...bound('content')}
       />
-      <Choices
-        choices={choices}
-        candidates={candidates}
-        onChange={(changes) => changed(() => setChoices({ ...choices, ...changes }))}
-        error={preview.error}
-      />
+      <Fields>
+        <SelectField label="Format" options={importFormats} {...bound('format')} />
+        <TextField label="Name of the chain" placeholder="as in the file" {...bound('name')} />
+        {format !== 'litellm' ? null : candidates.length > 0 ? (
+          <SelectField label="First model group" options={[{ value: '', label: 'Choose a group' }, ...candidates]} {...bound('group')} />
+        ) : (
+          <TextField label="First model group" placeholder="the only one with fallbacks" {...bound('group')} />
+        )}
+      </Fields>
       <NotMade error={run.error ?? preview.error} content={content} />
       {preview.data === undefined ? null : <Preview preview={preview.data} />}
       <div>
@@ -101,59 +110,6 @@ function ImportForm({ run }: { run: ReturnType<typeof useImport> }) {
         </Button>
       </div>
     </Form>
-  );
-}
-
-interface ImportChoices {
-  format: ImportFormat;
-  /** Empty for the name in the file. */
-  name: string;
-  /** The group where a LiteLLM chain begins; empty for the only one with fallbacks. */
-  group: string;
-}
-
-interface ChoicesProps {
-  choices: ImportChoices;
-  /** The groups among which a file with several chains lets one choose. */
-  candidates: readonly string[];
-  onChange(changes: Partial<ImportChoices>): void;
-  /** The error of the preview. */
-  error: Error | null;
-}
-
-function Choices({ choices: { format, name, group }, candidates, onChange, error }: ChoicesProps) {
-  return (
-    <Fields>
-      <SelectField
-        label="Format"
-        options={importFormats}
-        value={format}
-        onChange={({ target }) => onChange({ format: target.value as ImportFormat })}
-      />
-      <TextField
-        label="Name of the chain"
-        placeholder="as in the file"
-        value={name}
-        onChange={({ target }) => onChange({ name: target.value })}
-      />
-      {format !== 'litellm' ? null : candidates.length > 0 ? (
-        <SelectField
-          label="First model group"
-          error={group === '' ? 'The file has several chains: choose where the one to import begins.' : undefined}
-          options={[{ value: '', label: 'Choose a group' }, ...candidates]}
-          value={group}
-          onChange={({ target }) => onChange({ group: target.value })}
-        />
-      ) : (
-        <TextField
-          label="First model group"
-          placeholder="the only one with fallbacks"
-          value={group}
-          onChange={({ target }) => onChange({ group: target.value })}
-          error={faultsOf(error).find(({ field }) => field === 'group')?.detail}
-        />
-      )}
-    </Fields>
   );
 }
 

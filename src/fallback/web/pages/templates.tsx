@@ -12,7 +12,6 @@ import { Columns, PageHeader, Panel } from '../../../kit/web/components/layout.t
 import { templateNames } from '../../model/export.ts';
 import { useChains, useTemplate } from '../data/queries.ts';
 import { chainLabel } from '../parts/chain-label.ts';
-import styles from './templates.module.css';
 
 const beginning = `# {{ chain.name }}
 {% for provider in chain.providers %}
@@ -119,7 +118,7 @@ function Editor({ chains }: { chains: readonly { id: string; name: string }[] })
 function Output({ text, error }: { text: string | undefined; error: Error | null }) {
   return (
     <Panel title="Output" actions={text === undefined ? undefined : <CopyButton text={text} />}>
-      <div aria-live="polite" className={styles.output}>
+      <div aria-live="polite" className="stack">
         {error === null ? null : (
           <Callout tone="bad" title="The template could not be rendered.">
             {error.message}

@@ -40,7 +40,7 @@ export function WhatIf() {
               />
             </Panel>
             <Panel title="What happens">
-              <div aria-live="polite" className={styles.answer}>
+              <div aria-live="polite" className="stack">
                 {isAsked ? (
                   answer.data?.path ? (
                     <Path routing={answer.data} />

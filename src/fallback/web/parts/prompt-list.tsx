@@ -1,7 +1,7 @@
 import { memo, useCallback, useMemo, useState } from 'react';
 
 import { seriesColor } from '../../../kit/web/charts/series.ts';
-import { Rows as VirtualRows } from '../../../kit/web/components/rows.tsx';
+import { Rows } from '../../../kit/web/components/rows.tsx';
 import { counted, durationText, words } from '../../../kit/web/format.ts';
 import { useMedia } from '../../../kit/web/media.ts';
 import type { PromptResult } from '../../model/test.ts';
@@ -28,35 +28,23 @@ export function PromptList({ prompts, providers }: PromptListProps) {
     });
   }, []);
   const height = useMedia('(max-width: 60rem)') ? rowHeight.narrow : rowHeight.wide;
+  const longestMs = useMemo(() => prompts.reduce((longest, { latency_ms }) => Math.max(longest, latency_ms), 1), [prompts]);
   return (
     <>
       <Legend providers={providers} />
-      <Rows key={height} prompts={prompts} providers={providers} closedHeight={height} open={open} onToggle={toggle} />
+      <Rows
+        key={height}
+        label={counted(prompts.length, 'prompt')}
+        count={prompts.length}
+        height={height}
+        keyOf={useCallback((index: number) => prompts[index]!.index, [prompts])}
+        isHigher={(index) => open.has(prompts[index]!.index)}
+        row={(index) => {
+          const prompt = prompts[index]!;
+          return <Prompt prompt={prompt} providers={providers} longestMs={longestMs} open={open.has(prompt.index)} onToggle={toggle} />;
+        }}
+      />
     </>
-  );
-}
-
-interface RowsProps extends PromptListProps {
-  /** The height of a closed row in pixels. */
-  closedHeight: number;
-  open: ReadonlySet<number>;
-  onToggle(index: number): void;
-}
-
-function Rows({ prompts, providers, closedHeight, open, onToggle }: RowsProps) {
-  const longestMs = useMemo(() => prompts.reduce((longest, { latency_ms }) => Math.max(longest, latency_ms), 1), [prompts]);
-  return (
-    <VirtualRows
-      label={counted(prompts.length, 'prompt')}
-      count={prompts.length}
-      height={closedHeight}
-      keyOf={useCallback((index: number) => prompts[index]!.index, [prompts])}
-      isHigher={(index) => open.has(prompts[index]!.index)}
-      row={(index) => {
-        const prompt = prompts[index]!;
-        return <Prompt prompt={prompt} providers={providers} longestMs={longestMs} open={open.has(prompt.index)} onToggle={onToggle} />;
-      }}
-    />
   );
 }
 

@@ -7,10 +7,13 @@ import type { TestResult } from '../../model/test.ts';
 const percentiles = ['min', 'p50', 'p90', 'p95', 'p99', 'max'] as const;
 
 /** Charts of latency by percentile and of prompts by serving provider. */
-export function ResultCharts({ result }: { result: TestResult }) {
-  const { latency_ms, providers } = result;
-  const share = (prompts: number) => `${percent(prompts / result.progress.done)} · ${count(prompts)}`;
-  const served = providers.reduce((sum, provider) => sum + provider.served, 0);
+export function ResultCharts({ result: { latency_ms, providers, progress } }: { result: TestResult }) {
+  const share = (name: string, prompts: number, color: string) => ({
+    ...{ name, value: prompts, color },
+    text: `${percent(prompts / progress.done)} · ${count(prompts)}`,
+  });
+  const lost = progress.done - providers.reduce((sum, { served }) => sum + served, 0);
+  const servers = providers.map(({ name, served }, index) => share(name, served, seriesColor(index)));
   return (
     <Columns min="24rem">
       <Panel title="Latency of prompts, end to end">
@@ -27,27 +30,7 @@ export function ResultCharts({ result }: { result: TestResult }) {
         )}
       </Panel>
       <Panel title="Who served, in prompts">
-        <Bars
-          label="Prompts served by provider"
-          items={[
-            ...providers.map(({ name, served: own }, index) => ({
-              name,
-              value: own,
-              text: share(own),
-              color: seriesColor(index),
-            })),
-            ...(served < result.progress.done
-              ? [
-                  {
-                    name: 'nobody',
-                    value: result.progress.done - served,
-                    text: share(result.progress.done - served),
-                    color: '--bad',
-                  },
-                ]
-              : []),
-          ]}
-        />
+        <Bars label="Prompts served by provider" items={lost > 0 ? [...servers, share('nobody', lost, '--bad')] : servers} />
       </Panel>
     </Columns>
   );
