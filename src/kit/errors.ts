@@ -36,6 +36,9 @@ export interface Fault {
   detail: string;
 }
 
+/** The fault of a field, whose path begins the sentence. */
+export const faultOf = (field: string, rest: string): Fault => ({ field, detail: `${field} ${rest}` });
+
 interface ErrorParts {
   field?: string | null;
   faults?: readonly Fault[];

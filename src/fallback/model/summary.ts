@@ -47,19 +47,7 @@ const summaryExample: ChainSummary = {
   rule_count: 2,
   primary: 'gpt-4o',
   last_resort: 'claude',
-  conditions: {
-    with_rule: ['rate_limit', 'timeout'],
-    by_default: [
-      'server_error',
-      'connection_error',
-      'auth_error',
-      'quota_exceeded',
-      'context_length',
-      'content_filter',
-      'invalid_request',
-      'invalid_response',
-    ],
-  },
+  conditions: { with_rule: conditions.slice(0, 2), by_default: conditions.slice(2) },
   worst_case: { attempts: 8, latency_ms: 300_000 },
   last_test: {
     id: exampleId,

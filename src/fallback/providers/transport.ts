@@ -1,6 +1,7 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import type { Condition, Provider } from '../model/chain.ts';
+import type { Provider } from '../model/chain.ts';
 import type { Mode } from '../model/test.ts';
+import type { Failure } from '../rules/conditions.ts';
 import type { SceneFault } from '../rules/plan.ts';
 import type { Random } from '../rules/random.ts';
 
@@ -10,14 +11,8 @@ export interface Usage {
   readonly output_tokens: number;
 }
 
-/** The result of a call. Its condition is the failure; null if the provider answered. */
-export type CallResult = CallFigures & ({ readonly condition: null } | { readonly condition: Condition });
-
-interface CallFigures {
-  /** The HTTP status; null without a response. */
-  readonly status_code: number | null;
-  /** The value of Retry-After; null without one. */
-  readonly retry_after_ms: number | null;
+/** The result of a call: a failure, or an answer, whose condition is null. */
+export type CallResult = (Failure | (Omit<Failure, 'condition'> & { readonly condition: null })) & {
   readonly injected: boolean;
   /** The error in a few words, without keys or text of the provider; null without an error. */
   readonly error: string | null;
@@ -25,7 +20,7 @@ interface CallFigures {
   readonly charged: boolean;
   /** Null if it was not reported. */
   readonly usage: Usage | null;
-}
+};
 
 /** A call to make. */
 export interface Call {

@@ -1,4 +1,4 @@
-import { type Fault, invalidRequest } from '../../kit/errors.ts';
+import { type Fault, faultOf, invalidRequest } from '../../kit/errors.ts';
 import {
   type ChainDefinition,
   type ChainPatch,
@@ -84,60 +84,53 @@ function mergeJson(target: unknown, patch: unknown): unknown {
  */
 export function faultsOf(request: unknown): Fault[] {
   const { providers, fallback_rules } = isObject(request) ? request : {};
-  const faults: Fault[] = [];
   const names = new Map<string, number>();
   const list = Array.isArray(providers) ? providers : [];
-  for (const [index, provider] of list.entries()) {
-    if (!isObject(provider)) continue;
-    const at = `providers.${index}`;
-    const { name, api_base, api_key_env } = provider;
-    if (typeof name === 'string') {
-      const first = names.get(name);
-      if (first === undefined) names.set(name, index);
-      else
-        faults.push({
-          field: `${at}.name`,
-          detail: `${at}.name is already the name of providers.${first}; names must be unique in a chain.`,
-        });
-    }
-    if ('api_key' in provider)
-      faults.push({
-        field: `${at}.api_key`,
-        detail: `${at}.api_key cannot be stored; give the name of the environment variable that holds the key as api_key_env.`,
-      });
-    const base = typeof api_base === 'string' ? addressFault(api_base) : undefined;
-    if (base !== undefined) faults.push({ field: `${at}.api_base`, detail: `${at}.api_base ${base}` });
-    const key = typeof api_key_env === 'string' ? variableFault(api_key_env) : undefined;
-    if (isObject(provider.params)) {
-      const kind = provider.provider ?? (typeof provider.model_id === 'string' ? kindOfModel(provider.model_id) : null);
-      faults.push(...paramFaults(typeof kind === 'string' ? kind : null, provider.params as Params, at));
-    }
-    if (key !== undefined) faults.push({ field: `${at}.api_key_env`, detail: `${at}.api_key_env ${key}` });
-  }
   const rules = Array.isArray(fallback_rules) ? fallback_rules : [];
-  for (const [index, rule] of rules.entries()) faults.push(...ruleFaults(rule, index, names));
+  return [
+    ...list.flatMap((provider, index) => providerFaults(provider, index, names)),
+    ...rules.flatMap((rule, index) => ruleFaults(rule, index, names)),
+  ];
+}
+
+/** @param names the providers so far, by name, to which this one is added */
+function providerFaults(provider: unknown, index: number, names: Map<string, number>): Fault[] {
+  if (!isObject(provider)) return [];
+  const faults: Fault[] = [];
+  const at = `providers.${index}`;
+  const { name, model_id, api_base, api_key_env, params } = provider;
+  if (typeof name === 'string') {
+    const first = names.get(name);
+    if (first === undefined) names.set(name, index);
+    else faults.push(faultOf(`${at}.name`, `is already the name of providers.${first}; names must be unique in a chain.`));
+  }
+  if ('api_key' in provider)
+    faults.push(faultOf(`${at}.api_key`, 'cannot be stored; give the name of the environment variable that holds the key as api_key_env.'));
+  const base = typeof api_base === 'string' ? addressFault(api_base) : undefined;
+  if (base !== undefined) faults.push(faultOf(`${at}.api_base`, base));
+  if (isObject(params)) {
+    const kind = provider.provider ?? (typeof model_id === 'string' ? kindOfModel(model_id) : null);
+    faults.push(...paramFaults(typeof kind === 'string' ? kind : null, params as Params, at));
+  }
+  const key = typeof api_key_env === 'string' ? variableFault(api_key_env) : undefined;
+  if (key !== undefined) faults.push(faultOf(`${at}.api_key_env`, key));
   return faults;
 }
 
 function ruleFaults(rule: unknown, index: number, names: ReadonlyMap<string, number>): Fault[] {
   if (!isObject(rule) || !Array.isArray(rule.providers)) return [];
-  return rule.providers.flatMap((name, position) => {
-    if (typeof name !== 'string' || names.has(name)) return [];
-    const field = `fallback_rules.${index}.providers.${position}`;
-    const known = [...names.keys()].slice(0, 10).join(', ');
-    return [{ field, detail: `${field} names no provider of this chain; its providers are ${known}.` }];
-  });
+  const known = [...names.keys()].slice(0, 10).join(', ');
+  return rule.providers.flatMap((name, position) =>
+    typeof name !== 'string' || names.has(name)
+      ? []
+      : [faultOf(`fallback_rules.${index}.providers.${position}`, `names no provider of this chain; its providers are ${known}.`)],
+  );
 }
 
 /** The fault of an API base URL, as the end of a sentence. */
 function addressFault(text: string): string | undefined {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    return 'must be an http or https URL, such as https://llm.example.com/v1.';
-  }
-  if (!/^https?:\/\//i.test(text)) return 'must be an http or https URL, such as https://llm.example.com/v1.';
+  const url = URL.parse(text);
+  if (url === null || !/^https?:\/\//i.test(text)) return 'must be an http or https URL, such as https://llm.example.com/v1.';
   if (url.username !== '' || url.password !== '')
     return 'must not contain a user or a password; name the environment variable of the key in api_key_env.';
   if (text.includes('?') || text.includes('#')) return 'must end with its path, without a query or a fragment.';

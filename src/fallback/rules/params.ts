@@ -1,4 +1,4 @@
-import type { Fault } from '../../kit/errors.ts';
+import { type Fault, faultOf } from '../../kit/errors.ts';
 import type { Params } from '../model/chain.ts';
 import { looksLikeKey } from './key-grants.ts';
 import { foreignKind, knownKind } from './kinds.ts';
@@ -30,12 +30,12 @@ export function paramFaults(kind: string | null, params: Params, at: string): Fa
   return Object.entries(params).flatMap(([name, value]): Fault[] => {
     const field = `${at}.params.${name}`;
     if (names !== null && !names.includes(name))
-      return [{ field, detail: `${field} is not a parameter of ${kind}; its parameters are ${names.join(', ')}.` }];
+      return [faultOf(field, `is not a parameter of ${kind}; its parameters are ${names.join(', ')}.`)];
     if (name === 'headers' || typeof value === 'object') {
       const secret = Object.entries(Object(value)).find((header) => isSecret(...header))?.[0];
-      if (secret !== undefined) return [{ field, detail: `${field}.${secret} cannot be stored, because it holds a secret.` }];
-    } else if (isSecret(name, value))
-      return [{ field, detail: `${field} must be a reference such as os.environ/NAME to the variable that holds the secret.` }];
-    return [];
+      return secret === undefined ? [] : [{ field, detail: `${field}.${secret} cannot be stored, because it holds a secret.` }];
+    }
+    const reference = 'must be a reference such as os.environ/NAME to the variable that holds the secret.';
+    return isSecret(name, value) ? [faultOf(field, reference)] : [];
   });
 }

@@ -1,4 +1,4 @@
-import { invalidRequest, type Fault as RequestFault } from '../../kit/errors.ts';
+import { faultOf, invalidRequest, type Fault as RequestFault } from '../../kit/errors.ts';
 import type { ChainDefinition, Condition } from '../model/chain.ts';
 import { defaultPrompts, type Fault, type Preset, type TestRequest } from '../model/test.ts';
 import { withoutNulls } from './chain.ts';
@@ -70,7 +70,7 @@ export function faultAt(scene: Scene, call: { provider: number; nth: number; pro
 function requestFaults({ providers }: ChainDefinition, request: TestRequest): RequestFault[] {
   const { mode, preset, faults } = withoutNulls(request);
   const found: RequestFault[] = [];
-  const fault = (field: string, detail: string) => found.push({ field, detail: `${field} ${detail}` });
+  const fault = (field: string, rest: string) => found.push(faultOf(field, rest));
   const names = providers.map(({ name }) => name);
   const prompts = promptCountOf(request);
   if (mode === 'live' && faults) fault('faults', 'cannot be given in live mode, which injects nothing; use drill.');
@@ -106,7 +106,9 @@ function sceneFault({ providers }: ChainDefinition, fault: Fault): SceneFault {
   return { ...always, status_code, ...withoutNulls(fault), condition, provider };
 }
 
-const healthy: Scene = { name: 'healthy', faults: [], expects: 'served' };
+/** A scene that a sound chain serves. */
+const served = (name: string, faults: readonly SceneFault[]): Scene => ({ name, faults, expects: 'served' });
+const healthy = served('healthy', []);
 
 /** A fault: the provider always fails in one way, or the first `times` calls. */
 const failing = (provider: number, { condition, status_code }: Failing, times: number | null = null): SceneFault => ({
@@ -124,26 +126,18 @@ const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
   coverage: coveragePlan,
   healthy: () => [healthy],
   primary_down: ({ chain }) =>
-    (['connection_error', 'server_error', 'timeout'] as const).map((condition) => ({
-      name: `${chain.providers[0]!.name} is down: ${condition}`,
-      faults: [failing(0, usual(condition))],
-      expects: 'served',
-    })),
+    (['connection_error', 'server_error', 'timeout'] as const).map((condition) =>
+      served(`${chain.providers[0]!.name} is down: ${condition}`, [failing(0, usual(condition))]),
+    ),
   cascade({ chain: { providers } }) {
+    if (providers.length === 1) return [served('the only provider is down', down([0]))];
     const counts = first(providers.length - 1).map((provider) => providers.length - 1 - provider);
-    const scenes = counts.map(
-      (count): Scene => ({
-        name: `the first ${count === 1 ? 'provider is' : `${count} providers are`} down`,
-        faults: down(first(count)),
-        expects: 'served',
-      }),
-    );
-    return scenes.length > 0 ? scenes : [{ name: 'the only provider is down', faults: down([0]), expects: 'served' }];
+    return counts.map((count) => served(`the first ${count === 1 ? 'provider is' : `${count} providers are`} down`, down(first(count))));
   },
   flap: ({ chain }) => [
-    { name: `${chain.providers[0]!.name} is down for a while`, faults: down([0]), expects: 'served' },
-    { name: `${chain.providers[0]!.name} fails once`, faults: [failing(0, usual('server_error'), 1)], expects: 'served' },
-    { ...healthy, name: `${chain.providers[0]!.name} is up again` },
+    served(`${chain.providers[0]!.name} is down for a while`, down([0])),
+    served(`${chain.providers[0]!.name} fails once`, [failing(0, usual('server_error'), 1)]),
+    served(`${chain.providers[0]!.name} is up again`, []),
   ],
   blackout: ({ chain: { providers } }) => [{ name: 'every provider is down', faults: down(first(providers.length)), expects: 'lost' }],
 };
@@ -155,8 +149,7 @@ function coveragePlan(engine: Engine): Plan {
   const paths = pathsTo(engine, cases);
   const scenes: Scene[] = [];
   const last = providers.length - 1;
-  if (last > 0 && paths[last] !== undefined)
-    scenes.push({ name: `all but ${providers[last]!.name} down`, faults: paths[last], expects: 'served' });
+  if (last > 0 && paths[last] !== undefined) scenes.push(served(`all but ${providers[last]!.name} down`, paths[last]));
   const recovering: Scene[] = [];
   for (const rule of engine.chain.fallback_rules.keys()) {
     const provider = cases.findIndex((list, index) => paths[index] !== undefined && list.some((found) => found.rule === rule));
@@ -164,10 +157,9 @@ function coveragePlan(engine: Engine): Plan {
     if (found === undefined) continue;
     const name = `${labelOf(found)} at ${providers[provider]!.name}`;
     const path = paths[provider]!;
-    scenes.push({ name: `${name}, lasting`, faults: [...path, failing(provider, found)], expects: 'served' });
+    scenes.push(served(`${name}, lasting`, [...path, failing(provider, found)]));
     const retries = retriesOf(engine, found.rule);
-    if (retries > 0)
-      recovering.push({ name: `${name}, recovering`, faults: [...path, failing(provider, found, retries)], expects: 'served' });
+    if (retries > 0) recovering.push(served(`${name}, recovering`, [...path, failing(provider, found, retries)]));
   }
   const byDefault = defaulted(engine).sort(
     (one, other) => Number(traitsOf[one].byDefault === 'fail') - Number(traitsOf[other].byDefault === 'fail'),
@@ -176,11 +168,7 @@ function coveragePlan(engine: Engine): Plan {
     .map((condition) => cases[0]!.find((found) => found.condition === condition && found.rule === null))
     .find((found) => found !== undefined);
   if (defaultCase !== undefined)
-    scenes.push({
-      name: `${labelOf(defaultCase)} at ${providers[0]!.name}, without a rule`,
-      faults: [failing(0, defaultCase)],
-      expects: 'served',
-    });
+    scenes.push(served(`${labelOf(defaultCase)} at ${providers[0]!.name}, without a rule`, [failing(0, defaultCase)]));
   return [...scenes, ...recovering, healthy];
 }
 

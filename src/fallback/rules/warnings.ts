@@ -31,38 +31,24 @@ export function warningsOf(chain: ChainDefinition, engine: Engine = createEngine
 }
 
 function warnOfProvider(provider: Provider, at: string, warnings: WarningList): void {
-  const { name, provider: kind, api_base, api_key_env } = provider;
+  const { name, provider: kind, api_base, api_key_env: variable } = provider;
+  const warn = (code: string, field: string, detail: string) => warnings.add(code, `${at}.${field}`, detail);
   const foreign = foreignKind(kind);
   if (foreign !== undefined)
-    warnings.add(
-      'not_callable',
-      `${at}.provider`,
-      `${name} is of kind ${kind}: it is simulated and exported, but drill and live tests can't call it.`,
-    );
+    warn('not_callable', 'provider', `${name} is of kind ${kind}: it is simulated and exported, but drill and live tests can't call it.`);
   const usualKey = foreign?.api_key_env ?? (api_base === null ? knownKind(kind)?.api_key_env : null) ?? null;
-  if (usualKey !== null && api_key_env === null)
-    warnings.add(
-      'no_key',
-      `${at}.api_key_env`,
-      `${name} has no api_key_env, so it is called without a key; the usual variable of ${kind} is ${usualKey}.`,
-    );
+  const noKey = `${name} has no api_key_env, so it is called without a key; the usual variable of ${kind} is ${usualKey}.`;
+  if (usualKey !== null && variable === null) warn('no_key', 'api_key_env', noKey);
+  const known = `Known kinds: ${Object.keys(kinds).join(', ')}.`;
   if (kind !== null && knownKind(kind) === undefined && foreign === undefined)
-    warnings.add(
-      'unknown_kind',
-      `${at}.provider`,
-      `${kind} is not a known kind, so ${name} is called with OpenAI's protocol. Known kinds: ${Object.keys(kinds).join(', ')}.`,
-    );
+    warn('unknown_kind', 'provider', `${kind} is not a known kind, so ${name} is called with OpenAI's protocol. ${known}`);
   if (apiBase(provider) === null && foreign === undefined)
-    warnings.add('no_address', `${at}.api_base`, `${name} has neither a known kind nor an api_base: it can be simulated, but not called.`);
-  if (api_key_env !== null && isOwnVariable(api_key_env))
-    warnings.add(
-      'own_variable',
-      `${at}.api_key_env`,
-      `${api_key_env} is a setting of this service and is never sent to a provider; name another variable.`,
-    );
+    warn('no_address', 'api_base', `${name} has neither a known kind nor an api_base: it can be simulated, but not called.`);
+  const own = `${variable} is a setting of this service and is never sent to a provider; name another variable.`;
+  if (variable !== null && isOwnVariable(variable)) warn('own_variable', 'api_key_env', own);
   const { protocol, hostname } = new URL(api_base ?? 'https://localhost');
-  if (api_key_env !== null && protocol === 'http:' && !isLoopback(hostname))
-    warnings.add('plain_http', `${at}.api_base`, `The key of ${name} would be sent unencrypted; use https.`);
+  if (variable !== null && protocol === 'http:' && !isLoopback(hostname))
+    warn('plain_http', 'api_base', `The key of ${name} would be sent unencrypted; use https.`);
 }
 
 function warnOfOrder({ providers }: ChainDefinition, reachedCount: number, warnings: WarningList): void {
@@ -70,20 +56,14 @@ function warnOfOrder({ providers }: ChainDefinition, reachedCount: number, warni
     warnings.add('no_backup', 'providers', `${providers[0]!.name} is the only provider, so there is nothing to fall back to.`);
   for (const [index, { name, priority }] of providers.entries()) {
     const before = providers[index - 1];
-    if (before?.priority === priority)
-      warnings.add(
-        'priority_tie',
-        `providers.${index}.priority`,
-        `${before.name} and ${name} have the same priority ${priority}; they are tried in the order of the list.`,
-      );
+    const sentence = `${before?.name} and ${name} have the same priority ${priority}; they are tried in the order of the list.`;
+    if (before?.priority === priority) warnings.add('priority_tie', `providers.${index}.priority`, sentence);
   }
   const [base, ...others] = new Set(providers.map(apiBase));
-  if (providers.length > 1 && others.length === 0 && typeof base === 'string')
-    warnings.add(
-      'shared_host',
-      'providers',
-      `Every provider is called at ${new URL(base).host}; an outage there takes the whole chain down.`,
-    );
+  if (providers.length > 1 && others.length === 0 && typeof base === 'string') {
+    const sentence = `Every provider is called at ${new URL(base).host}; an outage there takes the whole chain down.`;
+    warnings.add('shared_host', 'providers', sentence);
+  }
   for (let index = reachedCount; index < providers.length; index += 1)
     warnings.add(
       'unreachable_provider',
@@ -96,26 +76,23 @@ const retryFields = ['max_retries', 'wait_ms', 'backoff', 'max_wait_ms', 'respec
 
 /** Warns of unused or contradictory fields of a rule. */
 function warnOfFields(rule: Rule, at: string, warnings: WarningList): void {
-  const { condition, action, max_retries, wait_ms, max_wait_ms, status_codes } = rule;
+  const { condition, action, max_retries, wait_ms, max_wait_ms, status_codes, then } = rule;
+  const warn = (code: string, field: string, detail: string) => warnings.add(code, `${at}.${field}`, detail);
   if (action !== 'retry') {
     for (const field of retryFields.filter((name) => rule[name] !== null))
-      warnings.add('unused_field', `${at}.${field}`, `${field} has no effect with the action ${action}; only retry uses it.`);
+      warn('unused_field', field, `${field} has no effect with the action ${action}; only retry uses it.`);
   } else {
     if (max_retries === 0)
-      warnings.add(
-        'no_retries',
-        `${at}.max_retries`,
-        `With max_retries 0 this rule never retries; its "then" (${rule.then}) applies at once.`,
-      );
+      warn('no_retries', 'max_retries', `With max_retries 0 this rule never retries; its "then" (${then}) applies at once.`);
     else if (condition !== 'any' && !traitsOf[condition].retryHelps)
-      warnings.add('hopeless_retry', `${at}.action`, `After ${condition} the same call usually fails again, so retries only cost time.`);
+      warn('hopeless_retry', 'action', `After ${condition} the same call usually fails again, so retries only cost time.`);
     if (wait_ms! > max_wait_ms!)
-      warnings.add('wait_cut', `${at}.wait_ms`, `wait_ms is longer than max_wait_ms, so every wait is cut to ${duration(max_wait_ms!)}.`);
+      warn('wait_cut', 'wait_ms', `wait_ms is longer than max_wait_ms, so every wait is cut to ${duration(max_wait_ms!)}.`);
   }
   if (status_codes === null || condition === 'any') return;
   const foreign = status_codes.filter((status) => !isStatusOf(condition, status));
   if (foreign.length > 0 && foreign.length < status_codes.length)
-    warnings.add('foreign_status', `${at}.status_codes`, `${condition} never has status ${listed(foreign.map(String))}.`);
+    warn('foreign_status', 'status_codes', `${condition} never has status ${listed(foreign.map(String))}.`);
 }
 
 /** Warns of a rule that can never apply. `reached` has the cases of each provider that prompts can reach. */
