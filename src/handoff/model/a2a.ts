@@ -1,6 +1,6 @@
 import Type from 'typebox';
 
-import { Failure } from '../../kit/schemas.ts';
+import { Failure, object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
@@ -36,13 +36,10 @@ export const a2a = defineRoute({
     'The key is sent in `X-API-Key`, as `Authorization: Bearer`, or in `api_key`. `Host` and `Origin` must name this machine, `SERVICE_HOST` or one of `SERVICE_ALLOWED_HOSTS`.',
     'A refused operation is an error of JSON-RPC with the code of A2A; a request counts as one, however long it waits.',
   ].join('\n\n'),
-  query: Type.Object(
-    {
-      api_key: Type.Optional(Type.String({ description: 'An API key, for clients that cannot send headers.' })),
-      'A2A-Version': Type.Optional(Type.String({ description: 'The version of A2A, if the client cannot send the header.' })),
-    },
-    { additionalProperties: false },
-  ),
+  query: object({
+    api_key: Type.Optional(Type.String({ description: 'An API key, for clients that cannot send headers.' })),
+    'A2A-Version': Type.Optional(Type.String({ description: 'The version of A2A, if the client cannot send the header.' })),
+  }),
   body: Type.Object(
     {
       jsonrpc: Type.Optional(Type.Unknown()),

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { paging, timestamp } from '../../kit/schemas.ts';
+import { object, paging, timestamp } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
@@ -13,7 +13,7 @@ export const Agent = Type.Object({
 });
 export type Agent = Static<typeof Agent>;
 
-const AgentQuery = Type.Object(paging(), { additionalProperties: false });
+const AgentQuery = object(paging());
 
 export const listAgents = defineRoute({
   id: 'listAgents',

@@ -1,10 +1,9 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, Id, IdParams, name, orNull, timestamp } from '../../kit/schemas.ts';
+import { choice, Id, IdParams, name, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
-const closed = { additionalProperties: false };
 const statuses = ['open', 'answered', 'revoked', 'expired'] as const;
 export type AnswerLinkStatus = (typeof statuses)[number];
 
@@ -13,35 +12,26 @@ const defaultSeconds = 86_400;
 const maxSeconds = 30 * 86_400;
 
 /** An answer link without its URL. */
-export const AnswerLink = Type.Object(
-  {
-    id: Id,
-    packet_id: Id,
-    responder: orNull(Type.String(), 'The person in whose name it answers; null if the person enters a name.'),
-    status: choice(statuses, { description: '`open`: it can be used. `expired` also if the question was withdrawn.' }),
-    created_at: timestamp('When it was made.'),
-    expires_at: timestamp('When it expires.'),
-  },
-  closed,
-);
-export const NewAnswerLink = Type.Object(
-  {
-    id: Id,
-    url: Type.String({ format: 'uri', description: 'The address of the page. It is never shown again, and whoever has it can answer.' }),
-    responder: AnswerLink.properties.responder,
-    expires_at: AnswerLink.properties.expires_at,
-  },
-  closed,
-);
-export const AnswerLinkRequest = Type.Object(
-  {
-    responder: Type.Optional(name('The person in whose name the link answers. If left out, the person enters a name.')),
-    expires_in: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: maxSeconds, default: defaultSeconds, description: 'How long the link is valid, in seconds.' }),
-    ),
-  },
-  closed,
-);
+export const AnswerLink = object({
+  id: Id,
+  packet_id: Id,
+  responder: orNull(Type.String(), 'The person in whose name it answers; null if the person enters a name.'),
+  status: choice(statuses, { description: '`open`: it can be used. `expired` also if the question was withdrawn.' }),
+  created_at: timestamp('When it was made.'),
+  expires_at: timestamp('When it expires.'),
+});
+export const NewAnswerLink = object({
+  id: Id,
+  url: Type.String({ format: 'uri', description: 'The address of the page. It is never shown again, and whoever has it can answer.' }),
+  responder: AnswerLink.properties.responder,
+  expires_at: AnswerLink.properties.expires_at,
+});
+export const AnswerLinkRequest = object({
+  responder: Type.Optional(name('The person in whose name the link answers. If left out, the person enters a name.')),
+  expires_in: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: maxSeconds, default: defaultSeconds, description: 'How long the link is valid, in seconds.' }),
+  ),
+});
 
 export type AnswerLink = Static<typeof AnswerLink>;
 export type NewAnswerLink = Static<typeof NewAnswerLink>;

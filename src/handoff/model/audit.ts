@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { givenTimestamp, Id, orNull, paging, timestamp } from '../../kit/schemas.ts';
+import { givenTimestamp, Id, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
@@ -16,17 +16,14 @@ export const AuditEntry = Type.Object({
 });
 export type AuditEntry = Static<typeof AuditEntry>;
 
-const AuditQuery = Type.Object(
-  {
-    actor: Type.Optional(Type.String({ description: 'Who did it.' })),
-    action: Type.Optional(Type.String({ description: 'What happened.' })),
-    packet_id: Type.Optional(Type.String({ description: 'The packet it happened to.' })),
-    created_after: Type.Optional(givenTimestamp('At or after this moment.')),
-    created_before: Type.Optional(givenTimestamp('At or before this moment.')),
-    ...paging(),
-  },
-  { additionalProperties: false },
-);
+const AuditQuery = object({
+  actor: Type.Optional(Type.String({ description: 'Who did it.' })),
+  action: Type.Optional(Type.String({ description: 'What happened.' })),
+  packet_id: Type.Optional(Type.String({ description: 'The packet it happened to.' })),
+  created_after: Type.Optional(givenTimestamp('At or after this moment.')),
+  created_before: Type.Optional(givenTimestamp('At or before this moment.')),
+  ...paging(),
+});
 
 export const listAudit = defineRoute({
   id: 'listAudit',

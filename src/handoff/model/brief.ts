@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, defaulted, Id, IdParams } from '../../kit/schemas.ts';
+import { choice, defaulted, Id, IdParams, object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { packetExample } from './examples.ts';
 import { defineRoute } from './route.ts';
@@ -35,16 +35,13 @@ export type Brief = Static<typeof Brief>;
 export type BriefSection = Static<typeof BriefSection>;
 export type Omission = Static<typeof Omission>;
 
-const BriefQuery = Type.Object(
-  {
-    max_chars: defaulted(
-      Type.Integer({ minimum: 200, maximum: 100_000, default: 4000, description: 'The most characters (Unicode code points) of text.' }),
-    ),
-    depth: defaulted(Type.Integer({ minimum: 0, maximum: 50, default: 10, description: 'How many ancestors to include at most.' })),
-    format: defaulted(choice(['json', 'markdown'], { default: 'json', description: '`markdown`: one text, `text/markdown`.' })),
-  },
-  { additionalProperties: false },
-);
+const BriefQuery = object({
+  max_chars: defaulted(
+    Type.Integer({ minimum: 200, maximum: 100_000, default: 4000, description: 'The most characters (Unicode code points) of text.' }),
+  ),
+  depth: defaulted(Type.Integer({ minimum: 0, maximum: 50, default: 10, description: 'How many ancestors to include at most.' })),
+  format: defaulted(choice(['json', 'markdown'], { default: 'json', description: '`markdown`: one text, `text/markdown`.' })),
+});
 
 export const packetBrief = defineRoute({
   id: 'packetBrief',

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, Id, IdParams, name, orNull, timestamp } from '../../kit/schemas.ts';
+import { choice, Id, IdParams, name, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { failing, IdempotencyKey, Replayed as ReplayedHeader } from './common.ts';
 import * as constants from './constants.ts';
 import { defineRoute } from './route.ts';
@@ -9,8 +9,6 @@ import { Delivery, DeliveryQuery, Webhook } from './webhook.ts';
 const { channelKinds, channelEvents } = constants;
 export type ChannelKind = (typeof channelKinds)[number];
 export type ChannelEvent = (typeof channelEvents)[number];
-
-const closed = { additionalProperties: false };
 
 /** The events that a channel tells of by default. */
 export const defaultEvents: readonly ChannelEvent[] = ['asked', 'reminded'];
@@ -22,23 +20,20 @@ const events = Type.Array(choice(channelEvents), {
 });
 const responder = 'The person whose questions it gets (`hitl.responder`), and in whose name its answer links answer.';
 
-export const Channel = Type.Object(
-  {
-    id: Id,
-    kind: choice(channelKinds, { description: '`email` or `slack`.' }),
-    target: Type.String({
-      description: 'The mail address; of a Slack URL, which is a secret, the origin and the last four characters.',
-      example: 'https://hooks.slack.com/...x9Qz',
-    }),
-    name: orNull(Type.String(), 'What it is called.'),
-    events,
-    responder: orNull(Type.String(), `${responder} Null: all questions, and the person enters a name.`),
-    active: Type.Boolean({ description: 'Whether messages are sent to it.' }),
-    disabled_reason: { ...Webhook.properties.disabled_reason },
-    created_at: timestamp('When it was created.'),
-  },
-  closed,
-);
+export const Channel = object({
+  id: Id,
+  kind: choice(channelKinds, { description: '`email` or `slack`.' }),
+  target: Type.String({
+    description: 'The mail address; of a Slack URL, which is a secret, the origin and the last four characters.',
+    example: 'https://hooks.slack.com/...x9Qz',
+  }),
+  name: orNull(Type.String(), 'What it is called.'),
+  events,
+  responder: orNull(Type.String(), `${responder} Null: all questions, and the person enters a name.`),
+  active: Type.Boolean({ description: 'Whether messages are sent to it.' }),
+  disabled_reason: { ...Webhook.properties.disabled_reason },
+  created_at: timestamp('When it was created.'),
+});
 
 const target = Type.String({
   minLength: 1,
@@ -46,39 +41,30 @@ const target = Type.String({
   description: "A mail address, or the https URL of one of Slack's incoming webhooks.",
 });
 
-export const ChannelRequest = Type.Object(
-  {
-    kind: choice(channelKinds, { description: '`email` or `slack`.' }),
-    target,
-    name: Type.Optional(name('What it is called.')),
-    events: Type.Optional({ ...events, default: [...defaultEvents] }),
-    responder: Type.Optional(name(`${responder} If left out: all questions.`)),
-  },
-  closed,
-);
-export const ChannelPatch = Type.Object(
-  {
-    target: Type.Optional(target),
-    name: Type.Optional(orNull(name('What it is called.'))),
-    events: Type.Optional(events),
-    responder: Type.Optional(orNull(name(responder))),
-    active: Type.Optional(Type.Boolean({ description: 'Whether messages are sent to it.' })),
-  },
-  closed,
-);
+export const ChannelRequest = object({
+  kind: choice(channelKinds, { description: '`email` or `slack`.' }),
+  target,
+  name: Type.Optional(name('What it is called.')),
+  events: Type.Optional({ ...events, default: [...defaultEvents] }),
+  responder: Type.Optional(name(`${responder} If left out: all questions.`)),
+});
+export const ChannelPatch = object({
+  target: Type.Optional(target),
+  name: Type.Optional(orNull(name('What it is called.'))),
+  events: Type.Optional(events),
+  responder: Type.Optional(orNull(name(responder))),
+  active: Type.Optional(Type.Boolean({ description: 'Whether messages are sent to it.' })),
+});
 
 const { id: deliveryId, webhook_id: _, event_type: __, ...outcome } = Delivery.properties;
 
 /** A message that is or was to be sent to a channel. */
-export const ChannelDelivery = Type.Object(
-  {
-    id: deliveryId,
-    channel_id: Id,
-    event_type: Type.String({ description: 'What it tells of: `asked`, `reminded`, `answered` or `test`.', example: 'asked' }),
-    ...outcome,
-  },
-  closed,
-);
+export const ChannelDelivery = object({
+  id: deliveryId,
+  channel_id: Id,
+  event_type: Type.String({ description: 'What it tells of: `asked`, `reminded`, `answered` or `test`.', example: 'asked' }),
+  ...outcome,
+});
 
 export type Channel = Static<typeof Channel>;
 export type ChannelRequest = Static<typeof ChannelRequest>;

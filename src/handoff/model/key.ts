@@ -1,9 +1,8 @@
 import Type, { type Static } from 'typebox';
-import { choice, Id, IdParams, name, orNull, timestamp } from '../../kit/schemas.ts';
+import { choice, described, Id, IdParams, name, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { failing, IdempotencyKey, indexedName, scopes, tiers } from './common.ts';
 import { defineRoute } from './route.ts';
 
-const closed = { additionalProperties: false };
 const tier = choice(tiers, { description: 'The tier.' });
 const scope = choice(scopes, {
   description: '`read`; `work` on packets; `respond` to questions; `manage` keys and webhooks.',
@@ -12,59 +11,47 @@ const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const created_at = '2026-03-01T09:30:00.000Z';
 
 /** An API key without its value. */
-export const ApiKey = Type.Object(
-  {
-    id: Id,
-    name: Type.String(),
-    tier,
-    prefix: Type.String({ description: 'The first eight characters of the key.' }),
-    admin: Type.Boolean({ description: 'Whether it may manage tenants.' }),
-    created_at: timestamp('When it was created.'),
-    expires_at: orNull(timestamp('When it expires.'), 'When a rotated key expires; null for a key that was not rotated.'),
-    scopes: Type.Array(scope, { description: 'What it may do.' }),
-    agents: orNull(Type.Array(Type.String()), 'The ids of the agents that it may act as; null for any.'),
-    responder: orNull(Type.String(), 'The person in whose name it answers; null for any.'),
-  },
-  closed,
-);
-export const NewApiKey = Type.Object(
-  { ...ApiKey.properties, key: Type.String({ description: 'The key itself. It is never shown again.' }) },
-  closed,
-);
-export const KeyRequest = Type.Object(
-  {
-    name: name('What the key is for.'),
-    tier: Type.Optional(choice(tiers, { description: "At most the tenant's tier, which is the default." })),
-    admin: Type.Optional(Type.Boolean({ description: 'Whether to create an admin key; needs an admin key.' })),
-    tenant_id: Type.Optional(Type.String({ format: 'uuid', description: 'The tenant to create the key for; needs an admin key.' })),
-    scopes: Type.Optional(
-      Type.Array(scope, {
-        minItems: 1,
-        maxItems: scopes.length,
-        description:
-          'What the key may do, at most what the creating key may do. By default all that it may do, except to act as an admin key.',
-      }),
-    ),
-    agents: Type.Optional(
-      Type.Array(indexedName('The id of an agent.'), {
-        minItems: 1,
-        maxItems: 100,
-        description: 'The agents that the key may act as: source agent, claimant and `X-Agent-Id`. Any if left out.',
-      }),
-    ),
-    responder: Type.Optional(name('The person in whose name the key answers: `responded_by` must be this. Any if left out.')),
-  },
-  closed,
-);
+export const ApiKey = object({
+  id: Id,
+  name: Type.String(),
+  tier,
+  prefix: Type.String({ description: 'The first eight characters of the key.' }),
+  admin: Type.Boolean({ description: 'Whether it may manage tenants.' }),
+  created_at: timestamp('When it was created.'),
+  expires_at: orNull(timestamp('When it expires.'), 'When a rotated key expires; null for a key that was not rotated.'),
+  scopes: Type.Array(scope, { description: 'What it may do.' }),
+  agents: orNull(Type.Array(Type.String()), 'The ids of the agents that it may act as; null for any.'),
+  responder: orNull(Type.String(), 'The person in whose name it answers; null for any.'),
+});
+export const NewApiKey = object({ ...ApiKey.properties, key: Type.String({ description: 'The key itself. It is never shown again.' }) });
+export const KeyRequest = object({
+  name: name('What the key is for.'),
+  tier: Type.Optional(choice(tiers, { description: "At most the tenant's tier, which is the default." })),
+  admin: Type.Optional(Type.Boolean({ description: 'Whether to create an admin key; needs an admin key.' })),
+  tenant_id: Type.Optional(Type.String({ format: 'uuid', description: 'The tenant to create the key for; needs an admin key.' })),
+  scopes: Type.Optional(
+    Type.Array(scope, {
+      minItems: 1,
+      maxItems: scopes.length,
+      description:
+        'What the key may do, at most what the creating key may do. By default all that it may do, except to act as an admin key.',
+    }),
+  ),
+  agents: Type.Optional(
+    Type.Array(indexedName('The id of an agent.'), {
+      minItems: 1,
+      maxItems: 100,
+      description: 'The agents that the key may act as: source agent, claimant and `X-Agent-Id`. Any if left out.',
+    }),
+  ),
+  responder: Type.Optional(name('The person in whose name the key answers: `responded_by` must be this. Any if left out.')),
+});
 
-export const RotateRequest = Type.Object(
-  {
-    overlap_seconds: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 604_800, description: 'How long the old key remains valid; an hour if left out.' }),
-    ),
-  },
-  closed,
-);
+export const RotateRequest = object({
+  overlap_seconds: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 604_800, description: 'How long the old key remains valid; an hour if left out.' }),
+  ),
+});
 
 export type ApiKey = Static<typeof ApiKey>;
 export type NewApiKey = Static<typeof NewApiKey>;
@@ -126,13 +113,10 @@ export const listKeys = defineRoute({
   },
 });
 /** The key of a request, with its tenant. */
-export const OwnKey = Type.Object(
-  {
-    ...ApiKey.properties,
-    tenant: Type.Object({ id: Id, name: Type.String(), tier }, { ...closed, description: 'The tenant of the key.' }),
-  },
-  closed,
-);
+export const OwnKey = object({
+  ...ApiKey.properties,
+  tenant: described('The tenant of the key.', { id: Id, name: Type.String(), tier }),
+});
 export type OwnKey = Static<typeof OwnKey>;
 export const getOwnKey = defineRoute({
   id: 'getOwnKey',

@@ -1,18 +1,15 @@
 import Type from 'typebox';
 
-import { Failure } from '../../kit/schemas.ts';
+import { Failure, object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
-const query = Type.Object(
-  {
-    api_key: Type.Optional(Type.String({ description: 'An API key, for clients that cannot send headers.' })),
-    agent_id: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 255, description: 'The agent behind the client, if it cannot send `X-Agent-Id`.' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const query = object({
+  api_key: Type.Optional(Type.String({ description: 'An API key, for clients that cannot send headers.' })),
+  agent_id: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 255, description: 'The agent behind the client, if it cannot send `X-Agent-Id`.' }),
+  ),
+});
 
 /** The endpoint for clients of the Model Context Protocol. */
 export const mcp = defineRoute({

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, commaList, Failure, givenTimestamp, Id, IdParams, IfMatch, orNull, paging, timestamp } from '../../kit/schemas.ts';
+import { choice, commaList, Failure, givenTimestamp, Id, IdParams, IfMatch, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
 import { AgentId, failing, IdempotencyKey, LeaseToken, priorities, Replayed, type Status } from './common.ts';
 import {
   answeredExample,
@@ -58,48 +58,42 @@ const cursor = Type.Optional(
 );
 const view = Type.Optional(choice(['summary', 'full'], { default: 'summary', description: '`full`: whole packets instead of summaries.' }));
 
-export const PacketQuery = Type.Object({ ...listFilters, ...holderFilters, ...paging(), cursor, view }, { additionalProperties: false });
-const AwaitingQuery = Type.Object({ ...paging(), cursor, view }, { additionalProperties: false });
+export const PacketQuery = object({ ...listFilters, ...holderFilters, ...paging(), cursor, view });
+const AwaitingQuery = object({ ...paging(), cursor, view });
 export type PacketQuery = Static<typeof PacketQuery>;
 
-export const SearchQuery = Type.Object(
-  {
-    q: Type.String({
-      description:
-        'Words and "quoted phrases", all of which must occur. `*` directly after a word of two or more characters makes it a prefix. Only the first sixteen words count.',
-      example: 'refund "gold member"',
-    }),
-    status: listFilters.status,
-    target_agent: listFilters.target_agent,
-    tags: listFilters.tags,
-    priority: listFilters.priority,
-    created_after: listFilters.created_after,
-    created_before: listFilters.created_before,
-    ...paging(),
-    cursor,
-  },
-  { additionalProperties: false },
-);
+export const SearchQuery = object({
+  q: Type.String({
+    description:
+      'Words and "quoted phrases", all of which must occur. `*` directly after a word of two or more characters makes it a prefix. Only the first sixteen words count.',
+    example: 'refund "gold member"',
+  }),
+  status: listFilters.status,
+  target_agent: listFilters.target_agent,
+  tags: listFilters.tags,
+  priority: listFilters.priority,
+  created_after: listFilters.created_after,
+  created_before: listFilters.created_before,
+  ...paging(),
+  cursor,
+});
 export type SearchQuery = Static<typeof SearchQuery>;
 
 /** What a read of a packet may wait for. */
-export const WaitQuery = Type.Object(
-  {
-    wait_seconds: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 60, description: 'How long to wait until the packet is as `until` or `until_revision` says.' }),
-    ),
-    until: Type.Optional(
-      commaList<Status>({
-        description: 'Comma-separated statuses; the wait ends when the packet has one of them.',
-        example: 'claimed,completed',
-      }),
-    ),
-    until_revision: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'The wait ends when the packet has this revision or a later one.' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const WaitQuery = object({
+  wait_seconds: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 60, description: 'How long to wait until the packet is as `until` or `until_revision` says.' }),
+  ),
+  until: Type.Optional(
+    commaList<Status>({
+      description: 'Comma-separated statuses; the wait ends when the packet has one of them.',
+      example: 'claimed,completed',
+    }),
+  ),
+  until_revision: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'The wait ends when the packet has this revision or a later one.' }),
+  ),
+});
 export type WaitQuery = Static<typeof WaitQuery>;
 
 const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer(), next_cursor: orNull(Type.String()) };
@@ -254,10 +248,9 @@ export const patchPacket = defineRoute({
   responses: { 200: packet('The updated packet.', startedExample), ...failing(401, 403, 404, 409, 412, 413, 415, 429) },
 });
 
-const DeleteQuery = Type.Object(
-  { hard: Type.Optional(Type.Boolean({ description: 'Remove the packet and its content permanently; needs an admin key.' })) },
-  { additionalProperties: false },
-);
+const DeleteQuery = object({
+  hard: Type.Optional(Type.Boolean({ description: 'Remove the packet and its content permanently; needs an admin key.' })),
+});
 export const deletePacket = defineRoute({
   id: 'deletePacket',
   method: 'DELETE',

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, givenTimestamp, Id, name, orNull, prose, remark, statement, timestamp } from '../../kit/schemas.ts';
+import { choice, givenTimestamp, Id, name, object, orNull, prose, remark, statement, timestamp } from '../../kit/schemas.ts';
 import { indexedName, priorities, statuses } from './common.ts';
 import { FormSchema } from './form.ts';
 
@@ -151,10 +151,8 @@ const createFields = {
   hitl: Type.Optional(Question),
 };
 
-const closed = { additionalProperties: false };
-
-export const ChainRequest = Type.Object(createFields, closed);
-export const CreateRequest = Type.Object({ parent_packet_id: Type.Optional(Id), ...createFields }, closed);
+export const ChainRequest = object(createFields);
+export const CreateRequest = object({ parent_packet_id: Type.Optional(Id), ...createFields });
 
 const known = <F extends Fields & { id: Type.TString }>({ id, ...rest }: F) => Type.Object({ id: id as Type.TString, ...optional(rest) });
 
@@ -162,120 +160,103 @@ const known = <F extends Fields & { id: Type.TString }>({ id, ...rest }: F) => T
 const fixed = Type.Optional(Type.Unsafe<never>({ not: {} }));
 
 /** The body of a PATCH. Items of lists only need their `id`, because they are merged into the existing items. */
-export const PatchRequest = Type.Object(
-  {
-    status: Type.Optional(choice(statuses, { description: 'The status to move to.' })),
-    metadata: Type.Optional(
-      Type.Object({
-        ...optional({ target_agent: TargetAgent, priority, tags }),
-        source_agent: fixed,
-        created_at: fixed,
+export const PatchRequest = object({
+  status: Type.Optional(choice(statuses, { description: 'The status to move to.' })),
+  metadata: Type.Optional(
+    Type.Object({
+      ...optional({ target_agent: TargetAgent, priority, tags }),
+      source_agent: fixed,
+      created_at: fixed,
+    }),
+  ),
+  context: Type.Optional(Type.Object(optional({ summary: statement('The work so far.'), ...contextFields }))),
+  decisions: Type.Optional(Type.Array(known(Decision.properties))),
+  actions: Type.Optional(
+    Type.Object(
+      optional({
+        pending: Type.Array(known(PendingAction.properties)),
+        completed: Type.Array(known(CompletedAction.properties)),
+        failed: Type.Array(known(FailedAction.properties)),
       }),
     ),
-    context: Type.Optional(Type.Object(optional({ summary: statement('The work so far.'), ...contextFields }))),
-    decisions: Type.Optional(Type.Array(known(Decision.properties))),
-    actions: Type.Optional(
-      Type.Object(
-        optional({
-          pending: Type.Array(known(PendingAction.properties)),
-          completed: Type.Array(known(CompletedAction.properties)),
-          failed: Type.Array(known(FailedAction.properties)),
-        }),
-      ),
-    ),
-    dependencies: Type.Optional(Type.Array(known(Dependency.properties))),
-    hitl: Type.Optional(Type.Union([Type.Object(optional(question)), Type.Null()])),
-  },
-  closed,
-);
+  ),
+  dependencies: Type.Optional(Type.Array(known(Dependency.properties))),
+  hitl: Type.Optional(Type.Union([Type.Object(optional(question)), Type.Null()])),
+});
 
 /** The longest lease: a day. */
 const maxLeaseSeconds = 86_400;
 const leaseSeconds = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: maxLeaseSeconds, description }));
 
-export const ClaimRequest = Type.Object(
-  {
-    agent_id: name('The id of the agent that claims the packet.'),
-    agent_name: Type.Optional(name('The name of the agent; its id if left out.')),
-    framework: Type.Optional(remark('What the agent runs on.')),
-    lease_seconds: leaseSeconds('How long the claim lasts unless it is renewed. Without it the claim does not expire.'),
-  },
-  closed,
-);
+export const ClaimRequest = object({
+  agent_id: name('The id of the agent that claims the packet.'),
+  agent_name: Type.Optional(name('The name of the agent; its id if left out.')),
+  framework: Type.Optional(remark('What the agent runs on.')),
+  lease_seconds: leaseSeconds('How long the claim lasts unless it is renewed. Without it the claim does not expire.'),
+});
 
 /** The most tags in a request for the next packet, and the longest that it may wait. */
 const maxNextTags = 20;
 const maxWaitSeconds = 60;
 
 /** A request to claim the next packet. */
-export const ClaimNextRequest = Type.Object(
-  {
-    ...ClaimRequest.properties,
-    target_agent: Type.Optional(name('The target agent of the packets; `agent_id` if left out, `*` for any.')),
-    tags: Type.Optional(
-      Type.Array(indexedName('A tag.'), { maxItems: maxNextTags, description: 'Only packets that have all of these tags.' }),
-    ),
-    priorities: Type.Optional(
-      Type.Array(choice(priorities), {
-        minItems: 1,
-        maxItems: priorities.length,
-        description: 'Only packets of these priorities; all if left out.',
-      }),
-    ),
-    wait_seconds: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: maxWaitSeconds, default: 0, description: 'How long to wait if no packet is available.' }),
-    ),
-  },
-  closed,
-);
+export const ClaimNextRequest = object({
+  ...ClaimRequest.properties,
+  target_agent: Type.Optional(name('The target agent of the packets; `agent_id` if left out, `*` for any.')),
+  tags: Type.Optional(
+    Type.Array(indexedName('A tag.'), { maxItems: maxNextTags, description: 'Only packets that have all of these tags.' }),
+  ),
+  priorities: Type.Optional(
+    Type.Array(choice(priorities), {
+      minItems: 1,
+      maxItems: priorities.length,
+      description: 'Only packets of these priorities; all if left out.',
+    }),
+  ),
+  wait_seconds: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: maxWaitSeconds, default: 0, description: 'How long to wait if no packet is available.' }),
+  ),
+});
 
-export const RenewRequest = Type.Object(
-  { lease_seconds: leaseSeconds('The duration of the lease from now; the previous duration if left out.') },
-  closed,
-);
+export const RenewRequest = object({
+  lease_seconds: leaseSeconds('The duration of the lease from now; the previous duration if left out.'),
+});
 
-export const RespondRequest = Type.Object(
-  {
-    response: Type.Optional(
-      Type.String({
-        maxLength: 16_384,
-        description: "The person's answer; the history keeps it. Required unless the question has a schema.",
-      }),
-    ),
-    data: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: "The fields of the question's schema. Required if it has one." }),
-    ),
-    digest: Type.Optional(
-      Type.String({
-        pattern: '^[0-9a-f]{64}$',
-        description: 'The `hitl.digest` of what the person was shown; 409 `STALE` if the question or what it is about has changed since.',
-      }),
-    ),
-    responded_by: name('The person who answers.'),
-    notes: Type.Optional(prose('Additional remarks.')),
-  },
-  closed,
-);
+export const RespondRequest = object({
+  response: Type.Optional(
+    Type.String({
+      maxLength: 16_384,
+      description: "The person's answer; the history keeps it. Required unless the question has a schema.",
+    }),
+  ),
+  data: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), { description: "The fields of the question's schema. Required if it has one." }),
+  ),
+  digest: Type.Optional(
+    Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description: 'The `hitl.digest` of what the person was shown; 409 `STALE` if the question or what it is about has changed since.',
+    }),
+  ),
+  responded_by: name('The person who answers.'),
+  notes: Type.Optional(prose('Additional remarks.')),
+});
 
-export const BatchCreateRequest = Type.Object(
-  { packets: Type.Array(Type.Unknown({ description: 'A packet create request.' }), { minItems: 1 }) },
-  closed,
-);
+export const BatchCreateRequest = object({
+  packets: Type.Array(Type.Unknown({ description: 'A packet create request.' }), { minItems: 1 }),
+});
 /** The same with its items described. The service validates the items one by one, so that an invalid item does not fail the batch. */
-export const BatchCreateShape = Type.Object({ packets: Type.Array(CreateRequest, { minItems: 1 }) }, closed);
+export const BatchCreateShape = object({ packets: Type.Array(CreateRequest, { minItems: 1 }) });
 
 const packetIds = Type.Array(Type.String(), { minItems: 1, description: 'Ids of packets.' });
-export const BatchClaimRequest = Type.Object({ packet_ids: packetIds, ...ClaimRequest.properties }, closed);
-export const BatchCompleteRequest = Type.Object(
-  {
-    packet_ids: packetIds,
-    agent_id: Type.Optional(name('The agent to record as the actor.')),
-    lease_tokens: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: 'The lease tokens of leased packets, by packet id.' }),
-    ),
-  },
-  closed,
-);
+export const BatchClaimRequest = object({ packet_ids: packetIds, ...ClaimRequest.properties });
+export const BatchCompleteRequest = object({
+  packet_ids: packetIds,
+  agent_id: Type.Optional(name('The agent to record as the actor.')),
+  lease_tokens: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: 'The lease tokens of leased packets, by packet id.' }),
+  ),
+});
 
 export const Hitl = Type.Object({
   ...question,

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, Failure } from '../../kit/schemas.ts';
+import { choice, Failure, object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
@@ -16,7 +16,7 @@ const lastEventId = Type.Optional(
   Type.String({ description: 'The id of the last event seen: the events after it are sent first, each once and in order.' }),
 );
 
-const query = Type.Object({ api_key: apiKey, subscribe: channels, last_event_id: lastEventId }, { additionalProperties: false });
+const query = object({ api_key: apiKey, subscribe: channels, last_event_id: lastEventId });
 
 const eventsExample = [
   'retry: 3000\nid: 41-9f86d081884c\nevent: connected',
@@ -75,14 +75,11 @@ const socket = defineRoute({
 export const streamRoutes = { events, socket } as const;
 
 /** A message that a WebSocket client sends. */
-export const SocketRequest = Type.Object(
-  {
-    action: choice(['subscribe', 'unsubscribe', 'ping']),
-    channel: Type.Optional(Type.String()),
-    channels: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 100 })),
-    id: Type.Optional(Type.Union([Type.String({ maxLength: 255 }), Type.Number()])),
-    last_event_id: Type.Optional(Type.String()),
-  },
-  { additionalProperties: false },
-);
+export const SocketRequest = object({
+  action: choice(['subscribe', 'unsubscribe', 'ping']),
+  channel: Type.Optional(Type.String()),
+  channels: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 100 })),
+  id: Type.Optional(Type.Union([Type.String({ maxLength: 255 }), Type.Number()])),
+  last_event_id: Type.Optional(Type.String()),
+});
 export type SocketRequest = Static<typeof SocketRequest>;

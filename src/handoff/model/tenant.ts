@@ -1,50 +1,40 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, Id, IdParams, name, orNull, timestamp } from '../../kit/schemas.ts';
+import { choice, Id, IdParams, name, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { failing, tiers } from './common.ts';
 import { defineRoute } from './route.ts';
 
-const closed = { additionalProperties: false };
 const tier = choice(tiers, { description: 'The tier.' });
 const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const created_at = '2026-03-01T09:30:00.000Z';
 
 /** A tenant. `handoffs_per_day` null means the default of its tier. */
-export const Tenant = Type.Object(
-  {
-    id: Id,
-    name: Type.String(),
-    tier,
-    handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), "The most packets per UTC day; null for the tier's default."),
-    max_api_keys: Type.Integer({ minimum: 0, description: 'The most API keys it may have; unless set, 1, 5 or 25 by tier.' }),
-    created_at: timestamp('When it was created.'),
-    updated_at: timestamp('When it last changed.'),
-    deleted_at: orNull(timestamp('When it was deleted.')),
-  },
-  closed,
-);
+export const Tenant = object({
+  id: Id,
+  name: Type.String(),
+  tier,
+  handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), "The most packets per UTC day; null for the tier's default."),
+  max_api_keys: Type.Integer({ minimum: 0, description: 'The most API keys it may have; unless set, 1, 5 or 25 by tier.' }),
+  created_at: timestamp('When it was created.'),
+  updated_at: timestamp('When it last changed.'),
+  deleted_at: orNull(timestamp('When it was deleted.')),
+});
 const cap = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], {
   description: "The most packets per UTC day; null for the tier's default.",
 });
 const maxKeys = (description: string) => Type.Integer({ minimum: 0, maximum: 100_000, description });
-export const TenantRequest = Type.Object(
-  {
-    name: name('The name of the tenant.'),
-    tier: Type.Optional(choice(tiers, { description: 'The tier.', default: 'free' })),
-    handoffs_per_day: Type.Optional(cap),
-    max_api_keys: Type.Optional(maxKeys('The most API keys it may have; 1, 5 or 25 by tier if left out.')),
-  },
-  closed,
-);
-export const TenantPatch = Type.Object(
-  {
-    name: Type.Optional(name('The name of the tenant.')),
-    tier: Type.Optional(tier),
-    handoffs_per_day: Type.Optional(cap),
-    max_api_keys: Type.Optional(maxKeys('The most API keys it may have. Until it is set, it follows the tier.')),
-  },
-  closed,
-);
+export const TenantRequest = object({
+  name: name('The name of the tenant.'),
+  tier: Type.Optional(choice(tiers, { description: 'The tier.', default: 'free' })),
+  handoffs_per_day: Type.Optional(cap),
+  max_api_keys: Type.Optional(maxKeys('The most API keys it may have; 1, 5 or 25 by tier if left out.')),
+});
+export const TenantPatch = object({
+  name: Type.Optional(name('The name of the tenant.')),
+  tier: Type.Optional(tier),
+  handoffs_per_day: Type.Optional(cap),
+  max_api_keys: Type.Optional(maxKeys('The most API keys it may have. Until it is set, it follows the tier.')),
+});
 
 export type Tenant = Static<typeof Tenant>;
 export type TenantRequest = Static<typeof TenantRequest>;

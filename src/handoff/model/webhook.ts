@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, givenTimestamp, Id, maxOffset, orNull, timestamp } from '../../kit/schemas.ts';
+import { choice, givenTimestamp, Id, maxOffset, object, orNull, timestamp } from '../../kit/schemas.ts';
 import * as constants from './constants.ts';
 
 export const { webhookEvents, deliveryStatuses } = constants;
@@ -26,20 +26,15 @@ export type DeliveryError = (typeof deliveryErrors)[number];
 const disabledReasons = ['gone', 'failing'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
-const closed = { additionalProperties: false };
-
 /** A webhook without its secret. */
-export const Webhook = Type.Object(
-  {
-    id: Id,
-    url: Type.String({ description: 'Where deliveries go.', example: 'https://example.com/hooks/handoff' }),
-    events: Type.Array(choice(webhookEvents), { description: 'The event types it is subscribed to.' }),
-    active: Type.Boolean({ description: 'Whether events are sent to it.' }),
-    disabled_reason: orNull(choice(disabledReasons), 'Why the service disabled it; null when it did not.'),
-    created_at: timestamp('When it was registered.'),
-  },
-  closed,
-);
+export const Webhook = object({
+  id: Id,
+  url: Type.String({ description: 'Where deliveries go.', example: 'https://example.com/hooks/handoff' }),
+  events: Type.Array(choice(webhookEvents), { description: 'The event types it is subscribed to.' }),
+  active: Type.Boolean({ description: 'Whether events are sent to it.' }),
+  disabled_reason: orNull(choice(disabledReasons), 'Why the service disabled it; null when it did not.'),
+  created_at: timestamp('When it was registered.'),
+});
 
 const url = Type.String({
   maxLength: 2048,
@@ -56,74 +51,60 @@ const secret = Type.String({
   description: 'Signs every delivery: its UTF-8 bytes are the key. It is never shown.',
 });
 
-export const WebhookRequest = Type.Object(
-  { url, events: Type.Optional({ ...events, description: 'The event types to subscribe to; all eight if left out.' }), secret },
-  closed,
-);
-export const WebhookPatch = Type.Object(
-  {
-    url: Type.Optional(url),
-    events: Type.Optional(events),
-    active: Type.Optional(Type.Boolean({ description: 'Whether events are sent to it.' })),
-    secret: Type.Optional({ ...secret, description: 'The new secret. For a day, deliveries carry a signature by the old secret as well.' }),
-  },
-  closed,
-);
+export const WebhookRequest = object({
+  url,
+  events: Type.Optional({ ...events, description: 'The event types to subscribe to; all eight if left out.' }),
+  secret,
+});
+export const WebhookPatch = object({
+  url: Type.Optional(url),
+  events: Type.Optional(events),
+  active: Type.Optional(Type.Boolean({ description: 'Whether events are sent to it.' })),
+  secret: Type.Optional({ ...secret, description: 'The new secret. For a day, deliveries carry a signature by the old secret as well.' }),
+});
 
 /** An event that is or was to be delivered to a webhook. */
-export const Delivery = Type.Object(
-  {
-    id: Id,
-    webhook_id: Id,
-    packet_id: orNull(Id, 'The packet of the event; null for a test delivery.'),
-    event_type: Type.String({ description: 'A webhook event type, or `ping`.', example: 'packet.created' }),
-    status: choice(deliveryStatuses, { description: 'The status of the delivery.' }),
-    attempts: Type.Integer({ description: 'How many attempts were made.' }),
-    last_error: orNull(choice(deliveryErrors), 'Why the last attempt failed.'),
-    last_status_code: orNull(Type.Integer(), "The receiver's last HTTP status; null when it sent none."),
-    next_retry_at: orNull(timestamp('When it is retried; for a dead letter, from when retry-all includes it.')),
-    delivered_at: orNull(timestamp('When the receiver accepted it.')),
-    created_at: timestamp('When the event happened.'),
-    updated_at: timestamp('When the delivery last changed.'),
-  },
-  closed,
-);
+export const Delivery = object({
+  id: Id,
+  webhook_id: Id,
+  packet_id: orNull(Id, 'The packet of the event; null for a test delivery.'),
+  event_type: Type.String({ description: 'A webhook event type, or `ping`.', example: 'packet.created' }),
+  status: choice(deliveryStatuses, { description: 'The status of the delivery.' }),
+  attempts: Type.Integer({ description: 'How many attempts were made.' }),
+  last_error: orNull(choice(deliveryErrors), 'Why the last attempt failed.'),
+  last_status_code: orNull(Type.Integer(), "The receiver's last HTTP status; null when it sent none."),
+  next_retry_at: orNull(timestamp('When it is retried; for a dead letter, from when retry-all includes it.')),
+  delivered_at: orNull(timestamp('When the receiver accepted it.')),
+  created_at: timestamp('When the event happened.'),
+  updated_at: timestamp('When the delivery last changed.'),
+});
 
-export const Replayed = Type.Object(
-  { ...Delivery.properties, delivery_id: Id, replayed: Type.Boolean({ description: 'Always true.' }) },
-  closed,
-);
+export const Replayed = object({ ...Delivery.properties, delivery_id: Id, replayed: Type.Boolean({ description: 'Always true.' }) });
 
-export const RetryRequest = Type.Object(
-  {
-    webhook_id: Type.Optional(Type.String({ format: 'uuid', description: 'Only deliveries to this webhook.' })),
-    force: Type.Optional(Type.Boolean({ description: 'Whether to include deliveries that are not yet due.', default: false })),
-    since: Type.Optional(givenTimestamp('Only events at or after this moment.')),
-    until: Type.Optional(givenTimestamp('Only events at or before this moment.')),
-  },
-  closed,
-);
-export const Retried = Type.Object(
-  {
-    retried: Type.Integer({ description: 'How many deliveries are retried.' }),
-    skipped: Type.Integer({ description: 'How many were skipped because their webhook is inactive.' }),
-    remaining: Type.Integer({ description: 'How many more are due, beyond the 1,000 of one call.' }),
-  },
-  closed,
-);
+export const RetryRequest = object({
+  webhook_id: Type.Optional(Type.String({ format: 'uuid', description: 'Only deliveries to this webhook.' })),
+  force: Type.Optional(Type.Boolean({ description: 'Whether to include deliveries that are not yet due.', default: false })),
+  since: Type.Optional(givenTimestamp('Only events at or after this moment.')),
+  until: Type.Optional(givenTimestamp('Only events at or before this moment.')),
+});
+export const Retried = object({
+  retried: Type.Integer({ description: 'How many deliveries are retried.' }),
+  skipped: Type.Integer({ description: 'How many were skipped because their webhook is inactive.' }),
+  remaining: Type.Integer({ description: 'How many more are due, beyond the 1,000 of one call.' }),
+});
 
 const page = {
   limit: Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'The most items to return.' }),
   offset: Type.Integer({ minimum: 0, maximum: maxOffset, default: 0, description: 'How many items to skip.' }),
 };
-export const DeliveryQuery = Type.Object(
-  { status: Type.Optional(choice(deliveryStatuses, { description: 'Only deliveries of this status.' })), ...page },
-  closed,
-);
-export const DeadLetterQuery = Type.Object(
-  { webhook_id: Type.Optional(Type.String({ description: 'Only deliveries to this webhook.' })), ...page },
-  closed,
-);
+export const DeliveryQuery = object({
+  status: Type.Optional(choice(deliveryStatuses, { description: 'Only deliveries of this status.' })),
+  ...page,
+});
+export const DeadLetterQuery = object({
+  webhook_id: Type.Optional(Type.String({ description: 'Only deliveries to this webhook.' })),
+  ...page,
+});
 
 export type Webhook = Static<typeof Webhook>;
 export type WebhookRequest = Static<typeof WebhookRequest>;
