@@ -89,6 +89,18 @@ const common = (job: string): Chart[] => [
     unit: 'short',
     queries: { '{{instance}}': `service_database_up{job="${job}"}` },
   },
+  {
+    title: 'Memory',
+    description: 'Resident memory of each instance.',
+    unit: 'bytes',
+    queries: { '{{instance}}': `process_resident_memory_bytes{job="${job}"}` },
+  },
+  {
+    title: 'Processor time',
+    description: 'Processor time of each instance; 1 is a whole core.',
+    unit: 'percentunit',
+    queries: { '{{instance}}': `rate(process_cpu_seconds_total{job="${job}"}[$__rate_interval])` },
+  },
 ];
 
 const dashboards = {
