@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 
@@ -155,10 +158,11 @@ describe('the answer page', { skip: withoutBrowser }, () => {
     const context = await browser.newContext();
     t.after(() => context.close());
     const page = await context.newPage();
-    // Another origin, at an address of the same kind: a page of the internet could not frame a local one anyhow.
-    const other = `${address.replace('127.0.0.1', 'localhost')}/other`;
-    await page.route(other, (route) => route.fulfill({ contentType: 'text/html', body: `<iframe src="${url}"></iframe>` }));
-    await page.goto(other);
+    // Browsers keep public pages from local addresses anyhow, so the other page is local, too.
+    const other = createServer((_, response) => response.setHeader('content-type', 'text/html').end(`<iframe src="${url}"></iframe>`));
+    t.after(() => other.close());
+    await once(other.listen(0, 'localhost'), 'listening');
+    await page.goto(`http://localhost:${(other.address() as AddressInfo).port}/`);
     const [frame] = page.frames().slice(1);
     await frame!.waitForLoadState();
     assert.equal(await frame!.getByText('Refund 59.90?').count(), 0);
