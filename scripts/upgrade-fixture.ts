@@ -9,7 +9,6 @@ import { migrationsTable, migrations as ofFallback } from '../src/fallback/store
 import { migrations as ofHandoff } from '../src/handoff/store/migrations/index.ts';
 import { systemClock } from '../src/kit/clock.ts';
 import { backUp } from '../src/kit/sql/backup.ts';
-import { openDatabase } from '../src/kit/sql/database.ts';
 import { exportTo, type Moved } from '../src/kit/sql/export.ts';
 import { importFrom } from '../src/kit/sql/import.ts';
 import { tablesOf } from '../src/kit/sql/shape.ts';
@@ -71,17 +70,13 @@ async function write(databaseUrl: string, moved: Moved, expected: object): Promi
   const file = (name: string) => join(work, `${service}-${name}`);
   const onProgress = () => undefined;
   await backUp(databaseUrl, file('copy.db'));
-  const source = openDatabase<unknown>(databaseUrl);
-  await exportTo(file('data.jsonl'), { database: source, moved, onProgress });
-  await source.close();
+  await exportTo(file('data.jsonl'), { databaseUrl, moved, onProgress });
   const admin = new pg.Client(`${server.url}/postgres`);
   await admin.connect();
   await admin.query(`create database ${service}`);
   await admin.end();
   const url = `${server.url}/${service}`;
-  const target = openDatabase<unknown>(url);
-  await importFrom(file('data.jsonl'), { database: target, moved, clock: systemClock, onProgress, complete: async () => undefined });
-  await target.close();
+  await importFrom(file('data.jsonl'), { databaseUrl: url, moved, clock: systemClock, onProgress });
 
   const folder = fileURLToPath(new URL(`../test/${service}/upgrade/${migrations.at(-1)!.name}`, import.meta.url));
   mkdirSync(folder, { recursive: true });

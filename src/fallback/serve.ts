@@ -1,5 +1,4 @@
 import { runService } from '../kit/serve.ts';
-import { backUp } from '../kit/sql/backup.ts';
 import { isShared, startError } from '../kit/sql/database.ts';
 import { fileWarnings } from '../kit/sql/file-access.ts';
 import { holdFile } from '../kit/sql/file-lock.ts';
@@ -30,21 +29,4 @@ export async function serveFallback({ config, ...flags }: ServeFlags, environmen
     },
     portFlag,
   );
-}
-
-/** Copies the SQLite database of the settings into a new file. On an error it prints a line for each problem and sets exit code 1. */
-export async function backUpFallback(
-  file: string,
-  { config, storage }: Pick<ServeFlags, 'config' | 'storage'>,
-  environment: NodeJS.ProcessEnv,
-): Promise<void> {
-  try {
-    // Who may connect does not matter here.
-    const flags = { allowOpen: 'true', ...(storage === undefined ? {} : { storage }) };
-    const bytes = await backUp(databaseUrlOf(readFallbackSettings({ flags, environment, file: config })), file);
-    console.log(`Copied the database to ${file}: ${bytes} bytes.`);
-  } catch (error) {
-    for (const line of (error as Error).message.split('\n')) console.error(`fallback: ${line}`);
-    process.exitCode = 1;
-  }
 }

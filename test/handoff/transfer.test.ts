@@ -152,7 +152,7 @@ for (const store of storesOfSeveral) {
       }
       for (const content of ['', '{}\n', 'not even JSON']) {
         writeFileSync(other, content);
-        await assert.rejects(importInto(url, other), /other\.jsonl is not an export of this service\.$/, content);
+        await assert.rejects(importInto(url, other), /other\.jsonl is not an export of the handoff service\.$/, content);
       }
       // Faults behind an intact digest.
       const [head = '', ...rest] = lines.slice(0, -2);

@@ -6,6 +6,17 @@ import type { ServeFlags } from '../serve.ts';
 
 type ServeOptions = Omit<ServeFlags, 'allowLive' | 'allowOpen'> & { allowLive?: true; allowOpen?: true };
 
+/** The commands that work on the database directly: name, operand and description. */
+const maintenance = [
+  ['backup', 'the new file, which must not exist', 'copy the SQLite database into a new file, even while the service runs'],
+  [
+    'export',
+    'the new file, which must not exist',
+    'write everything in the database into a new file (JSON Lines), to move it to another database',
+  ],
+  ['import', 'the file', 'read a file of `export` into an empty database, all of it or nothing'],
+] as const;
+
 /** The command line of the fallback service. */
 export function createProgram(): Command {
   const program = new Command('fallback-service')
@@ -35,15 +46,17 @@ export function createProgram(): Command {
         process.env,
       );
     });
-  program
-    .command('backup')
-    .argument('<file>', 'the new file, which must not exist')
-    .description('copy the SQLite database into a new file, even while the service runs')
-    .option('--storage <url>', 'where the service stores chains and results: sqlite://./relative.db or sqlite:///absolute.db')
-    .option('--config <file>', 'the TOML file of settings')
-    .action(async (file: string, flags: { storage?: string; config?: string }) => {
-      const { backUpFallback } = await import('../serve.ts');
-      await backUpFallback(file, flags, process.env);
-    });
+  for (const [name, operand, text] of maintenance) {
+    program
+      .command(name)
+      .argument('<file>', operand)
+      .description(text)
+      .option('--storage <url>', 'where the service stores chains and results, as for serve')
+      .option('--config <file>', 'the TOML file of settings')
+      .action(async (file: string, flags: { storage?: string; config?: string }) => {
+        const { maintain } = await import('../maintenance.ts');
+        await maintain(name, file, flags, process.env);
+      });
+  }
   return program;
 }

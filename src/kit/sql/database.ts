@@ -27,6 +27,18 @@ export function openDatabase<Tables>(url: string, options: DatabaseOptions = {})
   return url.startsWith('postgres') ? openPostgres<Tables>(url, options) : openSqlite<Tables>(url, options);
 }
 
+/** Opens the database of the URL for one piece of work, which may take long. */
+export async function withDatabase<Tables, T>(url: string, work: (database: Database<Tables>) => Promise<T>): Promise<T> {
+  const database = openDatabase<Tables>(url, { withoutTimeout: true });
+  try {
+    return await work(database);
+  } catch (error) {
+    throw startError(url, error);
+  } finally {
+    await database.close();
+  }
+}
+
 /** The error of a start that failed at the database, with the database's address if it is a server. */
 export function startError(url: string, error: unknown): unknown {
   const { code, message, errors } = error as { code?: unknown; message?: string; errors?: readonly Error[] };

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { promises } from 'node:fs';
 import { type Kysely, sql } from 'kysely';
 
+import { requireData } from './backup.ts';
+import { withDatabase } from './database.ts';
 import type { Database, Row, Values } from './dialect.ts';
 import type { Migration } from './migrate.ts';
 import { writeNewFile } from './new-file.ts';
@@ -48,38 +50,48 @@ const pageRows = 1000;
 const pageBytes = 1024 * 1024;
 
 /**
- * Writes everything that a service stores into a new file, one JSON text per line: a header, each table with its rows in the
- * order of their keys, and a closing record. It is one snapshot, and delays no writer. Search indexes are left out.
+ * Writes everything that a service stored in the database at the URL into a new file, one JSON text per line: a header, each
+ * table with its rows in the order of their keys, and a closing record. The service may be running: it is one snapshot, and
+ * delays no writer. Search indexes are left out.
  * @returns the number of rows, and of bytes
  * @throws Error when the database has no such data or was written by a newer version, or the file can't be created
  */
 export async function exportTo(
   file: string,
-  { database, moved, onProgress }: { database: Database<unknown>; moved: Moved; onProgress: OnProgress },
+  { databaseUrl, ...parts }: { databaseUrl: string; moved: Moved; onProgress: OnProgress },
 ): Promise<{ rows: number; bytes: number }> {
-  return writeNewFile(file, (partial) =>
-    database.snapshot(async (tx) => {
-      const output = await openOutput(partial);
-      try {
-        const header = await headerOf(tx, database.name, moved);
-        const total = Object.values(header.rows).reduce((sum, count) => sum + count, 0);
-        await output.line(JSON.stringify(header));
-        let done = 0;
-        for (const table of tablesAt(moved, 'The database', header.migrations)) {
-          await output.line(JSON.stringify({ table: table.name, columns: table.columns } satisfies TableHeader));
-          for await (const page of pagesOf(tx, table)) {
-            for (const row of page) await output.line(JSON.stringify(row));
-            done += page.length;
-            onProgress(done, total, `exporting ${table.name}`);
-          }
-        }
-        const bytes = await output.close((sha256) => JSON.stringify({ end: { rows: done, sha256 } } satisfies ClosingRecord));
-        return { rows: done, bytes };
-      } finally {
-        await output.release();
-      }
-    }),
+  requireData(databaseUrl);
+  return withDatabase<unknown, { rows: number; bytes: number }>(databaseUrl, (database) =>
+    writeNewFile(file, (partial) => writeAll(partial, database, parts)),
   );
+}
+
+function writeAll(
+  partial: string,
+  database: Database<unknown>,
+  { moved, onProgress }: { moved: Moved; onProgress: OnProgress },
+): Promise<{ rows: number; bytes: number }> {
+  return database.snapshot(async (tx) => {
+    const output = await openOutput(partial);
+    try {
+      const header = await headerOf(tx, database.name, moved);
+      const total = Object.values(header.rows).reduce((sum, count) => sum + count, 0);
+      await output.line(JSON.stringify(header));
+      let done = 0;
+      for (const table of tablesAt(moved, 'The database', header.migrations)) {
+        await output.line(JSON.stringify({ table: table.name, columns: table.columns } satisfies TableHeader));
+        for await (const page of pagesOf(tx, table)) {
+          for (const row of page) await output.line(JSON.stringify(row));
+          done += page.length;
+          onProgress(done, total, `exporting ${table.name}`);
+        }
+      }
+      const bytes = await output.close((sha256) => JSON.stringify({ end: { rows: done, sha256 } } satisfies ClosingRecord));
+      return { rows: done, bytes };
+    } finally {
+      await output.release();
+    }
+  });
 }
 
 /** The tables of a database or file that has these migrations. @throws Error when one of them is unknown: of a newer version */

@@ -3,6 +3,8 @@ import { createReadStream, promises } from 'node:fs';
 import { type Kysely, sql } from 'kysely';
 
 import type { Clock } from '../clock.ts';
+import { requireData } from './backup.ts';
+import { isShared, withDatabase } from './database.ts';
 import type { Database, Values } from './dialect.ts';
 import {
   type ClosingRecord,
@@ -15,6 +17,7 @@ import {
   type TableHeader,
   tablesAt,
 } from './export.ts';
+import { holdFile } from './file-lock.ts';
 import { lockForMigration, migrateWithin } from './migrate.ts';
 import { type TableShape, tablesOf } from './shape.ts';
 
@@ -26,23 +29,40 @@ const batchLength = 1024 * 1024;
 const closingBytes = 4096;
 
 interface Import {
-  readonly database: Database<unknown>;
+  readonly databaseUrl: string;
   readonly moved: Moved;
   readonly clock: Clock;
   readonly onProgress: OnProgress;
   /** Completes what the file does not have, such as search indexes, in the transaction of the import. */
-  complete(tx: Kysely<unknown>): Promise<void>;
+  complete?(tx: Kysely<unknown>): Promise<void>;
+  /** Does after the commit what a service would also do when it starts. */
+  afterwards?(database: Database<unknown>): Promise<void>;
 }
 
 /**
- * Reads a file that `exportTo` wrote into an empty database, in one transaction: all of it or nothing. The file is compared with
- * its digest before, and the rows of each table with those of the file afterwards. A file of an earlier version is
- * migrated.
+ * Reads a file that `exportTo` wrote into the empty database at the URL, in one transaction: all of it or nothing. The file is
+ * compared with its digest before, and the rows of each table with those of the file afterwards. A file of an earlier version
+ * is migrated.
  * @returns the number of rows
  * @throws Error when the file is damaged or of another kind or a newer version, or the database has tables of the service
  */
-export async function importFrom(file: string, { database, moved, clock, onProgress, complete }: Import): Promise<{ rows: number }> {
-  const { end, length } = await verified(file, formatOf(moved));
+export async function importFrom(file: string, parts: Import): Promise<{ rows: number }> {
+  const { databaseUrl, afterwards } = parts;
+  if (!isShared(databaseUrl)) requireData(databaseUrl);
+  const release = await holdFile(databaseUrl, { waitMs: 0 });
+  try {
+    return await withDatabase<unknown, { rows: number }>(databaseUrl, async (database) => {
+      const rows = await readAll(file, database, parts);
+      await afterwards?.(database);
+      return { rows };
+    });
+  } finally {
+    release();
+  }
+}
+
+async function readAll(file: string, database: Database<unknown>, { moved, clock, onProgress, complete }: Import): Promise<number> {
+  const { end, length } = await verified(file, moved);
   await database.transaction(async (tx) => {
     const anyTx = tx as Kysely<unknown>;
     if (database.name === 'postgres') await lockForMigration(anyTx);
@@ -55,15 +75,15 @@ export async function importFrom(file: string, { database, moved, clock, onProgr
     await load(anyTx, { database, tables, header, lines, onProgress });
     for (const table of tables) await numberFrom(anyTx, database, table, header.last[table.name]);
     await migrateWithin(anyTx, database, { ...to, migrations: moved.migrations });
-    await complete(anyTx);
+    await complete?.(anyTx);
     // The planner knows nothing of new tables until they are analyzed.
     if (database.name === 'postgres') for (const { name } of tables) await sql`analyze ${sql.table(name)}`.execute(anyTx);
   });
-  return { rows: end.rows };
+  return end.rows;
 }
 
 /** The closing record, and the length of what is before it. @throws Error when the file is not whole, as it was written */
-async function verified(file: string, format: string): Promise<{ end: ClosingRecord['end']; length: number }> {
+async function verified(file: string, moved: Moved): Promise<{ end: ClosingRecord['end']; length: number }> {
   const damaged = new Error(`${file} is truncated or was changed: it does not end with its own digest. Export it again.`);
   const handle = await promises.open(file).catch((error: NodeJS.ErrnoException) => {
     throw new Error(`${file} can't be read (${error.code}).`, { cause: error });
@@ -81,8 +101,9 @@ async function verified(file: string, format: string): Promise<{ end: ClosingRec
         first ??= chunk;
         digest.update(chunk);
       }
+    const format = formatOf(moved);
     if (first?.subarray(0, format.length + 20).includes(`"${format}"`) !== true)
-      throw new Error(`${file} is not an export of this service.`);
+      throw new Error(`${file} is not an export of the ${moved.service} service.`);
     const end = closingIn(tail.subarray(start).toString());
     if (end === undefined || end.sha256 !== digest.digest('hex')) throw damaged;
     return { end, length };
