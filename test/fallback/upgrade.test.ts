@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { migrations } from '../../src/fallback/store/migrations/index.ts';
+import { looking } from '../support/consistency.ts';
 import { answersOf, createChain, startFallback } from '../support/fallback.ts';
 import { TestClock } from '../support/service.ts';
 import { storesOfSeveral } from '../support/stores.ts';
@@ -32,6 +33,42 @@ for (const fixture of fixtures) {
       assert.deepEqual(await schemaOf(url), await schemaOf(fresh.storage));
     });
   }
+}
+
+for (const store of storesOfSeveral) {
+  test(`A chain that the previous version creates or renames on ${store.name} after the upgrade is found by its name`, async (t) => {
+    const { url, drop } = await openFixture[store.name]!('0002-leases');
+    const { now } = expectedOf('0002-leases');
+    const service = await startFallback(t, { storage: url, clock: new TestClock(now) });
+    t.after(drop);
+    const { id, ...chain } = await createChain(service, { name: 'renamed' });
+    const other = '019ca8bb-b5c0-712a-adab-000000000000';
+    // What version 0002-leases executes.
+    await looking(url, async ({ query }) => {
+      await query(
+        `insert into chains (id, version, text) values ('${other}', 1, '${JSON.stringify({ id: other, ...chain, name: 'created' })}')`,
+      );
+      await query(`update chains set version = 2, text = '${JSON.stringify({ id, ...chain, name: 'new "name"' })}' where id = '${id}'`);
+    });
+    const namesakeOf = async (name: string) => {
+      const { warnings } = await createChain(service, { name });
+      return warnings.find(({ code }: { code: string }) => code === 'same_name')?.detail.match(/[\da-f-]{36}/)[0];
+    };
+    assert.equal(await namesakeOf('created'), other);
+    assert.equal(await namesakeOf('new "name"'), id);
+    assert.equal(await namesakeOf('renamed'), undefined);
+  });
+
+  test(`A chain with characters that PostgreSQL can't decode is no obstacle to a migration on ${store.name}`, async (t) => {
+    const { url, drop } = await openFixture[store.name]!('0002-leases');
+    const id = '019ca8bb-b5c0-712a-adab-000000000000';
+    const text = JSON.stringify({ id, name: 'odd', description: null, metadata: { nul: '\0', half: '\ud800' } });
+    await looking(url, ({ query }) => query(`insert into chains (id, version, text) values ('${id}', 1, '${text}')`));
+    const service = await startFallback(t, { storage: url });
+    t.after(drop);
+    assert.equal((await service.call('GET', `/chains/${id}`)).text, text);
+    assert.match(JSON.stringify((await createChain(service, { name: 'odd' })).warnings), new RegExp(`Another chain, ${id}`));
+  });
 }
 
 describe('Migrations of the fallback service after the first version whose databases are kept', () => {

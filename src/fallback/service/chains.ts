@@ -66,7 +66,7 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
       const id = newId(now);
       const chain = await shown(define(request), { id, version: 1, created_at: at, updated_at: at });
       const text = JSON.stringify(chain);
-      await chains.insert(id, { version: 1, text, name: chain.name });
+      await chains.insert(id, { version: 1, text });
       return { id, version: 1, text };
     },
 
@@ -96,7 +96,7 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
         const version = before.version + 1;
         const { created_at } = chainBefore;
         const chain = await shown(merge(chainBefore, patch), { id, version, created_at, updated_at: clock().toISOString() });
-        const changed = { version, text: JSON.stringify(chain), name: chain.name };
+        const changed = { version, text: JSON.stringify(chain) };
         return (await chains.replace(id, before.version, changed)) ? changed : undefined;
       }),
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
+import { nameOf } from './migrations/0003-chain-names.ts';
 import { fitting } from './pages.ts';
 import type { Tables } from './tables.ts';
 
@@ -9,11 +10,6 @@ import type { Tables } from './tables.ts';
 export interface StoredChain {
   readonly version: number;
   readonly text: string;
-}
-
-/** A chain to store, with its name. */
-export interface NamedChain extends StoredChain {
-  readonly name: string;
 }
 
 /** The most chains and the most bytes of a page, unless its first chain alone has more. */
@@ -65,18 +61,19 @@ export function createChainStore(database: Database<Tables>) {
 
     /** The id of the oldest other chain with this name; undefined if there is none. */
     async namesake(name: string, id: string): Promise<string | undefined> {
-      const query = database.reads.selectFrom('chains').select('id').where('name', '=', name).where('id', '!=', id);
+      const stored = sql.raw<string>(nameOf[database.name]);
+      const query = database.reads.selectFrom('chains').select('id').where(stored, '=', JSON.stringify(name)).where('id', '!=', id);
       return (await query.orderBy('id').limit(1).executeTakeFirst())?.id;
     },
 
-    async insert(id: string, { version, text, name }: NamedChain): Promise<void> {
-      await database.transaction((tx) => tx.insertInto('chains').values({ id, version, text, name }).execute());
+    async insert(id: string, { version, text }: StoredChain): Promise<void> {
+      await database.transaction((tx) => tx.insertInto('chains').values({ id, version, text }).execute());
     },
 
     /** Replaces a chain if it still has the version `before`; returns whether it did. */
-    async replace(id: string, before: number, { version, text, name }: NamedChain): Promise<boolean> {
+    async replace(id: string, before: number, { version, text }: StoredChain): Promise<boolean> {
       const [{ numUpdatedRows } = { numUpdatedRows: 0n }] = await database.transaction((tx) =>
-        tx.updateTable('chains').set({ version, text, name }).where('id', '=', id).where('version', '=', before).execute(),
+        tx.updateTable('chains').set({ version, text }).where('id', '=', id).where('version', '=', before).execute(),
       );
       return numUpdatedRows > 0n;
     },

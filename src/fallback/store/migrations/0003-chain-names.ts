@@ -1,14 +1,16 @@
 import type { Migration } from '../../../kit/sql/migrate.ts';
 
-/** Adds the name of a chain beside its text, to find others of that name. */
+/**
+ * The name in the text of a chain, as JSON, in SQL. It is indexed and has no column, so that a chain is found by its name
+ * whichever version wrote it. PostgreSQL would refuse to parse a text with `\u0000` or half a surrogate pair in any field.
+ */
+export const nameOf = {
+  sqlite: `(text -> '$.name')`,
+  postgres: String.raw`substring(text from '^\{"id":"[^"]*","name":("(?:[^"\\]|\\.)*")')`,
+};
+
+/** Adds an index of chains by name, to find others of that name. */
 export const chainNames: Migration = {
   name: '0003-chain-names',
-  up(database) {
-    const [text, name] = database === 'sqlite' ? ['text', `json_extract(text, '$.name')`] : ['text collate "C"', `text::json ->> 'name'`];
-    return [
-      `alter table chains add column name ${text}`,
-      `update chains set name = ${name}`,
-      `create index chains_by_name on chains (name)`,
-    ];
-  },
+  up: (database) => [`create index chains_by_name on chains (${nameOf[database]}, id)`],
 };
