@@ -218,11 +218,17 @@ export const shortText = sql<string>`packets.state || packets.digest`;
 /** SQL for the JSON text of a whole packet. */
 export const wholeText = sql<string>`packets.state || contents.content`;
 
+/** What PostgreSQL refuses to parse in JSON: an escaped NUL or half a surrogate pair. Escaped backslashes are matched to be kept. */
+const undecodable = String.raw`(\\\\)|\\u(?:0000|d[89a-f]..)`;
+const keepPairs = String.raw`\1`;
+
 /** SQL for the time a packet's question was asked. `state` is the beginning of a JSON object and ends with a comma. */
 const askedAt = (database: Database<Tables>) =>
   database.name === 'sqlite'
     ? sql<string | null>`json_extract(rtrim(packets.state, ',') || '}', '$.hitl.requested_at')`
-    : sql<string | null>`(rtrim(packets.state, ',') || '}')::json #>> '{hitl,requested_at}'`;
+    : sql<
+        string | null
+      >`(regexp_replace(rtrim(packets.state, ','), ${undecodable}, ${keepPairs}, 'g') || '}')::json #>> '{hitl,requested_at}'`;
 
 /** Reads packets. Ids begin with the creation time, so newest first is the descending order of ids in every index. */
 export function createPacketReads(database: Database<Tables>) {

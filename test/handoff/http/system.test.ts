@@ -113,7 +113,8 @@ for (const store of stores) {
 
     test('/metrics has packets by status and the age of the oldest question, over all tenants', async (t) => {
       const service = await startService(t, { store });
-      const hitl = { required: true, reason: 'r', question: 'q?' };
+      // With what PostgreSQL can't decode, and what only looks like it.
+      const hitl = { required: true, reason: 'r', question: 'q\0 \ud800\udc00 \ud800? \\u0000 \\\\ud8ff' };
       const ask = async (key?: string) => {
         const { id } = await createPacket(service, { hitl }, key);
         const options = { body: { status: 'awaiting_human' }, ...(key === undefined ? {} : { key }) };
