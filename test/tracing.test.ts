@@ -139,7 +139,7 @@ describe('With OTEL_EXPORTER_OTLP_ENDPOINT', () => {
       'http.route': '/api/v1/packets',
       'http.response.status_code': 201,
       'baton.request_id': line.request_id,
-      'baton.caller': line.tenant_id,
+      'baton.tenant_id': line.tenant_id,
     });
     // The log names the service's own span.
     assert.deepEqual([line.trace_id, line.span_id], [traceId, create.spanId]);

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 import type { Clock } from '../../kit/clock.ts';
-import { type LimitReached, ServiceError } from '../../kit/errors.ts';
+import { describeCause, type LimitReached, ServiceError } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
@@ -270,7 +270,7 @@ export function createServer({
   mountSystem(mount, { ping: store.ping, metrics, metricsToken });
   mountSse(mount, listening);
   mountWebSocket(mount, listening, corsOrigins);
-  const onError = (route: string) => (err: unknown) => logger.error({ route, err }, 'request failed');
+  const onError = (route: string) => (error: unknown) => logger.error({ route, err: describeCause(error) }, 'request failed');
   const shared = { mount, call, listening, isUnavailable: store.isUnavailable };
   mountMcp({ ...shared, load: loadMcp, onError: onError('/mcp') });
   mountA2a({ ...shared, load: loadA2a, onError: onError('/a2a'), version, agents: a2aAgents, publicUrl });

@@ -22,6 +22,8 @@ class RequestNotes {
   route: string | undefined;
   /** The caller in the log, also the owner for memory budgets: a tenant, or the label of a key. */
   caller: string | undefined;
+  /** The name of the caller in the log and in spans. */
+  readonly callerField: string;
   /** The error code, if the request was refused. */
   code: ErrorCode | undefined;
   /** Whether the response is a stream, which is logged when it ends. */
@@ -29,8 +31,9 @@ class RequestNotes {
   /** What admission counted, as data: a closure over the reply would keep every request alive for long. */
   counted: unknown;
 
-  constructor(id: string) {
+  constructor(id: string, callerField: string) {
     this.id = id;
+    this.callerField = callerField;
   }
 }
 
@@ -132,7 +135,7 @@ export function createApp({
 
   app.decorateRequest('notes', null as never);
   app.addHook('onRequest', (request, reply, done) => {
-    const notes = new RequestNotes(request.id);
+    const notes = new RequestNotes(request.id, callerField);
     request.notes = notes;
     notes.trace = parseTraceparent(request.raw.headers.traceparent);
     if (tracer !== undefined) {
@@ -179,7 +182,7 @@ export function createApp({
   function sendError(reply: FastifyReply, request: FastifyRequest, error: ServiceError): FastifyReply {
     if (stopping) reply.header('connection', 'close');
     // Requests that Fastify itself refuses have passed no hook.
-    request.notes ??= new RequestNotes(request.id);
+    request.notes ??= new RequestNotes(request.id, callerField);
     request.notes.code = error.code;
     return reply
       .code(error.status)

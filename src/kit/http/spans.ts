@@ -9,7 +9,7 @@ import { httpSpanEnd } from '../trace-context.ts';
 export function endSpan({ id, method, notes, routeOptions }: FastifyRequest, status: number): void {
   if (notes.span === undefined) return;
   const route = notes.route ?? routeOptions.url;
-  const more = { 'baton.request_id': id, 'baton.caller': notes.caller };
+  const more = { 'baton.request_id': id, [`baton.${notes.callerField}`]: notes.caller };
   const failure = status >= 500 ? String(status) : undefined;
   notes.span.end(httpSpanEnd(method, { ...(route === undefined ? {} : { route }), status, failure, more }));
   notes.span = undefined;

@@ -195,8 +195,7 @@ export function createStreams({
   return {
     open(stream, request, feed) {
       const { id, method, notes } = request;
-      const route = notes.route ?? 'unknown';
-      const { caller } = notes;
+      const { route = 'unknown', caller, callerField } = notes;
       const openedAt = clock().getTime();
       const status = stream.protocol === 'sse' ? 200 : 101;
       let entry: Entry | undefined;
@@ -208,7 +207,8 @@ export function createStreams({
         counts[stream.protocol] -= 1;
         const seconds = (clock().getTime() - openedAt) / 1000;
         endSpan(request, status);
-        logger.info({ request_id: id, caller, method, route, status, seconds, end: why, ...traceFields(notes.trace) }, 'stream');
+        const fields = { request_id: id, [callerField]: caller, method, route, status, seconds, end: why, ...traceFields(notes.trace) };
+        logger.info(fields, 'stream');
         onEnded(method, route, status);
         entry.feed.onEnd(why);
       };

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { sql } from 'kysely';
@@ -6,9 +7,11 @@ import pg from 'pg';
 
 import { readable } from '../../../src/kit/http/logs.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
+import { chainRequest, startFallback } from '../../support/fallback.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
+import { openEvents, openSocket } from '../../support/streams.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
@@ -29,6 +32,48 @@ async function refuseInserts(databaseUrl: string): Promise<void> {
   await client.query("alter table packets add constraint no_packets check (state = '') not valid");
   await client.end();
 }
+
+/** The fields of requests and streams that `docs/production.md` lists. */
+const documented = [
+  ...readFileSync(new URL('../../../docs/production.md', import.meta.url), 'utf8')
+    .split('\n')
+    .filter((line) => /^\| `[a-z_]+`(, `[a-z_]+`)* \|/.test(line))
+    .flatMap((line) => line.split(' | ')[0]!.match(/[a-z_]+/g)!),
+  ...['path', 'level', 'time', 'service', 'msg'],
+];
+
+test('The log has the same field names for requests and streams of a service: the documented ones', async (t) => {
+  const service = await startService(t);
+  const { id: tenant, key } = await newTenant(service);
+  const address = await service.handoff.start();
+  await service.call('GET', '/nowhere', { key });
+  const traced = { 'x-api-key': key, traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
+  await openEvents(address, '', traced);
+  await openSocket(address, '', traced);
+  const fallback = await startFallback(t, { environment: { SERVICE_API_KEYS: 'ci:key-of-ci' } });
+  const headers = { 'x-api-key': 'key-of-ci' };
+  const chain = await fallback.call('POST', '/chains', { body: chainRequest(), headers });
+  const { body: result } = await fallback.call('POST', `/chains/${chain.body.id}/test`, { body: { prompt_count: 1 }, headers });
+  await (await fetch(`${await fallback.fallback.start()}/test-results/${result.id}/events`, { headers })).text();
+  await service.handoff.stop();
+  await fallback.fallback.stop();
+  const linesOf = ({ logs }: { logs: string[] }) =>
+    logs.map((line): Record<string, unknown> => JSON.parse(line)).filter(({ msg }) => msg === 'request' || msg === 'stream');
+  for (const [lines, field, caller] of [
+    [linesOf(service), 'tenant_id', tenant],
+    [linesOf(fallback), 'label', 'ci'],
+  ] as const) {
+    assert.deepEqual(new Set(lines.map(({ msg }) => msg)), new Set(['request', 'stream']));
+    for (const line of lines) {
+      assert.deepEqual(
+        Object.keys(line).filter((name) => !documented.includes(name)),
+        [],
+        String(line.msg),
+      );
+      if (line.msg === 'stream') assert.equal(line[field], caller, String(line.route));
+    }
+  }
+});
 
 for (const store of stores) {
   describe(`The log on ${store.name}`, () => {
