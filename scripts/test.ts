@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
@@ -18,7 +18,7 @@ import { groupsOf, needsPostgres, runsAlone } from './test-files.ts';
  * Runs the tests: `npm test`, or `npm test -- FILE ...` for some files or folders, with `--only PATTERN` for some titles.
  * All of them share one PostgreSQL, which starts if a file needs it. The whole suite runs some files again through PgBouncer,
  * and `--pgbouncer` runs the given ones through it. Suites that need a missing program are listed in one
- * line, which is a failure in CI.
+ * line, which is a failure in CI. A file that the run leaves in the project's folder is a failure everywhere.
  */
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -99,6 +99,10 @@ if (missing.length > 0) {
 const compileCache = fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'baton-tests-'));
 
+/** The names in the project's folder, but for what `npm pack` builds. */
+const namesHere = () => readdirSync('.').filter((name) => name !== 'dist');
+const namesBefore = namesHere();
+
 /** Writes modules that each import a group of files; `first` runs before them. */
 function groupEntries(name: string, members: readonly string[], first = ''): string[] {
   const before = join(folder, `${name}.mjs`);
@@ -164,4 +168,6 @@ await bouncer?.stop();
 await postgres?.stop();
 rmSync(folder, { recursive: true, force: true });
 if (!hasTests) console.error(values.only === undefined ? 'No test ran.' : `No test has a title that matches ${values.only}.`);
-process.exit(passed && hasTests ? 0 : 1);
+const left = namesHere().filter((name) => !namesBefore.includes(name));
+if (left.length > 0) console.error(`The tests left files in this folder, instead of a temporary one: ${left.join(', ')}`);
+process.exit(passed && hasTests && left.length === 0 ? 0 : 1);
