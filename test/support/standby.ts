@@ -14,6 +14,10 @@ import { freePort } from './ports.ts';
 export interface TestPair {
   /** The address of the one that serves. */
   readonly url: string;
+  /** Cuts the standby off from the primary: it gets nothing of what is written from now on. */
+  cutOff(): void;
+  /** Whether a commit on the primary waits for the standby. */
+  isWaiting(): Promise<boolean>;
   /** Kills the primary, as `kill -9` does. */
   killPrimary(): Promise<void>;
   /** Promotes the standby, and moves the address to it. */
@@ -87,7 +91,8 @@ export async function startPair(): Promise<TestPair> {
   const data = join(folder, 'standby');
   // With its owner and its modes, which PostgreSQL checks.
   await promisify(execFile)('cp', ['-a', join(folder, 'primary'), data]);
-  const source = `host=127.0.0.1 port=${primary.port} user=baton password=baton application_name=standby`;
+  const replication = await startForwarder(primary.port);
+  const source = `host=127.0.0.1 port=${replication.port} user=baton password=baton application_name=standby`;
   await writeFile(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${source}'\n`);
   await writeFile(join(data, 'standby.signal'), '');
   await primary.server.start();
@@ -101,6 +106,10 @@ export async function startPair(): Promise<TestPair> {
   let isKilled = false;
   return {
     url: `postgres://baton:baton@127.0.0.1:${forwarder.port}/served`,
+    cutOff: replication.stop,
+    async isWaiting() {
+      return (await query(primary.port, `select from pg_stat_activity where wait_event = 'SyncRep'`)) > 0;
+    },
     async killPrimary() {
       isKilled = true;
       const { process: child } = primary.server as unknown as { process: ChildProcess };
@@ -115,6 +124,7 @@ export async function startPair(): Promise<TestPair> {
     },
     async stop() {
       forwarder.stop();
+      replication.stop();
       await standby.server.stop();
       if (!isKilled) await primary.server.stop();
       await rm(folder, { recursive: true, force: true });
@@ -122,11 +132,12 @@ export async function startPair(): Promise<TestPair> {
   };
 }
 
-async function query(port: number, sql: string): Promise<void> {
+/** Runs a statement; returns the number of rows. */
+async function query(port: number, sql: string): Promise<number> {
   const client = new pg.Client(`postgres://baton:baton@127.0.0.1:${port}/postgres`);
   await client.connect();
   try {
-    await client.query(sql);
+    return (await client.query(sql)).rows.length;
   } finally {
     await client.end();
   }
