@@ -356,6 +356,7 @@ function createJobs(base: Base, { store, live, services, recheck }: JobParts) {
       for (const loop of loops) loop.start();
     },
     async stop() {
+      store.index.stop();
       await Promise.all(loops.map((loop) => loop.stop()));
       await deliverer.stop(finishMs);
     },

@@ -44,6 +44,7 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { lowPri
   let worker: Worker | undefined;
   let lastId = 0;
   let stopped = false;
+  let ending: Promise<unknown> | undefined;
 
   function running(): Worker {
     if (worker !== undefined) return worker;
@@ -105,11 +106,11 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { lowPri
       worker = undefined;
       for (const { reject } of open.values()) reject(reason);
       open.clear();
-      void ended?.terminate();
+      ending = ended?.terminate();
     },
     async stop() {
       stopped = true;
-      await worker?.terminate();
+      await Promise.all([ending, worker?.terminate()]);
     },
   };
 }

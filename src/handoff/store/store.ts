@@ -148,7 +148,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     onFailure: units.onFailure,
     /** Packets of all tenants for the background jobs. */
     sweep: { due: packets.due, unclaimed: packets.unclaimed },
-    index: { step: indexing.step, queued: queue.queued, isQueued: queue.isQueued },
+    index: { step: indexing.step, stop: indexing.stop, queued: queue.queued, isQueued: queue.isQueued },
     countByStatus: packets.countByStatus,
     oldestQuestion: packets.oldestQuestion,
     /** Deletes idempotency answers older than `before`, and day counters before `day`; up to `limit` of each. */

@@ -58,12 +58,25 @@ async function queuedPackets(t: TestContext, testStore: TestStore, count: number
   };
   const change = (number: number, revision = 2) =>
     database.transaction((tx) => tx.updateTable('search_queue').set({ revision }).where('packet', '=', number).execute());
-  return { store, database, indexer: createIndexer(database), found, indexed, change };
+  return { store, url, database, indexer: createIndexer(database), found, indexed, change };
 }
 
 // A store in memory allows no second connection.
 for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   describe(`The search index behind the packets on ${testStore.name}`, () => {
+    test('keeps the queue when the service stops, which does not wait for the thread that was to take it', async (t) => {
+      const { store, url, indexed } = await queuedPackets(t, testStore, 3);
+      const step = store.index.step();
+      await store.index.isQueued(1);
+      store.index.stop();
+      assert.equal((await step).taken, 0);
+      assert.equal(await indexed('word'), 0);
+      const next = await openStore({ databaseUrl: url, clock: systemClock, newId: () => packetId(0) });
+      assert.equal((await next.index.step()).taken, 3);
+      await next.close();
+      assert.equal(await indexed('word'), 3);
+    });
+
     test('is written in queue order, and a step reports whether more is queued', async (t) => {
       const { indexer, store, indexed } = await queuedPackets(t, testStore, 250);
       assert.deepEqual(await indexer.prepare({ limit: 120 }), { taken: 120, more: true });

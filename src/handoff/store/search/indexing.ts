@@ -33,15 +33,32 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
     db.selectFrom('search_queue').select('packet').limit(1),
   );
   const queue = new SerialQueue();
+  const nothing = { taken: 0, more: false, refused: [], reached: undefined };
+  let stopped = false;
+  let isPreparing = false;
+
+  async function prepare(which: Range): Promise<Pick<IndexStep, 'taken' | 'more'>> {
+    if (stopped) return nothing;
+    if (thread === undefined) return here.prepare(which);
+    isPreparing = true;
+    try {
+      return await thread.call('prepare', which);
+    } catch (error) {
+      if (stopped) return nothing;
+      throw error;
+    } finally {
+      isPreparing = false;
+    }
+  }
 
   /** One step, over the whole queue or a range of it; steps run one at a time. */
   function step(range: Omit<Range, 'limit'> = {}): Promise<IndexStep> {
     const which = { ...range, limit: stepSize };
     return queue.run(async () => {
       // Checked here, so that a service with nothing to index starts no thread.
-      if ((await firstQueued.first({})) === undefined) return { taken: 0, more: false, refused: [], reached: undefined };
-      const prepared = await (thread === undefined ? here.prepare(which) : thread.call('prepare', which));
-      if (prepared.taken === 0) return { ...prepared, refused: [], reached: undefined };
+      if ((await firstQueued.first({})) === undefined) return nothing;
+      const prepared = await prepare(which);
+      if (prepared.taken === 0) return nothing;
       // SQLite has one writer: the thread writes while this thread does not, so that neither waits for the other's lock.
       const written = await (thread === undefined ? here.write() : database.betweenTransactions(() => thread.call('write', {})));
       return { ...prepared, ...written };
@@ -88,6 +105,14 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
           });
       next.set(tenant, waiting);
       return waiting;
+    },
+    /**
+     * Takes no further packets from the queue, which keeps them for the next start. A stop of the service need not wait for the
+     * thread to start, or to read packets; what it writes, it completes.
+     */
+    stop(): void {
+      stopped = true;
+      if (isPreparing) thread?.interrupt(new Error('Indexing has stopped.'));
     },
     idle: () => queue.idle(),
   };
