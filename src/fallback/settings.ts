@@ -1,88 +1,91 @@
 import { logSettings, metricsToken, tracingSettings } from '../kit/common-settings.ts';
 import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
-import { listOf, parsed, readSettings, SettingsError, type SettingsOf, text, whole, yesOrNo } from '../kit/settings.ts';
+import {
+  checked,
+  listOf,
+  readSettings,
+  SettingsError,
+  type SettingsOf,
+  type SettingsTable,
+  text,
+  whole,
+  yesOrNo,
+} from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
 import { keysOfTable, parseApiKeys } from './rules/api-keys.ts';
 import { isLoopback, parseGrant } from './rules/key-grants.ts';
 import { parseRateLimit } from './rules/rate-limit.ts';
 
+/** What is wrong with a place to store chains and results. */
+function storageProblem(url: string): string | undefined {
+  const problem = url === 'memory' ? undefined : databaseUrlProblem(url);
+  return problem?.startsWith('sqlite://PATH, ') ? `memory, ${problem}` : problem;
+}
+
 /** The settings of the fallback service. Flags have precedence over the environment, then the TOML file, then the defaults. */
 export const settingsTable = {
-  host: text({ flag: '--host', fallback: '127.0.0.1', help: 'The address to listen on.' }),
-  port: whole({ flag: '--port', fallback: '8000', help: 'The port to listen on; 0 picks a free one.' }, 0, 65_535),
-  storage: text(
-    {
-      flag: '--storage',
-      fallback: 'memory',
-      help: 'Where chains and results are stored: memory, sqlite://PATH or postgres://user:password@host:port/database, with ?pgbouncer=true through a PgBouncer in transaction mode.',
-    },
-    (url) => {
-      const problem = url === 'memory' ? undefined : databaseUrlProblem(url);
-      return problem?.startsWith('sqlite://PATH, ') ? `memory, ${problem}` : problem;
-    },
-  ),
-  rateLimit: parsed(
-    {
-      flag: '--rate-limit',
-      fallback: undefined,
-      help: 'The most requests per key, or per address without a key, in any period, such as `100/minute`; by default no limit.',
-    },
-    parseRateLimit,
-  ),
-  allowLive: yesOrNo({
+  host: { flag: '--host', fallback: '127.0.0.1', help: 'The address to listen on.', parse: text },
+  port: { flag: '--port', fallback: '8000', help: 'The port to listen on; 0 picks a free one.', parse: whole(0, 65_535) },
+  storage: {
+    flag: '--storage',
+    fallback: 'memory',
+    help: 'Where chains and results are stored: memory, sqlite://PATH or postgres://user:password@host:port/database, with ?pgbouncer=true through a PgBouncer in transaction mode.',
+    parse: checked(storageProblem),
+  },
+  rateLimit: {
+    flag: '--rate-limit',
+    fallback: undefined,
+    help: 'The most requests per key, or per address without a key, in any period, such as `100/minute`; by default no limit.',
+    parse: parseRateLimit,
+  },
+  allowLive: {
     flag: '--allow-live',
     fallback: 'false',
     help: 'Whether tests may call the real providers (the modes drill and live).',
-  }),
-  allowOpen: yesOrNo({
+    parse: yesOrNo,
+  },
+  allowOpen: {
     flag: '--allow-open',
     fallback: 'false',
     help: 'Whether other machines may connect although no API key is configured.',
-  }),
-  apiKeys: parsed(
-    {
-      variable: 'SERVICE_API_KEYS',
-      fallback: '',
-      help: 'The API keys, comma-separated, as `key` or `label:key`. In the file a table `[api_keys]`, label = key. Without keys everybody may call.',
-      parseTable: keysOfTable,
-    },
-    parseApiKeys,
-  ),
-  liveAllow: privateHosts(
-    'SERVICE_LIVE_ALLOW',
-    'Private hosts or CIDRs that drill and live tests may reach, on all ports and by plain http; comma-separated.',
-  ),
-  liveKeys: listOf(
-    {
-      variable: 'SERVICE_LIVE_KEYS',
-      fallback: undefined,
-      help: "Which variable's key may be sent to which host: `NAME@host` or `NAME@host:port`, comma-separated; a NAME may end in `*`. By default each known kind's variable at its own host.",
-    },
-    parseGrant,
-  ),
-  resultsPerChain: whole(
-    {
-      variable: 'SERVICE_RESULTS_PER_CHAIN',
-      fallback: '100',
-      help: 'How many of the newest test results of each chain are kept; 0: all.',
-    },
-    0,
-    1_000_000,
-  ),
-  resultRetentionSeconds: whole(
-    {
-      variable: 'SERVICE_RESULT_RETENTION_SECONDS',
-      fallback: '7776000',
-      help: 'How long test results are kept, in seconds, also those of deleted chains; 0: forever.',
-    },
-    0,
-    3_153_600_000,
-  ),
+    parse: yesOrNo,
+  },
+  apiKeys: {
+    variable: 'SERVICE_API_KEYS',
+    fallback: '',
+    help: 'The API keys, comma-separated, as `key` or `label:key`. In the file a table `[api_keys]`, label = key. Without keys everybody may call.',
+    parse: parseApiKeys,
+    parseTable: keysOfTable,
+  },
+  liveAllow: {
+    variable: 'SERVICE_LIVE_ALLOW',
+    fallback: '',
+    help: 'Private hosts or CIDRs that drill and live tests may reach, on all ports and by plain http; comma-separated.',
+    parse: privateHosts,
+  },
+  liveKeys: {
+    variable: 'SERVICE_LIVE_KEYS',
+    fallback: undefined,
+    help: "Which variable's key may be sent to which host: `NAME@host` or `NAME@host:port`, comma-separated; a NAME may end in `*`. By default each known kind's variable at its own host.",
+    parse: listOf(parseGrant),
+  },
+  resultsPerChain: {
+    variable: 'SERVICE_RESULTS_PER_CHAIN',
+    fallback: '100',
+    help: 'How many of the newest test results of each chain are kept; 0: all.',
+    parse: whole(0, 1_000_000),
+  },
+  resultRetentionSeconds: {
+    variable: 'SERVICE_RESULT_RETENTION_SECONDS',
+    fallback: '7776000',
+    help: 'How long test results are kept, in seconds, also those of deleted chains; 0: forever.',
+    parse: whole(0, 3_153_600_000),
+  },
   trustedProxies,
   metricsToken: metricsToken(''),
   ...logSettings,
   ...tracingSettings,
-} as const;
+} as const satisfies SettingsTable;
 
 export type Settings = SettingsOf<typeof settingsTable>;
 

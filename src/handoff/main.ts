@@ -43,7 +43,7 @@ import { createNoticeService } from './service/notices.ts';
 import { createPacketService } from './service/packets.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createWebhookService } from './service/webhooks.ts';
-import { mailProblem, maxConnections, type Settings, tierLimits } from './settings.ts';
+import { mailProblem, type Settings, tierLimits } from './settings.ts';
 import { openStore, type Store } from './store/store.ts';
 
 /** The outside world of a service. Tests replace it; programs use the defaults. */
@@ -147,7 +147,7 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
   const live = createLive(base, store, redis);
   const services = createServices(base, store, live);
   const { made: adminKey, unusedKey = false } = await services.keys.begin(settings.adminKey);
-  const listening = createListening({ ...live, ...services, clock, newId, maxConnections: maxConnections(settings) });
+  const listening = createListening({ ...live, ...services, clock, newId, limits: tierLimits(settings) });
   const app = createHttp(base, { store, live, services, listening, redis });
   const recheck = async () => void (await Promise.all([listening.recheck(), redis?.check()]));
   const jobs = createJobs(base, { store, live, services, recheck });

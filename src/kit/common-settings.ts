@@ -1,53 +1,45 @@
-import { oneOf, parsed, text } from './settings.ts';
+import { checked, oneOf } from './settings.ts';
 
 /** The settings of logs, which both services have. */
 export const logSettings = {
-  logLevel: oneOf({ variable: 'SERVICE_LOG_LEVEL', fallback: 'info', help: 'The lowest level that is logged.' }, [
-    'trace',
-    'debug',
-    'info',
-    'warn',
-    'error',
-    'fatal',
-    'silent',
-  ]),
-  logFormat: oneOf(
-    {
-      variable: 'SERVICE_LOG_FORMAT',
-      fallback: undefined,
-      help: 'The format of log lines; by default `pretty` on a terminal and `json` elsewhere.',
-    },
-    ['pretty', 'json'],
-  ),
-};
+  logLevel: {
+    variable: 'SERVICE_LOG_LEVEL',
+    fallback: 'info',
+    help: 'The lowest level that is logged.',
+    parse: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+  },
+  logFormat: {
+    variable: 'SERVICE_LOG_FORMAT',
+    fallback: undefined,
+    help: 'The format of log lines; by default `pretty` on a terminal and `json` elsewhere.',
+    parse: oneOf(['pretty', 'json']),
+  },
+} as const;
 
 /** The settings of tracing, which both services have, by their standard names. */
 export const tracingSettings = {
-  otlpEndpoint: text(
-    {
-      variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-      fallback: undefined,
-      help: 'http://host:port of a receiver of OpenTelemetry spans (OTLP over HTTP, in JSON); by default no spans are recorded. The exporter also reads `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_CERTIFICATE`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.',
-    },
-    (url) => (/^https?:\/\/[^?#\s]+$/.test(url) && URL.canParse(url) ? undefined : 'an http or https URL without a query'),
-  ),
-  traceRatio: parsed(
-    {
-      variable: 'OTEL_TRACES_SAMPLER_ARG',
-      fallback: '1',
-      help: 'The share of traces begun here whose spans are exported, from 0 to 1. A request with `traceparent` brings the decision along.',
-    },
-    (value) => {
+  otlpEndpoint: {
+    variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    fallback: undefined,
+    help: 'http://host:port of a receiver of OpenTelemetry spans (OTLP over HTTP, in JSON); by default no spans are recorded. The exporter also reads `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_CERTIFICATE`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.',
+    parse: checked((url) => (/^https?:\/\/[^?#\s]+$/.test(url) && URL.canParse(url) ? undefined : 'an http or https URL without a query')),
+  },
+  traceRatio: {
+    variable: 'OTEL_TRACES_SAMPLER_ARG',
+    fallback: '1',
+    help: 'The share of traces begun here whose spans are exported, from 0 to 1. A request with `traceparent` brings the decision along.',
+    parse(value: string): number {
       const share = Number(value);
       if (value.trim() === '' || !(share >= 0 && share <= 1)) throw new Error(`a number from 0 to 1, not ${JSON.stringify(value)}`);
       return share;
     },
-  ),
-};
+  },
+} as const;
 
 /** The bearer token of `/metrics`. `effect` completes the sentence "If set, `/metrics` requires it as a bearer token". */
-export const metricsToken = (effect: string) =>
-  text(
-    { variable: 'SERVICE_METRICS_TOKEN', fallback: undefined, help: `If set, \`/metrics\` requires it as a bearer token${effect}.` },
-    (token) => (/^[\x21-\x7e]+$/.test(token) ? undefined : 'visible ASCII characters without spaces'),
-  );
+export const metricsToken = (effect: string) => ({
+  variable: 'SERVICE_METRICS_TOKEN',
+  fallback: undefined,
+  help: `If set, \`/metrics\` requires it as a bearer token${effect}.`,
+  parse: checked((token) => (/^[\x21-\x7e]+$/.test(token) ? undefined : 'visible ASCII characters without spaces')),
+});

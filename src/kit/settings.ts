@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse as parseToml } from 'smol-toml';
 
-/** How to read a setting: `parse` returns the value or throws an Error whose message completes "NAME must be ...". */
+/** A row of a table of settings. */
 export interface Setting<T> {
   /** The environment variable. A setting without one comes from a flag or the settings file. */
   readonly variable?: string;
@@ -9,6 +9,7 @@ export interface Setting<T> {
   readonly fallback: string | undefined;
   readonly help: string;
   readonly flag?: string;
+  /** Returns the value of a text, or throws an Error whose message completes "NAME must be ...". */
   parse(text: string): T;
   /** Reads the setting from a TOML table, if it may be one; throws like `parse`. */
   parseTable?(table: Readonly<Record<string, unknown>>): T;
@@ -106,116 +107,65 @@ function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
-type Row<T, Fallback extends string | undefined> = Setting<T> & { readonly fallback: Fallback };
-interface RowParts<Fallback> {
-  variable?: string;
-  fallback: Fallback;
-  help: string;
-  flag?: string;
-}
+/** Any text. */
+export const text = (value: string): string => value;
 
-/** A text setting. For an invalid text, `check` returns the end of the sentence "NAME must be ...". */
-export function text<const Fallback extends string | undefined>(
-  parts: RowParts<Fallback>,
-  check: (value: string) => string | undefined = () => undefined,
-): Row<string, Fallback> {
-  return {
-    ...parts,
-    parse(value) {
-      const problem = check(value);
-      if (problem !== undefined) throw new Error(problem);
-      return value;
-    },
+/** A text without a problem. For an invalid one, `check` returns the end of the sentence "NAME must be ...". */
+export function checked(check: (value: string) => string | undefined) {
+  return (value: string): string => {
+    const problem = check(value);
+    if (problem !== undefined) throw new Error(problem);
+    return value;
   };
 }
 
-/** A setting that `parse` reads: it returns the value, or throws an Error whose message completes "NAME must be ...". */
-export function parsed<T, const Fallback extends string | undefined>(
-  parts: RowParts<Fallback> & Pick<Setting<T>, 'parseTable'>,
-  parse: (value: string) => T,
-): Row<T, Fallback> {
-  return { ...parts, parse };
-}
-
 /** A whole number from `least` to `most`. */
-export function whole<const Fallback extends string | undefined>(
-  parts: RowParts<Fallback>,
-  least = 0,
-  most = Number.MAX_SAFE_INTEGER,
-): Row<number, Fallback> {
-  return {
-    ...parts,
-    parse(value) {
-      const number = Number(value);
-      if (!/^\d+$/.test(value.trim()) || number < least || number > most) {
-        throw new Error(
-          `a whole number ${most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`}, not ${JSON.stringify(value)}`,
-        );
-      }
-      return number;
-    },
+export function whole(least = 0, most = Number.MAX_SAFE_INTEGER) {
+  const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`;
+  return (value: string): number => {
+    const number = Number(value);
+    if (!/^\d+$/.test(value.trim()) || number < least || number > most)
+      throw new Error(`a whole number ${range}, not ${JSON.stringify(value)}`);
+    return number;
   };
 }
 
 /** A whole number, or `unlimited`, which is read as Infinity. */
-export function wholeOrUnlimited<const Fallback extends string | undefined>(parts: RowParts<Fallback>): Row<number, Fallback> {
-  return {
-    ...parts,
-    parse(value) {
-      if (value.trim() === 'unlimited') return Number.POSITIVE_INFINITY;
-      if (!/^\d+$/.test(value.trim())) throw new Error(`a whole number or "unlimited", not ${JSON.stringify(value)}`);
-      return Number(value);
-    },
-  };
+export function wholeOrUnlimited(value: string): number {
+  if (value.trim() === 'unlimited') return Number.POSITIVE_INFINITY;
+  if (!/^\d+$/.test(value.trim())) throw new Error(`a whole number or "unlimited", not ${JSON.stringify(value)}`);
+  return Number(value);
 }
 
 /** One of the given values. */
-export function oneOf<const Values extends readonly string[], const Fallback extends string | undefined>(
-  parts: RowParts<Fallback>,
-  values: Values,
-): Row<Values[number], Fallback> {
-  return {
-    ...parts,
-    parse(value) {
-      if (!values.includes(value)) throw new Error(`one of ${values.join(', ')}, not ${JSON.stringify(value)}`);
-      return value;
-    },
+export function oneOf<const Values extends readonly string[]>(values: Values) {
+  return (value: string): Values[number] => {
+    if (!values.includes(value)) throw new Error(`one of ${values.join(', ')}, not ${JSON.stringify(value)}`);
+    return value;
   };
 }
 
 /** `true` or `false`. */
-export function yesOrNo<const Fallback extends string | undefined>(parts: RowParts<Fallback>): Row<boolean, Fallback> {
-  return {
-    ...parts,
-    parse(value) {
-      if (!['true', 'false', '1', '0'].includes(value.trim().toLowerCase())) throw new Error(`true or false, not ${JSON.stringify(value)}`);
-      return ['true', '1'].includes(value.trim().toLowerCase());
-    },
-  };
+export function yesOrNo(value: string): boolean {
+  const word = value.trim().toLowerCase();
+  if (!['true', 'false', '1', '0'].includes(word)) throw new Error(`true or false, not ${JSON.stringify(value)}`);
+  return ['true', '1'].includes(word);
 }
 
 /** A comma-separated list; empty entries are ignored. */
-export function listOf<T, const Fallback extends string | undefined>(
-  parts: RowParts<Fallback>,
-  parseItem: (item: string) => T,
-): Row<readonly T[], Fallback> {
-  return {
-    ...parts,
-    parse: (value) =>
-      value
-        .split(',')
-        .map((item) => item.trim())
-        .filter((item) => item !== '')
-        .map(parseItem),
-  };
+export function listOf<T>(parseItem: (item: string) => T) {
+  return (value: string): readonly T[] =>
+    value
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '')
+      .map(parseItem);
 }
 
-/** A comma-separated list of origins (RFC 6454), as browsers send them in `Origin`; `*` stands for all. */
-export function originList<const Fallback extends string | undefined>(parts: RowParts<Fallback>): Row<readonly string[], Fallback> {
-  return listOf(parts, (item) => {
-    if (item === '*' || (/^https?:\/\//.test(item) && URL.canParse(item) && new URL(item).origin === item)) return item;
-    throw new Error(`a comma-separated list of origins such as https://app.example.com, or *, not ${JSON.stringify(item)}`);
-  });
+/** An item of a list of origins (RFC 6454), as browsers send them in `Origin`; `*` stands for all. */
+export function origin(item: string): string {
+  if (item === '*' || (/^https?:\/\//.test(item) && URL.canParse(item) && new URL(item).origin === item)) return item;
+  throw new Error(`a comma-separated list of origins such as https://app.example.com, or *, not ${JSON.stringify(item)}`);
 }
 
 /**

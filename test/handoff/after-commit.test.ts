@@ -46,7 +46,7 @@ for (const store of stores) {
     const opened = await openStore({ databaseUrl: url, ...parts });
     t.after(() => opened.close());
     await createKeyService({ store: opened, ...parts }).begin('a-key-of-sixteen-characters');
-    const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000 };
+    const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000, connections: 10 };
     const failing = () => {
       throw new Error('a listener is broken');
     };

@@ -69,15 +69,14 @@ describe('The settings of the handoff service', () => {
     assert.equal(settings.devMode, false);
     assert.equal(settings.rateLimitPerMinute, undefined);
     assert.equal(settings.batchMax, 100);
-    assert.deepEqual([settings.connectionsFree, settings.connectionsPro, settings.connectionsBusiness], [10, 100, 1000]);
     assert.deepEqual(settings.webhookAllow, []);
     assert.deepEqual(settings.webhookRetrySeconds, [1, 5, 30, 300, 3600, 21_600]);
     assert.equal(settings.unclaimedTtlSeconds, 0);
     assert.equal(settings.logLevel, 'info');
     assert.deepEqual(tierLimits(settings), {
-      free: { hourlyQuota: 100, handoffsPerDay: 5, packetBytes: 65_536 },
-      pro: { hourlyQuota: 1000, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 262_144 },
-      business: { hourlyQuota: 10_000, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_048_576 },
+      free: { hourlyQuota: 100, handoffsPerDay: 5, packetBytes: 65_536, connections: 10 },
+      pro: { hourlyQuota: 1000, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 262_144, connections: 100 },
+      business: { hourlyQuota: 10_000, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_048_576, connections: 1000 },
     });
   });
 

@@ -4,19 +4,33 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
-import { listOf, oneOf, readSettings, SettingsError, text, whole, wholeOrUnlimited, yesOrNo } from '../../src/kit/settings.ts';
+import {
+  checked,
+  listOf,
+  oneOf,
+  readSettings,
+  SettingsError,
+  type SettingsTable,
+  text,
+  whole,
+  wholeOrUnlimited,
+  yesOrNo,
+} from '../../src/kit/settings.ts';
 
 const table = {
-  host: text({ variable: 'SERVICE_HOST', flag: '--host', fallback: 'localhost', help: 'Where.' }),
-  port: whole({ variable: 'SERVICE_PORT', flag: '--port', fallback: '8080', help: 'The port.' }, 0, 65_535),
-  cap: wholeOrUnlimited({ variable: 'SERVICE_CAP', fallback: 'unlimited', help: 'A cap.' }),
-  quick: yesOrNo({ variable: 'SERVICE_QUICK', fallback: 'false', help: 'Whether.' }),
-  level: oneOf({ variable: 'SERVICE_LEVEL', fallback: 'info', help: 'How much.' }, ['debug', 'info']),
-  hosts: listOf({ variable: 'SERVICE_HOSTS', fallback: '', help: 'Some.' }, (item) => item),
-  key: text({ variable: 'SERVICE_KEY', fallback: undefined, help: 'A key.' }, (value) =>
-    value.length < 4 ? '4 characters or more' : undefined,
-  ),
-};
+  host: { variable: 'SERVICE_HOST', flag: '--host', fallback: 'localhost', help: 'Where.', parse: text },
+  port: { variable: 'SERVICE_PORT', flag: '--port', fallback: '8080', help: 'The port.', parse: whole(0, 65_535) },
+  cap: { variable: 'SERVICE_CAP', fallback: 'unlimited', help: 'A cap.', parse: wholeOrUnlimited },
+  quick: { variable: 'SERVICE_QUICK', fallback: 'false', help: 'Whether.', parse: yesOrNo },
+  level: { variable: 'SERVICE_LEVEL', fallback: 'info', help: 'How much.', parse: oneOf(['debug', 'info']) },
+  hosts: { variable: 'SERVICE_HOSTS', fallback: '', help: 'Some.', parse: listOf(text) },
+  key: {
+    variable: 'SERVICE_KEY',
+    fallback: undefined,
+    help: 'A key.',
+    parse: checked((value) => (value.length < 4 ? '4 characters or more' : undefined)),
+  },
+} as const satisfies SettingsTable;
 
 function tomlFile(t: TestContext, content: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'baton-settings-'));
@@ -113,7 +127,7 @@ describe('Settings', () => {
 
   test('may be a table in the file if the setting supports one; otherwise it is a problem', (t) => {
     const labels = {
-      ...text({ variable: 'SERVICE_LABELS', fallback: undefined, help: 'Names.' }),
+      ...{ variable: 'SERVICE_LABELS', fallback: undefined, help: 'Names.', parse: text },
       parseTable: (given: Readonly<Record<string, unknown>>) => Object.entries(given).join(';'),
     };
     assert.equal(readSettings({ labels }, { file: tomlFile(t, '[labels]\nci = "a"\n"two words" = "b"\n') }).labels, 'ci,a;two words,b');

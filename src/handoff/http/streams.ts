@@ -8,6 +8,7 @@ import { OwnerQuota } from '../../kit/owner-quota.ts';
 import type { LiveEvent } from '../live/event.ts';
 import type { Hub, Listener, Start } from '../live/hub.ts';
 import type { Tier } from '../model/common.ts';
+import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { KeyService } from '../service/keys.ts';
 
@@ -17,8 +18,8 @@ interface ListeningParts {
   keys: KeyService;
   clock: Clock;
   newId: NewId;
-  /** How many connections a tenant of each tier may have open. */
-  maxConnections: Readonly<Record<Tier, number>>;
+  /** By tier: how many connections a tenant may have open. */
+  limits: Readonly<Record<Tier, TierLimits>>;
 }
 
 /** Something that must end when its key becomes invalid: a stream or a waiting request. */
@@ -43,12 +44,12 @@ export interface Listening {
 const retryAfterSeconds = 5;
 
 /** Makes the shared part of streams and waiting requests. */
-export function createListening({ hub, streams, keys, clock, newId, maxConnections }: ListeningParts): Listening {
+export function createListening({ hub, streams, keys, clock, newId, limits }: ListeningParts): Listening {
   const quota = new OwnerQuota();
   const byKey = new Map<string, Set<Watched>>();
 
   function connect({ tenant_id, tenant_tier }: Caller): () => void {
-    const max = maxConnections[tenant_tier];
+    const max = limits[tenant_tier].connections;
     const release = quota.acquire(tenant_id, max);
     if (release !== undefined) return release;
     const detail = `The tenant has all of its ${max} connections open. Close one, or try again in ${retryAfterSeconds} seconds.`;

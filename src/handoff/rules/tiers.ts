@@ -8,6 +8,8 @@ export interface TierLimits {
   readonly handoffsPerDay: number;
   /** The largest body, or item of a batch body, in bytes. */
   readonly packetBytes: number;
+  /** The most open connections of a tenant per instance: streams, and requests that wait for work. */
+  readonly connections: number;
 }
 
 /** The most API keys of a tenant that has no limit of its own. */

@@ -12,7 +12,7 @@ import { createPacket, newTenant, packetRequest, startService, TestClock } from 
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
 
-const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000 };
+const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000, connections: 10 };
 const limits = { free: tier, pro: tier, business: tier };
 const claimant = { agent_id: 'worker', agent_name: 'Worker', framework: null };
 
