@@ -69,27 +69,15 @@ export const answerLinks: Kind<AnswerLinkNeeds, AnswerLinkBuffer> = {
   stage: (_tenant, { journal }) => new AnswerLinkBuffer(journal),
 
   async find(session, group) {
-    const named = group.wanted((unit) => unit.answerLinks).map(([tenant, id]) => ({ tenant, id }));
-    const packets = group.wanted(({ answerLinksOf: id }) => (id === undefined ? undefined : [id]));
+    const named = group.wanted('id', (unit) => unit.answerLinks);
+    const packets = group.wanted('packet_id', ({ answerLinksOf: id }) => (id === undefined ? undefined : [id]));
     if (named.length + packets.length === 0) return;
-    const [all, locked] = await Promise.all([
-      table.read(
-        session,
-        packets.map(([tenant, packet_id]) => ({ tenant, packet_id })),
-        ['tenant'],
-      ),
-      table.find(session, named, ['tenant']),
-    ]);
+    const [all, locked] = await Promise.all([table.read(session, packets, ['tenant']), table.find(session, named, ['tenant'])]);
     // Locked rows last, because they are the current versions.
     for (const { stored, more } of [...all, ...locked]) group.of(answerLinks, more[0] as number).found.set(stored.id, stored);
   },
 
-  async erase(session, _group, erased) {
-    await session.remove(
-      'answer_links',
-      erased.map(({ tenant, packet_id }) => ({ tenant, packet_id })),
-    );
-  },
+  erase: (session, _group, erased) => session.remove('answer_links', erased),
 
   flush: (session, group) => table.flush(session, group, answerLinks),
 };

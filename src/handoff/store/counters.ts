@@ -32,9 +32,8 @@ export const counters: Kind<CounterNeeds, CounterBuffer> = {
   stage: (_tenant, { journal }) => new CounterBuffer(journal),
 
   async find(session, group) {
-    const wanted = group.wanted((unit) => unit.counters);
-    if (wanted.length === 0) return;
-    const keys = wanted.map(([tenant, name]) => ({ tenant, name }));
+    const keys = group.wanted('name', (unit) => unit.counters);
+    if (keys.length === 0) return;
     // A missing row can't be locked, so it is inserted first.
     await session.insertMissing(
       'counters',

@@ -130,20 +130,19 @@ export const deliveries: Kind<DeliveryNeeds, DeliveryBuffer> = {
   stage: (tenant, group) => new DeliveryBuffer(group, group.of(webhooks, tenant)),
 
   async find(session, group) {
-    const bySeq = group.wanted((unit) => unit.deliveries).map(([tenant, seq]) => ({ tenant, seq }));
-    const byId = group.wanted((unit) => unit.deliveryIds).map(([tenant, id]) => ({ tenant, id }));
+    const bySeq = group.wanted('seq', (unit) => unit.deliveries);
+    const byId = group.wanted('id', (unit) => unit.deliveryIds);
     const found = await Promise.all([bySeq, byId].map((keys) => table.find(session, keys, ['tenant'])));
     for (const { stored, more } of found.flat()) group.of(deliveries, more[0] as number).found.set(stored.seq, stored);
   },
 
   async erase(session, group, erased) {
-    const keys = erased.map(({ tenant, packet_id }) => ({ tenant, packet_id }));
-    const kept = await session.find('deliveries', ['event_id'], keys);
+    const kept = await session.find('deliveries', ['event_id'], erased);
     await session.remove(
       'messages',
       [...new Set(kept.map(([event_id]) => event_id as string))].map((event_id) => ({ event_id })),
     );
-    await session.remove('deliveries', keys);
+    await session.remove('deliveries', erased);
     for (const { tenant, packet_id } of erased) {
       const own = group.of(deliveries, tenant);
       own.inserted = own.inserted.filter((delivery) => delivery.packet_id !== packet_id);

@@ -70,26 +70,21 @@ export const idempotency: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
   stage: (tenant, { journal }) => new IdempotencyBuffer(tenant, journal),
 
   async find(session, group) {
-    const wanted = group.wanted(({ idempotencyKey }) => (idempotencyKey === undefined ? undefined : [idempotencyKey]));
-    if (wanted.length === 0) return;
-    const rows = await session.find(
-      'idempotency',
-      ['tenant', 'key', 'fingerprint', 'status', 'body', 'etag'],
-      wanted.map(([tenant, key]) => ({ tenant, key })),
-    );
+    const keys = group.wanted('key', ({ idempotencyKey }) => (idempotencyKey === undefined ? undefined : [idempotencyKey]));
+    if (keys.length === 0) return;
+    const rows = await session.find('idempotency', ['tenant', 'key', 'fingerprint', 'status', 'body', 'etag'], keys);
     for (const [tenant, key, fingerprint, status, body, etag] of rows as [number, string, string, number, string | null, string | null][])
       group.of(idempotency, tenant).found.set(key, { fingerprint, status, body, etag });
   },
 
   async erase(session, _group, erased) {
-    const keys = erased.map(({ tenant, packet_id }) => ({ tenant, packet_id }));
-    const kept = await session.find('idempotency_packets', ['tenant', 'key'], keys);
+    const kept = await session.find('idempotency_packets', ['tenant', 'key'], erased);
     await session.update(
       'idempotency',
       ['tenant', 'key'],
       kept.map(([tenant, key]) => ({ tenant: tenant!, key: key!, body: null })),
     );
-    await session.remove('idempotency_packets', keys);
+    await session.remove('idempotency_packets', erased);
   },
 
   async flush(session, group) {

@@ -44,10 +44,10 @@ export const openPacketCounts: Kind<OpenPacketNeeds, OpenPacketCounts> = {
   stage: (_tenant, { journal }) => new OpenPacketCounts(journal),
 
   async find(session, group) {
-    const wanted = group.wanted((unit) => unit.openPacketsOf);
+    const wanted = group.wanted('agent', (unit) => unit.openPacketsOf);
     if (wanted.length === 0) return;
-    const locks = [...new Set(wanted.map(([tenant]) => tenant))].map((tenant) => ({ tenant, name: lockName }));
-    const keys = wanted.map(([tenant, agent]) => ({ tenant, source_agent: storable(agent) }));
+    const locks = [...new Set(wanted.map(({ tenant }) => tenant))].map((tenant) => ({ tenant, name: lockName }));
+    const keys = wanted.map(({ tenant, agent }) => ({ tenant, source_agent: storable(agent) }));
     // Sent together; the packets are counted after the counters are locked.
     const [, , counts] = await Promise.all([
       session.insertMissing(
@@ -57,6 +57,6 @@ export const openPacketCounts: Kind<OpenPacketNeeds, OpenPacketCounts> = {
       session.find('counters', ['tenant'], locks),
       session.count('packets', keys, isOpen),
     ]);
-    for (const [index, [tenant, agent]] of wanted.entries()) group.of(openPacketCounts, tenant).found.set(agent, counts[index]!);
+    for (const [index, { tenant, agent }] of wanted.entries()) group.of(openPacketCounts, tenant).found.set(agent, counts[index]!);
   },
 };

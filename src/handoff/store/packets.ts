@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 
 import { lowestIdAt } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
-import type { Database, Session, Values } from '../../kit/sql/dialect.ts';
+import type { Database, Row, Session, Values } from '../../kit/sql/dialect.ts';
 import { priorities, type Status, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import type { StoredLease } from '../rules/lease.ts';
@@ -130,7 +130,7 @@ export const packets: Kind<PacketNeeds, PacketBuffer> = {
 
   async find(session, group) {
     const creates = group.units.reduce((sum, { unit }) => sum + (unit.creates ?? 0), 0);
-    const named = group.wanted((unit) => unit.packets);
+    const named = group.wanted('id', (unit) => unit.packets);
     const [numbers] = await Promise.all([session.reserve('packets', 'seq', creates), findPackets(session, group, named)]);
     group.of(packets, everyTenant).numbers.push(...numbers);
   },
@@ -184,9 +184,8 @@ interface FoundRow {
 }
 
 /** Reads packets by their ids and locks them. */
-async function findPackets(session: Session, group: Group<unknown>, ids: readonly [tenant: number, id: string][]): Promise<void> {
-  if (ids.length === 0) return;
-  const keys = ids.map(([tenant, id]) => ({ tenant, id }));
+async function findPackets(session: Session, group: Group<unknown>, keys: readonly Row[]): Promise<void> {
+  if (keys.length === 0) return;
   // Sent together; the contents are read after the packets are locked.
   const [rows, contents] = await Promise.all([
     session.find('packets', ['tenant', ...foundColumns], keys),

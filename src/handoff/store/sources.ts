@@ -31,11 +31,11 @@ export const sources: Kind<SourceNeeds, SourceBuffer> = {
   stage: (tenant, group) => new SourceBuffer(tenant, group as Group<unknown>),
 
   async find(session, group) {
-    const wanted = group.wanted((unit) => unit.sourcesOf);
+    const wanted = group.wanted('packet_id', (unit) => unit.sourcesOf);
     if (wanted.length === 0) return;
-    const keys = wanted.flatMap(([tenant, packet_id]) => sourceEvents.map((event_type) => ({ tenant, packet_id, event_type })));
+    const keys = wanted.flatMap((key) => sourceEvents.map((event_type) => ({ ...key, event_type })));
     const rows = await session.read('events', ['tenant', 'packet_id', 'key_id', 'event_type', 'details'], keys);
-    for (const [tenant, packet_id] of wanted) group.of(sources, tenant).found.set(packet_id, []);
+    for (const { tenant, packet_id } of wanted) group.of(sources, tenant).found.set(packet_id, []);
     for (const [tenant, packet_id, key_id, event_type, details] of rows as [number, string, string | null, string, string][]) {
       if (key_id !== null && makesSource(event_type, details)) group.of(sources, tenant).found.get(packet_id)!.push(key_id);
     }

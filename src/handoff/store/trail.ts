@@ -152,15 +152,14 @@ export const trail: Kind<unknown, TrailBuffer> = {
   stage: (tenant, group) => new TrailBuffer(tenant, group),
 
   async erase(session, group, erased) {
-    const keys = erased.map(({ tenant, packet_id }) => ({ tenant, packet_id }));
-    for (const [tenant] of await session.find('events', ['tenant'], keys)) group.of(counters, tenant as number).add('events', -1);
+    for (const [tenant] of await session.find('events', ['tenant'], erased)) group.of(counters, tenant as number).add('events', -1);
     for (const { tenant, packet_id } of erased) {
       const own = group.of(trail, tenant);
       const kept = own.appended.filter((draft) => draft.packet_id !== packet_id || draft.type === 'packet.deleted');
       group.of(counters, tenant).add('events', kept.length - own.appended.length);
       own.appended = kept;
     }
-    await session.remove('events', keys);
+    await session.remove('events', erased);
   },
 
   flush(session, group) {

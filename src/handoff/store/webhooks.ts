@@ -131,7 +131,7 @@ export const webhooks: Kind<WebhookNeeds, WebhookBuffer> = {
   stage: (_tenant, { journal }) => new WebhookBuffer(journal),
 
   async find(session, group) {
-    const locked = group.wanted((unit) => unit.webhooks).map(([tenant, id]) => ({ tenant, id }));
+    const locked = group.wanted('id', (unit) => unit.webhooks);
     const tenants = new Set(group.units.filter(({ unit }) => unit.announces || unit.allWebhooks).map(({ tenant }) => tenant));
     const complete = [...tenants].map((tenant) => ({ tenant, removed_at: null }));
     const [named, all] = await Promise.all([table.find(session, locked, ['tenant']), table.read(session, complete, ['tenant'])]);

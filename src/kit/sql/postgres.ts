@@ -246,15 +246,19 @@ function postgresSession(client: pg.Client, names: StatementNames, asyncCommit: 
     running.catch(() => undefined);
     sent.push(running);
   };
-  const send = (text: string, rows: readonly Row[]): void => {
+  const write = (rows: readonly Row[], textOf: (columns: readonly string[]) => string): void => {
+    if (rows.length === 0) return;
     requireBegun();
-    track(query(text, rows));
+    track(query(textOf(Object.keys(rows[0]!)), rows));
   };
+  const select = async (keys: readonly Row[], textOf: (key: readonly string[]) => string): Promise<Values[]> =>
+    keys.length === 0 ? [] : (await query(textOf(Object.keys(keys[0]!)), keys)).rows;
   const given = (table: string) => `json_populate_recordset(null::${table}, $1::json)`;
   const matches = (table: string, key: readonly string[]) => key.map((column) => `${table}.${column} = given.${column}`).join(' and ');
   const insertInto = (table: string, columns: readonly string[], order = '') =>
     `insert into ${table} (${columns.join(', ')}) select ${columns.join(', ')} from ${given(table)}${order}`;
-
+  const upsertInto = (table: string, columns: readonly string[], key: readonly string[]) =>
+    `${insertInto(table, columns, ` order by ${key.join(', ')}`)} on conflict (${key.join(', ')}) do update set`;
   const namesIn = (table: string, columns: readonly string[]) => columns.map((column) => `${table}.${column}`).join(', ');
 
   return {
@@ -263,25 +267,25 @@ function postgresSession(client: pg.Client, names: StatementNames, asyncCommit: 
     end() {
       state = 'ended';
     },
-    async find(table, columns, keys) {
-      if (keys.length === 0) return [];
-      const key = Object.keys(keys[0]!);
-      // All instances lock rows in the same order, so that two groups can't deadlock.
-      const text = `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${matches(table, key)} order by ${namesIn(table, key)} for update of ${table}`;
-      return (await query(text, keys)).rows;
-    },
-    async belonging(table, columns, by, owner, keys) {
-      if (keys.length === 0) return [];
-      const text = `select ${namesIn(table, columns)} from ${table} join ${owner} on ${owner}.seq = ${table}.${by} join ${given(owner)} given on ${matches(owner, Object.keys(keys[0]!))}`;
-      return (await query(text, keys)).rows;
-    },
-    async read(table, columns, keys) {
-      if (keys.length === 0) return [];
-      const on = Object.entries(keys[0]!).map(([column, value]) =>
-        value === null ? `${table}.${column} is null` : `${table}.${column} = given.${column}`,
+    // All instances lock rows in the same order, so that two groups can't deadlock.
+    find: (table, columns, keys) =>
+      select(
+        keys,
+        (key) =>
+          `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${matches(table, key)} order by ${namesIn(table, key)} for update of ${table}`,
+      ),
+    belonging: (table, columns, by, owner, keys) =>
+      select(
+        keys,
+        (key) =>
+          `select ${namesIn(table, columns)} from ${table} join ${owner} on ${owner}.seq = ${table}.${by} join ${given(owner)} given on ${matches(owner, key)}`,
+      ),
+    read(table, columns, keys) {
+      const equal = (column: string) => (keys[0]![column] === null ? `${table}.${column} is null` : `${table}.${column} = given.${column}`);
+      return select(
+        keys,
+        (key) => `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${key.map(equal).join(' and ')}`,
       );
-      const text = `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${on.join(' and ')}`;
-      return (await query(text, keys)).rows;
     },
     async findFree(table, columns, search, limit) {
       const [first] = columns as [string];
@@ -297,10 +301,9 @@ function postgresSession(client: pg.Client, names: StatementNames, asyncCommit: 
       return (await run<Values>(text, parameters)).rows;
     },
     async count(table, keys, condition) {
-      if (keys.length === 0) return [];
-      const text = `select (select count(*) from ${table} where ${matches(table, Object.keys(keys[0]!))} and ${condition})
+      const textOf = (key: readonly string[]) => `select (select count(*) from ${table} where ${matches(table, key)} and ${condition})
         from ${given(table)} with ordinality given order by given.ordinality`;
-      return (await query(text, keys)).rows.map(([count]) => count as number);
+      return (await select(keys, textOf)).map(([count]) => count as number);
     },
     async reserve(table, column, count) {
       if (count === 0) return [];
@@ -308,9 +311,7 @@ function postgresSession(client: pg.Client, names: StatementNames, asyncCommit: 
       const { rows } = await run<[number]>(text, [table, column, count]);
       return rows.map(([number]) => number);
     },
-    insert(table, rows) {
-      if (rows.length > 0) send(insertInto(table, Object.keys(rows[0]!)), rows);
-    },
+    insert: (table, rows) => write(rows, (columns) => insertInto(table, columns)),
     async claim(table, columns, { owner, due, now, until, takes }) {
       if (takes.length === 0) return [];
       requireBegun();
@@ -353,34 +354,18 @@ function postgresSession(client: pg.Client, names: StatementNames, asyncCommit: 
       const columns = Object.keys(rows[0]!);
       track(query(`${insertInto(table, columns, ` order by ${columns.join(', ')}`)} on conflict do nothing`, rows));
     },
-    put(table, key, rows) {
-      if (rows.length === 0) return;
-      const columns = Object.keys(rows[0]!);
-      const set = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
-      send(
-        `${insertInto(table, columns, ` order by ${key.join(', ')}`)} on conflict (${key.join(', ')}) do update set ${set.join(', ')}`,
-        rows,
-      );
-    },
-    update(table, key, rows) {
-      if (rows.length === 0) return;
-      const set = Object.keys(rows[0]!)
-        .filter((column) => !key.includes(column))
-        .map((column) => `${column} = given.${column}`);
-      send(`update ${table} set ${set.join(', ')} from ${given(table)} given where ${matches(table, key)}`, rows);
-    },
-    add(table, key, column, rows) {
-      if (rows.length === 0) return;
-      const columns = [...key, column];
-      send(
-        `${insertInto(table, columns, ` order by ${key.join(', ')}`)} on conflict (${key.join(', ')}) do update set ${column} = ${table}.${column} + excluded.${column}`,
-        rows,
-      );
-    },
-    remove(table, keys) {
-      if (keys.length === 0) return;
-      const key = Object.keys(keys[0]!);
-      send(`delete from ${table} using ${given(table)} given where ${matches(table, key)}`, keys);
-    },
+    put: (table, key, rows) =>
+      write(rows, (columns) => {
+        const set = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+        return `${upsertInto(table, columns, key)} ${set.join(', ')}`;
+      }),
+    update: (table, key, rows) =>
+      write(rows, (columns) => {
+        const set = columns.filter((column) => !key.includes(column)).map((column) => `${column} = given.${column}`);
+        return `update ${table} set ${set.join(', ')} from ${given(table)} given where ${matches(table, key)}`;
+      }),
+    add: (table, key, column, rows) =>
+      write(rows, (columns) => `${upsertInto(table, columns, key)} ${column} = ${table}.${column} + excluded.${column}`),
+    remove: (table, keys) => write(keys, (key) => `delete from ${table} using ${given(table)} given where ${matches(table, key)}`),
   };
 }

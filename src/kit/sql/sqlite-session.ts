@@ -48,18 +48,28 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
     running.push(written);
     return written;
   };
-  const each = (sql: string, rows: readonly Row[], columns: readonly string[]) => track(writeFrom(sql, rows, columns, 0));
-  const insertInto = (table: string, columns: readonly string[], verb = 'insert') =>
-    `${verb} into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
-
-  const find: Session['find'] = (table, columns, keys) => {
+  /** Runs a statement for each of the rows, with the values of their columns as its parameters. */
+  const write = (rows: readonly Row[], sqlOf: (columns: readonly string[]) => string): Awaitable<void> => {
+    if (rows.length === 0) return;
+    const columns = Object.keys(rows[0]!);
+    return track(writeFrom(sqlOf(columns), rows, columns, 0));
+  };
+  /** What a statement finds for each of the keys. `whereOf` writes the condition, with the names of the columns after `prefix`. */
+  const select = (keys: readonly Row[], sqlOf: (whereOf: (prefix?: string) => string) => string): Values[] => {
     if (keys.length === 0) return [];
-    const key = Object.keys(keys[0]!);
-    const statement = valuesStatement(`select ${columns.join(', ')} from ${table} where ${equals(key)}`);
+    const key = Object.entries(keys[0]!);
+    const whereOf = (prefix = '') => key.map(([column, value]) => `${prefix}${column} ${value === null ? 'is null' : '= ?'}`).join(' and ');
+    const statement = valuesStatement(sqlOf(whereOf));
+    const given = key.flatMap(([column, value]) => (value === null ? [] : [column]));
     const found: Values[] = [];
-    for (const row of keys) for (const one of statement.all(...key.map((column) => row[column]!))) found.push(one as unknown as Values);
+    for (const row of keys) for (const one of statement.all(...given.map((column) => row[column]!))) found.push(one as unknown as Values);
     return found;
   };
+  const insertInto = (table: string, columns: readonly string[], verb = 'insert') =>
+    `${verb} into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
+  // SQLite runs one write transaction at a time, so no row is locked by another.
+  const find: Session['find'] = (table, columns, keys) =>
+    select(keys, (whereOf) => `select ${columns.join(', ')} from ${table} where ${whereOf()}`);
 
   return {
     begun: undefined,
@@ -68,24 +78,13 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
       ended = true;
     },
     find,
+    read: find,
     belonging(table, columns, by, owner, keys) {
-      if (keys.length === 0) return [];
-      const key = Object.keys(keys[0]!);
       const wanted = columns.map((column) => `${table}.${column}`).join(', ');
-      const own = key.map((column) => `${owner}.${column} = ?`).join(' and ');
-      const statement = valuesStatement(`select ${wanted} from ${owner} join ${table} on ${table}.${by} = ${owner}.seq where ${own}`);
-      return keys.flatMap((row) => statement.all(...key.map((column) => row[column]!)) as unknown as Values[]);
-    },
-    read(table, columns, keys) {
-      if (keys.length === 0) return [];
-      const key = Object.entries(keys[0]!);
-      const where = key.map(([column, value]) => (value === null ? `${column} is null` : `${column} = ?`)).join(' and ');
-      const given = key.filter(([, value]) => value !== null).map(([column]) => column);
-      const statement = valuesStatement(`select ${columns.join(', ')} from ${table} where ${where}`);
-      return keys.flatMap((row) => statement.all(...given.map((column) => row[column]!)) as unknown as Values[]);
+      const joined = `${owner} join ${table} on ${table}.${by} = ${owner}.seq`;
+      return select(keys, (whereOf) => `select ${wanted} from ${joined} where ${whereOf(`${owner}.`)}`);
     },
     findFree(table, columns, search, limit) {
-      // SQLite runs one write transaction at a time, so no row is locked by another.
       const [first] = columns as [string];
       const { conditions, values } = freeSearchSql(first, search, () => '?');
       const { column, values: wanted } = search.ranked;
@@ -99,12 +98,8 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
       }
       return found;
     },
-    count(table, keys, condition) {
-      if (keys.length === 0) return [];
-      const key = Object.keys(keys[0]!);
-      const statement = valuesStatement(`select count(*) from ${table} where ${equals(key)} and ${condition}`);
-      return keys.map((row) => (statement.get(...key.map((column) => row[column]!)) as unknown as [number])[0]);
-    },
+    count: (table, keys, condition) =>
+      select(keys, (whereOf) => `select count(*) from ${table} where ${whereOf()} and ${condition}`).map(([count]) => count as number),
     reserve(table, _column, count) {
       if (count === 0) return [];
       // SQLite keeps the highest value of each `autoincrement` column here.
@@ -114,11 +109,7 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
       else connection.run('update sqlite_sequence set seq = ? where name = ?', [last + count, table]);
       return Array.from({ length: count }, (_, index) => last + 1 + index);
     },
-    insert(table, rows) {
-      if (rows.length === 0) return;
-      const columns = Object.keys(rows[0]!);
-      return each(insertInto(table, columns), rows, columns);
-    },
+    insert: (table, rows) => write(rows, (columns) => insertInto(table, columns)),
     claim(table, columns, { owner, due, now, until, takes }) {
       const found = valuesStatement(
         `select seq, ${columns.join(', ')} from ${table} where ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit ?`,
@@ -137,42 +128,32 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
         return { ...row, [column]: before + 1 };
       });
       const raised = [...last].map(([of, value]) => ({ [owner]: of, name, value }));
-      const raise = `${insertInto(counters, [owner, 'name', 'value'])} on conflict (${owner}, name) do update set value = excluded.value`;
-      await each(raise, raised, [owner, 'name', 'value']);
-      const columns = Object.keys(numbered[0]!);
-      await each(insertInto(table, columns), numbered, columns);
+      const raise = (columns: readonly string[]) =>
+        `${insertInto(counters, columns)} on conflict (${owner}, name) do update set value = excluded.value`;
+      await write(raised, raise);
+      await write(numbered, (columns) => insertInto(table, columns));
     },
-    insertMissing(table, rows) {
-      if (rows.length === 0) return;
-      const columns = Object.keys(rows[0]!);
-      return each(insertInto(table, columns, 'insert or ignore'), rows, columns);
-    },
+    insertMissing: (table, rows) => write(rows, (columns) => insertInto(table, columns, 'insert or ignore')),
     put(table, key, rows) {
-      if (rows.length === 0) return;
-      const columns = Object.keys(rows[0]!);
-      const others = columns.filter((column) => !key.includes(column));
-      const set = others.map((column) => `${column} = excluded.${column}`).join(', ');
-      return each(`${insertInto(table, columns)} on conflict (${key.join(', ')}) do update set ${set}`, rows, columns);
+      const setOf = (columns: readonly string[]) =>
+        columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+      return write(
+        rows,
+        (columns) => `${insertInto(table, columns)} on conflict (${key.join(', ')}) do update set ${setOf(columns).join(', ')}`,
+      );
     },
     update(table, key, rows) {
-      if (rows.length === 0) return;
-      const others = Object.keys(rows[0]!).filter((column) => !key.includes(column));
-      const set = others.map((column) => `${column} = ?`).join(', ');
-      return each(`update ${table} set ${set} where ${equals(key)}`, rows, [...others, ...key]);
+      return write(rows, (columns) => {
+        const equals = (column: string) => `${column} = ?${columns.indexOf(column) + 1}`;
+        const others = columns.filter((column) => !key.includes(column));
+        return `update ${table} set ${others.map(equals).join(', ')} where ${key.map(equals).join(' and ')}`;
+      });
     },
     add(table, key, column, rows) {
-      if (rows.length === 0) return;
-      const sql = `${insertInto(table, [...key, column])} on conflict (${key.join(', ')}) do update set ${column} = ${column} + excluded.${column}`;
-      return each(sql, rows, [...key, column]);
+      const added = `on conflict (${key.join(', ')}) do update set ${column} = ${column} + excluded.${column}`;
+      return write(rows, (columns) => `${insertInto(table, columns)} ${added}`);
     },
-    remove(table, keys) {
-      if (keys.length === 0) return;
-      const key = Object.keys(keys[0]!);
-      return each(`delete from ${table} where ${equals(key)}`, keys, key);
-    },
+    remove: (table, keys) =>
+      write(keys, (columns) => `delete from ${table} where ${columns.map((column) => `${column} = ?`).join(' and ')}`),
   };
-}
-
-function equals(columns: readonly string[]): string {
-  return columns.map((column) => `${column} = ?`).join(' and ');
 }

@@ -13,11 +13,8 @@ export interface TenantUnit<Unit> {
   readonly request?: CurrentRequest | undefined;
 }
 
-/** A packet that a group deletes permanently. */
-export interface ErasedPacket {
-  readonly tenant: number;
-  readonly packet_id: string;
-}
+/** A packet that a group deletes permanently, as the key of rows that belong to it. */
+type ErasedPacket = { readonly tenant: number; readonly packet_id: string };
 
 /**
  * How a group reads, writes and erases one kind of data. `Needs` is the part of a unit that names rows of this kind, and
@@ -75,8 +72,11 @@ export class Group<Unit> {
     return fresh;
   }
 
-  /** The distinct names that units of each tenant give, as pairs. */
-  wanted<Name extends string | number>(namesOf: (unit: Unit) => readonly Name[] | undefined): [tenant: number, name: Name][] {
+  /** The keys of the rows that units of each tenant name, with the names in this column; each key once. */
+  wanted<Column extends string, Name extends string | number>(
+    column: Column,
+    namesOf: (unit: Unit) => readonly Name[] | undefined,
+  ): ({ tenant: number } & Record<Column, Name>)[] {
     const names = new Map<number, Set<Name>>();
     for (const { tenant, unit } of this.units) {
       for (const name of namesOf(unit) ?? []) {
@@ -85,6 +85,6 @@ export class Group<Unit> {
         else own.add(name);
       }
     }
-    return [...names].flatMap(([tenant, own]) => [...own].map((name): [number, Name] => [tenant, name]));
+    return [...names].flatMap(([tenant, own]) => [...own].map((name) => ({ tenant, [column]: name }) as never));
   }
 }
