@@ -242,3 +242,15 @@ alter table api_keys add column lineage text;
 -- 0014-retention
 
 create index deliveries_dead on deliveries (updated_at) where status = 'dead_letter';
+
+-- 0015-pushes
+
+alter table webhooks add column for_packet text collate "C";
+
+alter table webhooks add column authentication text;
+
+create index webhooks_of_tenant on webhooks (tenant, removed_at, seq) where for_packet is null;
+
+create index webhooks_of_packet on webhooks (tenant, for_packet, seq) where for_packet is not null;
+
+alter table packets add column followers text;

@@ -19,7 +19,7 @@ CREATE TABLE versions (name text primary key, value bigint not null);
 CREATE TABLE packets (
   seq integer primary key autoincrement, tenant integer not null, id text not null, status text not null, revision integer not null,
   source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
-  due_at text, state text not null, digest text not null, lease text, parent text, depth integer not null default 1, claimed_by text, updated_at text not null default '');
+  due_at text, state text not null, digest text not null, lease text, parent text, depth integer not null default 1, claimed_by text, updated_at text not null default '', followers text);
 
 CREATE UNIQUE INDEX packets_by_id on packets (tenant, id);
 
@@ -64,7 +64,7 @@ CREATE INDEX events_by_position on events (tenant, position);
 CREATE TABLE webhooks (
   seq integer primary key autoincrement, id text not null unique, tenant integer not null, url text not null, events text not null,
   secret text not null, old_secret text, old_secret_until text, active integer not null, disabled_reason text,
-  failing_since text, created_at text not null, updated_at text not null, removed_at text, kind text not null default 'webhook', name text, responder text, key_id text, key_origin text, origin text);
+  failing_since text, created_at text not null, updated_at text not null, removed_at text, kind text not null default 'webhook', name text, responder text, key_id text, key_origin text, origin text, for_packet text, authentication text);
 
 CREATE INDEX webhooks_by_tenant on webhooks (tenant);
 
@@ -125,3 +125,7 @@ CREATE INDEX answer_links_by_packet on answer_links (tenant, packet_id);
 CREATE INDEX answer_links_by_expiry on answer_links (expires_at);
 
 CREATE INDEX deliveries_dead on deliveries (updated_at) where status = 'dead_letter';
+
+CREATE INDEX webhooks_of_tenant on webhooks (tenant, removed_at) where for_packet is null;
+
+CREATE INDEX webhooks_of_packet on webhooks (tenant, for_packet) where for_packet is not null;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { a2a, agentCard } from '../src/handoff/model/a2a.ts';
+import { a2a, a2aRestRoutes, agentCard } from '../src/handoff/model/a2a.ts';
 import { apiPrefix, prefixesOf, routes } from '../src/handoff/model/api.ts';
 import { createExample } from '../src/handoff/model/examples.ts';
 import { mcp } from '../src/handoff/model/mcp.ts';
@@ -112,9 +112,10 @@ describe('the API description', () => {
 
   test('has exactly the routes of the service', () => {
     const described = operations.map(({ method, path, operation }) => `${operation.operationId}: ${method} ${path}`).sort();
-    const declared = Object.values<Route>({ ...routes, ...streamRoutes, mcp, agentCard, a2a }).map(
-      (route) => `${route.id}: ${route.method} ${prefixesOf(route)[0]}${route.path}`,
-    );
+    const declared = [
+      ...Object.values<Route>({ ...routes, ...streamRoutes, mcp, agentCard, a2a }),
+      ...a2aRestRoutes.map(({ route }) => route),
+    ].map((route) => `${route.id}: ${route.method} ${prefixesOf(route)[0]}${route.path}`);
     assert.deepEqual(described, declared.sort());
   });
 

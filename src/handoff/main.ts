@@ -41,6 +41,7 @@ import { createDeliveryService } from './service/deliveries.ts';
 import { createKeyService } from './service/keys.ts';
 import { createNoticeService } from './service/notices.ts';
 import { createPacketService } from './service/packets.ts';
+import { createPushService } from './service/pushes.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createWebhookService } from './service/webhooks.ts';
 import { mailProblem, type Settings, tierLimits } from './settings.ts';
@@ -248,6 +249,7 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     answerLinks,
     notices: createNoticeService({ ...parts, answerLinks }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
+    pushes: createPushService({ ...parts, urlProblem: guard.problem }),
     webhooks: createWebhookService({ ...parts, urlProblem: guard.problem, overlapSeconds: settings.webhookSecretOverlapSeconds }),
     outgoing: createOutgoing({ guard, connectionsPerOrigin: manyAttempts, tracer, ...dependencies.outgoing }),
     mailer: url === undefined || from === undefined ? undefined : createMailer({ url, from, guard, ca: dependencies.outgoing?.ca }),
@@ -379,6 +381,8 @@ function createDelivererOf(
     clock,
     send: createSend({
       ...services,
+      // Loaded with the first push notification, since most processes never send one.
+      notificationOf: async (packet, find) => (await import('./a2a/notification.ts')).notificationOf(packet, find),
       store,
       clock,
       userAgent: `${packageJson.name}/${packageJson.version}`,

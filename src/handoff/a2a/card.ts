@@ -22,10 +22,15 @@ export function cardOf({ origin, version, agents }: Address, further: readonly s
     name: 'Baton',
     description:
       'Hands work to an agent of the service: a message becomes a packet, and the task ends when an agent has completed it. Questions to a person are input-required.',
-    supportedInterfaces: [{ url: `${origin}/a2a`, protocolBinding: 'JSONRPC', tenant: '', protocolVersion }],
+    supportedInterfaces: ['JSONRPC', 'HTTP+JSON'].map((protocolBinding) => ({
+      url: `${origin}/a2a`,
+      protocolBinding,
+      tenant: '',
+      protocolVersion,
+    })),
     provider: undefined,
     version,
-    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true, extensions: [] },
+    capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true, extensions: [] },
     securitySchemes: {
       apiKey: { scheme: { $case: 'apiKeySecurityScheme', value: { description: 'An API key.', location: 'header', name: 'X-API-Key' } } },
     },

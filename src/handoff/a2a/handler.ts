@@ -1,22 +1,26 @@
-import { type AgentCard, type ListTasksRequest, type SendMessageRequest, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk';
 import {
-  A2AError,
-  PushNotificationNotSupportedError,
-  RequestMalformedError,
-  TaskNotCancelableError,
-  TaskNotFoundError,
-  UnsupportedOperationError,
-} from '@a2a-js/sdk/errors';
+  type AgentCard,
+  type ListTasksRequest,
+  type Message,
+  type SendMessageRequest,
+  type StreamResponse,
+  type Task,
+  type TaskPushNotificationConfig,
+  TaskState,
+} from '@a2a-js/sdk';
+import { A2AError, RequestMalformedError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 
+import { ServiceError } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import { type CallApi, changeHeaders } from '../mcp/session.ts';
+import type { PushConfig } from '../model/a2a.ts';
 import { routes } from '../model/api.ts';
 import { type Status, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { type Address, cardOf } from './card.ts';
 import { answerIn, packetOf, requireMessage } from './message.ts';
-import { artifactsOf, finalStatuses, stateOf, statusOf, taskOf } from './task.ts';
+import { artifactsOf, contextOf, finalStatuses, stateOf, statusOf, taskOf } from './task.ts';
 
 /** Who is behind a request of A2A. */
 export interface A2aSession {
@@ -26,8 +30,18 @@ export interface A2aSession {
   /** The person for whom the key may answer. */
   readonly responder: string | undefined;
   readonly address: Address;
+  /** The push notification configurations of a packet that the caller can read. */
+  readonly pushes: Pushes;
   /** Aborts when nobody reads the answer any more. */
   readonly signal: AbortSignal;
+}
+
+/** `PushService`, for the caller of the request. */
+export interface Pushes {
+  check(config: PushConfig): Promise<void>;
+  put(packetId: string, config: PushConfig): Promise<PushConfig>;
+  list(packetId: string): Promise<PushConfig[]>;
+  remove(packetId: string, id: string): Promise<void>;
 }
 
 /** Why the service refused an operation. */
@@ -47,7 +61,6 @@ const maxWaitSeconds = 60;
 const settled: readonly Status[] = [...finalStatuses, 'awaiting_human'];
 
 const maxPage = 100;
-const maxAncestors = 50;
 
 /** Makes the handler of A2A's methods. Each calls operations of the API. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the methods of the protocol, each of them short, over the parts that they share.
@@ -70,7 +83,7 @@ export function createA2aHandler({ refusalOf }: { refusalOf(error: unknown): Ref
   async function* stream(first: () => Promise<Packet>, session: A2aSession, historyLength?: number): AsyncGenerator<StreamResponse, void> {
     let { packet, contextId } = await refusing(async () => {
       const found = await first();
-      return { packet: found, contextId: await contextOf(session, found) };
+      return { packet: found, contextId: await contextIn(session, found) };
     });
     yield { payload: { $case: 'task', value: taskOf(packet, contextId, historyLength) } };
     const sent = new Set(artifactsOf(packet).map(({ artifactId }) => artifactId));
@@ -91,10 +104,6 @@ export function createA2aHandler({ refusalOf }: { refusalOf(error: unknown): Ref
       }
     }
   }
-
-  const noPush = (): never => {
-    throw new PushNotificationNotSupportedError('The service sends no push notifications of A2A; register a webhook instead.');
-  };
 
   return {
     getAgentCard: async (): Promise<AgentCard> => {
@@ -130,33 +139,51 @@ export function createA2aHandler({ refusalOf }: { refusalOf(error: unknown): Ref
       refusing(async () => written(sessionOf(context), await read(sessionOf(context), id), historyLength)),
     listTasks: (request, context) => refusing(() => list(sessionOf(context), request)),
     cancelTask: ({ id }, context) => refusing(() => cancel(sessionOf(context), id, refusalOf)),
-    createTaskPushNotificationConfig: async () => noPush(),
-    getTaskPushNotificationConfig: async () => noPush(),
-    listTaskPushNotificationConfigs: async () => noPush(),
-    deleteTaskPushNotificationConfig: async () => noPush(),
+    createTaskPushNotificationConfig: (config, context) =>
+      refusing(async () => {
+        const session = sessionOf(context);
+        const { id } = await read(session, config.taskId);
+        return pushOf(id, await session.pushes.put(id, config));
+      }),
+    getTaskPushNotificationConfig: ({ taskId, id }, context) =>
+      refusing(async () => {
+        const found = (await pushesOf(sessionOf(context), taskId)).find((config) => config.id === id);
+        if (found === undefined) throw new TaskNotFoundError('The task has no push notification configuration with this id.');
+        return found;
+      }),
+    listTaskPushNotificationConfigs: ({ taskId }, context) =>
+      refusing(async () => ({ configs: await pushesOf(sessionOf(context), taskId), nextPageToken: '' })),
+    deleteTaskPushNotificationConfig: ({ taskId, id }, context) =>
+      refusing(async () => {
+        const session = sessionOf(context);
+        await session.pushes.remove((await read(session, taskId)).id, id);
+      }),
   };
+}
+
+/** Undefined, if the error says that there is no such packet. */
+function unlessKnown(error: unknown): undefined {
+  if (!(error instanceof TaskNotFoundError) && !(error instanceof ServiceError && error.code === 'NOT_FOUND')) throw error;
 }
 
 /** A packet, or the packet once it is as the query waits for. @throws A2AError for an unknown id */
 async function read({ call }: A2aSession, id: string, query: Record<string, unknown> = {}): Promise<Packet> {
-  const packet = isId(id) ? await call(routes.getPacket, { params: { id }, query }) : undefined;
-  if (packet === undefined) throw new TaskNotFoundError('There is no task with this id.');
-  return packet;
+  return must(isId(id) ? await call(routes.getPacket, { params: { id }, query }) : undefined);
 }
 
-/** The id of a packet's context: the root of its chain, as far as it can be read. */
-async function contextOf(session: A2aSession, packet: Packet): Promise<string> {
-  let root = packet;
-  for (let depth = 0; depth < maxAncestors && root.parent_packet_id !== null; depth += 1) {
-    const parent = await session.call(routes.getPacket, { params: { id: root.parent_packet_id } }).catch(() => undefined);
-    if (parent === undefined) return root.parent_packet_id;
-    root = parent;
-  }
-  return root.id;
+const pushOf = (taskId: string, config: PushConfig): TaskPushNotificationConfig => ({ ...config, tenant: '', taskId });
+
+async function pushesOf(session: A2aSession, taskId: string): Promise<TaskPushNotificationConfig[]> {
+  const { id } = await read(session, taskId);
+  return (await session.pushes.list(id)).map((config) => pushOf(id, config));
 }
+
+/** The id of a packet's context, as far as the caller can read its chain. */
+const contextIn = ({ call }: A2aSession, packet: Packet): Promise<string> =>
+  contextOf(packet, (id) => call(routes.getPacket, { params: { id } }).catch(() => undefined));
 
 async function written(session: A2aSession, packet: Packet, historyLength?: number): Promise<Task> {
-  return taskOf(packet, await contextOf(session, packet), lengthOf(historyLength));
+  return taskOf(packet, await contextIn(session, packet), lengthOf(historyLength));
 }
 
 /** @throws A2AError for a negative length */
@@ -165,13 +192,21 @@ function lengthOf(historyLength: number | undefined): number | undefined {
   return historyLength;
 }
 
-/** Carries a message out: it answers the question of its task, or becomes a packet. */
+/** Carries a message out, and adds the push notification configuration that comes with it. */
 async function send(session: A2aSession, { message: given, configuration, metadata }: SendMessageRequest): Promise<Packet> {
   const message = requireMessage(given);
   lengthOf(configuration?.historyLength);
-  if (configuration?.taskPushNotificationConfig !== undefined)
-    throw new PushNotificationNotSupportedError('The service sends no push notifications of A2A; register a webhook instead.');
-  if (message.taskId !== '') return answer(session, message);
+  const wanted = configuration?.taskPushNotificationConfig;
+  // Without an id of its own it has that of the message, so that a repeat adds no other one.
+  const push = wanted && { ...wanted, id: wanted.id || message.messageId };
+  if (push !== undefined) await session.pushes.check(push);
+  const packet = await (message.taskId === '' ? create(session, message, metadata) : answer(session, message));
+  if (push !== undefined) await session.pushes.put(packet.id, push);
+  return packet;
+}
+
+/** Creates the packet of a message, chained to the root of its context if it names one. */
+async function create(session: A2aSession, message: Message, metadata: SendMessageRequest['metadata']): Promise<Packet> {
   const target = targetOf(session, { ...metadata, ...message.metadata });
   const body = packetOf(message, { source: session.agentId ?? 'a2a', target });
   const headers = changeHeaders({ agent: session.agentId, idempotency_key: message.messageId });
@@ -181,9 +216,9 @@ async function send(session: A2aSession, { message: given, configuration, metada
   return must(await session.call(routes.chainPacket, { params: { id: root.id }, body, headers }));
 }
 
-async function answer(session: A2aSession, message: NonNullable<SendMessageRequest['message']>): Promise<Packet> {
+async function answer(session: A2aSession, message: Message): Promise<Packet> {
   const { id, status, ...packet } = await read(session, message.taskId);
-  if (message.contextId !== '' && message.contextId !== (await contextOf(session, { id, status, ...packet })))
+  if (message.contextId !== '' && message.contextId !== (await contextIn(session, { id, status, ...packet })))
     throw new RequestMalformedError('message.contextId is not the context of this task.');
   if (status !== 'awaiting_human')
     throw new UnsupportedOperationError(`The task takes no message: its packet is ${status}, and only one that awaits input takes one.`);
@@ -208,7 +243,6 @@ async function list(session: A2aSession, request: ListTasksRequest) {
   if (!(pageSize >= 1 && pageSize <= maxPage)) throw new RequestMalformedError(`pageSize must be 1 to ${maxPage}.`);
   lengthOf(historyLength);
   const wanted = statuses.filter((each) => stateOf[each] === status);
-  if (status !== TaskState.TASK_STATE_UNSPECIFIED && wanted.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
   const query = {
     view: 'full',
     limit: pageSize,
@@ -217,7 +251,10 @@ async function list(session: A2aSession, request: ListTasksRequest) {
     ...(pageToken === '' || pageToken === rootPage ? {} : { cursor: pageToken }),
     ...(statusTimestampAfter === undefined ? {} : { updated_after: statusTimestampAfter }),
   };
-  const root = contextId === '' ? undefined : await read(session, contextId);
+  const none = { tasks: [], nextPageToken: '', pageSize: 0, totalSize: 0 };
+  if (status !== TaskState.TASK_STATE_UNSPECIFIED && wanted.length === 0) return none;
+  const root = contextId === '' ? undefined : await read(session, contextId).catch(unlessKnown);
+  if (root === undefined && contextId !== '') return none;
   const isRootWanted =
     root !== undefined &&
     (wanted.length === 0 || wanted.includes(root.status)) &&

@@ -30,8 +30,29 @@ function originOf({ context }: Packet): Partial<Origin> {
 }
 
 const bare = { metadata: undefined, filename: '' };
-export const textPart = (value: string): Part => ({ ...bare, content: { $case: 'text', value }, mediaType: 'text/plain' });
+export const textPart = (value: string, mediaType = 'text/plain'): Part => ({ ...bare, content: { $case: 'text', value }, mediaType });
 const dataPart = (value: unknown, mediaType = 'application/json'): Part => ({ ...bare, content: { $case: 'data', value }, mediaType });
+
+/** The part of a file, if the text is its address on the web, or a data URL (RFC 2397) with its bytes in base64. */
+function filePart(filename: string, text: string, mediaType = ''): Part | undefined {
+  if (/^https?:\/\/\S+$/.test(text)) return { ...bare, content: { $case: 'url', value: text }, filename, mediaType };
+  const [, type, base64] = /^data:([^;,]*);base64,([A-Za-z0-9+/]*=*)$/.exec(text) ?? [];
+  if (base64 === undefined) return undefined;
+  return { ...bare, content: { $case: 'raw', value: Buffer.from(base64, 'base64') }, filename, mediaType: mediaType || type! };
+}
+
+const maxAncestors = 50;
+
+/** The id of a packet's context: the root of its chain, as far as `find` can read it. */
+export async function contextOf(packet: Packet, find: (id: string) => Promise<Packet | undefined>): Promise<string> {
+  let root = packet;
+  for (let depth = 0; depth < maxAncestors && root.parent_packet_id !== null; depth += 1) {
+    const parent = await find(root.parent_packet_id);
+    if (parent === undefined) return root.parent_packet_id;
+    root = parent;
+  }
+  return root.id;
+}
 
 /** A packet as a task of A2A. */
 export function taskOf(packet: Packet, contextId: string, historyLength?: number): Task {
@@ -42,7 +63,7 @@ export function taskOf(packet: Packet, contextId: string, historyLength?: number
     status: statusOf(packet, contextId),
     artifacts: artifactsOf(packet),
     history: historyLength === undefined ? history : history.slice(Math.max(0, history.length - historyLength)),
-    metadata: { target_agent: packet.metadata.target_agent.id, status: packet.status, revision: packet.revision },
+    metadata: { targetAgent: packet.metadata.target_agent.id, status: packet.status, revision: packet.revision },
   };
 }
 
@@ -81,7 +102,7 @@ export function artifactsOf(packet: Packet): Artifact[] {
         ...empty,
         ...{ artifactId: `artifact-${key}`, name: key, description: '' },
         parts: [
-          typeof value === 'string' ? { ...textPart(value), mediaType: content_type ?? 'text/plain' } : dataPart(value, content_type),
+          typeof value === 'string' ? (filePart(key, value, content_type) ?? textPart(value, content_type)) : dataPart(value, content_type),
         ],
       })),
   ];

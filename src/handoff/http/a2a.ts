@@ -1,13 +1,21 @@
+import { hash } from 'node:crypto';
+
+import type { Clock } from '../../kit/clock.ts';
 import { describeCause, toServiceError } from '../../kit/errors.ts';
+import { isKnown } from '../../kit/etag.ts';
+import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
 import type { Mount } from '../../kit/http/mount.ts';
-import { JsonText, type StreamResponse } from '../../kit/http/response.ts';
+import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
 import { eventStream } from '../../kit/http/sse.ts';
+import type { A2aSession } from '../a2a/handler.ts';
 import type { A2aEndpoint } from '../a2a/http.ts';
+import type { Binding } from '../a2a/rest.ts';
 import type { CallApi } from '../mcp/session.ts';
-import { a2a, agentCard } from '../model/a2a.ts';
+import { a2a, a2aRestRoutes, agentCard, type RestInput } from '../model/a2a.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { Caller } from '../service/authentication.ts';
+import type { PushService } from '../service/pushes.ts';
 import { agentId } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
 
@@ -24,6 +32,8 @@ interface A2aRouteParts {
   readonly call: LocalCall<Caller>;
   readonly load: LoadA2a;
   readonly listening: Listening;
+  readonly pushes: PushService;
+  readonly clock: Clock;
   readonly version: string;
   /** The agents that the public card names. */
   readonly agents: readonly string[];
@@ -35,7 +45,19 @@ interface A2aRouteParts {
 }
 
 /** Mounts the endpoint for clients of A2A, and its agent card. Its methods call the handlers of the API's routes. */
-export function mountA2a({ mount, call, load, listening, version, agents, publicUrl, isUnavailable, onError }: A2aRouteParts): void {
+export function mountA2a({
+  mount,
+  call,
+  load,
+  listening,
+  pushes,
+  clock,
+  version,
+  agents,
+  publicUrl,
+  isUnavailable,
+  onError,
+}: A2aRouteParts): void {
   function refusalOf(error: unknown): Refusal {
     const refusal = toServiceError(error, isUnavailable);
     if (refusal.status >= 500) onError(describeCause(refusal.cause ?? error));
@@ -44,15 +66,26 @@ export function mountA2a({ mount, call, load, listening, version, agents, public
   let loading: Promise<A2aEndpoint> | undefined;
   const addressAt = (origin: string) => ({ origin: publicUrl?.replace(/\/+$/, '') ?? origin, version, agents });
 
-  mount(agentCard, async (_, { origin }) => {
+  const startedAt = clock().toUTCString();
+  mount(agentCard, async (_, { origin, headers }) => {
     loading ??= load(refusalOf);
-    return new JsonText(JSON.stringify((await loading).card(addressAt(origin))));
+    const text = JSON.stringify((await loading).card(addressAt(origin)));
+    // A card changes with the settings only.
+    const etag = `"${hash('sha256', text, 'base64url')}"`;
+    const caching = { etag, 'last-modified': startedAt, 'cache-control': 'public, max-age=300' };
+    if (isKnown(headers['if-none-match'], etag)) return new HttpResponse<never>({ status: 304, headers: caching });
+    return new HttpResponse<never>({ headers: caching, body: new JsonText(text) });
   });
 
-  mount(a2a, async ({ query, body }, { caller, headers, origin, endSignal }) => {
+  async function answerTo(
+    body: object,
+    binding: Binding,
+    query: Record<string, unknown>,
+    { caller, headers, origin, endSignal }: HandlerContext<Caller>,
+  ) {
     loading ??= load(refusalOf);
     const endpoint = await loading;
-    const key = keyOf(headers, query.api_key, true)!;
+    const key = keyOf(headers, query.api_key as string | undefined, true)!;
     // A stream outlives its handler, and ends by its own signal.
     const gone = new AbortController();
     const signal = AbortSignal.any([endSignal, gone.signal]);
@@ -60,19 +93,39 @@ export function mountA2a({ mount, call, load, listening, version, agents, public
     const callApi: CallApi = (route, request) =>
       call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'a2a' });
     const agent = agentId(headers) ?? (caller.agents?.length === 1 ? caller.agents[0] : undefined);
-    const session = { call: callApi, agentId: agent, responder: caller.responder ?? undefined, address: addressAt(origin), signal };
-    const named = headers['a2a-version'];
-    const answered = await endpoint.answer({ version: typeof named === 'string' ? named : query['A2A-Version'], body, session });
-    if (!('rest' in answered)) return new JsonText(JSON.stringify(answered));
-    return streamOf(answered, listening, gone);
-  });
+    const session = {
+      call: callApi,
+      agentId: agent,
+      responder: caller.responder ?? undefined,
+      address: addressAt(origin),
+      pushes: pushesFor(pushes, caller),
+      signal,
+    };
+    const version = headers['a2a-version'] ?? query['A2A-Version'];
+    const answered = await endpoint.answer({ version: typeof version === 'string' ? version : undefined, body, session }, binding);
+    if ('rest' in answered) return streamOf(answered, listening, gone);
+    return new HttpResponse<never>({ status: answered.status, body: new JsonText(JSON.stringify(answered.body)) });
+  }
+
+  mount(a2a, ({ query, body }, context) => answerTo(body, 'JSONRPC', query, context));
+  for (const { method, route, params } of a2aRestRoutes)
+    mount(route, (input, context) =>
+      answerTo({ jsonrpc: '2.0', id: 0, method, params: params(input as RestInput) }, 'HTTP+JSON', input.query, context),
+    );
 }
+
+const pushesFor = (pushes: PushService, caller: Caller): A2aSession['pushes'] => ({
+  check: (config) => pushes.check(caller, config),
+  put: (packetId, config) => pushes.put(caller, packetId, config),
+  list: (packetId) => pushes.list(caller, packetId),
+  remove: (packetId, id) => pushes.remove(caller, packetId, id),
+});
 
 const heartbeat = Buffer.from(': keep-alive\n\n');
 
 /** The responses of a streaming method, as server-sent events. Each of its waits counts towards the tenant's connections. */
 function streamOf(
-  { first, rest }: { first: object; rest: AsyncIterator<object, void> },
+  { first, rest }: { first: unknown; rest: AsyncIterator<unknown, void> },
   { streams }: Listening,
   gone: AbortController,
 ): StreamResponse {
@@ -85,7 +138,7 @@ function streamOf(
     abandon,
     feed(open) {
       const pump = async () => {
-        for (let next: object | undefined = first; next !== undefined && open.isOpen; next = (await rest.next()).value ?? undefined) {
+        for (let next: unknown = first; next !== undefined && open.isOpen; next = (await rest.next()).value ?? undefined) {
           open.send(Buffer.from(`data: ${JSON.stringify(next)}\n\n`));
           // While the service stops, waits end at once; other work must go on meanwhile.
           await new Promise(setImmediate);

@@ -30,6 +30,7 @@ import type { ChannelService } from '../service/channels.ts';
 import type { KeyService } from '../service/keys.ts';
 import { createListService } from '../service/lists.ts';
 import type { PacketService } from '../service/packets.ts';
+import type { PushService } from '../service/pushes.ts';
 import type { TenantService } from '../service/tenants.ts';
 import { createTrailService } from '../service/trail.ts';
 import type { WebhookService } from '../service/webhooks.ts';
@@ -69,6 +70,7 @@ export interface ServerParts {
   tenants: TenantService;
   webhooks: WebhookService;
   channels: ChannelService;
+  pushes: PushService;
   metrics: HandoffMetrics;
   tiers: Record<Tier, TierLimits>;
   rateLimitPerMinute: number | undefined;
@@ -141,6 +143,7 @@ export function createServer({
   tenants,
   webhooks,
   channels,
+  pushes,
   metrics,
   tiers,
   rateLimitPerMinute,
@@ -273,7 +276,7 @@ export function createServer({
   const onError = (route: string) => (error: unknown) => logger.error({ route, err: describeCause(error) }, 'request failed');
   const shared = { mount, call, listening, isUnavailable: store.isUnavailable };
   mountMcp({ ...shared, load: loadMcp, onError: onError('/mcp') });
-  mountA2a({ ...shared, load: loadA2a, onError: onError('/a2a'), version, agents: a2aAgents, publicUrl });
+  mountA2a({ ...shared, load: loadA2a, onError: onError('/a2a'), pushes, clock, version, agents: a2aAgents, publicUrl });
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
   mountStatic(app, {

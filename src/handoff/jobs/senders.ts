@@ -3,6 +3,7 @@ import { OutgoingError, type OutgoingFailure, statusFailure } from '../../kit/ou
 import { type Mailer, MailRefused } from '../../kit/outgoing/mail.ts';
 import type { Outgoing } from '../../kit/outgoing/outgoing.ts';
 import { parseTraceparent, type TraceContext } from '../../kit/trace-context.ts';
+import type { Packet } from '../model/packet.ts';
 import { type AttemptOutcome, currentSecrets } from '../rules/delivery.ts';
 import { mailOf } from '../rules/mail.ts';
 import { signatureHeaders } from '../rules/signature.ts';
@@ -21,6 +22,8 @@ export interface Item {
 export interface SenderParts {
   store: Store;
   notices: NoticeService;
+  /** The body of a push notification of A2A about a packet, whose ancestors `find` reads. */
+  notificationOf(packet: Packet, find: (id: string) => Promise<Packet | undefined>): Promise<string>;
   outgoing: Outgoing;
   /** Undefined when no mail server is set. */
   mailer: Mailer | undefined;
@@ -43,17 +46,26 @@ export type Send = (item: Item, onSize: (bytes: number) => void) => Promise<Sent
 const maxAnswerBytes = 64 * 1024;
 
 /** Makes the function that sends a delivery, by the kind of what it goes to. */
-export function createSend({ store, notices, outgoing, mailer, clock, userAgent, attemptMs: timeoutMs }: SenderParts): Send {
+export function createSend({
+  store,
+  notices,
+  notificationOf,
+  outgoing,
+  mailer,
+  clock,
+  userAgent,
+  attemptMs: timeoutMs,
+}: SenderParts): Send {
   async function post(queue: DeliveryQueue, headers: Record<string, string>, body: Buffer, trace?: TraceContext): Promise<Sent> {
     const common = { 'content-type': 'application/json; charset=utf-8', 'user-agent': userAgent };
     return outcomeOf(async () => {
-      // Idempotent: receivers of webhooks recognise a repeat by the delivery id.
+      // Idempotent: receivers of webhooks recognise a repeat by the delivery id; a push notification is the state of a task.
       const request = {
         url: queue.url,
         body,
         timeoutMs,
         maxBytes: maxAnswerBytes,
-        idempotent: queue.kind === 'webhook',
+        idempotent: queue.kind !== 'slack',
         owner: queue.tenant,
       };
       const answer = await outgoing.send({ ...request, headers: { ...common, ...headers }, trace });
@@ -62,20 +74,41 @@ export function createSend({ store, notices, outgoing, mailer, clock, userAgent,
     });
   }
 
-  const toWebhook: Send = async ({ delivery, queue }, onSize) => {
-    const message = await store.deliveries.message(delivery.event_id);
-    if (message === undefined) return 'removed';
-    // Encoded once, for the signatures and the request.
-    const body = Buffer.from(message.body);
-    onSize(body.length);
+  /** The headers of a delivery to a webhook, with its signatures. */
+  function headersOf({ delivery, queue }: Item, body: Buffer): Record<string, string> {
     const now = clock();
-    const headers = {
+    return {
       'x-service-event': delivery.event_type,
       'x-service-delivery': delivery.id,
       'x-service-attempt': String(delivery.attempts + 1),
       ...signatureHeaders({ eventId: delivery.event_id, body, secrets: currentSecrets(queue, now), now }),
     };
-    return post(queue, headers, body, parseTraceparent(message.traceparent ?? undefined));
+  }
+
+  const toWebhook: Send = async (item, onSize) => {
+    const { delivery, queue } = item;
+    const message = await store.deliveries.message(delivery.event_id);
+    if (message === undefined) return 'removed';
+    // Encoded once, for the signatures and the request.
+    const body = Buffer.from(message.body);
+    onSize(body.length);
+    return post(queue, headersOf(item, body), body, parseTraceparent(message.traceparent ?? undefined));
+  };
+
+  const toPush: Send = async (item, onSize) => {
+    const { delivery, queue } = item;
+    const find = async (id: string): Promise<Packet | undefined> => {
+      const found = await store.of(queue.tenant).packets.find(id);
+      return found && JSON.parse(found.packet);
+    };
+    const packet = await find(delivery.packet_id!);
+    if (packet === undefined) return 'removed';
+    const body = Buffer.from(await notificationOf(packet, find));
+    onSize(body.length);
+    // The names of A2A 1.0, sections 4.3.3 and 6.6.
+    const { scheme, credentials } = JSON.parse(queue.authentication ?? '{}');
+    const authorization = scheme === undefined ? {} : { authorization: `${scheme} ${credentials}` };
+    return post(queue, { ...headersOf(item, body), 'x-a2a-notification-token': queue.secret, ...authorization }, body);
   };
 
   const toSlack: Send = async ({ delivery, queue }, onSize) => {
@@ -98,7 +131,7 @@ export function createSend({ store, notices, outgoing, mailer, clock, userAgent,
     });
   };
 
-  const senders = { webhook: toWebhook, slack: toSlack, email: toMail };
+  const senders = { webhook: toWebhook, push: toPush, slack: toSlack, email: toMail };
   return (item, onSize) => senders[item.queue.kind](item, onSize);
 }
 

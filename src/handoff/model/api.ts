@@ -2,7 +2,7 @@ import { describeApi } from '../../kit/openapi.ts';
 import type { Route } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
 import * as system from '../../kit/system.ts';
-import { a2a, agentCard } from './a2a.ts';
+import { a2a, a2aRestRoutes, agentCard } from './a2a.ts';
 import { listAgents } from './agent.ts';
 import * as answerLink from './answer-link.ts';
 import * as audit from './audit.ts';
@@ -202,7 +202,7 @@ export function describeHandoff(version: string): Record<string, unknown> {
       { name: 'tenants', description: 'Tenants; for admin keys.' },
       { name: 'system', description: 'Liveness, readiness, metrics. Served at the root and under the API prefix.' },
     ],
-    routes: { ...routes, ...streamRoutes, mcp, agentCard, a2a },
+    routes: { ...routes, ...streamRoutes, mcp, agentCard, a2a, ...Object.fromEntries(a2aRestRoutes.map(({ route }) => [route.id, route])) },
     schemas,
     pathOf: (route) => prefixesOf(route)[0] + route.path,
     rightsOf,

@@ -12,7 +12,7 @@ import {
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
 import type { DeliveryPage } from '../store/deliveries.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import type { ChannelRow } from '../store/webhooks.ts';
+import { type ChannelRow, noChannel } from '../store/webhooks.ts';
 import { type Caller, originOf } from './authentication.ts';
 import { createDestinations } from './destinations.ts';
 import { requireOrigin } from './origin.ts';
@@ -77,7 +77,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
       const { kind, target, name = null, events = defaultEvents, responder = null } = request;
       await requireTarget(kind, target, caller);
       const wanted = [...new Set(events)];
-      const given = { kind, url: target, events: wanted, secret: '', name, responder, ...makerOf(caller, origin) };
+      const given = { kind, url: target, events: wanted, secret: '', ...noChannel, name, responder, ...makerOf(caller, origin) };
       return add(caller, given, { kind, name, events: wanted, responder }, idempotency);
     },
 

@@ -123,12 +123,15 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
     async replay(caller: Caller, deliveryId: string, id?: string): Promise<Delivery> {
       if (!isId(deliveryId)) throw notFound('delivery');
       const now = clock();
-      return store.of(caller.tenant_number).commit({
+      const tenant = store.of(caller.tenant_number);
+      const toId = await tenant.deliveries.destination(deliveryId);
+      if (toId === undefined) throw notFound('delivery');
+      return tenant.commit({
         deliveryIds: [deliveryId],
-        allWebhooks: true,
+        webhooks: [toId],
         work({ webhooks, deliveries }) {
           const delivery = deliveries.byId(deliveryId);
-          const to = webhooks.all().find(({ seq }) => seq === delivery?.webhook);
+          const to = webhooks.get(toId);
           const isOwn =
             to === undefined ? id === undefined : webhooks.named(noun, to.id) !== undefined && (id === undefined || to.id === id);
           if (delivery === undefined || !isOwn) throw notFound('delivery');

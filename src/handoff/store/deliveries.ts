@@ -38,6 +38,8 @@ export interface Announcement {
   /** What it is for channels, and who is asked. A message to a channel is made when it is sent. */
   readonly notifies?: ChannelEvent | undefined;
   readonly responder?: string | undefined;
+  /** The numbers of the webhooks that are for this packet alone. What they get is made when it is sent. */
+  readonly followers?: readonly number[];
 }
 
 /** What the deliveries of an event have in common. */
@@ -95,7 +97,8 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
   announce(event: Announcement): void {
     const subscribed = this.#webhooks.subscribedTo(event.type);
     if (subscribed.length > 0) this.send(event, subscribed);
-    const { notifies } = event;
+    const { notifies, followers = [] } = event;
+    for (const seq of followers) this.add(event, { seq, id: '' });
     if (notifies === undefined) return;
     for (const channel of this.#webhooks.telling(notifies, event.responder)) this.add({ ...event, type: notifies }, channel);
   }
@@ -109,7 +112,10 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
   }
 
   /** Adds a delivery without a body. */
-  add({ id: event_id, type: event_type, packet_id, timestamp }: Omit<Announcement, 'body'>, to: StoredWebhook): Delivery {
+  add(
+    { id: event_id, type: event_type, packet_id, timestamp }: Omit<Announcement, 'body'>,
+    to: Pick<StoredWebhook, 'seq' | 'id'>,
+  ): Delivery {
     const id = this.#group.newId(new Date(timestamp));
     const { due_at, ...state } = restarted(new Date(timestamp));
     const rest = { packet_id, event_type, ...state, created_at: timestamp, updated_at: timestamp };
@@ -160,7 +166,7 @@ export const deliveries: Kind<DeliveryNeeds, DeliveryBuffer> = {
 };
 
 /** The pending deliveries of one webhook or channel, with what is needed to send them. */
-export interface DeliveryQueue extends Pick<StoredWebhook, 'kind' | 'responder' | 'key_id' | 'key_origin' | 'origin'> {
+export interface DeliveryQueue extends Pick<StoredWebhook, 'kind' | 'authentication' | 'responder' | 'key_id' | 'key_origin' | 'origin'> {
   /** The number of the webhook or channel, its id, and its tenant's number. */
   webhook: number;
   webhook_id: string;
@@ -247,6 +253,17 @@ export function createDeliveryStore(database: Database<Tables>) {
     /** What to send for an event; undefined when its packet was deleted permanently. */
     message: async (eventId: string): Promise<Message | undefined> => message.first({ event_id: eventId }),
 
+    /** The id of the webhook or channel of a tenant's delivery. */
+    destination: async (tenant: number, id: string): Promise<string | undefined> => {
+      const found = database.reads
+        .selectFrom('deliveries')
+        .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
+        .select('webhooks.id')
+        .where('deliveries.id', '=', id)
+        .where('deliveries.tenant', '=', tenant);
+      return (await found.executeTakeFirst())?.id;
+    },
+
     /** Releases leased deliveries: they are due at once. */
     async release(inHand: readonly { delivery: ClaimedDelivery; until: Date }[], now: Date): Promise<void> {
       for (const [until, items] of Map.groupBy(inHand, (item) => item.until.toISOString())) {
@@ -310,7 +327,7 @@ export function createDeliveryStore(database: Database<Tables>) {
       return list(db, page, (eb) =>
         eb.and([
           eb('deliveries.tenant', '=', tenant),
-          eb('kind', '=', 'webhook'),
+          eb('kind', 'in', ['webhook', 'push']),
           eb('status', '=', 'dead_letter'),
           eb('next_retry_at', 'is not', null),
           ...(webhook === undefined ? [] : [eb('deliveries.webhook', '=', webhook)]),
@@ -348,7 +365,7 @@ function queuesOf(db: Kysely<Tables>) {
       select (select min(webhook) from deliveries where due_at is not null and webhook > queued.webhook)
       from queued where queued.webhook is not null)
     select webhooks.seq as webhook, webhooks.id as webhook_id, webhooks.tenant, kind, url, secret, old_secret, old_secret_until, active,
-      responder, key_id, key_origin, origin,
+      authentication, responder, key_id, key_origin, origin,
       failing_since, case when webhooks.removed_at is null and tenants.deleted_at is null then 0 else 1 end as gone,
       (select min(due_at) from deliveries where due_at is not null and webhook = webhooks.seq) as due_at
     from queued join webhooks on webhooks.seq = queued.webhook join tenants on tenants.number = webhooks.tenant`;
@@ -410,7 +427,7 @@ function retriable(tenant: number, { due, webhook, since, until }: RetryFilter) 
   return (eb: Joined) => {
     const conditions = [
       eb('deliveries.tenant', '=', tenant),
-      eb('kind', '=', 'webhook'),
+      eb('kind', 'in', ['webhook', 'push']),
       eb('status', 'in', ['failed', 'dead_letter']),
       eb('next_retry_at', 'is not', null),
       eb.or([eb('due_at', 'is', null), eb('due_at', '=', eb.ref('next_retry_at'))]),

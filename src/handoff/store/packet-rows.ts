@@ -16,6 +16,8 @@ export interface StoredPacket {
   readonly lease: StoredLease | null;
   /** Its depth in its chain: 1 for the root. */
   readonly depth: number;
+  /** The numbers of the webhooks that are for it alone, as a JSON array; null: none. */
+  readonly followers: string | null;
 }
 
 /** A stored packet before and after a group; `searchable`: it must be indexed again. */
@@ -26,10 +28,10 @@ export interface Change {
 }
 
 /** The columns that a packet is read from, beside its content. */
-export const foundColumns = ['id', 'seq', 'state', 'digest', 'lease', 'depth'] as const;
+export const foundColumns = ['id', 'seq', 'state', 'digest', 'lease', 'depth', 'followers'] as const;
 
 /** A stored packet, parsed as its summary. */
-export function storedOf([, seq, state, digest, lease, depth]: Values, contents: ReadonlyMap<number, string>): StoredPacket {
+export function storedOf([, seq, state, digest, lease, depth, followers]: Values, contents: ReadonlyMap<number, string>): StoredPacket {
   const content = contents.get(seq as number);
   if (content === undefined) throw new Error('A packet has no content.');
   const parts = { state: state as string, digest: digest as string, content };
@@ -39,6 +41,7 @@ export function storedOf([, seq, state, digest, lease, depth]: Values, contents:
     seq: seq as number,
     lease: lease === null ? null : (JSON.parse(lease as string) as StoredLease),
     depth: depth as number,
+    followers: followers as string | null,
   };
 }
 

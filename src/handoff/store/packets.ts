@@ -77,8 +77,14 @@ export class PacketBuffer {
     return this.#stored(id).depth;
   }
 
+  /** The numbers of the webhooks that are for this packet alone. */
+  followers(id: string): number[] {
+    const { followers } = this.#stored(id);
+    return followers === null ? [] : JSON.parse(followers);
+  }
+
   insert(packet: Packet, depth = 1): void {
-    this.#journal.set(this.inserted, packet.id, { packet, parts: partsOf(packet), seq: 0, lease: null, depth });
+    this.#journal.set(this.inserted, packet.id, { packet, parts: partsOf(packet), seq: 0, lease: null, depth, followers: null });
     this.#count(packet, 1);
   }
 

@@ -51,7 +51,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
   const pages = createPageReads(database);
   const trail = createTrailReads(database);
   const webhooks = createWebhookReads(database);
-  const { ofWebhook, deadLetters, failed, ...deliveries } = createDeliveryStore(database);
+  const { ofWebhook, deadLetters, failed, destination, ...deliveries } = createDeliveryStore(database);
   const answerLinks = createAnswerLinkReads(database);
   const agents = createAgentStore(database);
   const queue = createQueueReads(database);
@@ -96,6 +96,8 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
         webhooks: {
           list: () => webhooks.list(tenant),
           channels: () => webhooks.channels(tenant),
+          ofPacket: (packetId: string) => webhooks.ofPacket(tenant, packetId),
+          follow: (packetId: string) => webhooks.follow(tenant, packetId),
           isTold: () => webhooks.isTold(tenant),
           number: (id: string, noun: Noun) => webhooks.number(tenant, id, noun),
         },
@@ -111,6 +113,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
               return webhook === undefined ? undefined : ofWebhook(db, tenant, webhook, status, page);
             }),
           deadLetters: (webhook: number | undefined, page: DeliveryPage) => inTurn((db) => deadLetters(db, tenant, webhook, page)),
+          destination: (id: string) => destination(tenant, id),
           failed: (filter: RetryFilter, limit: number) => inTurn((db) => failed(db, tenant, filter, limit)),
         },
         agents: {

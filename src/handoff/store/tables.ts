@@ -103,6 +103,8 @@ interface PacketTable {
   updated_at: string;
   /** Its lease state as JSON; null: it was never leased. */
   lease: string | null;
+  /** The numbers of the webhooks that are for it alone, as a JSON array; null: none. */
+  followers: string | null;
 }
 
 /** An agent that requests of a tenant have named. */
@@ -139,7 +141,7 @@ interface EventTable {
 /** Webhooks and channels: what deliveries are sent to. */
 interface WebhookTable {
   seq: Generated<number>;
-  kind: Generated<'webhook' | ChannelKind>;
+  kind: Generated<'webhook' | 'push' | ChannelKind>;
   id: string;
   tenant: number;
   /** The URL, or the mail address. */
@@ -155,7 +157,10 @@ interface WebhookTable {
   created_at: string;
   updated_at: string;
   removed_at: string | null;
-  /** The rest belongs to channels. */
+  /** The packet that a push notification configuration is for, and what it sends as JSON. */
+  for_packet: string | null;
+  authentication: string | null;
+  /** The name of a channel, or the id that the client gave a push notification configuration. The rest belongs to channels. */
   name: string | null;
   responder: string | null;
   key_id: string | null;

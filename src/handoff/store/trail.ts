@@ -101,7 +101,8 @@ export class TrailBuffer {
   ): void {
     const { id, timestamp, notifies } = entry;
     const body = () => envelope(type, packet_id, this.#packets.text(packet_id), timestamp);
-    this.#deliveries.announce({ id, type, packet_id, timestamp, body, notifies, responder: hitl?.responder });
+    const followers = this.#packets.followers(packet_id);
+    this.#deliveries.announce({ id, type, packet_id, timestamp, body, notifies, responder: hitl?.responder, followers });
   }
 
   #push(draft: Draft): void {

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
@@ -23,7 +23,8 @@ export interface StoredWebhook extends ChannelColumns {
   /** Its `seq`; 0 before it is inserted. */
   readonly seq: number;
   readonly id: string;
-  readonly kind: 'webhook' | ChannelKind;
+  /** `push`: for one packet, a push notification configuration of A2A. */
+  readonly kind: 'webhook' | 'push' | ChannelKind;
   /** The URL, or the mail address. */
   readonly url: string;
   readonly events: readonly (WebhookEvent | ChannelEvent)[];
@@ -40,8 +41,13 @@ export interface StoredWebhook extends ChannelColumns {
   readonly removed_at: string | null;
 }
 
-/** What only channels have; null: none. */
+/** What only push notification configurations and channels have; null: none. */
 interface ChannelColumns {
+  /** The packet that it is for. */
+  readonly for_packet: string | null;
+  /** The HTTP authentication scheme and the credentials that it sends, as JSON. */
+  readonly authentication: string | null;
+  /** The name of a channel; the id that the client gave a push notification configuration. */
   readonly name: string | null;
   /** The person whose questions it gets; null: all questions. */
   readonly responder: string | null;
@@ -52,13 +58,21 @@ interface ChannelColumns {
   readonly origin: string | null;
 }
 
-/** The columns of a channel, of a webhook. */
-export const noChannel: ChannelColumns = { name: null, responder: null, key_id: null, key_origin: null, origin: null };
+/** Those columns, of a webhook. */
+export const noChannel: ChannelColumns = {
+  for_packet: null,
+  authentication: null,
+  name: null,
+  responder: null,
+  key_id: null,
+  key_origin: null,
+  origin: null,
+};
 
 /** What deliveries are sent to: a webhook, or a channel. */
 export type Noun = 'webhook' | 'channel';
 
-export const nounOf = ({ kind }: Pick<StoredWebhook, 'kind'>): Noun => (kind === 'webhook' ? kind : 'channel');
+export const nounOf = ({ kind }: Pick<StoredWebhook, 'kind'>): Noun => (kind === 'webhook' || kind === 'push' ? 'webhook' : 'channel');
 
 /** A webhook as callers see it, without its secret. */
 export function shownWebhook({ id, url, events, active, disabled_reason, created_at }: StoredWebhook): Webhook {
@@ -82,6 +96,8 @@ const table = new Table<StoredWebhook>({
     'created_at',
     'updated_at',
     'removed_at',
+    'for_packet',
+    'authentication',
     'name',
     'responder',
     'key_id',
@@ -107,7 +123,7 @@ export class WebhookBuffer extends TableBuffer<string, StoredWebhook> {
 
   /** The number of webhooks, or of channels, including new ones. */
   count(noun: Noun): number {
-    return [...this.all(), ...this.inserted].filter((stored) => nounOf(stored) === noun).length;
+    return [...this.all(), ...this.inserted].filter((stored) => nounOf(stored) === noun && stored.for_packet === null).length;
   }
 
   /** The webhooks that subscribe to an event type. */
@@ -133,7 +149,7 @@ export const webhooks: Kind<WebhookNeeds, WebhookBuffer> = {
   async find(session, group) {
     const locked = group.wanted('id', (unit) => unit.webhooks);
     const tenants = new Set(group.units.filter(({ unit }) => unit.announces || unit.allWebhooks).map(({ tenant }) => tenant));
-    const complete = [...tenants].map((tenant) => ({ tenant, removed_at: null }));
+    const complete = [...tenants].map((tenant) => ({ tenant, removed_at: null, for_packet: null }));
     const [named, all] = await Promise.all([table.find(session, locked, ['tenant']), table.read(session, complete, ['tenant'])]);
     for (const tenant of tenants) group.of(webhooks, tenant).isComplete = true;
     // Locked rows last, because they are the current versions.
@@ -144,6 +160,12 @@ export const webhooks: Kind<WebhookNeeds, WebhookBuffer> = {
     }
   },
 
+  erase: (session, _group, erased) =>
+    session.remove(
+      'webhooks',
+      erased.map(({ tenant, packet_id }) => ({ tenant, for_packet: packet_id })),
+    ),
+
   flush: (session, group) => table.flush(session, group, webhooks),
 };
 
@@ -153,6 +175,25 @@ export type ChannelRow = Pick<
   'id' | 'kind' | 'url' | 'name' | 'events' | 'responder' | 'active' | 'disabled_reason' | 'created_at'
 >;
 
+/** A push notification configuration. */
+export type PushRow = Pick<StoredWebhook, 'id' | 'name' | 'url' | 'secret' | 'authentication'>;
+
+async function follow(tx: Kysely<Tables>, database: 'sqlite' | 'postgres', tenant: number, packetId: string): Promise<void> {
+  const locking = tx.selectFrom('packets').select('seq').where('tenant', '=', tenant).where('id', '=', packetId);
+  // Two at a time: the second reads what the first has written.
+  await (database === 'postgres' ? locking.forUpdate() : locking).execute();
+  const found = await tx
+    .selectFrom('webhooks')
+    .select('seq')
+    .where('tenant', '=', tenant)
+    .where('for_packet', '=', packetId)
+    .where('removed_at', 'is', null)
+    .orderBy('seq')
+    .execute();
+  const followers = found.length === 0 ? null : JSON.stringify(found.map(({ seq }) => seq));
+  await tx.updateTable('packets').set({ followers }).where('tenant', '=', tenant).where('id', '=', packetId).execute();
+}
+
 /** Reads a tenant's webhooks and channels. */
 export function createWebhookReads(database: Database<Tables>) {
   const { reads } = database;
@@ -161,6 +202,7 @@ export function createWebhookReads(database: Database<Tables>) {
       .selectFrom('webhooks')
       .select('seq')
       .where('tenant', '=', tenant)
+      .where('for_packet', 'is', null)
       .where('kind', '<>', sql.lit('webhook' as const))
       .where('removed_at', 'is', null)
       .where('active', '=', sql.lit(1))
@@ -174,6 +216,7 @@ export function createWebhookReads(database: Database<Tables>) {
         .selectFrom('webhooks')
         .select(['id', 'url', 'events', 'active', 'disabled_reason', 'created_at'])
         .where('tenant', '=', tenant)
+        .where('for_packet', 'is', null)
         .where('kind', '=', 'webhook')
         .where('removed_at', 'is', null)
         .orderBy('seq')
@@ -186,12 +229,25 @@ export function createWebhookReads(database: Database<Tables>) {
         .selectFrom('webhooks')
         .select(['id', 'kind', 'url', 'name', 'events', 'responder', 'active', 'disabled_reason', 'created_at'])
         .where('tenant', '=', tenant)
+        .where('for_packet', 'is', null)
         .where('kind', '<>', 'webhook')
         .where('removed_at', 'is', null)
         .orderBy('seq')
         .execute();
       return rows.map(({ events, active, ...rest }) => ({ ...rest, events: JSON.parse(events), active: active === 1 }));
     },
+    /** The push notification configurations of a packet that are not removed, oldest first. */
+    ofPacket: (tenant: number, packetId: string): Promise<PushRow[]> =>
+      reads
+        .selectFrom('webhooks')
+        .select(['id', 'name', 'url', 'secret', 'authentication'])
+        .where('tenant', '=', tenant)
+        .where('for_packet', '=', packetId)
+        .where('removed_at', 'is', null)
+        .orderBy('seq')
+        .execute(),
+    /** Writes to a packet which webhooks are for it alone, so that whoever changes it need not look for them. */
+    follow: (tenant: number, packetId: string): Promise<void> => database.transaction((tx) => follow(tx, database.name, tenant, packetId)),
     /** Whether a channel of the tenant tells of new questions. */
     isTold(tenant: number): Awaitable<boolean> {
       const found = telling.first({ tenant });

@@ -106,15 +106,23 @@ for (const store of stores) {
       await change(service, task.id, {
         status: 'completed',
         actions: { completed: [{ id: 'a1', description: 'Refund', result: 'Refunded' }] },
-        context: { artifacts: [{ key: 'reference', value: { id: 8 } }] },
+        context: {
+          artifacts: [
+            { key: 'reference', value: { id: 8 } },
+            { key: 'receipt.pdf', value: 'https://example.com/r.pdf', content_type: 'application/pdf' },
+            { key: 'note.txt', value: 'data:text/plain;base64,aGk=' },
+          ],
+        },
       });
       const done = (await a2a(service, 'GetTask', { id: task.id, historyLength: 1 })).body.result;
       assert.deepEqual([done.status.state, done.history.length], ['TASK_STATE_COMPLETED', 1]);
       assert.deepEqual(
-        done.artifacts.map((artifact: { name: string; parts: object[] }) => [artifact.name, artifact.parts.length]),
+        done.artifacts.map((artifact: { name: string; parts: object[] }) => [artifact.name, artifact.parts]),
         [
-          ['a1', 1],
-          ['reference', 1],
+          ['a1', [{ text: 'Refunded', mediaType: 'text/plain' }]],
+          ['reference', [{ data: { id: 8 }, mediaType: 'application/json' }]],
+          ['receipt.pdf', [{ url: 'https://example.com/r.pdf', filename: 'receipt.pdf', mediaType: 'application/pdf' }]],
+          ['note.txt', [{ raw: 'aGk=', filename: 'note.txt', mediaType: 'text/plain' }]],
         ],
       );
     });
@@ -233,7 +241,6 @@ for (const store of stores) {
         ['SendMessage', (taskId) => messageOf('Mine?', { messageId: 'm1', taskId })],
         ['SendMessage', (contextId) => messageOf('Mine?', { messageId: 'm2', contextId })],
         ['SendStreamingMessage', (taskId) => messageOf('Mine?', { messageId: 'm3', taskId })],
-        ['ListTasks', (contextId) => ({ contextId })],
       ];
       for (const [method, params] of methods) {
         const foreign = await a2a(service, method, params(id), { key });
@@ -241,7 +248,8 @@ for (const store of stores) {
         assert.equal(foreign.body.error?.code, -32001, `${method}: ${foreign.text}`);
         assert.equal(foreign.text, unknown.text, method);
       }
-      assert.deepEqual((await a2a(service, 'ListTasks', {}, { key })).body.result.tasks, []);
+      for (const params of [{}, { contextId: id }, { contextId: unknownId }])
+        assert.deepEqual((await a2a(service, 'ListTasks', params, { key })).body.result.tasks ?? [], []);
     });
 
     test('refuses bad input with a sentence that names the field', async () => {
@@ -257,8 +265,6 @@ for (const store of stores) {
         ['SendMessage', messageOf('x', { metadata: { target_agent: 7 } }), -32602, /target_agent/],
         ['SendMessage', messageOf('x', { metadata: { target_agent: 'x'.repeat(600) } }), -32602, /target_agent/],
         ['SendMessage', messageOf('x', { taskId: id }), -32004, /created/],
-        ['SendMessage', messageOf('x', {}, { taskPushNotificationConfig: { url: 'https://example.com' } }), -32003, /webhook/],
-        ['CreateTaskPushNotificationConfig', { taskId: id, url: 'https://example.com' }, -32003, /webhook/],
         ['GetTask', { id, historyLength: -1 }, -32602, /historyLength/],
         ['GetTask', {}, -32001, /no task/],
         ['GetTask', { id: '../x' }, -32001, /no task/],
@@ -273,6 +279,42 @@ for (const store of stores) {
         assert.match(body.error.message, sentence);
       }
       for (const version of ['0.3', null]) assert.equal((await a2a(service, 'GetTask', { id }, { version })).body.error?.code, -32009);
+    });
+
+    test('answers the same over HTTP+JSON, and refusals with the statuses and the form of AIP-193', async () => {
+      const service = await shareService(store);
+      const rest = (method: string, path: string, options: { body?: object; version?: string; key?: string } = {}) => {
+        const { body, version = '1.0', key = service.key } = options;
+        return service.call(method, `//a2a${path}`, { key, headers: { 'a2a-version': version }, ...(body === undefined ? {} : { body }) });
+      };
+      const { task } = (await rest('POST', '/message:send', { body: messageOf('Over HTTP+JSON') })).body;
+      assert.equal((await rest('GET', `/tasks/${task.id}?historyLength=1`)).body.history.length, 1);
+      assert.deepEqual((await rest('GET', `/tasks?contextId=${task.id}&pageSize=1&includeArtifacts=true`)).body.tasks[0].id, task.id);
+      assert.equal((await rest('POST', `/tasks/${task.id}:cancel`)).body.status.state, 'TASK_STATE_CANCELED');
+      const raw = messageOf('x', { parts: [{ raw: 'aGk=' }] });
+      const cases: [Parameters<typeof rest>, number, string, RegExp][] = [
+        [['GET', `/tasks/${unknownId}`], 404, 'NOT_FOUND', /no such packet|no task/i],
+        [['POST', `/tasks/${unknownId}:cancel`], 404, 'NOT_FOUND', /no such packet|no task/i],
+        [['POST', `/tasks/${task.id}:cancel`], 409, 'FAILED_PRECONDITION', /expired/],
+        [['POST', `/tasks/${task.id}:subscribe`], 400, 'UNIMPLEMENTED', /over/],
+        [['POST', '/message:send', { body: {} }], 400, 'INVALID_ARGUMENT', /message is required/],
+        [['POST', '/message:send', { body: raw }], 415, 'INVALID_ARGUMENT', /by URL/],
+        [['POST', '/message:stream', { body: {} }], 400, 'INVALID_ARGUMENT', /message is required/],
+        [['GET', '/tasks?pageSize=x'], 400, 'INVALID_ARGUMENT', /pageSize/],
+        [['GET', `/tasks/${task.id}?historyLength=-1`], 400, 'INVALID_ARGUMENT', /historyLength/],
+        [['GET', `/tasks/${task.id}`, { version: '0.3' }], 400, 'UNIMPLEMENTED', /A2A-Version/],
+        [['DELETE', `/tasks/${unknownId}/pushNotificationConfigs/mine`], 404, 'NOT_FOUND', /no such packet|no task/i],
+      ];
+      for (const [call, status, name, sentence] of cases) {
+        const answer = await rest(...call);
+        assert.deepEqual([answer.status, answer.body.error?.status], [status, name], `${call.join(' ')}: ${answer.text}`);
+        assert.match(answer.body.error.message, sentence);
+      }
+      const { key } = await newTenant(service);
+      assert.equal((await rest('GET', `/tasks/${task.id}`, { key })).status, 404);
+      assert.equal((await rest('GET', `/tasks/${task.id}`, { key: 'wrong' })).status, 401);
+      const reader = (await service.call('POST', '/keys', { body: { name: 'reader', scopes: ['read'] } })).body.key;
+      assert.equal((await rest('POST', '/message:send', { body: messageOf('No'), key: reader })).status, 403);
     });
 
     test('applies authentication, scopes, the rate limit and the daily cap like the API', async () => {
@@ -293,17 +335,20 @@ for (const store of stores) {
         SERVICE_A2A_AGENTS: 'refunds,parcels',
         SERVICE_PUBLIC_URL: 'https://baton.example.com/',
       });
-      const { status, body } = await service.call('GET', '//.well-known/agent-card.json', { key: '' });
+      const { status, body, headers } = await service.call('GET', '//.well-known/agent-card.json', { key: '' });
       assert.equal(status, 200);
       assert.deepEqual(
         body.skills.map(({ id }: { id: string }) => id),
         ['refunds', 'parcels'],
       );
-      assert.deepEqual(body.supportedInterfaces[0], {
-        url: 'https://baton.example.com/a2a',
-        protocolBinding: 'JSONRPC',
-        protocolVersion: '1.0',
-      });
+      const url = 'https://baton.example.com/a2a';
+      assert.deepEqual(body.supportedInterfaces, [
+        { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+        { url, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+      ]);
+      const ifNoneMatch = { 'if-none-match': headers.etag as string };
+      assert.equal((await service.call('GET', '//.well-known/agent-card.json', { key: null, headers: ifNoneMatch })).status, 304);
+      assert.deepEqual([headers['cache-control'], headers['last-modified']], ['public, max-age=300', 'Sun, 01 Mar 2026 09:30:00 GMT']);
       const unnamed = await a2a(service, 'SendMessage', messageOf('For whom?', { metadata: {} }));
       assert.match(unnamed.body.error?.message, /target_agent is required/);
       await newTask(service, { agent: 'intake' });

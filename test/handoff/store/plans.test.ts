@@ -11,7 +11,7 @@ import { createPacket, packetRequest, startService } from '../../support/service
  */
 const growing = [
   ...['packets', 'contents', 'packet_tags', 'events', 'idempotency', 'idempotency_packets'],
-  ...['counters', 'agents', 'deliveries', 'messages', 'answer_links'],
+  ...['counters', 'agents', 'webhooks', 'deliveries', 'messages', 'answer_links'],
 ];
 
 /** Records every statement that is prepared during the test. */

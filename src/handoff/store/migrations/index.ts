@@ -13,6 +13,7 @@ import { answerLinks } from './0011-answer-links.ts';
 import { traces } from './0012-traces.ts';
 import { channels } from './0013-channels.ts';
 import { retention } from './0014-retention.ts';
+import { pushes } from './0015-pushes.ts';
 
 /** All migrations, in order. */
 export const migrations: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   traces,
   channels,
   retention,
+  pushes,
 ];

@@ -1,0 +1,119 @@
+import type { Clock } from '../../kit/clock.ts';
+import { conflict, invalid, notFound } from '../../kit/errors.ts';
+import type { NewId } from '../../kit/id.ts';
+import type { PushConfig } from '../model/a2a.ts';
+import { requireScope } from '../rules/rights.ts';
+import type { Store } from '../store/store.ts';
+import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
+import type { Caller } from './authentication.ts';
+import { noteOf } from './trail.ts';
+
+interface PushServiceParts {
+  store: Store;
+  clock: Clock;
+  newId: NewId;
+  /** Returns a sentence that says why notifications of a tenant can't be sent to a URL; undefined when they can. */
+  urlProblem(url: string, tenant: number): Promise<string | undefined>;
+}
+
+/** The most configurations of a packet. */
+const maxPushes = 10;
+const maxUrlLength = 2048;
+const maxSecretLength = 1024;
+
+const printable = (text: string, most: number): boolean => text.length <= most && /^[\x20-\x7e]*$/.test(text);
+
+/** Requires that a configuration can be sent as headers, with a token to sign with. @throws ServiceError 400 */
+function requireHeaders({ id, url, token, authentication }: PushConfig): void {
+  if (!printable(id, 255)) throw invalid('id', 'id must have at most 255 characters of ASCII.');
+  if (url === '' || url.length > maxUrlLength) throw invalid('url', `url must have 1 to ${maxUrlLength} characters.`);
+  if (token.length < 16 || !printable(token, maxSecretLength))
+    throw invalid('token', `token must have 16 to ${maxSecretLength} characters of ASCII: it signs the notifications.`);
+  if (authentication === undefined) return;
+  if (!/^[!#$%&'*+.^_`|~\w-]{1,50}$/.test(authentication.scheme))
+    throw invalid('authentication.scheme', 'authentication.scheme must be the name of an HTTP authentication scheme, such as Bearer.');
+  if (!printable(authentication.credentials, maxSecretLength))
+    throw invalid('authentication.credentials', `authentication.credentials must have at most ${maxSecretLength} characters of ASCII.`);
+}
+
+/** The operations on push notification configurations. Their deliveries are those of webhooks. */
+export function createPushService({ store, clock, newId, urlProblem }: PushServiceParts) {
+  /** Requires that notifications can be sent. @throws ServiceError 400 that names the field */
+  async function check({ tenant_number }: Caller, config: PushConfig): Promise<void> {
+    requireHeaders(config);
+    const problem = await urlProblem(config.url, tenant_number);
+    if (problem !== undefined) throw invalid('url', problem);
+  }
+
+  return {
+    check,
+
+    /** Adds a configuration to a packet, or replaces the one with its id; returns it with its id. @throws ServiceError 400, 403, 404, 409 */
+    async put(caller: Caller, packetId: string, config: PushConfig): Promise<PushConfig> {
+      requireScope(caller, 'work');
+      await check(caller, config);
+      const tenant = store.of(caller.tenant_number);
+      const known = await tenant.webhooks.ofPacket(packetId);
+      const before = known.find(({ name }) => name === config.id);
+      if (before === undefined && known.length >= maxPushes)
+        throw conflict(`The task has ${maxPushes} push notification configurations, the maximum; delete one first.`);
+      const now = clock();
+      const at = now.toISOString();
+      const { id: name = newId(now), url, token: secret, authentication } = { ...config, id: config.id || undefined };
+      const given = { url, secret, authentication: authentication === undefined ? null : JSON.stringify(authentication) };
+      await tenant.commit({
+        packets: [packetId],
+        webhooks: before === undefined ? [] : [before.id],
+        work({ packets, webhooks, trail }) {
+          if (packets.get(packetId) === undefined) throw notFound('packet');
+          const stored = before && webhooks.get(before.id);
+          const id = stored?.id ?? newId(now);
+          if (stored === undefined) webhooks.insert({ ...fresh, ...given, id, name, for_packet: packetId, created_at: at, updated_at: at });
+          else webhooks.save(id, { ...stored, ...given, ...working, updated_at: at });
+          const details = { webhook_id: id, packet_id: packetId };
+          trail.note(noteOf(caller, 'webhook', stored === undefined ? 'created' : 'updated', details), { now, keyId: caller.key_id });
+        },
+      });
+      await tenant.webhooks.follow(packetId);
+      return { ...config, id: name };
+    },
+
+    /** The configurations of a packet, without their secrets. @throws ServiceError 403 */
+    async list(caller: Caller, packetId: string): Promise<PushConfig[]> {
+      requireScope(caller, 'read');
+      return (await store.of(caller.tenant_number).webhooks.ofPacket(packetId)).map(shownPush);
+    },
+
+    /** Removes a configuration, if there is one with this id. Its pending deliveries are cancelled. @throws ServiceError 403 */
+    async remove(caller: Caller, packetId: string, name: string): Promise<void> {
+      requireScope(caller, 'work');
+      const now = clock();
+      const tenant = store.of(caller.tenant_number);
+      const ids = (await tenant.webhooks.ofPacket(packetId)).filter((push) => push.name === name).map(({ id }) => id);
+      if (ids.length === 0) return;
+      await tenant.commit({
+        webhooks: ids,
+        work({ webhooks, trail }) {
+          for (const stored of ids.flatMap((id) => webhooks.get(id) ?? [])) {
+            webhooks.remove(stored.id, { ...stored, active: false, updated_at: now.toISOString(), removed_at: now.toISOString() });
+            const details = { webhook_id: stored.id, packet_id: packetId };
+            trail.note(noteOf(caller, 'webhook', 'deleted', details), { now, keyId: caller.key_id });
+          }
+        },
+      });
+      await tenant.webhooks.follow(packetId);
+    },
+  };
+}
+
+export type PushService = ReturnType<typeof createPushService>;
+
+/** A configuration that is set anew works, whatever became of it before. */
+const working = { active: true, disabled_reason: null, failing_since: null };
+const noSecrets = { old_secret: null, old_secret_until: null, removed_at: null };
+const fresh = { ...noChannel, ...working, ...noSecrets, seq: 0, kind: 'push', events: [] } satisfies Partial<StoredWebhook>;
+
+function shownPush({ name, url, authentication }: PushRow): PushConfig {
+  const scheme: string | undefined = authentication === null ? undefined : JSON.parse(authentication).scheme;
+  return { id: name!, url, token: '', authentication: scheme === undefined ? undefined : { scheme, credentials: '' } };
+}
