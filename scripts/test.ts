@@ -77,6 +77,7 @@ const needed: readonly (readonly [name: string, suites: string, isThere?: boolea
   ['nginx', 'the proxy suite'],
   ['pgbouncer', 'the suites through PgBouncer'],
   ['prometheus', 'the monitoring suite'],
+  ['strace', 'the system calls of the units'],
   ['postgresql', 'the suite of dumps', debianPostgres !== undefined],
   [
     'packages in examples/demo-agents',

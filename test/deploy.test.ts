@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
@@ -6,8 +7,9 @@ import { fileURLToPath } from 'node:url';
 
 import { temporaryFolder, until } from './support/daemon.ts';
 import { openHandoffDatabase } from './support/databases.ts';
+import { chainRequest } from './support/fallback.ts';
 import { freePort } from './support/ports.ts';
-import { startProcess, type TestProcess } from './support/process.ts';
+import { startFallbackProcess, startProcess, type TestProcess } from './support/process.ts';
 import { startProgram } from './support/program.ts';
 import { findProgram } from './support/programs.ts';
 import { adminKey, packetRequest } from './support/service.ts';
@@ -163,5 +165,63 @@ describe('Prometheus with deploy/prometheus', { skip: findProgram('prometheus') 
       );
     }, prometheus.stderr);
     assert.match(alert.annotations.summary, /does not answer/);
+  });
+});
+
+/** The system calls in a set of systemd, such as `@system-service`, or the name of one. */
+function callsIn(name: string): string[] {
+  if (!name.startsWith('@')) return [name];
+  const { stdout } = spawnSync('systemd-analyze', ['syscall-filter', name], { encoding: 'utf8' });
+  const [, ...lines] = stdout.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '' && !line.startsWith('#')).flatMap(callsIn);
+}
+
+/** The system calls that a unit of systemd allows. */
+function allowedBy(unit: string): Set<string> {
+  const allowed = new Set<string>();
+  for (const [, not, sets = ''] of readFileSync(join(deploy, 'systemd', unit), 'utf8').matchAll(/^SystemCallFilter=(~?)(.*)$/gm))
+    for (const call of sets.split(' ').flatMap(callsIn)) allowed[not === '~' ? 'delete' : 'add'](call);
+  return allowed;
+}
+
+const observer = ['strace', 'systemd-analyze'].every((name) => findProgram(name) !== undefined);
+
+describe('The units of systemd', { skip: !observer }, () => {
+  /** A command line that notes the system calls of a program that its unit does not allow, and what it noted. */
+  function observing(t: TestContext, unit: string) {
+    const file = join(temporaryFolder(t), 'calls');
+    const others = [...allowedBy(unit)].map((call) => `?${call}`).join(',');
+    return {
+      under: ['strace', '-D', '-f', '--seccomp-bpf', '-qq', '-e', 'signal=none', '-o', file, '-e', `trace=!${others}`],
+      // SQLite sets the owner of its files only when root runs it.
+      noted: () =>
+        readFileSync(file, 'utf8')
+          .split('\n')
+          .filter((line) => line !== '' && !(process.getuid?.() === 0 && line.includes(' fchown('))),
+    };
+  }
+
+  test('allow every system call of the handoff service, also of its threads', async (t) => {
+    const { under, noted } = observing(t, 'baton-handoff.service');
+    const program = await startProcess({ databaseUrl: `sqlite://${join(temporaryFolder(t), 'handoff.db')}`, under });
+    t.after(() => program.kill());
+    assert.equal((await program.call('POST', '/packets', { body: packetRequest() })).status, 201);
+    for (const path of ['/packets/search?q=refund', '/packets?offset=1&tags=x', '/audit', '//metrics', '//console'])
+      assert.equal((await program.call('GET', path)).status, 200, path);
+    assert.equal(await program.stop(), 0);
+    assert.deepEqual(noted(), []);
+  });
+
+  test('allow every system call of the fallback service', async (t) => {
+    const { under, noted } = observing(t, 'baton-fallback.service');
+    const program = await startFallbackProcess({ storage: `sqlite://${join(temporaryFolder(t), 'fallback.db')}`, under });
+    t.after(() => program.kill());
+    const { status, body } = await program.call('POST', '/chains', { body: chainRequest() });
+    assert.equal(status, 201);
+    assert.equal((await program.call('POST', `/chains/${body.id}/test`, { body: { prompt_count: 2 } })).status, 201);
+    const template = { chain_id: body.id, template: '{{ chain.name }}' };
+    assert.equal((await program.call('POST', '/export-template', { body: template })).status, 200);
+    assert.equal(await program.stop(), 0);
+    assert.deepEqual(noted(), []);
   });
 });

@@ -24,6 +24,8 @@ export interface ProcessOptions {
   settings?: Record<string, string>;
   /** The size limit of files that it writes, which to the program looks like a full disk. */
   fileLimitKib?: number;
+  /** A command line that the program's is appended to. */
+  under?: readonly string[];
 }
 
 const programs = {
@@ -41,10 +43,10 @@ const quiet = {
 };
 
 /** Starts the handoff service; resolves when it listens, rejects if it ends before. */
-export async function startProcess({ databaseUrl, settings = {}, fileLimitKib }: ProcessOptions): Promise<TestProcess> {
+export async function startProcess({ databaseUrl, settings = {}, fileLimitKib, under }: ProcessOptions): Promise<TestProcess> {
   const { BATON_TEST_POSTGRES: _, SERVICE_ADMIN_KEY: __, ...environment } = process.env;
   const env = { ...environment, ...quiet, SERVICE_DATABASE_URL: databaseUrl, ...settings };
-  return run([programs.handoff, 'serve'], env, fileLimitKib);
+  return run([programs.handoff, 'serve'], env, fileLimitKib, under);
 }
 
 export interface FallbackProcessOptions {
@@ -54,6 +56,7 @@ export interface FallbackProcessOptions {
   flags?: readonly string[];
   settings?: Record<string, string>;
   fileLimitKib?: number;
+  under?: readonly string[];
 }
 
 /** Starts the fallback service. Calls take paths from the root, and send no key by default. */
@@ -62,12 +65,14 @@ export async function startFallbackProcess({
   flags = [],
   settings = {},
   fileLimitKib,
+  under,
 }: FallbackProcessOptions): Promise<TestProcess> {
   const env = { ...withoutSettings(), SERVICE_LOG_LEVEL: 'error', ...settings };
   const program = await run(
     [programs.fallback, 'serve', '--port', '0', ...(storage === undefined ? [] : ['--storage', storage]), ...flags],
     env,
     fileLimitKib,
+    under,
   );
   return { ...program, call: (method, path, options) => program.call(method, `/${path}`, { key: null, ...options }) };
 }
@@ -101,10 +106,11 @@ async function run(
   args: readonly string[],
   env: Record<string, string | undefined>,
   fileLimitKib: number | undefined,
+  under: readonly string[] = [],
 ): Promise<TestProcess> {
   // The unit of `ulimit -f` is 512 bytes (POSIX).
   const limit = fileLimitKib === undefined ? [] : ['/bin/sh', '-c', `ulimit -f ${fileLimitKib * 2}; exec "$0" "$@"`];
-  const { child, lines, errors, printed, ended } = startProgram([...limit, process.execPath, ...args], { env });
+  const { child, lines, errors, printed, ended } = startProgram([...under, ...limit, process.execPath, ...args], { env });
   const [, address = ''] = await printed(/^(?:handoff|fallback) listening on (\S+)$/);
   return {
     address,
