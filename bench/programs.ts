@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 
 import { type Place, placed } from './machine.ts';
@@ -19,6 +20,8 @@ export interface Program<T extends Tasks> {
   call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0]): Promise<Awaited<ReturnType<T[Name]>>>;
   /** The CPU time it has used, in microseconds. */
   cpu(): Promise<number>;
+  /** The durations of the minor garbage collections of its main thread since the last call, in milliseconds. */
+  collections(): Promise<number[]>;
   stop(): Promise<void>;
 }
 
@@ -68,6 +71,7 @@ export function startProgram<T extends Tasks>(module: string, { place, env = {},
   return {
     call: (task, argument) => send(task, argument) as never,
     cpu: () => send('cpu', null) as Promise<number>,
+    collections: () => send('collections', null) as Promise<number[]>,
     async stop() {
       child.kill('SIGTERM');
       await ended;
@@ -75,16 +79,29 @@ export function startProgram<T extends Tasks>(module: string, { place, env = {},
   };
 }
 
-/** The task of every process: returns the CPU time it has used, in microseconds. */
+let collections: number[] = [];
+
+/** The tasks of every process: see `Program`. */
 const ownTasks = {
   cpu(_: null): number {
     const { user, system } = process.cpuUsage();
     return user + system;
   },
+  collections(_: null): number[] {
+    const since = collections;
+    collections = [];
+    return since;
+  },
 };
 
 /** Serves the calls of the parent process. */
 export function serveTasks(tasks: Tasks): void {
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const { kind } = (entry as PerformanceEntry & { detail: { kind: number } }).detail;
+      if (kind === constants.NODE_PERFORMANCE_GC_MINOR) collections.push(entry.duration);
+    }
+  }).observe({ entryTypes: ['gc'] });
   const all: Tasks = { ...ownTasks, ...tasks };
   process.on('message', async ({ id, task, argument }: Call) => {
     try {

@@ -9,7 +9,7 @@ import type { HookTasks } from '../hooks.ts';
 import type { ListenerTasks } from '../listeners.ts';
 import type { LoadRequest } from '../load.ts';
 import { type Program, startProgram } from '../programs.ts';
-import { requireGood } from '../rounds.ts';
+import { median, requireGood } from '../rounds.ts';
 import { connections, headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
 import type { LoadResult } from '../times.ts';
 import { claimOf } from './claim.ts';
@@ -30,6 +30,9 @@ const repeated = 800;
 const perRound = 200;
 const listenerCount = 200;
 const events = 10;
+
+/** The longest median of minor collections, in milliseconds: 0.6 to 2 on a busy machine, 17 to 20 with objects that survive. */
+const maxCollectionMs = 6;
 
 /** How often everything may be measured: a busy machine can spoil a run. */
 const runs = 2;
@@ -101,6 +104,7 @@ export async function cost(run: Run): Promise<void> {
         return product / bare > limitOf(name);
       });
     }
+    await reportCollections(run, service, ids);
     if (dear.length > 0)
       throw new Error(`${dear.map(({ name }) => name).join(', ')} cost more than ${allowed} times the ratio in bench/cost.json.`);
   } finally {
@@ -163,6 +167,32 @@ async function requests(run: Run, { url, program }: MeasuredService, ids: readon
     { name: 'claim', product: { program, run: (round) => load(url, claims(round), perRound) }, bare: echo },
     { name: 'claim-next', product: { program, run: () => load(url, [next], perRound) }, bare: echo },
   ];
+}
+
+/**
+ * The median duration of minor collections under a load of gets, and of creates. Long ones copy objects that outlive their
+ * request, such as those whose shape V8 makes anew for each.
+ */
+async function reportCollections(run: Run, { url, program }: MeasuredService, ids: readonly string[]): Promise<void> {
+  const gets = ids.slice(0, 200).map((id): LoadRequest => ({ method: 'GET', path: `/api/v1/packets/${id}`, headers }));
+  const create: LoadRequest = { method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body: packetOfBytes(2048) };
+  for (const [name, requests, count] of [
+    ['gets', gets, 20_000],
+    ['creates', [create], 5_000],
+  ] as const) {
+    await program.collections();
+    requireGood(await run.burst({ url, connections, requests, count }));
+    const durations = await program.collections();
+    const value = median(durations);
+    const against = `${durations.length} collections`;
+    run.report({
+      name: `cost: minor collection during ${name}, ms`,
+      against,
+      value,
+      target: { better: 'less', required: maxCollectionMs },
+    });
+    if (value > maxCollectionMs) throw new Error(`During ${name} the median of minor collections is ${value.toFixed(1)} ms.`);
+  }
 }
 
 interface Receivers {
