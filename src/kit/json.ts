@@ -1,13 +1,3 @@
-/** Whether a property name in the text, which is valid JSON, contains an escape sequence. */
-export function hasEscapedName(text: string): boolean {
-  for (let index = text.indexOf('\\'); index !== -1; index = text.indexOf('\\', index)) {
-    index = endOfString(text, index + 1);
-    while (text.charCodeAt(index) <= 0x20) index += 1;
-    if (text.charCodeAt(index) === 0x3a) return true;
-  }
-  return false;
-}
-
 /**
  * The value of a JSON text, without a bug of JSON.parse in V8 13.6 (Node 24): for a property name with an escape
  * sequence it may return the name of another object that it parsed before, if both have the same shape. One caller's
@@ -22,6 +12,20 @@ export function readJson(text: string): unknown {
   return respelled.isPlain ? (JSON.parse(respelled.text) as unknown) : readByHand(respelled.text);
 }
 
+/** The start and end of the next property name with an escape sequence, in a text that is valid JSON. */
+function nextEscapedName(text: string, from: number): { start: number; end: number } | undefined {
+  for (let index = text.indexOf('\\', from); index !== -1; index = text.indexOf('\\', index)) {
+    const backslash = index;
+    index = endOfString(text, index + 1);
+    // This is the first escape of its string, so the last quotation mark before it opens the string.
+    if (isNameEnd(text, index)) return { start: text.lastIndexOf('"', backslash), end: index };
+  }
+  return undefined;
+}
+
+/** Whether a property name in the text, which is valid JSON, contains an escape sequence. */
+export const hasEscapedName = (text: string): boolean => nextEscapedName(text, 0) !== undefined;
+
 /**
  * Rewrites the property names of the text, which is valid JSON, without escape sequences; `isPlain` says that none is
  * left. A name with a quotation mark, a backslash, a control character or a lone surrogate needs its escape.
@@ -30,17 +34,11 @@ export function respellNames(text: string): { text: string; isPlain: boolean } {
   const parts: string[] = [];
   let from = 0;
   let isPlain = true;
-  for (let index = text.indexOf('\\'); index !== -1; index = text.indexOf('\\', index)) {
-    // This is the first escape of its string, so the last quotation mark before it opens the string.
-    const start = text.lastIndexOf('"', index);
-    const end = endOfString(text, start);
-    index = end;
-    while (text.charCodeAt(index) <= 0x20) index += 1;
-    if (text.charCodeAt(index) !== 0x3a) continue;
-    const spelled = JSON.stringify(JSON.parse(text.slice(start, end)));
+  for (let name = nextEscapedName(text, 0); name !== undefined; name = nextEscapedName(text, from)) {
+    const spelled = JSON.stringify(JSON.parse(text.slice(name.start, name.end)));
     if (spelled.includes('\\')) isPlain = false;
-    parts.push(text.slice(from, start), spelled);
-    from = end;
+    parts.push(text.slice(from, name.start), spelled);
+    from = name.end;
   }
   parts.push(text.slice(from));
   return { text: parts.join(''), isPlain };
@@ -101,4 +99,11 @@ export function endOfString(text: string, start: number): number {
     if (slashes % 2 === 0) return end + 1;
     end = text.indexOf('"', end + 1);
   }
+}
+
+/** Whether the string that ends before `end`, in a text that is valid JSON, is a property name. */
+export function isNameEnd(text: string, end: number): boolean {
+  let after = end;
+  while (text.charCodeAt(after) <= 0x20) after += 1;
+  return text.charCodeAt(after) === 0x3a;
 }

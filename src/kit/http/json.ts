@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 
 import { ServiceError } from '../errors.ts';
-import { endOfString, hasEscapedName, readByHand, respellNames } from '../json.ts';
+import { endOfString, hasEscapedName, isNameEnd, readByHand, respellNames } from '../json.ts';
 
 /** The deepest nesting allowed. Real documents are far flatter, and all later steps recurse over the value. */
 export const maxDepth = 64;
@@ -160,9 +160,7 @@ function countMembers(text: string): number {
   let count = 0;
   for (let index = text.indexOf('"'); index !== -1; index = text.indexOf('"', index)) {
     index = endOfString(text, index);
-    let after = index;
-    while (text.charCodeAt(after) <= 0x20) after += 1;
-    if (text.charCodeAt(after) === 0x3a) count += 1;
+    if (isNameEnd(text, index)) count += 1;
   }
   return count;
 }
@@ -180,9 +178,7 @@ function duplicateIn(text: string): ServiceError {
     else if (character === ',' && typeof inner?.at === 'number') inner.at += 1;
     else if (character === '"') {
       const end = endOfString(text, index);
-      let after = end;
-      while (text.charCodeAt(after) <= 0x20) after += 1;
-      if (text[after] === ':' && inner?.seen !== undefined) {
+      if (inner?.seen !== undefined && isNameEnd(text, end)) {
         const key: string = JSON.parse(text.slice(index, end));
         inner.at = key;
         if (inner.seen.has(key)) return refused(`The field "${key}" appears twice.`, open.map(({ at }) => at).join('.'));
