@@ -9,7 +9,7 @@ import { indexAll, queueAll } from './store/search/rebuild.ts';
 import type { Tables } from './store/tables.ts';
 
 /** Where the settings come from that name the database: variables, and a TOML file. */
-export interface SettingsSource {
+interface SettingsSource {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly config: string | undefined;
 }

@@ -100,17 +100,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     version,
     about: 'Chains of AI model providers with fallback rules: explained, tested, exported and imported.',
     links: { docs: '/docs', reference: '/redoc', openapi: '/openapi.json', dashboard: '/dashboard', health: '/health' },
-    pages: [
-      { href: '/dashboard', text: 'Dashboard', about: 'Chains, what happens if a provider fails, tests and exports.' },
-      { href: '/docs', text: 'API explorer', about: 'Every operation, to read and to try.' },
-      { href: '/redoc', text: 'API reference', about: 'The same on one page.' },
-      { href: '/openapi.json', text: 'OpenAPI description', about: 'For programs and generators.' },
-      {
-        href: '/ready',
-        text: 'Readiness',
-        about: 'Whether the service can reach its database. /health says whether it runs, /metrics what it counts.',
-      },
-    ],
+    pages: [{ href: '/dashboard', text: 'Dashboard', about: 'Chains, what happens if a provider fails, tests and exports.' }],
   });
   return app;
 }

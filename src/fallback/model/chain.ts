@@ -28,7 +28,7 @@ export type Action = (typeof actions)[number];
 
 /** The limits of a chain. */
 export const maxProviders = 50;
-export const maxRules = 50;
+const maxRules = 50;
 export const maxTimeoutMs = 600_000;
 
 /** The defaults of optional fields; those of `priority` and `provider` depend on the position and the model. */

@@ -5,7 +5,7 @@ export interface ApiKey {
 }
 
 /** The configured keys, and warnings for the operator, which never quote a key. */
-export interface ApiKeys {
+interface ApiKeys {
   readonly keys: readonly ApiKey[];
   readonly warnings: readonly string[];
 }

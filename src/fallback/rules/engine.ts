@@ -22,7 +22,7 @@ export interface Engine {
 }
 
 /** The state of a prompt: the current provider, and the retries that each rule has used there. */
-export interface Position {
+interface Position {
   provider: number;
   /** Used retries by rule index; empty at a provider's first attempt. */
   used: Map<number, number>;

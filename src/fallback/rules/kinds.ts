@@ -35,7 +35,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
 };
 
 /** A kind with a protocol of its own, which is simulated and exported, but never called. */
-export interface ForeignKind {
+interface ForeignKind {
   /** The usual variable of its key; null if its credentials come from the environment of the target. */
   readonly api_key_env: string | null;
   /** The names of its parameters. */

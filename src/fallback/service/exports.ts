@@ -22,7 +22,7 @@ import { warningsOf } from '../rules/warnings.ts';
 import { maxTemplateBytes } from './liquid.ts';
 import type { Sandbox } from './sandbox.ts';
 
-export interface ExportServiceParts {
+interface ExportServiceParts {
   chains: {
     get(id: string): Awaitable<Chain>;
     /** Stores a new chain and returns its text. */
@@ -36,7 +36,7 @@ export interface ExportServiceParts {
 }
 
 /** A file to import: its content as text or already parsed. */
-export type ImportedFile = Omit<FileToImport, 'value'> & { readonly content: unknown };
+type ImportedFile = Omit<FileToImport, 'value'> & { readonly content: unknown };
 
 /** The operations for exports, templates and imports. */
 export function createExportService({ chains, sandbox, parseJson, checkRequest }: ExportServiceParts) {

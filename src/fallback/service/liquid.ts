@@ -5,14 +5,14 @@ import { duration } from '../rules/wording.ts';
 /** The longest template, in bytes of UTF-8. */
 export const maxTemplateBytes = 64 * 1024;
 /** The longest output of a template, in bytes of UTF-8. */
-export const maxOutputBytes = 1024 * 1024;
+const maxOutputBytes = 1024 * 1024;
 /** How long a template may render, in milliseconds, before the engine ends it with line and column. */
 const renderMs = 1_000;
 /** How much a template may allocate, in the engine's unit of characters and list items. */
 const allocations = 8 * 1024 * 1024;
 
 /** The output of a template, or its fault with line and column (from 1) if known. */
-export type Rendered = { output: string } | { fault: string; line: number | null; column: number | null };
+type Rendered = { output: string } | { fault: string; line: number | null; column: number | null };
 
 /**
  * Renders a Liquid template with the variables of `scope`, which must be plain data. Unknown names and filters are

@@ -8,7 +8,7 @@ const maxJson = 2 * 1024 * 1024;
 const maxDepth = 50;
 
 /** A document as JSON text, or its fault with line and column (from 1) if known. */
-export type ReadYaml = { json: string } | { fault: string; line: number | null; column: number | null };
+type ReadYaml = { json: string } | { fault: string; line: number | null; column: number | null };
 
 /**
  * Reads a YAML 1.2 document, or JSON, as plain data, without custom tags, dates and binaries. It supports the merge key

@@ -109,18 +109,6 @@ const rootLinks = {
   metrics: '/metrics',
 };
 
-const startPages = [
-  { href: '/console', text: 'Console', about: 'Open questions, packets, agents, webhooks and keys.' },
-  { href: '/docs', text: 'API explorer', about: 'Every operation, to read and to try.' },
-  { href: '/redoc', text: 'API reference', about: 'The same on one page.' },
-  { href: '/openapi.json', text: 'OpenAPI description', about: 'For programs and generators.' },
-  {
-    href: '/ready',
-    text: 'Readiness',
-    about: 'Whether the service can reach its database. /health says whether it runs, /metrics what it counts.',
-  },
-];
-
 /** The properties of a route that admission needs. */
 type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'capped' | 'keyInQuery' | 'forPrograms'>;
 
@@ -289,7 +277,7 @@ export function createServer({
     version,
     about: 'Software agents hand units of work to one another, and ask people questions.',
     links: rootLinks,
-    pages: startPages,
+    pages: [{ href: '/console', text: 'Console', about: 'Open questions, packets, agents, webhooks and keys.' }],
   });
   return app;
 }

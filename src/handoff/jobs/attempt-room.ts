@@ -1,5 +1,5 @@
 /** The most deliveries that one tenant has leased at once, waiting or running: a quarter of the attempts of all tenants. */
-export const maxOfTenant = 256;
+const maxOfTenant = 256;
 
 /** The most concurrent attempts over all receivers. */
 const maxRunning = 4 * maxOfTenant;

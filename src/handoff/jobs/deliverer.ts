@@ -18,7 +18,7 @@ const neededMs = 12_000;
 /** The longest pause between rounds, in milliseconds. A commit wakes the deliverer at once; this covers any missed wake-up. */
 const everyMs = 1000;
 
-export interface DelivererParts {
+interface DelivererParts {
   store: Store;
   deliveries: DeliveryService;
   clock: Clock;
@@ -39,7 +39,7 @@ const mailServer = 'mail';
 const receiverName = ({ kind, url }: DeliveryQueue): string => (kind === 'email' ? mailServer : new URL(url).origin);
 
 /** Sends pending deliveries to webhooks and channels. */
-export interface Deliverer {
+interface Deliverer {
   /** Leases due deliveries and starts sending them; returns the milliseconds until the next round. */
   round(): Promise<number>;
   /** Resolves when no attempt is running. */

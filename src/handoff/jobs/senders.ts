@@ -19,7 +19,7 @@ export interface Item {
   readonly until: Date;
 }
 
-export interface SenderParts {
+interface SenderParts {
   store: Store;
   notices: NoticeService;
   /** The body of a push notification of A2A about a packet, whose ancestors `find` reads. */

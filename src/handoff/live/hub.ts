@@ -16,13 +16,13 @@ export interface Trail {
 }
 
 /** The position of an event, and the bytes of its payload. */
-export interface EventSize {
+interface EventSize {
   readonly position: number;
   readonly bytes: number;
 }
 
 /** The events that one commit appended to a tenant's trail: every position from `first` to `last`. */
-export interface Appended {
+interface Appended {
   readonly tenant: number;
   readonly first: number;
   readonly last: number;
@@ -93,7 +93,7 @@ const maxQueued = 8 * 1024 * 1024;
 /** How many messages are sent before the event loop gets a turn. */
 const messagesPerTurn = 500;
 
-export interface HubParts {
+interface HubParts {
   readonly trail: Trail;
   readonly memory: ReplayMemory;
   /** Called when the events of a tenant could not be read or sent. The next `poll` tries again. */

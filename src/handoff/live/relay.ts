@@ -9,7 +9,7 @@ const maxMessageLength = 1024 * 1024;
 /** The most tenants in one message. */
 const maxHints = 1000;
 
-export interface RelayParts {
+interface RelayParts {
   redis: RedisLink;
   /** Called with a hint from another instance: a tenant's number and the last position of its trail. It may be wrong. */
   onHint(tenant: number, position: number): void;
@@ -20,7 +20,7 @@ export interface RelayParts {
 }
 
 /** Announces events between instances. */
-export interface Relay {
+interface Relay {
   /** Announces the last position of a tenant's trail. */
   publish(tenant: number, position: number): void;
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { MemoryBudget } from '../../kit/memory-budget.ts';
 
 /** What all replays together may hold, in bytes; those of one tenant may hold a quarter of it. */
-export const maxReplayBytes = 64 * 1024 * 1024;
+const maxReplayBytes = 64 * 1024 * 1024;
 
 /** How long a replay may hold memory while others wait for it, in milliseconds. */
 const patienceMs = 30_000;

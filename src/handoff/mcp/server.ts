@@ -21,7 +21,7 @@ import { cancelTask, type Task, taskOf } from './tasks.ts';
 import { type Tool, tools } from './tools.ts';
 
 /** The era of a connection: `modern` is revision 2026-07-28, `legacy` what came before. */
-export type Era = 'modern' | 'legacy';
+type Era = 'modern' | 'legacy';
 
 /** A request of MCP, as handlers get it. */
 export interface McpRequest {

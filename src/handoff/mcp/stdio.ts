@@ -6,7 +6,7 @@ import type { HandoffClient } from '../client/client.ts';
 import { createMcpServer, type Refusal, takesTasks } from './server.ts';
 import type { ApiRequest, CallApi } from './session.ts';
 
-export interface StdioParts {
+interface StdioParts {
   readonly client: HandoffClient;
   readonly version: string;
   /** The agent behind the client. */

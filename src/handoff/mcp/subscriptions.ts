@@ -11,7 +11,7 @@ const maxTasks = 100;
 const uriOf = (taskId: string) => `task:${taskId}`;
 
 /** The tasks that a client listens to by `subscriptions/listen`. */
-export interface SubscribedTasks {
+interface SubscribedTasks {
   /** The client's message, with its tasks as resources. */
   readonly body: unknown;
   /** The messages of the SDK, with notifications of tasks in place of those of the resources. */

@@ -12,7 +12,7 @@ interface Part {
 }
 
 /** How a brief is written. What a format adds around the texts counts towards the limit. */
-export interface BriefFormat {
+interface BriefFormat {
   /** What precedes a part; `opensPacket` if it is the first part of its packet. */
   heading(packetId: string, kind: BriefSection['kind'], opensPacket: boolean): string;
   /** A text as the format writes it; never longer than the text by more than `perLine` for each of its lines. */

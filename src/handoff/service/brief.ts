@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
 
 /** What to put into a brief. */
-export interface BriefOptions {
+interface BriefOptions {
   readonly maxChars: number;
   /** The most ancestors. */
   readonly depth: number;

@@ -12,7 +12,7 @@ import {
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
 import type { DeliveryPage } from '../store/deliveries.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import { type ChannelRow, noChannel } from '../store/webhooks.ts';
+import { type ListedRow, noChannel } from '../store/webhooks.ts';
 import { type Caller, originOf } from './authentication.ts';
 import { createDestinations } from './destinations.ts';
 import { requireOrigin } from './origin.ts';
@@ -129,7 +129,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
 export type ChannelService = ReturnType<typeof createChannelService>;
 
 /** A channel as callers see it. */
-function shownChannel({ id, kind, url, name, events, responder, active, disabled_reason, created_at }: ChannelRow): Channel {
+function shownChannel({ id, kind, url, name, events, responder, active, disabled_reason, created_at }: ListedRow): Channel {
   const target = kind === 'slack' ? `${new URL(url).origin}/...${url.slice(-4)}` : url;
   return { id, kind: kind as ChannelKind, target, name, events: events as ChannelEvent[], responder, active, disabled_reason, created_at };
 }

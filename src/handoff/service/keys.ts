@@ -14,7 +14,7 @@ import { type Caller, createAuthenticator, originOf } from './authentication.ts'
 import { noteOf } from './trail.ts';
 
 /** The admin key that a start created, and whether it ignored the one in the settings. */
-export interface Beginning {
+interface Beginning {
   /** The new admin key, to be shown once. */
   readonly made?: string;
   /** Whether the settings name an admin key that is not in the database. */

@@ -14,7 +14,7 @@ import { type ItemFault, itemFault } from './item-fault.ts';
 import { commitGuarded } from './outsiders.ts';
 import { respond } from './respond.ts';
 
-export interface PacketServiceParts extends CreationParts {
+interface PacketServiceParts extends CreationParts {
   random: RandomSource;
 }
 

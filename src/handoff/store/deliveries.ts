@@ -28,7 +28,7 @@ export type StoredDelivery = Omit<Delivery, 'webhook_id'> &
   };
 
 /** An event to be sent to webhooks, and perhaps told to channels. */
-export interface Announcement {
+interface Announcement {
   readonly id: string;
   readonly type: string;
   readonly packet_id: string | null;

@@ -15,7 +15,7 @@ export interface Idempotency {
 }
 
 /** The stored answer to a request with an idempotency key. */
-export interface IdempotencyRecord {
+interface IdempotencyRecord {
   /** Method, path and body of that request. */
   readonly fingerprint: string;
   readonly status: number;

@@ -45,7 +45,7 @@ export function storedOf([, seq, state, digest, lease, depth, followers]: Values
   };
 }
 
-export interface Inserted {
+interface Inserted {
   readonly tenant: number;
   readonly after: StoredPacket;
 }

@@ -40,7 +40,7 @@ interface Part {
 }
 
 /** The packets of a page. */
-export interface PagePackets {
+interface PagePackets {
   /** The packets as JSON, joined by commas; bytes where another thread has read them. */
   readonly text: string | Uint8Array;
   /** Its length in UTF-8. */

@@ -15,7 +15,7 @@ export interface TenantNeeds {
 }
 
 /** A tenant that is not deleted, with its number. */
-export interface StoredTenant {
+interface StoredTenant {
   readonly number: number;
   readonly tenant: Tenant;
   /** Whether `max_api_keys` was set explicitly; until then it follows the tier. */

@@ -57,10 +57,10 @@ export interface CommittedEvents {
 type Draft = Row & { packet_id: string | null; type: string | null; key_id: string | null; event_type: string; details: string };
 
 /** The counter that holds a tenant's last position. */
-export const positionCounter = 'position';
+const positionCounter = 'position';
 
 /** The counter that holds the highest position whose stream event was removed by retention. */
-export const removedCounter = 'removed';
+const removedCounter = 'removed';
 
 /** A tenant's trail, as units append to it. */
 export class TrailBuffer {
@@ -203,7 +203,7 @@ export interface EventRow {
 }
 
 /** An event of the trail with its stream event: null where it has none, or where the payload has been removed. */
-export type TrailRow = Omit<StreamEvent, 'type' | 'packet_id' | 'source_agent' | 'target_agent' | 'payload'> & {
+type TrailRow = Omit<StreamEvent, 'type' | 'packet_id' | 'source_agent' | 'target_agent' | 'payload'> & {
   readonly type: string | null;
   readonly packet_id: string | null;
   readonly source_agent: string | null;

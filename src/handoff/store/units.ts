@@ -108,10 +108,10 @@ export class Transaction {
 }
 
 /** Called after the commit of a group, for each tenant whose trail it appended to. A failure is reported, and fails no unit. */
-export type CommitListener = (appended: CommittedEvents) => void;
+type CommitListener = (appended: CommittedEvents) => void;
 
 /** Called when something that runs after a commit failed, with the ids of the requests whose writes were committed. */
-export type FailureListener = (error: unknown, requestIds: readonly string[]) => void;
+type FailureListener = (error: unknown, requestIds: readonly string[]) => void;
 
 /** Runs units of work in groups. */
 export function createUnits(database: Database<Tables>, newId: NewId) {

@@ -75,7 +75,7 @@ export type Noun = 'webhook' | 'channel';
 export const nounOf = ({ kind }: Pick<StoredWebhook, 'kind'>): Noun => (kind === 'webhook' || kind === 'push' ? 'webhook' : 'channel');
 
 /** A webhook as callers see it, without its secret. */
-export function shownWebhook({ id, url, events, active, disabled_reason, created_at }: StoredWebhook): Webhook {
+export function shownWebhook({ id, url, events, active, disabled_reason, created_at }: ListedRow): Webhook {
   return { id, url, events: events as WebhookEvent[], active, disabled_reason, created_at };
 }
 
@@ -169,11 +169,10 @@ export const webhooks: Kind<WebhookNeeds, WebhookBuffer> = {
   flush: (session, group) => table.flush(session, group, webhooks),
 };
 
-/** A channel as lists need it. */
-export type ChannelRow = Pick<
-  StoredWebhook,
-  'id' | 'kind' | 'url' | 'name' | 'events' | 'responder' | 'active' | 'disabled_reason' | 'created_at'
->;
+const listedColumns = ['id', 'kind', 'url', 'name', 'events', 'responder', 'active', 'disabled_reason', 'created_at'] as const;
+
+/** A webhook or channel as lists need it. */
+export type ListedRow = Pick<StoredWebhook, (typeof listedColumns)[number]>;
 
 /** A push notification configuration. */
 export type PushRow = Pick<StoredWebhook, 'id' | 'name' | 'url' | 'secret' | 'authentication'>;
@@ -209,33 +208,24 @@ export function createWebhookReads(database: Database<Tables>) {
       .where('events', 'like', sql.lit('%"asked"%'))
       .limit(sql.lit(1)),
   );
+  /** The webhooks, or everything else that is for no single packet. */
+  async function listed(tenant: number, isWebhook: '=' | '<>'): Promise<ListedRow[]> {
+    const rows = await reads
+      .selectFrom('webhooks')
+      .select(listedColumns)
+      .where('tenant', '=', tenant)
+      .where('for_packet', 'is', null)
+      .where('kind', isWebhook, 'webhook')
+      .where('removed_at', 'is', null)
+      .orderBy('seq')
+      .execute();
+    return rows.map(({ events, active, ...rest }) => ({ ...rest, events: JSON.parse(events), active: active === 1 }));
+  }
   return {
     /** The webhooks that are not removed, oldest first. */
-    async list(tenant: number): Promise<Webhook[]> {
-      const rows = await reads
-        .selectFrom('webhooks')
-        .select(['id', 'url', 'events', 'active', 'disabled_reason', 'created_at'])
-        .where('tenant', '=', tenant)
-        .where('for_packet', 'is', null)
-        .where('kind', '=', 'webhook')
-        .where('removed_at', 'is', null)
-        .orderBy('seq')
-        .execute();
-      return rows.map(({ events, active, ...rest }) => ({ ...rest, events: JSON.parse(events), active: active === 1 }));
-    },
+    list: async (tenant: number): Promise<Webhook[]> => (await listed(tenant, '=')).map(shownWebhook),
     /** The channels that are not removed, oldest first. */
-    async channels(tenant: number): Promise<ChannelRow[]> {
-      const rows = await reads
-        .selectFrom('webhooks')
-        .select(['id', 'kind', 'url', 'name', 'events', 'responder', 'active', 'disabled_reason', 'created_at'])
-        .where('tenant', '=', tenant)
-        .where('for_packet', 'is', null)
-        .where('kind', '<>', 'webhook')
-        .where('removed_at', 'is', null)
-        .orderBy('seq')
-        .execute();
-      return rows.map(({ events, active, ...rest }) => ({ ...rest, events: JSON.parse(events), active: active === 1 }));
-    },
+    channels: (tenant: number): Promise<ListedRow[]> => listed(tenant, '<>'),
     /** The push notification configurations of a packet that are not removed, oldest first. */
     ofPacket: (tenant: number, packetId: string): Promise<PushRow[]> =>
       reads

@@ -218,7 +218,7 @@ const maxSegments = 12;
  * An unknown path for the log, by which a mistyped one can be found. Only segments that are words in lower case are shown,
  * and versions: all others could be an id, a key or content. The query is left out.
  */
-export function redactedPath(url: string): string {
+function redactedPath(url: string): string {
   const segments = url.replace(/[?#].*$/s, '').split('/', maxSegments + 1);
   return segments.map((segment) => (/^([a-z]{1,20}(-[a-z]{1,20})?(\.[a-z]{2,5})?|v\d|)$/.test(segment) ? segment : '*')).join('/');
 }

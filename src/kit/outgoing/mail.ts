@@ -4,7 +4,7 @@ import { connectFailure, OutgoingError } from './failures.ts';
 import { type AddressGuard, guardedLookup } from './guard.ts';
 
 /** A mail. Its addresses are single ones, and its subject one line. */
-export interface OutgoingMail {
+interface OutgoingMail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
@@ -30,7 +30,7 @@ export class MailRefused extends Error {
   }
 }
 
-export interface MailerParts {
+interface MailerParts {
   /** `smtp://` or `smtps://`, with user and password if the server wants them. */
   url: string;
   /** The sender, `address` or `Name <address>`. */

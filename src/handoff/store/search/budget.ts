@@ -4,7 +4,7 @@ import { nextTurn } from '../../../kit/awaitable.ts';
 export const longMs = { sqlite: 50, postgres: 200 };
 
 /** What a search may use in its lane. */
-export interface Allowance {
+interface Allowance {
   /** Its own time in milliseconds. */
   readonly ms: number;
   /** The estimated steps of one statement, which can't be interrupted. A step is one row of the search index: about 50 ns. */

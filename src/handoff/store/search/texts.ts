@@ -11,7 +11,7 @@ const maxBytesAtOnce = 256 * 1024;
 const stepsPerByte = 2;
 
 /** A search whose expensive phrases are replaced by their words; `textPhrases` are those phrases, which are looked up in the packets' texts. */
-export interface SplitSearch {
+interface SplitSearch {
   readonly phrases: Matches['phrases'];
   readonly textPhrases: Matches['phrases'];
 }
