@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 
 import { defaultTenantId } from '../../src/handoff/service/keys.ts';
 import { adminKey, type ServiceOptions, startService, type TestService } from './service.ts';
-import { shareService } from './shared.ts';
+import { type SharedService, shareService } from './shared.ts';
 import type { TestStore } from './store.ts';
 
 /** The secret of every test webhook. */
@@ -22,7 +22,7 @@ export async function shareHooked(
   t: Pick<TestContext, 'after'>,
   store: TestStore,
   settings: Record<string, string> = {},
-): Promise<TestService> {
+): Promise<SharedService> {
   const service = await shareService(store, { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', ...settings });
   t.after(async () => {
     const { body: tenants } = await service.call('GET', '/tenants', { key: adminKey });

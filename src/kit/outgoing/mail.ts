@@ -145,9 +145,10 @@ export function createMailer({ url, from, guard, ca }: MailerParts): Mailer {
 /** What a failure of the library or of the connection stands for. */
 function failureOf(error: unknown, protocol: string): Error {
   const { code, command, responseCode } = error as { code?: unknown; command?: unknown; responseCode?: unknown };
+  if (code === 'ETLS') return new OutgoingError('tls_error', error);
   if (typeof responseCode === 'number')
     return new MailRefused(responseCode, responseCode >= 500 && (command === 'RCPT TO' || command === 'DATA'));
-  if (code === 'ETLS' || /certificate|SSL|TLS/i.test(String((error as Error).message))) return new OutgoingError('tls_error', error);
+  if (/certificate|SSL|TLS/i.test(String((error as Error).message))) return new OutgoingError('tls_error', error);
   if (code === 'ETIMEDOUT') return new OutgoingError('timeout', error);
   return connectFailure(error, protocol);
 }

@@ -8,6 +8,7 @@ import { adminKey, createPacket, newTenant, type TestService } from '../../suppo
 import { shareService } from '../../support/shared.ts';
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
+import { openEvents } from '../../support/streams.ts';
 import { register, shareHooked } from '../../support/webhooks.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
@@ -406,6 +407,9 @@ for (const store of stores) {
       const address = person();
       await channelTo(service, address, { events: ['reminded'] });
       const { id, hitl, revision } = await packetIn(service, 'awaiting_human', { hitl: later });
+      const stream = await openEvents(await service.listen(), `?subscribe=packet:${id}`, { 'x-api-key': service.key });
+      t.after(() => stream.close());
+      assert.equal((await stream.events.next()).event, 'connected');
       assert.equal(hitl.remind_at, '2026-03-01T09:31:00.000Z');
       service.clock.turn(59);
       await sweep(service);
@@ -422,6 +426,13 @@ for (const store of stores) {
       );
       const { body } = await service.call('GET', `/packets/${id}`);
       assert.deepEqual([body.status, body.revision, body.hitl.remind_at], ['awaiting_human', revision + 1, null]);
+      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'Dana' } });
+      const [reminder, next] = await stream.events.take(2);
+      assert.deepEqual([reminder!.event, next!.event], ['hitl.reminder', 'hitl.response_ready']);
+      assert.deepEqual(
+        [reminder!.data.type, reminder!.data.packet_id, reminder!.data.data.hitl.question, reminder!.data.data.hitl.remind_at],
+        ['hitl.reminder', id, hitl.question, null],
+      );
       await service.handoff.runOnce.deliver();
       assert.deepEqual(
         mailsTo(address).map(({ mail }) => mail.subject),
