@@ -33,7 +33,7 @@ export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: Webh
   });
   mount(routes.retryAll, ({ body = {} }, { caller }) => {
     const { since, until, ...rest } = body;
-    const [first, last] = [since, until].map((moment) => (moment === undefined ? undefined : momentOf(moment)));
+    const [first, last] = [since, until].map(momentOf);
     return webhooks.retryAll(caller, { ...rest, since: first, until: last });
   });
 }

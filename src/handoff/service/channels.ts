@@ -1,3 +1,4 @@
+import { defined } from '../../kit/defined.ts';
 import { invalid, notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import {
@@ -99,11 +100,9 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
         if (fields.length === 0) return undefined;
         const changed = {
           ...stored,
-          ...(target === undefined ? {} : { url: target, ...makerOf(caller, origin) }),
-          ...(name === undefined ? {} : { name }),
-          ...(events === undefined ? {} : { events: [...new Set(events)] }),
+          ...defined({ url: target, name, events: events && [...new Set(events)], responder }),
           // Who gets somebody's questions answers for the links to them.
-          ...(responder === undefined ? {} : { responder, ...makerOf(caller, origin) }),
+          ...(target === undefined && responder === undefined ? {} : makerOf(caller, origin)),
           ...(active === undefined ? {} : { active, disabled_reason: null, failing_since: null }),
         };
         return { stored: changed, details: { fields } };

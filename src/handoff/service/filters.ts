@@ -1,3 +1,4 @@
+import { defined } from '../../kit/defined.ts';
 import { invalid } from '../../kit/errors.ts';
 import { statuses } from '../model/common.ts';
 import type { PacketQuery } from '../model/packet-routes.ts';
@@ -26,8 +27,9 @@ export function statusesOf(text: string | undefined, field = 'status'): string[]
 const earliest = Date.parse('0000-01-01T00:00:00.000Z');
 const latest = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** Parses a timestamp. Without an offset it is in UTC, whatever the time zone of the service. */
-export function momentOf(text: string): Date {
+/** Parses a timestamp, if there is one. Without an offset it is in UTC, whatever the time zone of the service. */
+export function momentOf(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
   const isWhole = text.length === 'YYYY-MM-DD'.length || /(Z|[+-]\d{2}:?\d{2})$/.test(text);
   const moment = Date.parse(isWhole ? text : `${text}Z`);
   return new Date(Math.min(Math.max(moment, earliest), latest));
@@ -36,38 +38,25 @@ export function momentOf(text: string): Date {
 /** The most tags in one filter. */
 const maxTags = 20;
 
-/** Parses the query parameters of a list into a filter. */
-export function filterOf({
-  status,
-  source_agent,
-  target_agent,
-  tags,
-  priority,
-  hitl_required,
-  created_after,
-  created_before,
-  claimed_by,
-  parent_packet_id,
-  updated_after,
-  updated_before,
-}: Partial<PacketQuery>): PacketFilter {
-  const wantedStatuses = statusesOf(status);
-  const wantedTags = listOf(tags);
-  if ((wantedTags?.length ?? 0) > maxTags) throw invalid('tags', `tags can have at most ${maxTags} tags.`);
-  return {
-    ...(wantedStatuses === undefined ? {} : { statuses: wantedStatuses }),
-    ...(source_agent === undefined ? {} : { source_agent }),
-    ...(target_agent === undefined ? {} : { target_agent }),
-    ...(wantedTags === undefined || wantedTags.length === 0 ? {} : { tags: [...new Set(wantedTags)].sort() }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(hitl_required === undefined ? {} : { hitl_required }),
-    ...(created_after === undefined ? {} : { created_after: momentOf(created_after) }),
-    ...(created_before === undefined ? {} : { created_before: momentOf(created_before) }),
-    ...(claimed_by === undefined ? {} : { claimed_by }),
-    ...(parent_packet_id === undefined ? {} : { parent_packet_id: parent_packet_id.toLowerCase() }),
-    ...(updated_after === undefined ? {} : { updated_after: momentOf(updated_after) }),
-    ...(updated_before === undefined ? {} : { updated_before: momentOf(updated_before) }),
-  };
+/** Parses the query parameters of a list into a filter. Cursors contain it, with its fields in this order. */
+export function filterOf(query: Partial<PacketQuery>): PacketFilter {
+  const tags = listOf(query.tags) ?? [];
+  if (tags.length > maxTags) throw invalid('tags', `tags can have at most ${maxTags} tags.`);
+  const { source_agent, target_agent, priority, hitl_required, claimed_by } = query;
+  return defined({
+    statuses: statusesOf(query.status),
+    source_agent,
+    target_agent,
+    tags: tags.length === 0 ? undefined : [...new Set(tags)].sort(),
+    priority,
+    hitl_required,
+    created_after: momentOf(query.created_after),
+    created_before: momentOf(query.created_before),
+    claimed_by,
+    parent_packet_id: query.parent_packet_id?.toLowerCase(),
+    updated_after: momentOf(query.updated_after),
+    updated_before: momentOf(query.updated_before),
+  });
 }
 
 /** Refuses a page that is requested by cursor and offset at once. */

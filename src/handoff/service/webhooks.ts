@@ -1,3 +1,4 @@
+import { defined } from '../../kit/defined.ts';
 import { invalid, notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import {
@@ -120,8 +121,7 @@ function patched(webhook: StoredWebhook, { url, events, active, secret }: Webhoo
   };
   return {
     ...webhook,
-    ...(url === undefined ? {} : { url }),
-    ...(events === undefined ? {} : { events: [...new Set(events)] }),
+    ...defined({ url, events: events && [...new Set(events)] }),
     ...(secret === undefined || secret === webhook.secret ? {} : { ...overlap, secret }),
     // Setting `active` starts over: the service's reason for disabling it and its record of failures no longer apply.
     ...(active === undefined ? {} : { active, disabled_reason: null, failing_since: null }),
