@@ -1,6 +1,11 @@
 /** A value or a promise of it. SQLite and caches answer synchronously, and frequent calls then skip the cost of a promise. */
 export type Awaitable<T> = T | Promise<T>;
 
+/** What `next` returns for a value: at once if the value is there. */
+export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
 /** Resolves in the next turn of the event loop, after other pending callbacks have run. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 

@@ -1,3 +1,4 @@
+import { andThen } from '../../kit/awaitable.ts';
 import { notFound } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
 import type { Mount } from '../../kit/http/mount.ts';
@@ -29,8 +30,7 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
   mount(routes.getChain, ({ params }, { headers }) => {
     // The most frequent read: with a synchronous store the answer needs no promise either.
     const finding = chains.find(params.id);
-    const noneMatch = headers['if-none-match'];
-    return finding instanceof Promise ? finding.then((found) => chainAnswer(found, noneMatch)) : chainAnswer(finding, noneMatch);
+    return andThen(finding, (found) => chainAnswer(found, headers['if-none-match']));
   });
   mount(routes.patchChain, async ({ params, body }, { headers }) =>
     chainAnswer(await chains.patch(params.id, body, headers['if-match']), undefined),

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-import type { Awaitable } from '../../kit/awaitable.ts';
+import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { type LimitState, limitHeaders, tooMany } from '../../kit/http/limits.ts';
 import { Windows } from '../../kit/window.ts';
 import type { Tier } from '../model/common.ts';
@@ -40,9 +40,7 @@ export class Limits {
     const perMinute = this.#perMinute ?? (isBusiness ? 0 : requestsAMinute);
     const perHour = this.#tiers[tenant_tier].hourlyQuota;
     const taken = this.#counters.take({ keyId: rotated_from, tenantId: tenant_id, perMinute, perHour, now });
-    return taken instanceof Promise
-      ? taken.then((found) => stateOf(found, key_tier, perMinute, perHour))
-      : stateOf(taken, key_tier, perMinute, perHour);
+    return andThen(taken, (found) => stateOf(found, key_tier, perMinute, perHour));
   }
 
   /** Counts a wrong key from an address. @throws LimitReached when there were too many */

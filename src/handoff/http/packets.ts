@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-import type { Awaitable } from '../../kit/awaitable.ts';
+import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { type Fault, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
@@ -71,9 +71,9 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     return createAnswer(packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
   });
 
-  mount(routes.listPackets, ({ query }, { caller, signal }) => jsonOf(lists.packets(caller, query, signal)));
-  mount(routes.listAwaiting, ({ query }, { caller, signal }) => jsonOf(lists.awaiting(caller, query, signal)));
-  mount(routes.searchPackets, ({ query }, { caller, signal }) => jsonOf(lists.search(caller, query, signal)));
+  mount(routes.listPackets, ({ query }, { caller, signal }) => andThen(lists.packets(caller, query, signal), jsonOf));
+  mount(routes.listAwaiting, ({ query }, { caller, signal }) => andThen(lists.awaiting(caller, query, signal), jsonOf));
+  mount(routes.searchPackets, ({ query }, { caller, signal }) => andThen(lists.search(caller, query, signal), jsonOf));
   /** Waits until the packet is as wanted; answers with it, or with the packet as it is when the time is over. */
   async function whenWanted(id: string, query: WaitQuery, context: HandlerContext<Caller>): Promise<HttpResponse<never>> {
     const { caller, headers, endSignal: signal } = context;
@@ -103,8 +103,7 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     const { caller, headers } = context;
     // The most frequent read: if the store answers synchronously, so does the handler.
     const finding: Awaitable<PacketText | undefined> = store.of(caller.tenant_number).packets.find(params.id);
-    const noneMatch = headers['if-none-match'];
-    return finding instanceof Promise ? finding.then((found) => packetAnswer(found, noneMatch)) : packetAnswer(finding, noneMatch);
+    return andThen(finding, (found) => packetAnswer(found, headers['if-none-match']));
   });
 
   const changing = (headers: IncomingHttpHeaders, operation?: string, body?: Buffer): ChangeOptions => ({
@@ -182,9 +181,8 @@ function conditionOf({ until, until_revision: revision = Number.POSITIVE_INFINIT
 /** The answers of pages shared by several requests, so that a long page is encoded once. */
 const answers = new WeakMap<PageText, JsonText>();
 
-/** A page as an answer, synchronously if the page is. */
-function jsonOf(page: Awaitable<PageText>): Awaitable<JsonText> {
-  if (page instanceof Promise) return page.then(jsonOf);
+/** A page as an answer. */
+function jsonOf(page: PageText): JsonText {
   const answered = answers.get(page) ?? new JsonText(page.text, page.octets);
   answers.set(page, answered);
   return answered;

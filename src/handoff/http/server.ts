@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
+import { andThen } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { describeCause, type LimitReached, ServiceError } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
@@ -176,8 +177,7 @@ export function createServer({
       : request.headers['x-api-key'];
     if (key === undefined && route.keyInQuery && !route.forPrograms && devMode) return keys.defaultCaller();
     if (typeof key !== 'string' || key === '') throw unauthorized(route, noKey(route));
-    const caller = keys.authenticate(key);
-    return caller instanceof Promise ? caller.then((found) => count(route, request, reply, found)) : count(route, request, reply, caller);
+    return andThen(keys.authenticate(key), (caller) => count(route, request, reply, caller));
   }
 
   /** Counts a request for the page of an answer link, whether or not there is such a link. */
@@ -194,10 +194,7 @@ export function createServer({
       throw unauthorized(route, 'The API key is not valid.');
     }
     request.notes.caller = caller.tenant_id;
-    const state = limits.take(caller, now);
-    return state instanceof Promise
-      ? state.then((found) => counted(route, request, reply, caller, found))
-      : counted(route, request, reply, caller, state);
+    return andThen(limits.take(caller, now), (state) => counted(route, request, reply, caller, state));
   }
 
   function counted(

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Awaitable } from '../../kit/awaitable.ts';
+import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Scope, Tier } from '../model/common.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
@@ -67,8 +67,7 @@ export function createAuthenticator(keys: Store['keys'], clock: Clock): (key: st
   return (key) => {
     if (!looksLikeKey(key)) return undefined;
     const hash = hashOf(key);
-    const version = currentVersion();
-    return version instanceof Promise ? version.then((current) => callerOfKey(hash, current)) : callerOfKey(hash, version);
+    return andThen(currentVersion(), (version) => callerOfKey(hash, version));
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Awaitable } from '../../kit/awaitable.ts';
+import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { readCursor, writeCursor } from '../../kit/cursor.ts';
 import { invalid } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
@@ -44,8 +44,8 @@ export function createListService(store: Store) {
       joined(text, octets, { total, limit, offset, next_cursor: hasMore && last !== undefined ? writeCursor(scope, last) : null, ...more });
     // Clients that poll the same list at the same time share one read.
     return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after, more]), () => {
-      const found = store.of(tenant_number, signal).packets.page({ filter, limit, offset, full: view === 'full', after, ascending });
-      return found instanceof Promise ? found.then(pageOf) : pageOf(found);
+      const page = { filter, limit, offset, full: view === 'full', after, ascending };
+      return andThen(store.of(tenant_number, signal).packets.page(page), pageOf);
     });
   }
 
@@ -55,9 +55,9 @@ export function createListService(store: Store) {
 
     /** A page of the packets that await a person; it says if no channel tells anybody of them. */
     awaiting(caller: Caller, paging: Paging, signal: AbortSignal): Awaitable<PageText> {
-      const isTold = store.of(caller.tenant_number).webhooks.isTold();
-      const page = (told: boolean) => list(caller, paging, { statuses: [askedStatus] }, signal, told ? {} : { unnotified: true });
-      return isTold instanceof Promise ? isTold.then(page) : page(isTold);
+      return andThen(store.of(caller.tenant_number).webhooks.isTold(), (isTold) =>
+        list(caller, paging, { statuses: [askedStatus] }, signal, isTold ? {} : { unnotified: true }),
+      );
     },
 
     /** A page of the packets that match a query. */

@@ -12,7 +12,6 @@ import { type Changed, type ChangeOptions, changeIn, idempotently } from './chan
 import { type CreationParts, createCreations } from './create.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
 import { commitGuarded } from './outsiders.ts';
-import { respond } from './respond.ts';
 
 interface PacketServiceParts extends CreationParts {
   random: RandomSource;
@@ -46,14 +45,7 @@ function createChanges(parts: PacketServiceParts) {
       options: ChangeOptions & { via?: AnsweredVia } = {},
     ): Promise<Changed> {
       requireResponder(caller, answer.responded_by);
-      return respond(
-        store,
-        caller,
-        id,
-        { kind: 'respond', answer, via: options.via ?? 'api' },
-        { now: clock(), keyId: caller.key_id },
-        options,
-      );
+      return change(parts, caller, id, { kind: 'respond', answer, via: options.via ?? 'api' }, options);
     },
     patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, ...options }: ChangeOptions = {}) =>
       change(

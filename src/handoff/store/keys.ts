@@ -1,6 +1,6 @@
 import type { ExpressionBuilder, Kysely } from 'kysely';
 
-import type { Awaitable } from '../../kit/awaitable.ts';
+import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Database, Row, Session } from '../../kit/sql/dialect.ts';
 import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
 import type { ApiKey } from '../model/key.ts';
@@ -223,10 +223,7 @@ export function createKeyStore(database: Database<Tables>) {
     /** A number that rises whenever any instance changes a key or a tenant. Each request reads it. */
     version(): Awaitable<number> {
       database.beginView();
-      return database.inView('access version', () => {
-        const row = version.first({});
-        return row instanceof Promise ? row.then((found) => found?.value ?? 0) : (row?.value ?? 0);
-      });
+      return database.inView('access version', () => andThen(version.first({}), (row) => row?.value ?? 0));
     },
     byHash: (hash: string) => validByHash.first({ hash }),
 

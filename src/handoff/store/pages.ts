@@ -1,6 +1,6 @@
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 
-import { type Awaitable, nextTurn } from '../../kit/awaitable.ts';
+import { type Awaitable, andThen, nextTurn } from '../../kit/awaitable.ts';
 import { bound, type Database } from '../../kit/sql/dialect.ts';
 import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter } from './packet-filter.ts';
@@ -247,8 +247,7 @@ export function createPageReads(database: Database<Tables>) {
         return { ...read, total };
       });
     };
-    const first = part(tenant, { ...page, limit }, inTurn);
-    return first instanceof Promise ? first.then(finish) : finish(first);
+    return andThen(part(tenant, { ...page, limit }, inTurn), finish);
   }
 
   /** The packets of a page, read part by part and encoded. */

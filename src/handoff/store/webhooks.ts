@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 
-import type { Awaitable } from '../../kit/awaitable.ts';
+import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { ChannelEvent, ChannelKind } from '../model/channel.ts';
 import type { DisabledReason, Webhook, WebhookEvent } from '../model/webhook.ts';
@@ -239,10 +239,7 @@ export function createWebhookReads(database: Database<Tables>) {
     /** Writes to a packet which webhooks are for it alone, so that whoever changes it need not look for them. */
     follow: (tenant: number, packetId: string): Promise<void> => database.transaction((tx) => follow(tx, database.name, tenant, packetId)),
     /** Whether a channel of the tenant tells of new questions. */
-    isTold(tenant: number): Awaitable<boolean> {
-      const found = telling.first({ tenant });
-      return found instanceof Promise ? found.then((row) => row !== undefined) : found !== undefined;
-    },
+    isTold: (tenant: number): Awaitable<boolean> => andThen(telling.first({ tenant }), (row) => row !== undefined),
     /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
     async number(tenant: number, id: string, noun: Noun): Promise<number | undefined> {
       const found = await reads
