@@ -91,7 +91,7 @@ const pageBytes = 256 * 1024;
 const maxQueue = 1000;
 const maxQueued = 8 * 1024 * 1024;
 /** How many messages are sent before the event loop gets a turn. */
-const messagesPerTurn = 500;
+const messagesPerTurn = 100;
 
 interface HubParts {
   readonly trail: Trail;
