@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 
 import { launchBrowser, withoutBrowser } from '../support/browser.ts';
-import { assertAccessible, assertFits, focused, go, type Pages, pagesOf } from '../support/dashboard.ts';
+import { assertAccessible, assertFits, focused, go, type Pages, pagesOf, scrollToEnd } from '../support/dashboard.ts';
 import { adminKey, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
@@ -236,6 +236,71 @@ describe('the console', { skip: withoutBrowser }, () => {
     // By the stream, without a reload.
     await call(key, 'POST', `/packets/${asked}/respond`, { response: 'Approve', responded_by: 'dana' });
     await column.getByText('none').waitFor();
+  });
+
+  test('a list of packets is scrolled to its end by adding only visible rows, page by page', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const packets = Array.from({ length: 100 }, (_, index) => packetRequest({ context: { summary: `row ${index}` } }));
+    for (let batch = 0; batch < 10; batch += 1) await call(key, 'POST', '/packets/batch', { packets });
+    const { page } = await signIn(t, '/packets', key);
+    const rows = page.getByRole('region', { name: 'Packets' });
+    await page.getByText('1,000 packets').waitFor();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).search));
+    const { frames, longestMs, mostAdded, mostPresent } = await scrollToEnd(page, 'Packets');
+    t.diagnostic(`${frames} frames, the longest took ${longestMs.toFixed(1)} ms`);
+    await rows
+      .locator('[aria-posinset="1000"]')
+      .getByText(/^row \d+$/)
+      .waitFor();
+    assert.ok(frames > 100);
+    assert.ok(mostAdded > 0 && mostAdded < 40, `a frame adds at most the visible rows: ${mostAdded}`);
+    assert.ok(mostPresent < 40, `only the visible rows are present: ${mostPresent}`);
+    assert.ok(asked.some((search) => /[?&]offset=900\b/.test(search)));
+    assert.ok(
+      asked.every((search) => !search.includes('limit') || /[?&]limit=(100|200|1)\b/.test(search)),
+      asked.join(' '),
+    );
+  });
+
+  test('a new question is notified of while the page is hidden and the browser allows it; an older one is not', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const old = await ask(key, { ...refund, question: 'Asked before?' });
+    const { page } = await signIn(t, '/inbox', key);
+    await page.getByText('Asked before?').first().waitFor();
+    const origin = { origin: pages.address };
+    const state = (isHidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })`);
+    // Chromium keeps nothing of a notification that a test could read, so that its constructor is listened to.
+    await page.evaluate(`window.notes = [];
+      window.Notification = class extends Notification {
+        constructor(title, options) {
+          super(title, options);
+          notes.push([title, options.tag, Notification.permission]);
+        }
+      }; undefined`);
+    const shown = async (text: string) => {
+      await ask(key, { ...refund, question: text });
+      await page.getByText(text).first().waitFor();
+      return page.evaluate<string[][]>('notes');
+    };
+    await state(true);
+    await page.context().clearPermissions();
+    assert.deepEqual(await shown('Not allowed?'), []);
+    await page.context().grantPermissions(['notifications', 'clipboard-read', 'clipboard-write'], origin);
+    t.after(() => page.context().grantPermissions(['clipboard-read', 'clipboard-write'], origin));
+    await state(false);
+    assert.deepEqual(await shown('In sight?'), []);
+    await state(true);
+    // A change of an open question is no new question.
+    await call(key, 'PATCH', `/packets/${old}`, { context: { summary: 'Changed.' } });
+    const notes = await shown('New?');
+    assert.deepEqual(
+      notes.map(([title, , permission]) => [title, permission]),
+      [['New?', 'granted']],
+    );
+    const { packets } = await call(key, 'GET', '/packets?status=awaiting_human&limit=1');
+    assert.equal(notes[0]![1], packets[0].id);
   });
 
   test('webhooks are registered, tested, changed and removed; a dead letter is replayed', async (t) => {

@@ -182,3 +182,41 @@ export async function startSlowProvider(t: Scope): Promise<SlowProvider> {
     },
   };
 }
+
+/** Measurements of scrolling: the number of frames, the longest in milliseconds, and the most list items added in a frame and present at the same time. */
+export interface Scrolling {
+  readonly frames: number;
+  readonly longestMs: number;
+  readonly mostAdded: number;
+  readonly mostPresent: number;
+}
+
+const scroll = `(region) => new Promise((resolve) => {
+  const count = (nodes) => [...nodes].filter((node) => node.matches?.('[aria-posinset]')).length;
+  const cost = { frames: 0, longestMs: 0, mostAdded: 0, mostPresent: 0 };
+  let added = 0;
+  const observer = new MutationObserver((records) => {
+    for (const { addedNodes } of records) added += count(addedNodes);
+  });
+  observer.observe(region, { childList: true, subtree: true });
+  let last;
+  const step = (now) => {
+    if (last !== undefined) cost.longestMs = Math.max(cost.longestMs, now - last);
+    last = now;
+    cost.frames += 1;
+    cost.mostAdded = Math.max(cost.mostAdded, added);
+    cost.mostPresent = Math.max(cost.mostPresent, region.querySelectorAll('[aria-posinset]').length);
+    added = 0;
+    if (region.scrollTop + region.clientHeight >= region.scrollHeight - 1) {
+      observer.disconnect();
+      return resolve(cost);
+    }
+    region.scrollTop += 300;
+    requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+})`;
+
+/** Scrolls a list that renders visible rows only to its end, 300 pixels a frame. */
+export const scrollToEnd = (page: Page, label: string): Promise<Scrolling> =>
+  page.evaluate(`(${scroll})(document.querySelector('[aria-label="${label}"]'))`);

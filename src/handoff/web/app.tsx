@@ -75,7 +75,7 @@ const router = createBrowserRouter(
             { path: 'dead-letters', lazy: async () => ({ Component: (await import('./pages/deliveries.tsx')).DeadLetters }) },
             { path: 'channels', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).Channels }) },
             { path: 'channels/:id', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).ChannelPage }) },
-            { path: ':id', lazy: async () => ({ Component: (await import('./pages/deliveries.tsx')).WebhookPage }) },
+            { path: ':id', lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).WebhookPage }) },
           ],
         },
         { path: 'keys', lazy: async () => ({ Component: (await import('./pages/keys.tsx')).Keys }) },

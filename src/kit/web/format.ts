@@ -53,20 +53,14 @@ export const count = (value: number | null | undefined): string => (value === nu
 /** `1 prompt`, `2 prompts`. */
 export const counted = (value: number, one: string, many = `${one}s`): string => `${whole.format(value)} ${value === 1 ? one : many}`;
 
-const moments = new Intl.DateTimeFormat('en-GB', { day: '2-digit', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' });
-
-/** A date and time in the user's time zone. */
-export const moment = (timestamp: string | null | undefined): string =>
-  timestamp === null || timestamp === undefined ? '–' : moments.format(new Date(timestamp));
-
-const exactMoments = new Intl.DateTimeFormat('en-GB', {
+const moments = new Intl.DateTimeFormat('en-GB', {
   ...{ day: '2-digit', month: 'short', year: 'numeric' },
   ...{ hour: '2-digit', minute: '2-digit', second: '2-digit' },
 });
 
-/** A date and time with seconds, for histories, where several things happen within a minute. */
-export const exactMoment = (timestamp: string | null | undefined): string =>
-  timestamp === null || timestamp === undefined ? '–' : exactMoments.format(new Date(timestamp));
+/** A date and time in the user's time zone, with seconds, since several things happen within a minute. */
+export const moment = (timestamp: string | null | undefined): string =>
+  timestamp === null || timestamp === undefined ? '–' : moments.format(new Date(timestamp));
 
 /** `rate_limit` as words. */
 export const words = (name: string): string => name.replaceAll('_', ' ');

@@ -2,46 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 
-import { assertAccessible, type Dashboard, type SlowProvider } from '../../support/dashboard.ts';
+import { assertAccessible, type Dashboard, type SlowProvider, scrollToEnd } from '../../support/dashboard.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
-
-/** Measurements of scrolling: the number of frames, the longest in milliseconds, and the most list items added in a frame and present at the same time. */
-interface Scrolling {
-  readonly frames: number;
-  readonly longestMs: number;
-  readonly mostAdded: number;
-  readonly mostPresent: number;
-}
-
-/** Scrolls the prompts to their end, 300 pixels a frame, and returns a `Scrolling`. */
-const scrollToEnd = `new Promise((resolve) => {
-  const region = document.querySelector('[aria-label="1,000 prompts"]');
-  const count = (nodes) => [...nodes].filter((node) => node.matches?.('[aria-posinset]')).length;
-  const cost = { frames: 0, longestMs: 0, mostAdded: 0, mostPresent: 0 };
-  let added = 0;
-  const observer = new MutationObserver((records) => {
-    for (const { addedNodes } of records) added += count(addedNodes);
-  });
-  observer.observe(region, { childList: true, subtree: true });
-  let last;
-  const step = (now) => {
-    if (last !== undefined) cost.longestMs = Math.max(cost.longestMs, now - last);
-    last = now;
-    cost.frames += 1;
-    cost.mostAdded = Math.max(cost.mostAdded, added);
-    cost.mostPresent = Math.max(cost.mostPresent, region.querySelectorAll('[aria-posinset]').length);
-    added = 0;
-    if (region.scrollTop + region.clientHeight >= region.scrollHeight - 1) {
-      observer.disconnect();
-      return resolve(cost);
-    }
-    region.scrollTop += 300;
-    requestAnimationFrame(step);
-  };
-  requestAnimationFrame(step);
-})`;
 
 /** Tests of the failure paths of a chain, and of chain tests. */
 export function testTests(dashboard: () => Dashboard, provider: () => SlowProvider): void {
@@ -194,7 +158,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     assert.ok((await prompts.getByRole('listitem').count()) < 60);
     await page.getByRole('list', { name: 'Latency percentiles' }).waitFor();
     // The duration of a frame depends on the machine and is in docs/benchmarks.md. The number of rendered items does not.
-    const { frames, longestMs, mostAdded, mostPresent } = await page.evaluate<Scrolling>(scrollToEnd);
+    const { frames, longestMs, mostAdded, mostPresent } = await scrollToEnd(page, '1,000 prompts');
     t.diagnostic(`${frames} frames, the longest took ${longestMs.toFixed(1)} ms`);
     t.diagnostic(`at most ${mostAdded} items were added in a frame, and ${mostPresent} were present at once`);
     assert.ok(frames > 100);

@@ -4,7 +4,7 @@ import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Panel, Stats } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { counted, dollars, duration, durationText, exactMoment, words } from '../../../kit/web/format.ts';
+import { counted, dollars, duration, durationText, moment, words } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import type { ChainSummary } from '../../model/summary.ts';
 import { apiBase } from '../../rules/kinds.ts';
@@ -79,7 +79,7 @@ function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }
                 'never tested'
               ) : (
                 <>
-                  <Link to={`/results/${last_test.id}`}>{exactMoment(last_test.started_at)}</Link>
+                  <Link to={`/results/${last_test.id}`}>{moment(last_test.started_at)}</Link>
                   {last_test.chain_version === chain.version ? '' : `, of version ${last_test.chain_version}`}
                 </>
               ),

@@ -5,7 +5,7 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Pager, Table } from '../../../kit/web/components/table.tsx';
-import { count, durationText, exactMoment, percent } from '../../../kit/web/format.ts';
+import { count, durationText, moment, percent } from '../../../kit/web/format.ts';
 import type { TestResult } from '../../model/test.ts';
 import { resultsPerPage, useMayWrite, useResults } from '../data/queries.ts';
 import { TestForm } from '../edit/test-form.tsx';
@@ -78,7 +78,7 @@ function ResultTable({ results, picked, onPick }: ResultTableProps) {
       rows={results}
       keyOf={({ id }) => id}
       columns={[
-        { name: 'Started', tabular: true, cell: ({ id, started_at }) => <Link to={`/results/${id}`}>{exactMoment(started_at)}</Link> },
+        { name: 'Started', tabular: true, cell: ({ id, started_at }) => <Link to={`/results/${id}`}>{moment(started_at)}</Link> },
         { name: 'Verdict', cell: ({ verdict, status }) => <Verdict verdict={verdict} status={status} /> },
         { name: 'Mode', cell: ({ mode, preset }) => `${mode}, ${planName({ mode, preset })}` },
         { name: 'Prompts', number: true, cell: ({ prompt_count }) => count(prompt_count) },
@@ -92,7 +92,7 @@ function ResultTable({ results, picked, onPick }: ResultTableProps) {
             <input
               type="checkbox"
               className={styles.pick}
-              aria-label={`Compare the test of ${exactMoment(started_at)}`}
+              aria-label={`Compare the test of ${moment(started_at)}`}
               checked={picked.includes(id)}
               onChange={() => onPick(id)}
             />

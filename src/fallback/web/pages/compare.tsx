@@ -6,7 +6,7 @@ import { Badge, Callout, Empty } from '../../../kit/web/components/feedback.tsx'
 import { SelectField } from '../../../kit/web/components/field.tsx';
 import { Columns, PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { count, dollars, durationText, exactMoment, percent, percentagePoints } from '../../../kit/web/format.ts';
+import { count, dollars, durationText, moment, percent, percentagePoints } from '../../../kit/web/format.ts';
 import type { TestResult } from '../../model/test.ts';
 import { useResult, useResults } from '../data/queries.ts';
 import { planName } from '../parts/plan-name.ts';
@@ -57,7 +57,7 @@ function Pair({ left }: { left: TestResult }) {
 }
 
 const titleOf = ({ started_at, mode, preset, chain_version }: TestResult) =>
-  `${exactMoment(started_at)} · ${mode} · ${planName({ mode, preset })} · version ${chain_version}`;
+  `${moment(started_at)} · ${mode} · ${planName({ mode, preset })} · version ${chain_version}`;
 
 function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick(which: 'a' | 'b', id: string): void }) {
   const latest = useResults(left.chain_id).data?.results ?? [];

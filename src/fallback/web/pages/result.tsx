@@ -7,7 +7,7 @@ import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
 import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { Columns, PageHeader, Panel, Stats } from '../../../kit/web/components/layout.tsx';
 import { useToast } from '../../../kit/web/components/toasts.tsx';
-import { count, counted, dollars, duration, durationText, exactMoment, percent } from '../../../kit/web/format.ts';
+import { count, counted, dollars, duration, durationText, moment, percent } from '../../../kit/web/format.ts';
 import type { TestProgress, TestResult } from '../../model/test.ts';
 import { useFollowedResult } from '../data/progress.ts';
 import { useCancelTest, useMayWrite } from '../data/queries.ts';
@@ -67,7 +67,7 @@ function Subtitle({ result }: { result: TestResult }) {
   return (
     <>
       <Badge tone={mode === 'simulate' ? 'neutral' : 'info'}>{mode === 'simulate' ? 'simulated' : mode}</Badge> {planName(result)}, seed{' '}
-      <code>{seed}</code>, version {chain_version} of <Link to={`/chains/${chain_id}`}>the chain</Link>, {exactMoment(started_at)}
+      <code>{seed}</code>, version {chain_version} of <Link to={`/chains/${chain_id}`}>the chain</Link>, {moment(started_at)}
       {duration_ms === null ? '' : `, ran ${durationText(duration_ms)}`}
     </>
   );

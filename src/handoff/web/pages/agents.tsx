@@ -58,6 +58,7 @@ export function Agents() {
 
 const AgentTable = ({ agents }: { agents: readonly Agent[] }) => (
   <Table
+    stacks
     label="Agents"
     rows={agents}
     keyOf={({ agent_id }) => agent_id}
@@ -89,6 +90,7 @@ function Waiting() {
       actions={<Link to={packetsOf({ status: claimableStatus, order: 'asc' })}>All {count(waiting.total)}</Link>}
     >
       <Table
+        stacks
         label="Packets that wait longest"
         rows={waiting.packets}
         keyOf={({ id }) => id}

@@ -1,6 +1,6 @@
 import { Download } from 'lucide-react';
 import { useState } from 'react';
-import { Link, useSearchParams } from 'react-router';
+import { Link } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useDebounced } from '../../../kit/web/app/queries.ts';
@@ -15,6 +15,7 @@ import { useToast } from '../../../kit/web/components/toasts.tsx';
 import { count, moment, words } from '../../../kit/web/format.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import { api } from '../data/api.ts';
+import { filtersIn, isTime, useFilters } from '../data/filters.ts';
 import { useAnswer } from '../data/queries.ts';
 import { csvOf, jsonLinesOf } from '../parts/audit-file.ts';
 import { textOf } from '../parts/question.tsx';
@@ -33,24 +34,12 @@ const fields = {
 } as const;
 const names = Object.keys(fields) as (keyof typeof fields)[];
 
-/** The filters in an address, as the API takes them. */
-function filtersIn(params: URLSearchParams): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = params.get(name) ?? '';
-      const isMoment = name.startsWith('created_');
-      if (value === '' || (isMoment && Number.isNaN(Date.parse(value)))) return [];
-      return [[name, isMoment ? new Date(value).toISOString() : value]];
-    }),
-  );
-}
-
 /** The audit log of the tenant, with filters and download. */
 export function Audit() {
   useTitle('Audit');
-  const [params, setParams] = useSearchParams();
+  const { params, set } = useFilters();
   const [page, setPage] = useState(0);
-  const filters = filtersIn(new URLSearchParams(useDebounced(params.toString(), 250)));
+  const filters = filtersIn(new URLSearchParams(useDebounced(params.toString(), 250)), names);
   const audit = useAnswer(['audit', filters, page], (client, signal) =>
     client.listAudit({ query: { ...filters, limit: perPage, offset: page * perPage }, signal }),
   );
@@ -62,18 +51,11 @@ export function Audit() {
           <TextField
             key={name}
             label={fields[name]}
-            type={name.startsWith('created_') ? 'datetime-local' : 'text'}
+            type={isTime(name) ? 'datetime-local' : 'text'}
             value={params.get(name) ?? ''}
             onChange={({ target }) => {
               setPage(0);
-              setParams(
-                (before) => {
-                  if (target.value === '') before.delete(name);
-                  else before.set(name, target.value);
-                  return before;
-                },
-                { replace: true },
-              );
+              set(name, target.value);
             }}
           />
         ))}
@@ -98,6 +80,7 @@ export function Audit() {
 
 const Entries = ({ entries }: { entries: readonly AuditEntry[] }) => (
   <Table
+    stacks
     label="Audit log"
     rows={entries}
     keyOf={({ id }) => id}

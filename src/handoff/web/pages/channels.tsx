@@ -1,23 +1,22 @@
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
-import { Link, useNavigate, useParams } from 'react-router';
+import { Link } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
-import { Callout, Empty } from '../../../kit/web/components/feedback.tsx';
-import { CheckField, SelectField, TextField } from '../../../kit/web/components/field.tsx';
+import { Empty } from '../../../kit/web/components/feedback.tsx';
+import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { useToast } from '../../../kit/web/components/toasts.tsx';
-import type { Channel, ChannelKind, ChannelRequest } from '../../model/channel.ts';
+import { useReport } from '../../../kit/web/components/toasts.tsx';
+import type { Channel, ChannelEvent, ChannelKind, ChannelRequest } from '../../model/channel.ts';
 import { channelEvents, channelKinds } from '../../model/constants.ts';
 import { useAnswer, useMay, useWrite } from '../data/queries.ts';
+import { CheckGroup } from '../parts/check-group.tsx';
 import { Command, FormDialog } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
-import { Deliveries } from './deliveries.tsx';
-import styles from './webhooks.module.css';
-import { WebhookState } from './webhooks.tsx';
+import { ReceiverPage, ReceiverState } from './receiver.tsx';
 
 const useChannels = () => useAnswer(['channels'], (client, signal) => client.listChannels({ signal }));
 
@@ -49,6 +48,7 @@ export function Channels() {
               </Empty>
             ) : (
               <Table
+                stacks
                 label="Channels"
                 rows={found}
                 keyOf={({ id }) => id}
@@ -62,7 +62,7 @@ export function Channels() {
                     ),
                   },
                   { name: 'Kind', cell: ({ kind }) => kind },
-                  { name: 'State', cell: (channel) => <WebhookState webhook={channel} /> },
+                  { name: 'State', cell: (channel) => <ReceiverState of={channel} /> },
                   { name: 'Questions for', cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
                   { name: 'Tells of', cell: ({ events }) => events.join(', ') },
                   { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
@@ -78,14 +78,14 @@ export function Channels() {
 }
 
 function NewChannel({ onClose }: { onClose: () => void }) {
-  const toast = useToast();
-  const [draft, setDraft] = useState({ kind: 'email', target: '', responder: '', events: ['asked', 'reminded'] as string[] });
+  const report = useReport();
+  const [draft, setDraft] = useState({ kind: 'email', target: '', responder: '', events: ['asked', 'reminded'] as ChannelEvent[] });
   const set = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes });
   const create = useWrite((client, body: ChannelRequest) => client.createChannel({ body }), 'channels');
   const request = {
     kind: draft.kind as ChannelKind,
     target: draft.target,
-    events: channelEvents.filter((event) => draft.events.includes(event)),
+    events: draft.events,
     ...(draft.responder.trim() === '' ? {} : { responder: draft.responder.trim() }),
   };
   return (
@@ -95,14 +95,7 @@ function NewChannel({ onClose }: { onClose: () => void }) {
       onClose={onClose}
       submit="Create"
       request={create}
-      onSubmit={() =>
-        create.mutate(request, {
-          onSuccess() {
-            toast({ text: 'The channel is created.', tone: 'good' });
-            onClose();
-          },
-        })
-      }
+      onSubmit={() => create.mutate(request, { onSuccess: report('The channel is created.', onClose).onSuccess })}
     >
       <SelectField label="Kind" options={channelKinds} value={draft.kind} onChange={({ target }) => set({ kind: target.value })} />
       <TextField
@@ -116,93 +109,22 @@ function NewChannel({ onClose }: { onClose: () => void }) {
         value={draft.responder}
         onChange={({ target }) => set({ responder: target.value })}
       />
-      <fieldset className={styles.events}>
-        <legend>Tells of questions that are</legend>
-        {channelEvents.map((event) => (
-          <CheckField
-            key={event}
-            label={event}
-            checked={draft.events.includes(event)}
-            onChange={({ target }) =>
-              set({ events: target.checked ? [...draft.events, event] : draft.events.filter((one) => one !== event) })
-            }
-          />
-        ))}
-      </fieldset>
+      <CheckGroup
+        legend="Tells of questions that are"
+        options={channelEvents}
+        chosen={draft.events}
+        onChange={(events) => set({ events })}
+      />
     </FormDialog>
   );
 }
 
 /** A channel: what can be done with it, and what was sent to it. */
-export function ChannelPage() {
-  const { id = '' } = useParams();
-  useTitle('Channel');
-  const channels = useChannels();
-  return (
-    <Load query={channels} what="The channel">
-      {(found) => {
-        const channel = found.find((one) => one.id === id);
-        return (
-          <>
-            {channel === undefined ? <Callout tone="info">This channel was removed.</Callout> : <Summary channel={channel} />}
-            <Deliveries id={id} of="channel" />
-          </>
-        );
-      }}
-    </Load>
-  );
-}
-
-function Summary({ channel }: { channel: Channel }) {
-  const { id, active, name, target, events, responder } = channel;
-  const mayManage = useMay('manage');
-  const navigate = useNavigate();
-  const toast = useToast();
-  const [removing, setRemoving] = useState(false);
-  const said = (text: string) => ({
-    onSuccess: () => toast({ text, tone: 'good' as const }),
-    onError: ({ message }: Error) => toast({ text: message, tone: 'bad' as const }),
-  });
-  const test = useWrite((client, _: undefined) => client.testChannel({ params: { id } }), 'deliveries');
-  const change = useWrite((client, body: { active: boolean }) => client.patchChannel({ params: { id }, body }), 'channels');
-  const remove = useWrite((client, _: undefined) => client.deleteChannel({ params: { id } }), 'channels');
-  return (
-    <Panel
-      title={<Name>{name ?? target}</Name>}
-      actions={
-        mayManage ? (
-          <>
-            <Button busy={test.isPending} onClick={() => test.mutate(undefined, said('A test message is on its way.'))}>
-              Test
-            </Button>
-            <Button
-              busy={change.isPending}
-              onClick={() => change.mutate({ active: !active }, said(active ? 'The channel is paused.' : 'The channel is active.'))}
-            >
-              {active ? 'Pause' : 'Activate'}
-            </Button>
-            <Button onClick={() => setRemoving(true)}>Remove</Button>
-          </>
-        ) : undefined
-      }
-    >
-      <p>
-        <WebhookState webhook={channel} />{' '}
-        <span className="muted">
-          {target}, {events.join(', ')}, for {responder ?? 'anybody'}
-        </span>
-      </p>
-      <FormDialog
-        open={removing}
-        title="Remove the channel"
-        onClose={() => setRemoving(false)}
-        submit="Remove"
-        danger
-        request={remove}
-        onSubmit={() => remove.mutate(undefined, { onSuccess: () => void navigate('/webhooks/channels') })}
-      >
-        <p>It gets no more messages, and the answer links that were sent to it end. This can not be undone.</p>
-      </FormDialog>
-    </Panel>
-  );
-}
+export const ChannelPage = () => (
+  <ReceiverPage<Channel>
+    of="channel"
+    query={useChannels()}
+    title={({ name, target }) => name ?? target}
+    about={({ target, events, responder }) => `${target}, ${events.join(', ')}, for ${responder ?? 'anybody'}`}
+  />
+);

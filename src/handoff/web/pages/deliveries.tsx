@@ -1,22 +1,21 @@
 import { RotateCw } from 'lucide-react';
-import { useState } from 'react';
-import { Link, useNavigate, useParams } from 'react-router';
+import { type ReactNode, useState } from 'react';
+import { Link } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
 import { polled } from '../../../kit/web/app/queries.ts';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
-import { Badge, Callout, Empty, type Tone } from '../../../kit/web/components/feedback.tsx';
+import { Badge, Empty, type Tone } from '../../../kit/web/components/feedback.tsx';
 import { SelectField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { type Column, Pager, Table } from '../../../kit/web/components/table.tsx';
-import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { useReport, useToast } from '../../../kit/web/components/toasts.tsx';
 import { counted, moment, words } from '../../../kit/web/format.ts';
 import { deliveryStatuses } from '../../model/constants.ts';
-import type { Delivery, DeliveryStatus, Webhook, WebhookRequest } from '../../model/webhook.ts';
+import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
 import { useAnswer, useMay, useWrite } from '../data/queries.ts';
-import { FormDialog } from '../parts/form-dialog.tsx';
-import { useWebhooks, WebhookFields, WebhookState } from './webhooks.tsx';
+import { Ago } from '../parts/texts.tsx';
 
 const perPage = 50;
 
@@ -42,164 +41,48 @@ const columns: Column<Delivery>[] = [
   },
   { name: 'Happened', tabular: true, muted: true, cell: ({ created_at }) => moment(created_at) },
   {
-    name: 'Next',
+    name: 'Delivered',
     tabular: true,
     muted: true,
-    cell: ({ delivered_at, next_retry_at }) => (delivered_at === null ? moment(next_retry_at) : `delivered ${moment(delivered_at)}`),
+    cell: ({ delivered_at, next_retry_at, status }) => {
+      if (delivered_at !== null) return <Ago at={delivered_at} />;
+      return next_retry_at === null || status === 'dead_letter' ? '–' : `next attempt ${moment(next_retry_at)}`;
+    },
   },
 ];
 
-/** A webhook: its state, what can be done with it, and its deliveries. */
-export function WebhookPage() {
-  const { id = '' } = useParams();
-  useTitle('Webhook');
-  const webhooks = useWebhooks();
-  return (
-    <Load query={webhooks} what="The webhook">
-      {(found) => {
-        const webhook = found.find((one) => one.id === id);
-        return (
-          <>
-            {webhook === undefined ? (
-              <Callout tone="info">This webhook was removed. Its deliveries stay readable.</Callout>
-            ) : (
-              <Summary webhook={webhook} />
-            )}
-            <Deliveries id={id} of="webhook" />
-          </>
-        );
-      }}
-    </Load>
-  );
+interface DeliveryListProps {
+  title: string;
+  query: { data: { rows: Delivery[]; total: number } | undefined; error: Error | null; refetch(): unknown };
+  empty: string;
+  page: number;
+  onPage(page: number): void;
+  actions: ReactNode;
+  /** Sends a dead letter again. */
+  onReplay: ((id: string) => void) | undefined;
 }
 
-function Summary({ webhook }: { webhook: Webhook }) {
-  const { id, url, active, events } = webhook;
-  const mayManage = useMay('manage');
-  const navigate = useNavigate();
-  const toast = useToast();
-  const [asked, setAsked] = useState<'change' | 'remove'>();
-  const [draft, setDraft] = useState<WebhookRequest>({ url, events, secret: '' });
-  const done = (text: string) => ({
-    onSuccess() {
-      toast({ text, tone: 'good' as const });
-      setAsked(undefined);
-    },
-    onError: ({ message }: Error) => toast({ text: message, tone: 'bad' as const }),
-  });
-  const change = useWrite(
-    (client, { secret, ...body }: Partial<WebhookRequest> & { active?: boolean }) =>
-      client.patchWebhook({ params: { id }, body: { ...body, ...(secret ? { secret } : {}) } }),
-    'webhooks',
-  );
-  const ping = useWrite((client, _: undefined) => client.pingWebhook({ params: { id } }), 'deliveries');
-  const remove = useWrite((client, _: undefined) => client.deleteWebhook({ params: { id } }), 'webhooks');
-  return (
-    <Panel
-      title={url}
-      actions={
-        mayManage ? (
-          <>
-            <Button busy={ping.isPending} onClick={() => ping.mutate(undefined, done('A test delivery is on its way.'))}>
-              Test
-            </Button>
-            <Button
-              busy={change.isPending}
-              onClick={() => change.mutate({ active: !active }, done(active ? 'The webhook is paused.' : 'The webhook is active.'))}
-            >
-              {active ? 'Pause' : 'Activate'}
-            </Button>
-            <Button onClick={() => setAsked('change')}>Change</Button>
-            <Button onClick={() => setAsked('remove')}>Remove</Button>
-          </>
-        ) : undefined
-      }
-    >
-      <p>
-        <WebhookState webhook={webhook} /> <span className="muted">{events.join(', ')}</span>
-      </p>
-      <FormDialog
-        open={asked === 'change'}
-        title="Change the webhook"
-        onClose={() => setAsked(undefined)}
-        submit="Save"
-        request={change}
-        onSubmit={() => change.mutate(draft, done('The webhook is changed.'))}
-      >
-        <WebhookFields draft={draft} onChange={setDraft} />
-        <p className="muted">An empty secret keeps the present one. After a change, both sign for a day.</p>
-      </FormDialog>
-      <FormDialog
-        open={asked === 'remove'}
-        title="Remove the webhook"
-        onClose={() => setAsked(undefined)}
-        submit="Remove"
-        danger
-        request={remove}
-        onSubmit={() => remove.mutate(undefined, { onSuccess: () => void navigate('/webhooks') })}
-      >
-        <p>It gets no more events, and its pending deliveries are cancelled. This can not be undone.</p>
-      </FormDialog>
-    </Panel>
-  );
-}
-
-/** What was sent to a webhook or a channel. A message to a channel that is a dead letter can be sent again. */
-export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }) {
-  const [status, setStatus] = useState('');
-  const [page, setPage] = useState(0);
-  const mayManage = useMay('manage');
-  const toast = useToast();
-  const query = { limit: perPage, offset: page * perPage, ...(status === '' ? {} : { status: status as DeliveryStatus }) };
-  const deliveries = useAnswer(
-    ['deliveries', id, query],
-    async (client, signal) => {
-      const request = { params: { id }, query, signal };
-      return paged(await (of === 'webhook' ? client.listDeliveries : client.listChannelDeliveries).withResponse(request));
-    },
-    polled,
-  );
-  const replay = useWrite((client, delivery_id: string) => client.replayChannelDelivery({ params: { id, delivery_id } }), 'deliveries');
-  const again: Column<Delivery> = {
+function DeliveryList({ title, query, empty, page, onPage, actions, onReplay }: DeliveryListProps) {
+  const replay: Column<Delivery> = {
     name: 'Actions',
     nameHidden: true,
-    cell: (row) =>
-      row.status === 'dead_letter' ? (
-        <Button icon={RotateCw} onClick={() => replay.mutate(row.id, { onError: ({ message }) => toast({ text: message, tone: 'bad' }) })}>
+    cell: ({ id, status }) =>
+      status === 'dead_letter' ? (
+        <Button icon={RotateCw} onClick={() => onReplay!(id)}>
           Replay
         </Button>
       ) : null,
   };
   return (
-    <Panel
-      title="Deliveries"
-      flush
-      actions={
-        <SelectField
-          label="State"
-          labelHidden
-          options={[{ value: '', label: 'all states' }, ...deliveryStatuses.map((value) => ({ value, label: words(value) }))]}
-          value={status}
-          onChange={({ target }) => {
-            setStatus(target.value);
-            setPage(0);
-          }}
-        />
-      }
-    >
-      <Load query={deliveries} what="The deliveries">
+    <Panel title={title} flush actions={actions}>
+      <Load query={query} what={`The ${title.toLowerCase()}`}>
         {({ rows, total }) =>
           total === 0 ? (
-            <Empty title="No deliveries">Send a test, or wait for the next event.</Empty>
+            <Empty title={`No ${title.toLowerCase()}`}>{empty}</Empty>
           ) : (
             <>
-              <Table
-                label="Deliveries"
-                rows={rows}
-                keyOf={(row) => row.id}
-                columns={of === 'channel' && mayManage ? [...columns, again] : columns}
-              />
-              <Pager page={page} perPage={perPage} total={total} onPage={setPage} />
+              <Table stacks label={title} rows={rows} keyOf={({ id }) => id} columns={onReplay ? [...columns, replay] : columns} />
+              <Pager page={page} perPage={perPage} total={total} onPage={onPage} />
             </>
           )
         }
@@ -213,11 +96,58 @@ const paged = ({ body, headers }: { body: unknown; headers: Readonly<Record<stri
   total: Number(headers['x-total-count']),
 });
 
+/** What was sent to a webhook or a channel. A message to a channel that is a dead letter can be sent again. */
+export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }) {
+  const [status, setStatus] = useState('');
+  const [page, setPage] = useState(0);
+  const mayManage = useMay('manage');
+  const report = useReport();
+  const query = { limit: perPage, offset: page * perPage, ...(status === '' ? {} : { status: status as DeliveryStatus }) };
+  const deliveries = useAnswer(
+    ['deliveries', id, query],
+    async (client, signal) => {
+      const request = { params: { id }, query, signal };
+      return paged(await (of === 'webhook' ? client.listDeliveries : client.listChannelDeliveries).withResponse(request));
+    },
+    polled,
+  );
+  const replay = useWrite<string, unknown>(
+    (client, delivery_id) =>
+      of === 'webhook'
+        ? client.replayDeadLetter({ params: { delivery_id } })
+        : client.replayChannelDelivery({ params: { id, delivery_id } }),
+    'deliveries',
+  );
+  return (
+    <DeliveryList
+      title="Deliveries"
+      query={deliveries}
+      empty="Send a test, or wait for the next event."
+      page={page}
+      onPage={setPage}
+      onReplay={mayManage ? (letter) => replay.mutate(letter, report('It is sent again.')) : undefined}
+      actions={
+        <SelectField
+          label="State"
+          labelHidden
+          options={[{ value: '', label: 'all states' }, ...deliveryStatuses.map((value) => ({ value, label: words(value) }))]}
+          value={status}
+          onChange={({ target }) => {
+            setStatus(target.value);
+            setPage(0);
+          }}
+        />
+      }
+    />
+  );
+}
+
 /** The deliveries that have used up their attempts. */
 export function DeadLetters() {
   useTitle('Dead letters');
   const mayManage = useMay('manage');
   const toast = useToast();
+  const report = useReport();
   const [page, setPage] = useState(0);
   const query = { limit: perPage, offset: page * perPage };
   const letters = useAnswer(
@@ -225,54 +155,29 @@ export function DeadLetters() {
     async (client, signal) => paged(await client.listDeadLetters.withResponse({ query, signal })),
     polled,
   );
-  const failed = ({ message }: Error) => toast({ text: message, tone: 'bad' });
   const replay = useWrite((client, delivery_id: string) => client.replayDeadLetter({ params: { delivery_id } }), 'deliveries');
   const retry = useWrite((client, _: undefined) => client.retryAll({ body: { force: true } }), 'deliveries');
-  const actions: Column<Delivery> = {
-    name: 'Actions',
-    nameHidden: true,
-    cell: ({ id }) => (
-      <Button
-        icon={RotateCw}
-        onClick={() => replay.mutate(id, { onSuccess: () => toast({ text: 'It is sent again.', tone: 'good' }), onError: failed })}
-      >
-        Replay
-      </Button>
-    ),
-  };
+  const retryAll = () =>
+    retry.mutate(undefined, {
+      ...report(),
+      onSuccess: ({ retried, remaining }) =>
+        toast({ text: `${counted(retried, 'delivery', 'deliveries')} sent again, ${remaining} remaining.`, tone: 'good' }),
+    });
   return (
-    <Panel
+    <DeliveryList
       title="Dead letters"
-      flush
+      query={letters}
+      empty="A delivery that fails six times is kept here until it is replayed."
+      page={page}
+      onPage={setPage}
+      onReplay={mayManage ? (id) => replay.mutate(id, report('It is sent again.')) : undefined}
       actions={
         mayManage && letters.data?.total ? (
-          <Button
-            busy={retry.isPending}
-            onClick={() =>
-              retry.mutate(undefined, {
-                onSuccess: ({ retried, remaining }) =>
-                  toast({ text: `${counted(retried, 'delivery', 'deliveries')} sent again, ${remaining} remaining.`, tone: 'good' }),
-                onError: failed,
-              })
-            }
-          >
+          <Button busy={retry.isPending} onClick={retryAll}>
             Retry all
           </Button>
         ) : undefined
       }
-    >
-      <Load query={letters} what="The dead letters">
-        {({ rows, total }) =>
-          total === 0 ? (
-            <Empty title="No dead letters">A delivery that fails six times is kept here until it is replayed.</Empty>
-          ) : (
-            <>
-              <Table label="Dead letters" rows={rows} keyOf={(row) => row.id} columns={mayManage ? [...columns, actions] : columns} />
-              <Pager page={page} perPage={perPage} total={total} onPage={setPage} />
-            </>
-          )
-        }
-      </Load>
-    </Panel>
+    />
   );
 }

@@ -1,6 +1,6 @@
 import { Bell, Keyboard } from 'lucide-react';
 import { type RefObject, useEffect, useRef, useState } from 'react';
-import { Link, useNavigate, useSearchParams } from 'react-router';
+import { Link, useNavigate } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
@@ -14,6 +14,7 @@ import { counted } from '../../../kit/web/format.ts';
 import { useMedia } from '../../../kit/web/media.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
+import { useFilters } from '../data/filters.ts';
 import { askedAt, maxQuestions, useInbox, usePacket, useUnnotified } from '../data/queries.ts';
 import type { AnswerKeys } from '../parts/answer-form.tsx';
 import { Command } from '../parts/form-dialog.tsx';
@@ -35,7 +36,7 @@ export function Inbox() {
   const inbox = useInbox();
   const unnotified = useUnnotified();
   const [help, setHelp] = useState(false);
-  const [params, setParams] = useSearchParams();
+  const { params, set, clear } = useFilters();
   const number = inbox.data?.length;
   useTitle(number ? `(${number}) Inbox` : 'Inbox');
   const shown = inbox.data?.filter((packet) =>
@@ -72,16 +73,7 @@ export function Inbox() {
                     label={labels[name]}
                     value={params.get(name) ?? ''}
                     options={[{ value: '', label: 'all' }, ...[...new Set(inbox.data?.flatMap(filters[name]))].sort()]}
-                    onChange={({ target }) =>
-                      setParams(
-                        (before) => {
-                          if (target.value === '') before.delete(name);
-                          else before.set(name, target.value);
-                          return before;
-                        },
-                        { replace: true },
-                      )
-                    }
+                    onChange={({ target }) => set(name, target.value)}
                   />
                 ))}
               </Fields>
@@ -89,7 +81,7 @@ export function Inbox() {
             {packets.length > 0 ? (
               <Questions packets={packets} onHelp={() => setHelp(true)} />
             ) : (
-              <NoQuestions isFiltered={number !== 0} onClear={() => setParams({}, { replace: true })} />
+              <NoQuestions isFiltered={number !== 0} onClear={clear} />
             )}
           </>
         )}
@@ -175,9 +167,11 @@ function Selected({ id, keys }: { id: string; keys: RefObject<AnswerKeys | null>
             ) : (
               <Callout tone="info">This question is no longer open.</Callout>
             )}
-            <Background packet={found} />
-            <div>
-              <LinkButton to={`/packets/${id}`}>Open the whole packet</LinkButton>
+            <div className={styles.background}>
+              <Background packet={found} />
+              <div>
+                <LinkButton to={`/packets/${id}`}>Open the whole packet</LinkButton>
+              </div>
             </div>
           </>
         )}

@@ -11,9 +11,9 @@ import { Table } from '../../../kit/web/components/table.tsx';
 import { scopes } from '../../model/constants.ts';
 import type { ApiKey, KeyRequest } from '../../model/key.ts';
 import { useAnswer, useMay, useOwnKey, useWrite } from '../data/queries.ts';
+import { CheckGroup } from '../parts/check-group.tsx';
 import { FormDialog, ShownOnce } from '../parts/form-dialog.tsx';
 import { Ago, Name, TimeLeft } from '../parts/texts.tsx';
-import styles from './webhooks.module.css';
 
 const meanings = {
   read: 'read packets, events and the audit log',
@@ -100,6 +100,7 @@ interface KeyTableProps {
 function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
   return (
     <Table
+      stacks
       label="API keys"
       rows={keys}
       keyOf={({ id }) => id}
@@ -194,20 +195,13 @@ function NewKey({ tenantId, onClose, onMade }: NewKeyProps) {
       ) : null}
       {draft.admin ? null : (
         <>
-          <fieldset className={styles.events}>
-            <legend>It may</legend>
-            {scopes.map((scope) => (
-              <CheckField
-                key={scope}
-                label={scope}
-                hint={meanings[scope]}
-                checked={draft.scopes.includes(scope)}
-                onChange={({ target }) =>
-                  set({ scopes: scopes.filter((one) => (one === scope ? target.checked : draft.scopes.includes(one))) })
-                }
-              />
-            ))}
-          </fieldset>
+          <CheckGroup
+            legend="It may"
+            options={scopes}
+            hints={meanings}
+            chosen={draft.scopes}
+            onChange={(chosen) => set({ scopes: chosen })}
+          />
           <TextField
             label="Only as these agents (optional)"
             hint="Ids, separated by commas."

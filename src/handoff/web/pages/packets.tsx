@@ -1,6 +1,6 @@
 import { Columns3, ListIcon, SlidersHorizontal } from 'lucide-react';
 import { memo, useCallback, useState } from 'react';
-import { Link, useSearchParams } from 'react-router';
+import { Link } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useDebounced } from '../../../kit/web/app/queries.ts';
@@ -17,6 +17,7 @@ import { useMedia } from '../../../kit/web/media.ts';
 import type { Status } from '../../model/common.ts';
 import { priorities, statuses } from '../../model/constants.ts';
 import type { PacketSummary } from '../../model/packet.ts';
+import { filtersIn, isTime, useFilters } from '../data/filters.ts';
 import { type PacketFilters, perColumn, searchFilters, useColumn, usePackets } from '../data/queries.ts';
 import { Command } from '../parts/form-dialog.tsx';
 import { Ago, Name, StatusBadge } from '../parts/texts.tsx';
@@ -26,7 +27,7 @@ import styles from './packets.module.css';
 const fields = {
   status: 'Status',
   priority: 'Priority',
-  tags: 'Tags, separated by commas',
+  tags: 'Tags (a, b)',
   target_agent: 'For agent (id)',
   source_agent: 'From agent (id)',
   claimed_by: 'Held by agent (id)',
@@ -57,34 +58,13 @@ const choices: Partial<Record<FilterName, readonly (string | { value: string; la
   ],
 };
 
-/** The filters in an address, as the API takes them. */
-function filtersIn(params: URLSearchParams): PacketFilters {
-  const entries = ['q', ...filterNames].flatMap((name) => {
-    const value = params.get(name) ?? '';
-    if (value === '') return [];
-    const isMoment = /_(after|before)$/.test(name);
-    if (isMoment && Number.isNaN(Date.parse(value))) return [];
-    return [[name, isMoment ? new Date(value).toISOString() : value]];
-  });
-  return Object.fromEntries(entries) as PacketFilters;
-}
-
 /** All packets, as a list with search and filters, or as a board by status. */
 export function Packets() {
   useTitle('Packets');
-  const [params, setParams] = useSearchParams();
+  const { params, set, clear } = useFilters();
   const isBoard = params.get('view') === 'board';
   const filters = useDebounced(params.toString(), 250);
-  const set = (name: string, value: string) =>
-    setParams(
-      (before) => {
-        if (value === '') before.delete(name);
-        else before.set(name, value);
-        return before;
-      },
-      { replace: true, preventScrollReset: true },
-    );
-  const wanted = filtersIn(new URLSearchParams(filters));
+  const wanted: PacketFilters = filtersIn(new URLSearchParams(filters), ['q', ...filterNames]);
   return (
     <>
       <PageHeader
@@ -103,7 +83,7 @@ export function Packets() {
           onChange={(text) => set('q', text)}
         />
         <Filters params={params} onChange={set} isBoard={isBoard} />
-        {isBoard ? null : <List key={JSON.stringify(wanted)} filters={wanted} onClear={() => setParams({}, { replace: true })} />}
+        {isBoard ? null : <List key={JSON.stringify(wanted)} filters={wanted} onClear={clear} />}
       </Panel>
       {isBoard ? <Board filters={wanted} /> : null}
     </>
@@ -124,14 +104,13 @@ function Filters({ params, isBoard, onChange }: FiltersProps) {
   const shown = (more ? filterNames : firstNames).filter((name) => !(isBoard && name === 'status') && (!isSearch || taken.includes(name)));
   return (
     <div className={styles.filters}>
-      <Fields min="13rem">
+      <Fields min={more ? '13rem' : '9rem'}>
         {shown.map((name) => {
           const common = { label: fields[name], value: params.get(name) ?? '' };
           const onInput = ({ target }: { target: { value: string } }) => onChange(name, target.value);
           const options = choices[name];
           if (options !== undefined) return <SelectField key={name} {...common} options={options} onChange={onInput} />;
-          const isMoment = /_(after|before)$/.test(name);
-          return <TextField key={name} {...common} type={isMoment ? 'datetime-local' : 'text'} onChange={onInput} />;
+          return <TextField key={name} {...common} type={isTime(name) ? 'datetime-local' : 'text'} onChange={onInput} />;
         })}
       </Fields>
       <div className={styles.more}>

@@ -53,6 +53,7 @@ export function Tenants() {
         <Load query={tenants} what="The tenants">
           {(found) => (
             <Table
+              stacks
               label="Tenants"
               rows={found}
               keyOf={({ id }) => id}

@@ -5,17 +5,18 @@ import { Link, Outlet } from 'react-router';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
-import { Badge, Empty } from '../../../kit/web/components/feedback.tsx';
-import { CheckField, TextField } from '../../../kit/web/components/field.tsx';
+import { Empty } from '../../../kit/web/components/feedback.tsx';
+import { TextField } from '../../../kit/web/components/field.tsx';
 import { PageHeader, PageTabs, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { useReport } from '../../../kit/web/components/toasts.tsx';
 import { webhookEvents } from '../../model/constants.ts';
 import type { Webhook, WebhookRequest } from '../../model/webhook.ts';
 import { useAnswer, useMay, useWrite } from '../data/queries.ts';
+import { CheckGroup } from '../parts/check-group.tsx';
 import { Command, FormDialog } from '../parts/form-dialog.tsx';
 import { Ago } from '../parts/texts.tsx';
-import styles from './webhooks.module.css';
+import { ReceiverPage, ReceiverState } from './receiver.tsx';
 
 /** The frame of the pages about what the service sends to others. */
 export function Notifying() {
@@ -36,7 +37,7 @@ export function Notifying() {
 }
 
 /** The webhooks of the tenant. */
-export const useWebhooks = () => useAnswer(['webhooks'], (client, signal) => client.listWebhooks({ signal }));
+const useWebhooks = () => useAnswer(['webhooks'], (client, signal) => client.listWebhooks({ signal }));
 
 /** The list of webhooks, with a form for a new one. */
 export function Webhooks() {
@@ -66,12 +67,13 @@ export function Webhooks() {
               </Empty>
             ) : (
               <Table
+                stacks
                 label="Webhooks"
                 rows={found}
                 keyOf={({ id }) => id}
                 columns={[
                   { name: 'Address', cell: ({ id, url }) => <Link to={`/webhooks/${id}`}>{url}</Link> },
-                  { name: 'State', cell: (webhook) => <WebhookState webhook={webhook} /> },
+                  { name: 'State', cell: (webhook) => <ReceiverState of={webhook} /> },
                   { name: 'Events', number: true, cell: ({ events }) => (events.length === webhookEvents.length ? 'all' : events.length) },
                   { name: 'Registered', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
                 ]}
@@ -85,18 +87,8 @@ export function Webhooks() {
   );
 }
 
-/** Whether anything is sent to a webhook or a channel, and why not. */
-export function WebhookState({ webhook: { active, disabled_reason } }: { webhook: Pick<Webhook, 'active' | 'disabled_reason'> }) {
-  if (active) return <Badge tone="good">active</Badge>;
-  return (
-    <Badge tone={disabled_reason === null ? 'neutral' : 'bad'}>
-      {disabled_reason === null ? 'paused' : `disabled: ${disabled_reason}`}
-    </Badge>
-  );
-}
-
 function NewWebhook({ onClose }: { onClose: () => void }) {
-  const toast = useToast();
+  const report = useReport();
   const [draft, setDraft] = useState<WebhookRequest>(() => ({ url: '', events: [...webhookEvents], secret: newSecret() }));
   const create = useWrite((client, body: WebhookRequest) => client.createWebhook({ body }), 'webhooks');
   return (
@@ -106,14 +98,7 @@ function NewWebhook({ onClose }: { onClose: () => void }) {
       onClose={onClose}
       submit="Register"
       request={create}
-      onSubmit={() =>
-        create.mutate(draft, {
-          onSuccess() {
-            toast({ text: 'The webhook is registered.', tone: 'good' });
-            onClose();
-          },
-        })
-      }
+      onSubmit={() => create.mutate(draft, { onSuccess: report('The webhook is registered.', onClose).onSuccess })}
     >
       <WebhookFields draft={draft} onChange={setDraft} />
     </FormDialog>
@@ -129,8 +114,7 @@ interface WebhookFieldsProps {
 }
 
 /** The fields of a webhook. An empty secret means to keep the present one. */
-export function WebhookFields({ draft, onChange }: WebhookFieldsProps) {
-  const events = draft.events ?? [];
+function WebhookFields({ draft, onChange }: WebhookFieldsProps) {
   return (
     <>
       <TextField
@@ -146,19 +130,52 @@ export function WebhookFields({ draft, onChange }: WebhookFieldsProps) {
         value={draft.secret}
         onChange={({ target }) => onChange({ ...draft, secret: target.value })}
       />
-      <fieldset className={styles.events}>
-        <legend>Events</legend>
-        {webhookEvents.map((event) => (
-          <CheckField
-            key={event}
-            label={event}
-            checked={events.includes(event)}
-            onChange={({ target }) =>
-              onChange({ ...draft, events: webhookEvents.filter((one) => (one === event ? target.checked : events.includes(one))) })
-            }
-          />
-        ))}
-      </fieldset>
+      <CheckGroup
+        legend="Events"
+        options={webhookEvents}
+        chosen={draft.events ?? []}
+        onChange={(events) => onChange({ ...draft, events })}
+      />
+    </>
+  );
+}
+
+/** A webhook: its state, what can be done with it, and its deliveries. */
+export const WebhookPage = () => (
+  <ReceiverPage<Webhook>
+    of="webhook"
+    query={useWebhooks()}
+    title={({ url }) => url}
+    about={({ events }) => events.join(', ')}
+    actions={(webhook) => <ChangeWebhook webhook={webhook} />}
+  />
+);
+
+function ChangeWebhook({ webhook: { id, url, events } }: { webhook: Webhook }) {
+  const report = useReport();
+  const [draft, setDraft] = useState<WebhookRequest>();
+  const close = () => setDraft(undefined);
+  const change = useWrite(
+    (client, { secret, ...body }: WebhookRequest) =>
+      client.patchWebhook({ params: { id }, body: { ...body, ...(secret === '' ? {} : { secret }) } }),
+    'webhooks',
+  );
+  return (
+    <>
+      <Button onClick={() => setDraft({ url, events, secret: '' })}>Change</Button>
+      {draft === undefined ? null : (
+        <FormDialog
+          open
+          title="Change the webhook"
+          onClose={close}
+          submit="Save"
+          request={change}
+          onSubmit={() => change.mutate(draft, { onSuccess: report('The webhook is changed.', close).onSuccess })}
+        >
+          <WebhookFields draft={draft} onChange={setDraft} />
+          <p className="muted">An empty secret keeps the present one. After a change, both sign for a day.</p>
+        </FormDialog>
+      )}
     </>
   );
 }

@@ -3,6 +3,7 @@ import { Activity, type ReactNode, useEffect, useRef } from 'react';
 import { NavLink, Outlet, ScrollRestoration, useLocation } from 'react-router';
 
 import { Callout } from '../components/feedback.tsx';
+import { ScrollNav } from '../components/layout.tsx';
 import { Menu } from '../components/menu.tsx';
 import icon from '../icon.svg';
 import { chooseScheme, useScheme } from '../scheme.ts';
@@ -49,13 +50,13 @@ export function Shell({ name, links, tools, keyForm }: ShellProps) {
             Baton <span className={styles.product}>{name}</span>
           </span>
         </NavLink>
-        <nav className={styles.nav} aria-label="Main">
+        <ScrollNav className={styles.nav} label="Main">
           {links.map(({ to, label }) => (
             <NavLink key={to} to={to}>
               {label}
             </NavLink>
           ))}
-        </nav>
+        </ScrollNav>
         <div className={styles.tools}>
           {tools}
           <SchemeMenu />

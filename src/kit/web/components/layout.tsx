@@ -57,8 +57,8 @@ export function Columns({ min, children }: { min: string; children: ReactNode })
   );
 }
 
-/** Links between the pages of a resource, with the current one marked. */
-export function PageTabs({ label, tabs }: { label: string; tabs: readonly { to: string; label: string; end?: boolean }[] }) {
+/** A navigation that scrolls sideways where it is wider than the window, to the link of the current page. */
+export function ScrollNav({ label, className, children }: { label: string; className: string | undefined; children: ReactNode }) {
   const nav = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the mark depends on the path.
@@ -66,13 +66,22 @@ export function PageTabs({ label, tabs }: { label: string; tabs: readonly { to: 
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [pathname]);
   return (
-    <nav ref={nav} className={styles.tabs} aria-label={label}>
+    <nav ref={nav} className={className} aria-label={label}>
+      {children}
+    </nav>
+  );
+}
+
+/** Links between the pages of a resource, with the current one marked. */
+export function PageTabs({ label, tabs }: { label: string; tabs: readonly { to: string; label: string; end?: boolean }[] }) {
+  return (
+    <ScrollNav className={styles.tabs} label={label}>
       {tabs.map(({ to, label: text, end = false }) => (
         <NavLink key={to} to={to} end={end} className={styles.tab!}>
           {text}
         </NavLink>
       ))}
-    </nav>
+    </ScrollNav>
   );
 }
 

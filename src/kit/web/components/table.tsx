@@ -31,7 +31,7 @@ interface TableProps<Row> {
 /** A table whose first column names the row. */
 export function Table<Row>({ label, columns, rows, keyOf, stacks = false }: TableProps<Row>) {
   const classOf = ({ number, tabular, muted }: Column<Row>) =>
-    [number ? styles.number : '', number || tabular ? 'tabular' : '', muted ? styles.muted : ''].join(' ');
+    [number ? styles.number : '', number || tabular ? `tabular ${styles.tabular}` : '', muted ? styles.muted : ''].join(' ');
   return (
     <ScrollX label={label}>
       <table className={stacks ? `${styles.table} ${styles.stacks}` : styles.table}>

@@ -95,3 +95,15 @@ function Message({ toast: { id, text, tone = 'neutral', action, durationMs = 600
     </div>
   );
 }
+
+/** Returns the callbacks of a change that tell the user of its success, with a text, or of its failure. */
+export function useReport() {
+  const toast = useToast();
+  return (text?: string, then?: () => void) => ({
+    onSuccess() {
+      if (text !== undefined) toast({ text, tone: 'good' });
+      then?.();
+    },
+    onError: ({ message }: Error) => toast({ text: message, tone: 'bad' }),
+  });
+}

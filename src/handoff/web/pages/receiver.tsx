@@ -1,0 +1,123 @@
+import { type ReactNode, useState } from 'react';
+import { useNavigate, useParams } from 'react-router';
+
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useTitle } from '../../../kit/web/app/title.ts';
+import { Button } from '../../../kit/web/components/button.tsx';
+import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
+import { Panel } from '../../../kit/web/components/layout.tsx';
+import { useReport } from '../../../kit/web/components/toasts.tsx';
+import type { HandoffClient } from '../../client/client.ts';
+import type { Channel } from '../../model/channel.ts';
+import type { Webhook } from '../../model/webhook.ts';
+import { useMay, useWrite } from '../data/queries.ts';
+import { FormDialog } from '../parts/form-dialog.tsx';
+import { Name } from '../parts/texts.tsx';
+import { Deliveries } from './deliveries.tsx';
+
+/** What pages do with webhooks and channels alike. */
+const kinds = {
+  webhook: {
+    name: 'Webhook',
+    path: '/webhooks',
+    test: (client: HandoffClient, id: string) => client.pingWebhook({ params: { id } }),
+    activate: (client: HandoffClient, id: string, active: boolean) => client.patchWebhook({ params: { id }, body: { active } }),
+    remove: (client: HandoffClient, id: string) => client.deleteWebhook({ params: { id } }),
+    tested: 'A test delivery is on its way.',
+    removal: 'It gets no more events, and its pending deliveries are cancelled. This can not be undone.',
+  },
+  channel: {
+    name: 'Channel',
+    path: '/webhooks/channels',
+    test: (client: HandoffClient, id: string) => client.testChannel({ params: { id } }),
+    activate: (client: HandoffClient, id: string, active: boolean) => client.patchChannel({ params: { id }, body: { active } }),
+    remove: (client: HandoffClient, id: string) => client.deleteChannel({ params: { id } }),
+    tested: 'A test message is on its way.',
+    removal: 'It gets no more messages, and the answer links that were sent to it end. This can not be undone.',
+  },
+};
+export type Kind = keyof typeof kinds;
+
+interface ReceiverPageProps<T> {
+  of: Kind;
+  query: { data: T[] | undefined; error: Error | null; refetch(): unknown };
+  title(item: T): string;
+  about(item: T): string;
+  /** Further things that can be done with it. */
+  actions?(item: T): ReactNode;
+}
+
+/** A webhook or a channel: its state, what can be done with it, and what was sent to it. */
+export function ReceiverPage<T extends Webhook | Channel>({ of, query, ...parts }: ReceiverPageProps<T>) {
+  const { id = '' } = useParams();
+  useTitle(kinds[of].name);
+  return (
+    <Load query={query} what={`The ${of}`}>
+      {(found) => {
+        const item = found.find((one) => one.id === id);
+        return (
+          <>
+            {item === undefined ? <Callout tone="info">This {of} was removed.</Callout> : <Summary of={of} item={item} {...parts} />}
+            <Deliveries id={id} of={of} />
+          </>
+        );
+      }}
+    </Load>
+  );
+}
+
+function Summary<T extends Webhook | Channel>({ of, item, title, about, actions }: Omit<ReceiverPageProps<T>, 'query'> & { item: T }) {
+  const { id, active } = item;
+  const { path, tested, removal, ...calls } = kinds[of];
+  const mayManage = useMay('manage');
+  const navigate = useNavigate();
+  const report = useReport();
+  const [removing, setRemoving] = useState(false);
+  const test = useWrite<undefined, unknown>((client) => calls.test(client, id), 'deliveries');
+  const activate = useWrite<boolean, unknown>((client, on) => calls.activate(client, id, on), `${of}s`);
+  const remove = useWrite<undefined, unknown>((client) => calls.remove(client, id), `${of}s`);
+  return (
+    <Panel
+      title={<Name>{title(item)}</Name>}
+      actions={
+        mayManage ? (
+          <>
+            <Button busy={test.isPending} onClick={() => test.mutate(undefined, report(tested))}>
+              Test
+            </Button>
+            <Button
+              busy={activate.isPending}
+              onClick={() => activate.mutate(!active, report(`The ${of} is ${active ? 'paused' : 'active'}.`))}
+            >
+              {active ? 'Pause' : 'Activate'}
+            </Button>
+            {actions?.(item)}
+            <Button onClick={() => setRemoving(true)}>Remove</Button>
+          </>
+        ) : undefined
+      }
+    >
+      <p>
+        <ReceiverState of={item} /> <span className="muted">{about(item)}</span>
+      </p>
+      <FormDialog
+        open={removing}
+        title={`Remove the ${of}`}
+        onClose={() => setRemoving(false)}
+        submit="Remove"
+        danger
+        request={remove}
+        onSubmit={() => remove.mutate(undefined, { onSuccess: () => void navigate(path) })}
+      >
+        <p>{removal}</p>
+      </FormDialog>
+    </Panel>
+  );
+}
+
+/** Whether anything is sent to a webhook or a channel, and why not. */
+export function ReceiverState({ of: { active, disabled_reason } }: { of: Webhook | Channel }) {
+  if (active) return <Badge tone="good">active</Badge>;
+  if (disabled_reason === null) return <Badge>paused</Badge>;
+  return <Badge tone="bad">disabled: {disabled_reason}</Badge>;
+}
