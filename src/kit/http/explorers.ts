@@ -22,6 +22,16 @@ const scripts: Record<string, string> = {
   'redoc.js': `Redoc.init(document.body.dataset.api, { hideDownloadButton: false, disableSearch: false }, document.getElementById('explorer'));`,
 };
 
+const explorers = [
+  {
+    name: 'docs',
+    title: 'explorer',
+    head: (prefix: string) => `<link rel="stylesheet" href="${prefix}/docs/assets/swagger-ui.css">`,
+    scripts: ['swagger-ui-bundle.js', 'docs.js'],
+  },
+  { name: 'redoc', title: 'reference', head: () => '<style>body{margin:0}</style>', scripts: ['redoc.standalone.js', 'redoc.js'] },
+];
+
 // The explorers use inline styles, and Redoc searches in a worker created from a blob. Scripts are same-origin only.
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -63,30 +73,12 @@ function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, d
   app.get(`${prefix}/openapi.json`, async (_request, reply) =>
     sender.sendText(reply.type('application/json; charset=utf-8'), '', description()),
   );
-  app.get(`${prefix}/docs`, async (_request, reply) =>
-    reply
-      .headers(html)
-      .send(
-        page(
-          `${title}: explorer`,
-          prefix,
-          `<link rel="stylesheet" href="${prefix}/docs/assets/swagger-ui.css">`,
-          script(prefix, 'swagger-ui-bundle.js') + script(prefix, 'docs.js'),
-        ),
-      ),
-  );
-  app.get(`${prefix}/redoc`, async (_request, reply) =>
-    reply
-      .headers(html)
-      .send(
-        page(
-          `${title}: reference`,
-          prefix,
-          '<style>body{margin:0}</style>',
-          script(prefix, 'redoc.standalone.js') + script(prefix, 'redoc.js'),
-        ),
-      ),
-  );
+  for (const { name, title: what, head, scripts: names } of explorers) {
+    const body = names.map((script) => `<script src="${prefix}/docs/assets/${script}"></script>`).join('');
+    app.get(`${prefix}/${name}`, async (_request, reply) =>
+      reply.headers(html).send(page(`${title}: ${what}`, prefix, head(prefix), body)),
+    );
+  }
   for (const [name, { file, type, blank }] of Object.entries(assets)) {
     let bytes: Buffer | undefined;
     app.get(`${prefix}/docs/assets/${name}`, async (_request, reply) => {
@@ -102,8 +94,4 @@ function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, d
 function readAsset(file: string, blank: string | undefined): Buffer {
   const bytes = readFileSync(require.resolve(file));
   return blank === undefined ? bytes : Buffer.from(bytes.toString().replaceAll(blank, 'data:,'));
-}
-
-function script(prefix: string, name: string): string {
-  return `<script src="${prefix}/docs/assets/${name}"></script>`;
 }
