@@ -39,8 +39,8 @@ interface LaneOptions {
 }
 
 /**
- * Two queues that keep short work from waiting behind long work. How long work takes is known only afterwards, so it is
- * expected of its owner: an owner whose work took long uses the slow lane for a while.
+ * Two queues that keep short work from waiting behind long work. The cost of work can't be known in advance, so it is
+ * predicted from its owner's recent work: an owner whose work took long uses the slow lane for a while.
  */
 export function createLanes<Runner>({ fast, slow, longMs, stayMs, clock }: LaneParts<Runner>) {
   const now = () => clock().getTime();

@@ -84,8 +84,8 @@ export interface MatchReads {
    */
   plan(search: Matches): Promise<FullTextQuery & { readonly isCommon: boolean }>;
   /**
-   * The number of packets with the word, counted up to one more than are ranked, which a prefix also counts as. 0 on a
-   * database where the cost of a phrase does not depend on how common its words are.
+   * The number of packets with the word, capped at `ranked + 1`; a prefix returns the cap. 0 on a database where the cost of
+   * a phrase does not depend on how common its words are.
    */
   countWord(tenant: number, word: string): Promise<number>;
   /** The number of matches without the filter: exact up to `most`, and `most` + 1 when there are more. */
