@@ -12,6 +12,7 @@ import { postgres } from './cases/postgres.ts';
 import { get, list } from './cases/read.ts';
 import { beside, search, searches } from './cases/search.ts';
 import { streams } from './cases/streams.ts';
+import { tracing } from './cases/tracing.ts';
 import { webhooks } from './cases/webhooks.ts';
 import { work } from './cases/work.ts';
 import { describeMachine } from './machine.ts';
@@ -34,6 +35,7 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   memory,
   webhooks,
   streams,
+  tracing,
   'get-chain': getChain,
   simulate,
   drill,
