@@ -17,6 +17,8 @@ export function sharedValue<T>(initial: T) {
       for (const listener of listeners) listener();
     },
     use: (): T => useSyncExternalStore(subscribe, get),
+    /** What `select` makes of the value; a component is rendered again only when that changes. */
+    useAs: <S extends string>(select: (value: T) => S): S => useSyncExternalStore(subscribe, () => select(value)),
   };
 }
 

@@ -1,5 +1,5 @@
 import { Bell, Keyboard } from 'lucide-react';
-import { type RefObject, useEffect, useRef, useState } from 'react';
+import { memo, type RefObject, useEffect, useRef, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
@@ -123,30 +123,12 @@ function Questions({ packets, onHelp }: { packets: readonly PacketSummary[]; onH
       <Panel flush>
         <ul ref={list} className={styles.list} aria-label="Open questions">
           {packets.map((packet) => (
-            <li key={packet.id}>
-              <Link
-                to={`/packets/${packet.id}`}
-                className={styles.item!}
-                aria-current={isWide && packet.id === current.id ? 'true' : undefined}
-                onClick={(event) => {
-                  if (!isWide || event.metaKey || event.ctrlKey || event.detail === 0) return;
-                  event.preventDefault();
-                  setSelected(packet.id);
-                }}
-              >
-                <span className={styles.itemHead}>
-                  <Name>{packet.metadata.source_agent.name}</Name>
-                  <Ago at={askedAt(packet)} />
-                </span>
-                <span className={styles.text} dir="auto">
-                  {packet.hitl?.question}
-                </span>
-                <span className={styles.itemHead}>
-                  <TimeLeft until={packet.hitl?.expires_at ?? null} />
-                  {packet.hitl?.responder === undefined ? null : <Name>{packet.hitl.responder}</Name>}
-                </span>
-              </Link>
-            </li>
+            <Item
+              key={packet.id}
+              packet={packet}
+              isCurrent={isWide && packet.id === current.id}
+              onSelect={isWide ? setSelected : undefined}
+            />
           ))}
         </ul>
       </Panel>
@@ -154,6 +136,43 @@ function Questions({ packets, onHelp }: { packets: readonly PacketSummary[]; onH
     </div>
   );
 }
+
+interface ItemProps {
+  packet: PacketSummary;
+  isCurrent: boolean;
+  /** Shows the question beside the list; without it, the link leads to the packet. */
+  onSelect: ((id: string) => void) | undefined;
+}
+
+/** A question in the list. Of a thousand, a key press renders the two that change. */
+const Item = memo(function Item({ packet, isCurrent, onSelect }: ItemProps) {
+  return (
+    <li className={styles.row}>
+      <Link
+        to={`/packets/${packet.id}`}
+        className={styles.item!}
+        aria-current={isCurrent ? 'true' : undefined}
+        onClick={(event) => {
+          if (onSelect === undefined || event.metaKey || event.ctrlKey || event.detail === 0) return;
+          event.preventDefault();
+          onSelect(packet.id);
+        }}
+      >
+        <span className={styles.itemHead}>
+          <Name>{packet.metadata.source_agent.name}</Name>
+          <Ago at={askedAt(packet)} />
+        </span>
+        <span className={styles.text} dir="auto">
+          {packet.hitl?.question}
+        </span>
+        <span className={styles.itemHead}>
+          <TimeLeft until={packet.hitl?.expires_at ?? null} />
+          {packet.hitl?.responder === undefined ? null : <Name>{packet.hitl.responder}</Name>}
+        </span>
+      </Link>
+    </li>
+  );
+});
 
 function Selected({ id, keys }: { id: string; keys: RefObject<AnswerKeys | null> }) {
   const packet = usePacket(id);

@@ -20,22 +20,26 @@ export function roughly(milliseconds: number): string {
 
 /** How long ago a moment was. */
 export function Ago({ at }: { at: string }) {
-  const passed = now.use() - Date.parse(at);
+  const text = now.useAs((time) => {
+    const passed = time - Date.parse(at);
+    return passed < 5000 ? 'now' : `${roughly(passed)} ago`;
+  });
   return (
     <time dateTime={at} title={moment(at)} className={styles.nowrap}>
-      {passed < 5000 ? 'now' : `${roughly(passed)} ago`}
+      {text}
     </time>
   );
 }
 
 /** How much time is left until a moment, more urgent in the last hour. */
 export function TimeLeft({ until }: { until: string | null }) {
-  const left = until === null ? Number.POSITIVE_INFINITY : Date.parse(until) - now.use();
+  const left = (time: number) => Date.parse(until ?? '') - time;
+  const text = now.useAs((time) => (left(time) <= 0 ? 'time is over' : `${roughly(left(time))} left`));
+  const tone = now.useAs<Tone>((time) => (left(time) < 600_000 ? 'bad' : left(time) < 3_600_000 ? 'warn' : 'neutral'));
   if (until === null) return <span className="muted">no deadline</span>;
-  const tone: Tone = left < 600_000 ? 'bad' : left < 3_600_000 ? 'warn' : 'neutral';
   return (
     <span title={moment(until)}>
-      <Badge tone={tone}>{left <= 0 ? 'time is over' : `${roughly(left)} left`}</Badge>
+      <Badge tone={tone}>{text}</Badge>
     </span>
   );
 }
