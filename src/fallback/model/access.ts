@@ -24,7 +24,7 @@ export const getAccess = defineRoute({
     200: {
       schema: AccessInfo,
       description: "The caller's label and rights.",
-      example: { label: 'ci', may_write: true, live_allowed: false, version: '0.1.0' },
+      example: { label: 'ci', may_write: true, live_allowed: false, version: '1.0.0' },
     },
     ...failing(401, 429),
   },
