@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+
 import { describeCause } from './errors.ts';
 import { endWithProcess } from './lifecycle.ts';
 import { SettingsError } from './settings.ts';
@@ -23,6 +25,8 @@ interface Service {
  * @param portFlag the flag to name when the port is in use
  */
 export async function runService(name: string, create: () => Promise<Service>, portFlag = '--port'): Promise<void> {
+  // docs/decisions/0026-pretenuring.md: V8 would at times make garbage of requests outlive minor collections.
+  setFlagsFromString('--no-allocation-site-pretenuring');
   let service: Service | undefined;
   let address: string;
   try {
