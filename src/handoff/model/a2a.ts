@@ -115,6 +115,9 @@ function rest(
   { query = [], body, params }: { query?: readonly string[]; body?: object; params(input: RestInput): object },
 ): RestMethod {
   const text = Type.Optional(Type.String({ description: 'As A2A defines it.' }));
+  const given = Object.fromEntries(
+    Object.keys(body ?? {}).map((name) => [name, Type.Optional(Type.Unknown({ description: 'As A2A defines it.' }))]),
+  );
   const route = defineRoute({
     id: `a2a${method}${verb === 'GET' && path.endsWith(':subscribe') ? 'ByGet' : ''}`,
     method: verb,
@@ -138,7 +141,7 @@ function rest(
     query: object({ ...versionInQuery, ...Object.fromEntries(query.map((name) => [name, text])) }),
     ...(verb === 'POST'
       ? {
-          body: Type.Object({}, { description: `The request of \`${method}\`.` }),
+          body: Type.Object(given, { description: `The request of \`${method}\`.` }),
           bodyOptional: body === undefined,
           bodyExample: body ?? {},
         }
