@@ -58,6 +58,10 @@ async function statementsOf(url: string, { migrations, migrationsTable: notes }:
       `create table ${notes} (name text primary key, applied_at text not null)`,
       ...migrations.flatMap(({ up }) => up('postgres')),
     ];
+    // Without their index, packets are indexed again.
+    const unindexed =
+      'insert into search_queue (tenant, packet, revision) select tenant, seq, revision from packets on conflict do nothing;';
+    if (notes === handoff.migrationsTable) rows.push(unindexed);
     return [...schema.map((statement) => `${statement};`), ...emptied.toReversed(), ...rows, ...last];
   } finally {
     await client.end();
