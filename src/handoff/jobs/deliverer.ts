@@ -1,3 +1,4 @@
+import { nextTurn } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { DeliveryService } from '../service/deliveries.ts';
 import type { DeliveryQueue } from '../store/deliveries.ts';
@@ -14,6 +15,9 @@ export const attemptMs = 10_000;
 
 /** The least remaining lease with which an attempt is started, in milliseconds. */
 const neededMs = 12_000;
+
+/** The most attempts that begin in one turn of the event loop, so that requests are answered between them. */
+const beginsPerTurn = 8;
 
 /** The longest pause between rounds, in milliseconds. A commit wakes the deliverer at once; this covers any missed wake-up. */
 const everyMs = 1000;
@@ -42,7 +46,7 @@ const receiverName = ({ kind, url }: DeliveryQueue): string => (kind === 'email'
 interface Deliverer {
   /** Leases due deliveries and starts sending them; returns the milliseconds until the next round. */
   round(): Promise<number>;
-  /** Resolves when no attempt is running. */
+  /** Resolves when no attempt is running or about to begin. */
   idle(): Promise<void>;
   /** Starts no more attempts, waits at most `withinMs` for running ones, and releases the leases of unsent deliveries. */
   stop(withinMs: number): Promise<void>;
@@ -63,6 +67,9 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
   const short = new Set<number>();
   /** Deliveries whose attempt was aborted by a stop. */
   const aborted: Item[] = [];
+  /** Receivers that wait for the next turn of the event loop. */
+  const held = new Set<Receiver<Item>>();
+  let begunInTurn = 0;
   let isStopping = false;
   const room = new AttemptRoom(() => {
     for (const receiver of [...blocked]) {
@@ -85,6 +92,10 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
 
   function startWaiting(receiver: Receiver<Item>): void {
     while (!isStopping && receiver.canStart(nowMs())) {
+      if (begunInTurn >= beginsPerTurn) {
+        held.add(receiver);
+        return;
+      }
       const next = receiver.waiting.findIndex(({ queue }) => room.has(queue.tenant));
       if (next === -1) {
         blocked.add(receiver);
@@ -97,7 +108,21 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     }
   }
 
+  /** Counts an attempt that begins in this turn. */
+  function countBegin(): void {
+    begunInTurn += 1;
+    if (begunInTurn > 1) return;
+    setImmediate(() => {
+      begunInTurn = 0;
+      for (const receiver of [...held]) {
+        held.delete(receiver);
+        startWaiting(receiver);
+      }
+    });
+  }
+
   function start(item: Item, receiver: Receiver<Item>): void {
+    countBegin();
     const attempt = receiver.begin(nowMs());
     const reservation = room.reserve(item.queue.tenant);
     const ended = attemptOn(item, { receiver, attempt, reservation })
@@ -172,12 +197,13 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     },
 
     async idle() {
-      while (running.size > 0) await Promise.all(running);
+      while (running.size + held.size > 0) await (running.size > 0 ? Promise.all(running) : nextTurn());
     },
 
     async stop(withinMs) {
       isStopping = true;
       const waiting = [...receivers.values()].flatMap((receiver) => receiver.waiting.splice(0));
+      held.clear();
       const late = new Promise<void>((resolve) => setTimeout(resolve, withinMs).unref());
       await Promise.race([this.idle(), late]);
       parts.abort();

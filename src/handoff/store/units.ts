@@ -152,7 +152,7 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     });
   }
 
-  const groups = createGroups<Tables, AnyUnit>(database, runGroup);
+  const groups = createGroups<Tables, AnyUnit>(database, runGroup, ({ request }) => request === undefined);
   return {
     async commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
       return (await groups.submit({ tenant, unit: unit as Unit<unknown>, request: currentRequest() })) as T;

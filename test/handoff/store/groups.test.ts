@@ -15,7 +15,7 @@ interface Tables {
 }
 
 /** A unit that writes a row, is refused, or throws an unexpected exception. */
-type Unit = { id: number; text?: string; refused?: boolean; faulty?: boolean };
+type Unit = { id: number; text?: string; refused?: boolean; faulty?: boolean; background?: boolean };
 
 interface Bench {
   url: string;
@@ -66,7 +66,7 @@ async function open(t: TestContext, store: TestStore, options: DatabaseOptions =
     };
   }
 
-  const { submit, waiting } = createGroups(database, runGroup);
+  const { submit, waiting } = createGroups(database, runGroup, ({ background }) => background === true);
   const ids = async () => (await database.reads.selectFrom('notes').select('id').orderBy('id').execute()).map(({ id }) => id);
   return Object.assign(bench, { submit, waiting, ids });
 }
@@ -113,6 +113,26 @@ for (const store of stores) {
       assert.equal(bench.waiting(), 0, 'the unit does not wait');
       await alone;
       assert.deepEqual(await bench.ids(), range(9));
+    });
+
+    test('a background unit waits up to 16 turns for others, or for the next unit of a request', async (t) => {
+      const bench = await open(t, store);
+      const turn = () => new Promise((resolve) => void setImmediate(resolve));
+      const submitted: Promise<unknown>[] = [];
+      for (let id = 1; id <= 16; id += 1) {
+        submitted.push(bench.submit({ id, background: true }));
+        await turn();
+      }
+      await Promise.all(submitted);
+      assert.deepEqual(sizes(bench), [16]);
+      submitted.push(bench.submit({ id: 17, background: true }));
+      await turn();
+      submitted.push(bench.submit({ id: 18 }));
+      await turn();
+      await turn();
+      assert.equal(bench.waiting(), 0, 'the unit of a request does not wait');
+      await Promise.all(submitted);
+      assert.deepEqual(sizes(bench), [16, 2]);
     });
 
     test('units submitted during a transaction wait for the next one, at most 256 together', async (t) => {

@@ -20,6 +20,12 @@ const maxGroup = 256;
  */
 const moreTurns = 2;
 
+/**
+ * The same for units that no request waits for, such as the outcomes of deliveries, whether or not each turn brings another.
+ * A busy event loop so commits, and flushes, once for many of them; the turns of an idle one are short.
+ */
+const backgroundTurns = 16;
+
 /** The most attempts of a single unit that conflicts with another instance's transaction. */
 const maxAttempts = 3;
 
@@ -38,6 +44,7 @@ interface Waiting<Unit> {
 export function createGroups<Tables, Unit>(
   database: Database<Tables>,
   runGroup: (session: Session, units: readonly Unit[]) => Promise<GroupResult>,
+  isBackground: (unit: Unit) => boolean = () => false,
 ): { submit(unit: Unit): Promise<unknown>; waiting(): number } {
   let queue: Waiting<Unit>[] = [];
   let running = false;
@@ -68,18 +75,23 @@ export function createGroups<Tables, Unit>(
   }
 
   async function run(): Promise<void> {
-    while (queue.length > 0) {
+    do {
       const group = queue.slice(0, maxGroup);
       queue = queue.slice(maxGroup);
       await commit(group);
-    }
-    running = false;
+    } while (isAwaited());
+    if (queue.length === 0) running = false;
+    else gather(0, backgroundTurns);
   }
+
+  /** Whether a request waits for a unit in the queue. */
+  const isAwaited = () => queue.some(({ unit }) => !isBackground(unit));
 
   /** Starts a group in the check phase: by then, everything that this turn of the event loop brought is queued. */
   function gather(seen: number, turns: number): void {
     setImmediate(() => {
-      if (turns > 0 && queue.length > seen && queue.length < maxGroup) gather(queue.length, turns - 1);
+      const left = isAwaited() ? (queue.length > seen ? Math.min(turns, moreTurns) : 0) : turns;
+      if (left > 0 && queue.length < maxGroup) gather(queue.length, left - 1);
       else void run();
     });
   }
@@ -90,7 +102,7 @@ export function createGroups<Tables, Unit>(
         queue.push({ unit, resolve, reject });
         if (running) return;
         running = true;
-        gather(1, moreTurns);
+        gather(1, backgroundTurns);
       });
     },
     waiting: () => queue.length,
