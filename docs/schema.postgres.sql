@@ -254,3 +254,9 @@ create index webhooks_of_tenant on webhooks (tenant, removed_at, seq) where for_
 create index webhooks_of_packet on webhooks (tenant, for_packet, seq) where for_packet is not null;
 
 alter table packets add column followers text;
+
+-- 0016-waiting
+
+drop index packets_waiting_for;
+
+create index packets_waiting_for on packets (tenant, target_agent, priority, id nulls first) where status = 'created';

@@ -72,7 +72,7 @@ for (const store of storesOfSeveral) {
 }
 
 describe('Migrations of the fallback service after the first version whose databases are kept', () => {
-  test('only add: a table, an index, a column that may be null or has a default, or values, so that the previous version works on', () => {
+  test('only add a table, an index, a column that may be null or has a default, or values, or replace an index, so that the previous version works on', () => {
     assertAdditive(migrations.filter(({ name }) => name > fixtures[0]!));
   });
 });

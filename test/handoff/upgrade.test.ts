@@ -156,7 +156,7 @@ async function earlierVersion(url: string, number: number, ended: () => boolean)
 }
 
 describe('Migrations after the first version whose databases are kept', () => {
-  test('only add: a table, an index, a column that may be null or has a default, or values, so that the previous version works on', () => {
+  test('only add a table, an index, a column that may be null or has a default, or values, or replace an index, so that the previous version works on', () => {
     assertAdditive(migrations.filter(({ name }) => name > fixtures[0]!));
   });
 

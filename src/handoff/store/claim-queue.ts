@@ -56,6 +56,8 @@ function freeSearch(tenant: number, { target_agent, tags, priorities: wanted }: 
     where: { tenant, ...(target_agent === null ? {} : { target_agent: storable(target_agent) }) },
     ranked: { column: 'priority', values: priorities.toReversed().filter((priority) => wanted.includes(priority)) },
     among: tags.map((tag) => ({ table: 'packet_tags', column: 'packet_id', where: { tenant, tag: storable(tag) } })),
+    // As in the index `packets_waiting_for`.
+    nullsFirst: target_agent !== null,
   };
 }
 

@@ -39,6 +39,11 @@ export interface FreeSearch {
   readonly ranked: { readonly column: string; readonly values: readonly string[] };
   /** Other tables that must each have a row with the column's value and with these values. */
   readonly among: readonly { readonly table: string; readonly column: string; readonly where: Row }[];
+  /**
+   * Whether the index that serves the search has nulls first in its last column, as no other index of the table has, so that
+   * PostgreSQL can use only that one. It may otherwise read and filter any index with the wanted order from its beginning.
+   */
+  readonly nullsFirst: boolean;
 }
 
 /**

@@ -295,10 +295,13 @@ function postgresSession(client: pg.Client, names: StatementNames, asyncCommit: 
       // The join reads the wanted values in their order and stops at the limit, so that only the rows returned are locked.
       const text = `select ${columns.map((name) => `free.${name}`).join(', ')} from unnest(${ranked}::text[]) wanted (value)
         cross join lateral (select ${columns.join(', ')} from ${table} where ${conditions} and ${column} = wanted.value
-          order by ${first} limit ${most} for update skip locked) free
+          order by ${first}${search.nullsFirst ? ' nulls first' : ''} limit ${most} for update skip locked) free
         limit ${most}`;
-      const parameters = [...values, wanted, limit];
-      return (await run<Values>(text, parameters)).rows;
+      // A plan that sorts reads every matching row, also dead ones. PostgreSQL prefers it when it estimates one row.
+      track(client.query('set local enable_sort = off'));
+      const found = run<Values>(text, [...values, wanted, limit]);
+      track(client.query('set local enable_sort = on'));
+      return (await found).rows;
     },
     async count(table, keys, condition) {
       const textOf = (key: readonly string[]) => `select (select count(*) from ${table} where ${matches(table, key)} and ${condition})

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import pg from 'pg';
 
 import { createPacket, packetRequest, startService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
 
 /**
  * The tables that grow with the stored data: a query that scans one of them gets slower every day. The queues of the search
@@ -135,4 +137,38 @@ test('the packets that agents hold are counted by an index of held packets, what
   assert.equal((await service.call('GET', '/agents')).body.agents.length, 2);
   const counting = [...statements].find((sql) => sql.includes('"claimed_by" as "agent_id"'))!;
   assert.match(planOf(counting).join(), /INDEX packets_held \(tenant=\? AND claimed_by=\?\)/);
+});
+
+test('on PostgreSQL claim-next reads only the packets that wait for its agent, with or without statistics of the table', async (t) => {
+  const { url, drop } = await stores.at(-1)!.open('handoff');
+  const client = new pg.Client(url);
+  await client.connect();
+  t.after(async () => {
+    await client.end();
+    await drop();
+  });
+  const service = await startService(t, { databaseUrl: url });
+  const packets = Array.from({ length: 100 }, () => packetRequest());
+  for (let batch = 0; batch < 5; batch += 1)
+    assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+
+  const query = t.mock.method(pg.Client.prototype, 'query');
+  const { body: claimed } = await service.call('POST', '/packets/claim-next', { body: { agent_id: 'worker', target_agent: '*' } });
+  const target = claimed.metadata.target_agent.id;
+  assert.equal((await service.call('POST', '/packets/claim-next', { body: { agent_id: 'worker', target_agent: target } })).status, 200);
+  const sent = query.mock.calls.map(({ arguments: [given] }) => given as unknown as string | { text: string; values: unknown[] });
+  const search = sent.findLastIndex((given) => typeof given === 'object' && given.text.startsWith('select free.'));
+  assert.equal(sent[search - 1], 'set local enable_sort = off');
+  assert.equal(sent[search + 1], 'set local enable_sort = on');
+  const { text, values } = sent[search] as { text: string; values: unknown[] };
+  query.mock.restore();
+
+  await client.query('set enable_sort = off');
+  for (const statistics of ['', 'analyze packets']) {
+    await client.query(statistics);
+    const { rows } = await client.query({ text: `explain ${text}`, values, rowMode: 'array' });
+    const plan = rows.flat().join('\n');
+    assert.match(plan, /Index Scan using packets_waiting_for on packets/, `${statistics}: ${plan}`);
+    assert.doesNotMatch(plan, /Sort/);
+  }
 });

@@ -14,6 +14,7 @@ import { traces } from './0012-traces.ts';
 import { channels } from './0013-channels.ts';
 import { retention } from './0014-retention.ts';
 import { pushes } from './0015-pushes.ts';
+import { waiting } from './0016-waiting.ts';
 
 /** All migrations, in order. */
 export const migrations: readonly Migration[] = [
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   channels,
   retention,
   pushes,
+  waiting,
 ];
