@@ -124,10 +124,11 @@ async function main(command: Command): Promise<void> {
       process.exitCode = 1;
       say(`${name} failed: ${error instanceof Error ? error.message : error}`);
     });
+    // After each case, so that an interrupted run leaves a report of those before.
+    if (out !== undefined) writeFileSync(out, markdownOf(command, figures, lines));
   }
   await run.stop();
   console.log(`\n${tableOf(figures)}`);
-  if (out !== undefined) writeFileSync(out, markdownOf(command, figures, lines));
 }
 
 try {
