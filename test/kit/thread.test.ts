@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { describe, type TestContext, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 
 import { startThread, type Thread } from '../../src/kit/thread.ts';
 import type { TestTasks } from '../support/tasks.ts';
@@ -82,4 +84,24 @@ describe('A thread', () => {
     const ended = spawnSync(process.execPath, ['-e', source], { encoding: 'utf8', timeout: 60_000 });
     assert.deepEqual([ended.status, ended.stdout], [0, 'Hello, you\n'], ended.stderr);
   });
+});
+
+test('a thread that searches loads only the packages of databases, so it starts soon', async (t) => {
+  const entry = new URL('../../src/handoff/store/search/thread.ts', import.meta.url).href;
+  const script = `
+    const { registerHooks } = require('node:module');
+    const { parentPort } = require('node:worker_threads');
+    const packages = new Set();
+    registerHooks({
+      load(url, context, next) {
+        packages.add(/\\/node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url)?.[1]);
+        return next(url, context);
+      },
+    });
+    import(${JSON.stringify(entry)}).then(() => parentPort.postMessage([...packages]));`;
+  const worker = new Worker(script, { eval: true, workerData: { data: { databaseUrl: 'sqlite::memory:' }, lowPriority: false } });
+  t.after(() => worker.terminate());
+  const [packages] = (await once(worker, 'message')) as [string[]];
+  assert.ok(packages.includes('kysely'));
+  assert.ok(!packages.includes('typebox'), 'the schemas of the API');
 });

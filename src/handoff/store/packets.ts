@@ -13,6 +13,7 @@ import { type CounterBuffer, counters } from './counters.ts';
 import { everyTenant, type Group, type Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import { type Change, flushRows, flushTags, foundColumns, type StoredPacket, storedOf, tagRows } from './packet-rows.ts';
+import { wholeText } from './packet-texts.ts';
 import type { Tables } from './tables.ts';
 
 /** The packets that a unit needs. */
@@ -217,11 +218,6 @@ export interface PacketText {
   packet: string;
   revision: number;
 }
-
-/** SQL for the JSON text of a packet's summary, as lists show it. */
-export const shortText = sql<string>`packets.state || packets.digest`;
-/** SQL for the JSON text of a whole packet. */
-export const wholeText = sql<string>`packets.state || contents.content`;
 
 /** What PostgreSQL refuses to parse in JSON: an escaped NUL or half a surrogate pair. Escaped backslashes are matched to be kept. */
 const undecodable = String.raw`(\\\\)|\\u(?:0000|d[89a-f]..)`;

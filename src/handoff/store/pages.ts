@@ -4,7 +4,7 @@ import { type Awaitable, andThen, nextTurn } from '../../kit/awaitable.ts';
 import { bound, type Database } from '../../kit/sql/dialect.ts';
 import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter } from './packet-filter.ts';
-import { shortText, wholeText } from './packets.ts';
+import { shortText, wholeText } from './packet-texts.ts';
 import { maxPageBytes, pageTooLarge } from './page-size.ts';
 import type { Tables } from './tables.ts';
 import { createTotals, oneRange, sumOf } from './totals.ts';

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { readJson } from '../../../kit/json.ts';
 import { bound, type Database, type Session } from '../../../kit/sql/dialect.ts';
 import { type Searched, searchableText, searchableWords } from '../../rules/tokenizer.ts';
-import { wholeText } from '../packets.ts';
+import { wholeText } from '../packet-texts.ts';
 import type { Tables } from '../tables.ts';
 
 /**

@@ -4,7 +4,7 @@ import { readJson } from '../../../kit/json.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { type Searched, searchableTexts, snippetIn, snippetOf } from '../../rules/tokenizer.ts';
-import { shortText, wholeText } from '../packets.ts';
+import { shortText, wholeText } from '../packet-texts.ts';
 import { maxPageBytes } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
 import { type Budget, createBudget, OverBudget } from './budget.ts';
