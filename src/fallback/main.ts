@@ -166,7 +166,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     warnings: [
       ...settings.apiKeys.warnings,
       ...(access.isOpen
-        ? ['No API key is configured: everybody who reaches this address may call. Set SERVICE_API_KEYS to change that.']
+        ? ['No API key is configured: anyone who can reach this address may call. Set SERVICE_API_KEYS to change that.']
         : []),
     ],
     runOnce: { leases: tests.runOnce },

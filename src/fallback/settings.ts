@@ -35,7 +35,7 @@ export const settingsTable = {
   rateLimit: {
     flag: '--rate-limit',
     fallback: undefined,
-    help: 'The most requests per key, or per address without a key, in any period, such as `100/minute`; by default no limit.',
+    help: 'The maximum number of requests per key, or per address without a key, in any period, such as `100/minute`; by default no limit.',
     parse: parseRateLimit,
   },
   allowLive: {
@@ -53,7 +53,7 @@ export const settingsTable = {
   apiKeys: {
     variable: 'SERVICE_API_KEYS',
     fallback: '',
-    help: 'The API keys, comma-separated, as `key` or `label:key`. In the file a table `[api_keys]`, label = key. Without keys everybody may call.',
+    help: 'The API keys, comma-separated, as `key` or `label:key`. In the file a table `[api_keys]`, label = key. Without keys, anyone may call.',
     parse: parseApiKeys,
     parseTable: keysOfTable,
   },
@@ -97,7 +97,7 @@ export function readFallbackSettings(sources: Parameters<typeof readSettings>[1]
   const settings = readSettings(settingsTable, sources);
   if (settings.apiKeys.keys.length === 0 && !isLoopback(settings.host) && !settings.allowOpen) {
     throw new SettingsError([
-      `No API key is configured, and other machines can reach --host ${settings.host}: set SERVICE_API_KEYS, or use --allow-open if everybody may call.`,
+      `No API key is configured, and other machines can reach --host ${settings.host}: set SERVICE_API_KEYS, or use --allow-open if anyone may call.`,
     ]);
   }
   return settings;

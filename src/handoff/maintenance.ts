@@ -1,8 +1,7 @@
 import { systemClock } from '../kit/clock.ts';
-import { backUp } from '../kit/sql/backup.ts';
 import type { Database } from '../kit/sql/dialect.ts';
-import { exportTo, type Moved, type OnProgress } from '../kit/sql/export.ts';
-import { importFrom } from '../kit/sql/import.ts';
+import type { Moved, OnProgress } from '../kit/sql/export.ts';
+import { maintenance } from '../kit/sql/maintenance.ts';
 import { readHandoffSettings } from './settings.ts';
 import { migrations } from './store/migrations/index.ts';
 import { indexAll, queueAll } from './store/search/rebuild.ts';
@@ -14,24 +13,21 @@ interface SettingsSource {
   readonly config: string | undefined;
 }
 
-function databaseUrlOf({ environment, config }: SettingsSource): string {
-  return readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG }).databaseUrl;
-}
-
-/** Copies the SQLite database of the settings into a new file; returns the size of the copy in bytes. */
-export const backUpData = async (source: SettingsSource, file: string): Promise<number> => backUp(databaseUrlOf(source), file);
-
-/** What `exportData` and `importData` move: every table but the search index, which is made anew. */
+/** What an export has and an import reads: every table but the search index, which is made anew. */
 const moved: Moved = { service: 'handoff', migrations, migrationsTable: 'migrations' };
 
-/** Writes everything in the database of the settings into a new file, even while a service uses it. */
-export const exportData = async (source: SettingsSource, file: string, onProgress: OnProgress): Promise<{ rows: number; bytes: number }> =>
-  exportTo(file, { databaseUrl: databaseUrlOf(source), moved, onProgress });
-
-/** Reads a file of `exportData` into the empty database of the settings, and makes its search index. */
-export const importData = async (source: SettingsSource, file: string, onProgress: OnProgress): Promise<{ rows: number }> =>
-  importFrom(file, {
-    databaseUrl: databaseUrlOf(source),
+/**
+ * Works on the database of the settings, even while a service uses it; only an import needs an empty one, and makes its search index.
+ * @returns what was done, as a sentence
+ */
+export function maintain(
+  operation: keyof typeof maintenance,
+  file: string,
+  { environment, config }: SettingsSource,
+  onProgress: OnProgress,
+): Promise<string> {
+  return maintenance[operation](file, {
+    databaseUrl: readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG }).databaseUrl,
     moved,
     clock: systemClock,
     onProgress,
@@ -39,3 +35,4 @@ export const importData = async (source: SettingsSource, file: string, onProgres
     afterwards: (database) =>
       indexAll(database as Database<Tables>, (done, total) => onProgress(done, total, 'indexing packets for search')),
   });
+}

@@ -130,16 +130,16 @@ export const settingsTable = {
   chainDepthMax: {
     variable: 'SERVICE_CHAIN_DEPTH_MAX',
     fallback: '1000',
-    help: 'The most packets from the root of a chain to its end; 0 = off.',
+    help: 'The maximum number of packets from the root of a chain to its end; 0 = off.',
     parse: whole(0, 1_000_000),
   },
   openPacketsPerAgent: {
     variable: 'SERVICE_OPEN_PACKETS_PER_AGENT',
     fallback: '0',
-    help: 'The most open packets of one source agent: not completed, failed or expired; 0 = off.',
+    help: 'The maximum number of open packets of one source agent: not completed, failed or expired; 0 = off.',
     parse: whole(0, 1_000_000),
   },
-  batchMax: { variable: 'SERVICE_BATCH_MAX', fallback: '100', help: 'The most items of a batch.', parse: whole(1, 10_000) },
+  batchMax: { variable: 'SERVICE_BATCH_MAX', fallback: '100', help: 'The maximum number of items of a batch.', parse: whole(1, 10_000) },
   ...perTier('connections', {
     variable: 'SERVICE_CONNECTIONS',
     fallback: { free: '10', pro: '100', business: '1000' },

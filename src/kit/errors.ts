@@ -164,7 +164,7 @@ export function abandoned(): ServiceError {
 
 /** The request exceeded the time limit of the service: 503 `SERVICE_UNAVAILABLE`. */
 export function tookTooLong(): ServiceError {
-  return new ServiceError('SERVICE_UNAVAILABLE', 'This took too long. Ask for less at once, or try again in a moment.', {
+  return new ServiceError('SERVICE_UNAVAILABLE', 'The request timed out. Request fewer items, or try again in a moment.', {
     headers: { 'Retry-After': '1' },
   });
 }

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { migrations } from '../../src/fallback/store/migrations/index.ts';
-import { exportData } from '../../src/handoff/maintenance.ts';
+import { maintain } from '../../src/handoff/maintenance.ts';
 import { tablesOf } from '../../src/kit/sql/shape.ts';
 import { looking, type Row } from '../support/consistency.ts';
 import { temporaryFolder } from '../support/daemon.ts';
@@ -92,7 +92,7 @@ for (const store of storesOfSeveral) {
 
     writeFileSync(cut, readFileSync(file, 'utf8').slice(0, -100));
     const handoff = await startService(t, { store });
-    await exportData({ environment: { SERVICE_DATABASE_URL: handoff.databaseUrl }, config: undefined }, other, () => undefined);
+    await maintain('export', other, { environment: { SERVICE_DATABASE_URL: handoff.databaseUrl }, config: undefined }, () => undefined);
     const { url, drop } = await store.open();
     t.after(drop);
     assert.deepEqual(await run('import', cut, url), [
@@ -111,4 +111,16 @@ test('fallback-service export and import refuse a database in memory', async (t)
   const file = join(temporaryFolder(t), 'chains.jsonl');
   for (const command of ['export', 'import'] as const)
     assert.deepEqual(await run(command, file, 'memory'), [1, 'fallback: A database in memory belongs to the process that opened it.\n']);
+});
+
+test('fallback-service export and import of a single row say so in the singular', async (t) => {
+  const [store] = storesOfSeveral as [(typeof storesOfSeveral)[number]];
+  const { storage } = await startFallback(t, { store });
+  await looking(storage, async ({ query }) => {
+    await query("insert into test_results (id, chain_id, status, text) values ('1', '2', 'completed', '{}')");
+  });
+  const file = join(temporaryFolder(t), 'one.jsonl');
+  assert.deepEqual(await run('export', file, storage), [0, `Exported 1 row to ${file}: ${statSync(file).size} bytes.\n`]);
+  const { url } = await store.open();
+  assert.deepEqual(await run('import', file, url), [0, `Imported 1 row from ${file}.\n`]);
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 
-import { exportData, importData } from '../../src/handoff/maintenance.ts';
+import { maintain } from '../../src/handoff/maintenance.ts';
 import { migrations } from '../../src/handoff/store/migrations/index.ts';
 import { contentsOf, disagreements, looking, orphans } from '../support/consistency.ts';
 import { answersTo, continues, type Filled, fillSettings } from '../support/filled.ts';
@@ -61,9 +61,9 @@ for (const fixture of fixtures) {
         const sourceOf = (databaseUrl: string) => ({ environment: { SERVICE_DATABASE_URL: databaseUrl }, config: undefined });
         const applied = () => looking(url, ({ query }) => query('select name from migrations order by name'));
         const before = await applied();
-        await exportData(sourceOf(url), file, () => undefined);
+        await maintain('export', file, sourceOf(url), () => undefined);
         assert.deepEqual(await applied(), before);
-        await importData(sourceOf(target.url), file, () => undefined);
+        await maintain('import', file, sourceOf(target.url), () => undefined);
         const service = await upgraded(t, target.url, expected);
         t.after(target.drop);
         assertAnswers(await answersTo(service, expected.filled), expected.answers);

@@ -32,7 +32,10 @@ export function createProgram(): Command {
       '--storage <url>',
       'where chains and results are stored: memory (default), sqlite://./relative.db, sqlite:///absolute.db or postgres://user:password@host:port/database',
     )
-    .option('--rate-limit <count/period>', 'the most requests per key or address, such as 100/minute (second, minute, hour, day)')
+    .option(
+      '--rate-limit <count/period>',
+      'the maximum number of requests per key or address, such as 100/minute (second, minute, hour, day)',
+    )
     .option('--config <file>', 'a TOML file of settings, with API keys in the table [api_keys]')
     .option('--allow-live', 'let tests call the real providers')
     .option('--allow-open', 'allow connections from other machines although no API key is configured')

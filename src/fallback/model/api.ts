@@ -36,7 +36,7 @@ export const routes = {
 } as const;
 
 const limitHeaders = {
-  'X-RateLimit-Limit': 'The most requests in the period, if a limit is set.',
+  'X-RateLimit-Limit': 'The maximum number of requests in the period, if a limit is set.',
   'X-RateLimit-Remaining': 'The remaining requests.',
   'X-RateLimit-Reset': 'Seconds until the oldest counted request leaves the window.',
 };

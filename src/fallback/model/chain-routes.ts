@@ -36,7 +36,7 @@ export const checkChain = defineRoute({
   tag: 'chains',
   access: 'read',
   summary: 'Check a chain without storing it',
-  description: 'Answers like a create: all faults at once, or the warnings and the worst case. Nothing is stored.',
+  description: 'Returns all faults at once, as a create does, or the warnings and the worst case. Nothing is stored.',
   body: ChainRequest,
   bodyExample: chainRequestExample,
   responses: {

@@ -35,7 +35,7 @@ export const Export = described('A chain in the configuration format of another 
   config: Type.Unknown({ description: 'The configuration as an object, or a string if the format is code.' }),
   content: Type.String({ description: 'The text to save.' }),
   lossless: Type.Boolean({ description: 'Whether the target behaves like the chain and an import gives the same chain.' }),
-  warnings: Type.Array(Warning, { description: 'What the target can not express.' }),
+  warnings: Type.Array(Warning, { description: 'What the target cannot express.' }),
 });
 
 export const TemplateRequest = described('One of `chain_id` and `chain`, and one of `template` and `template_name`.', {
@@ -84,7 +84,7 @@ export const exportChain = defineRoute({
   access: 'read',
   summary: 'Export chain configuration',
   description:
-    'Exports contain no keys, only the names of environment variables. `warnings` lists what the target can not express; `raw=true` returns only the text, as a download.',
+    'Exports contain no keys, only the names of environment variables. `warnings` lists what the target cannot express; `raw=true` returns only the text, as a download.',
   params: IdParams,
   query: Type.Object({
     format: defaulted(choice(exportFormats, { default: 'json', description: 'The target format.' })),

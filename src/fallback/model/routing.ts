@@ -26,7 +26,7 @@ export const Decision = described('What the chain does if a provider fails with 
 });
 
 export const WorstCase = described('The upper bounds of a prompt, however the providers behave.', {
-  attempts: count('The most attempts of a prompt.'),
+  attempts: count('The maximum number of attempts of a prompt.'),
   latency_ms: milliseconds('The longest duration of a prompt, including timeouts and waits.'),
 });
 

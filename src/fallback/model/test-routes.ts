@@ -19,7 +19,10 @@ export const runTest = defineRoute({
   params: IdParams,
   query: object({
     dry_run: defaulted(
-      Type.Boolean({ default: false, description: 'Only validate the test, and answer 200 with the most calls that it can make.' }),
+      Type.Boolean({
+        default: false,
+        description: 'Only validate the test, and answer 200 with the maximum number of calls that it can make.',
+      }),
     ),
   }),
   body: TestRequest,

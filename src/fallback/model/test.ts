@@ -64,8 +64,8 @@ export const TestPlan = described('What a test would do at most, without startin
   mode: choice(modes),
   preset: orNull(choice(presets), 'The preset; null if the request has faults or the mode takes none.'),
   prompt_count: count('All prompts.'),
-  max_calls: count('The most calls of providers, injected failures included.'),
-  max_calls_per_prompt: count('The most calls for one prompt.'),
+  max_calls: count('The maximum number of calls of providers, injected failures included.'),
+  max_calls_per_prompt: count('The maximum number of calls for one prompt.'),
 });
 
 const condition = choice(conditions, { description: 'The failure.' });

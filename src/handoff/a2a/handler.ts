@@ -221,7 +221,9 @@ async function answer(session: A2aSession, message: Message): Promise<Packet> {
   if (message.contextId !== '' && message.contextId !== (await contextIn(session, { id, status, ...packet })))
     throw new RequestMalformedError('message.contextId is not the context of this task.');
   if (status !== 'awaiting_human')
-    throw new UnsupportedOperationError(`The task takes no message: its packet is ${status}, and only one that awaits input takes one.`);
+    throw new UnsupportedOperationError(
+      `The task does not accept a message: its packet is ${status}. Only a packet that awaits input accepts one.`,
+    );
   const body = answerIn(message, session.responder ?? session.agentId ?? 'a2a');
   const headers = changeHeaders({ agent: session.agentId, idempotency_key: message.messageId });
   return must(await session.call(routes.respondPacket, { params: { id }, body, headers }));

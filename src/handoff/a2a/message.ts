@@ -22,7 +22,7 @@ function partsOf({ parts }: Message) {
   const texts: string[] = [];
   const artifacts: { key: string; value: unknown; content_type?: string }[] = [];
   for (const [index, { content, filename, mediaType }] of parts.entries()) {
-    if (content?.$case === 'raw') throw new ContentTypeNotSupportedError(`message.parts.${index}: files are only taken by URL.`);
+    if (content?.$case === 'raw') throw new ContentTypeNotSupportedError(`message.parts.${index}: files are accepted only by URL.`);
     if (content === undefined) throw new RequestMalformedError(`message.parts.${index} must have text, data or url.`);
     if (content.$case === 'text') texts.push(content.value);
     else {

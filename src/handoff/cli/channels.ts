@@ -15,7 +15,7 @@ export const channels: readonly Row[] = [
     name: 'channels create',
     text: 'create a channel that tells people of questions',
     flags: [
-      { flags: '--kind <kind>', text: 'how it tells them', choices: channelKinds, required: true },
+      { flags: '--kind <kind>', text: 'how it notifies them', choices: channelKinds, required: true },
       {
         flags: '--target <target>',
         text: 'a mail address, or the URL of an incoming webhook of Slack; SERVICE_CHANNEL_TARGET keeps it out of the process list',
@@ -27,7 +27,7 @@ export const channels: readonly Row[] = [
       },
       {
         flags: '--event <event>',
-        text: `what it tells of (repeatable; default: asked and reminded): ${channelEvents.join(', ')}`,
+        text: `the events it sends (repeatable; default: asked and reminded): ${channelEvents.join(', ')}`,
         field: 'events',
         completion: channelEvents,
         parse: several,

@@ -86,8 +86,8 @@ const packets: readonly Row[] = [
     name: 'packets brief',
     text: 'show what the next agent needs to know of a packet and its ancestors',
     flags: [
-      { flags: '--max-chars <n>', text: 'the most characters, 200 to 100000 (default: 4000)', parse: whole(200, 100_000) },
-      { flags: '--depth <n>', text: 'the most ancestors, 0 to 50 (default: 10)', parse: whole(0, 50) },
+      { flags: '--max-chars <n>', text: 'the maximum number of characters, 200 to 100000 (default: 4000)', parse: whole(200, 100_000) },
+      { flags: '--depth <n>', text: 'the maximum number of ancestors, 0 to 50 (default: 10)', parse: whole(0, 50) },
       { flags: '--markdown', text: 'as Markdown, as an agent would get it', field: 'format' },
     ],
     prepare: ({ format, ...fields }) => (format === undefined ? fields : { ...fields, format: 'markdown' }),
@@ -380,8 +380,8 @@ const keys: readonly Row[] = [
 const tenantName: Flag = { flags: '--name <name>', text: 'the name of the tenant' };
 const tenantOptions: readonly Flag[] = [
   { flags: '--tier <tier>', text: 'its tier', choices: tiers },
-  { flags: '--handoffs-per-day <n>', text: "the most packets per UTC day; tier for the tier's default", parse: perDay },
-  { flags: '--max-api-keys <n>', text: 'the most API keys it may have', parse: whole(0, 100_000) },
+  { flags: '--handoffs-per-day <n>', text: "the maximum number of packets per UTC day; tier for the tier's default", parse: perDay },
+  { flags: '--max-api-keys <n>', text: 'the maximum number of API keys it may have', parse: whole(0, 100_000) },
 ];
 
 const tenants: readonly Row[] = [
@@ -460,7 +460,7 @@ export const commands: readonly Row[] = [...packets, ...answerLinks, ...trail, .
 export const groups: Readonly<Record<string, string>> = {
   packets: 'create, find and work on packets',
   hooks: 'register webhooks, and retry failed deliveries',
-  channels: 'tell people of questions by mail or Slack',
+  channels: 'notify people of questions by mail or Slack',
   keys: 'create, list, rotate and revoke API keys',
   tenants: 'manage tenants; needs an admin key',
 };

@@ -86,7 +86,7 @@ async function recentPackets(context: Context): Promise<readonly string[]> {
 /** Writes the script, and for bash and zsh a line that reads it into the file that the shell reads at its start. */
 function installScript({ environment, say }: Context, shell: Shell): void {
   const { HOME: home } = environment;
-  if (!home) throw new CliError('HOME is not set, so there is no place for the script.');
+  if (!home) throw new CliError('HOME is not set, so the script cannot be installed.');
   const config = environment.XDG_CONFIG_HOME || `${home}/.config`;
   const script =
     shell === 'fish'

@@ -6,7 +6,7 @@ import { CliError } from './terminal.ts';
 
 /** The options of a paged list. */
 export const paged: readonly Flag[] = [
-  { flags: '--limit <n>', text: 'the most items to show, 1 to 200', parse: whole(1, 200), value: 20 },
+  { flags: '--limit <n>', text: 'the maximum number of items to show, 1 to 200', parse: whole(1, 200), value: 20 },
   { flags: '--offset <n>', text: 'how many items to skip', parse: whole(0, 1_000_000_000), value: 0 },
 ];
 

@@ -101,14 +101,16 @@ export const inputs = {
     source_agent: optional(Type.String({ description: 'The agent that handed over; not together with text.' })),
     claimed_by: optional(Type.String({ description: 'The agent that holds the packet; not together with text.' })),
     tags: optional(Type.Array(Type.String({ minLength: 1, pattern: '^[^,]*$' }), { minItems: 1, maxItems: 20 })),
-    limit: optional(Type.Integer({ minimum: 1, maximum: 50, description: 'The most packets; 10 if left out.' })),
+    limit: optional(Type.Integer({ minimum: 1, maximum: 50, description: 'The maximum number of packets; 10 if left out.' })),
     cursor: optional(Type.String({ description: 'The next_cursor of the previous page.' })),
   }),
   get_packet: object({ packet_id: packetId }),
   get_brief: object({
     packet_id: packetId,
-    max_chars: optional(Type.Integer({ minimum: 200, maximum: 100_000, description: 'The most characters; 4000 if left out.' })),
-    depth: optional(Type.Integer({ minimum: 0, maximum: 50, description: 'The most ancestors; 10 if left out.' })),
+    max_chars: optional(
+      Type.Integer({ minimum: 200, maximum: 100_000, description: 'The maximum number of characters; 4000 if left out.' }),
+    ),
+    depth: optional(Type.Integer({ minimum: 0, maximum: 50, description: 'The maximum number of ancestors; 10 if left out.' })),
   }),
   get_history: object({ packet_id: packetId }),
 } as const satisfies Record<string, TSchema>;

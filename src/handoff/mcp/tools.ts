@@ -148,7 +148,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
 
   get_answer: tool('get_answer', {
     title: 'Get the answer of a person',
-    description: 'The answer to the last question of a packet. Waits for it if the person has not answered yet.',
+    description: 'The answer to the last question of a packet. Waits for the answer if the person has not given it yet.',
     output: outputs.answer,
     waitsFor: maxWaitSeconds,
     annotations: reads,
@@ -166,7 +166,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
 
   fail: tool('fail', {
     title: 'Fail a packet',
-    description: 'Ends a packet that can not be completed. The reason is kept in `actions.failed`.',
+    description: 'Ends a packet that cannot be completed. The reason is kept in `actions.failed`.',
     output: outputs.packet,
     annotations: ends,
     run: (args, session) =>

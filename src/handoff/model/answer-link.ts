@@ -22,7 +22,7 @@ export const AnswerLink = object({
 });
 export const NewAnswerLink = object({
   id: Id,
-  url: Type.String({ format: 'uri', description: 'The address of the page. It is never shown again, and whoever has it can answer.' }),
+  url: Type.String({ format: 'uri', description: 'The address of the page. It is never shown again, and anyone who has it can answer.' }),
   responder: AnswerLink.properties.responder,
   expires_at: AnswerLink.properties.expires_at,
 });

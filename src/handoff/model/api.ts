@@ -93,7 +93,7 @@ export function prefixesOf(route: Route): readonly string[] {
 }
 
 const limitHeaders = {
-  'X-RateLimit-Limit': 'The most requests in any 60 seconds.',
+  'X-RateLimit-Limit': 'The maximum number of requests in any 60 seconds.',
   'X-RateLimit-Remaining': 'How many of these requests are left.',
   'X-RateLimit-Reset': 'Seconds until the oldest request counted leaves the window.',
   'X-RateLimit-Tier': 'The tier of the key: `free`, `pro` or `business`.',

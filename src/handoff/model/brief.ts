@@ -37,7 +37,12 @@ export type Omission = Static<typeof Omission>;
 
 const BriefQuery = object({
   max_chars: defaulted(
-    Type.Integer({ minimum: 200, maximum: 100_000, default: 4000, description: 'The most characters (Unicode code points) of text.' }),
+    Type.Integer({
+      minimum: 200,
+      maximum: 100_000,
+      default: 4000,
+      description: 'The maximum number of characters (Unicode code points) of text.',
+    }),
   ),
   depth: defaulted(Type.Integer({ minimum: 0, maximum: 50, default: 10, description: 'How many ancestors to include at most.' })),
   format: defaulted(choice(['json', 'markdown'], { default: 'json', description: '`markdown`: one text, `text/markdown`.' })),

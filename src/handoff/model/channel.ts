@@ -16,7 +16,7 @@ export const defaultEvents: readonly ChannelEvent[] = ['asked', 'reminded'];
 const events = Type.Array(choice(channelEvents), {
   minItems: 1,
   maxItems: 100,
-  description: 'What it tells of: `asked` a new question, `reminded` its reminder, `answered` its answer.',
+  description: 'The events it sends: `asked` for a new question, `reminded` for its reminder, `answered` for its answer.',
 });
 const responder = 'The person whose questions it gets (`hitl.responder`), and in whose name its answer links answer.';
 
@@ -29,7 +29,7 @@ export const Channel = object({
   }),
   name: orNull(Type.String(), 'What it is called.'),
   events,
-  responder: orNull(Type.String(), `${responder} Null: all questions, and the person enters a name.`),
+  responder: orNull(Type.String(), `${responder} Null: all questions; the person enters a name.`),
   active: Type.Boolean({ description: 'Whether messages are sent to it.' }),
   disabled_reason: { ...Webhook.properties.disabled_reason },
   created_at: timestamp('When it was created.'),
@@ -62,7 +62,7 @@ const { id: deliveryId, webhook_id: _, event_type: __, ...outcome } = Delivery.p
 export const ChannelDelivery = object({
   id: deliveryId,
   channel_id: Id,
-  event_type: Type.String({ description: 'What it tells of: `asked`, `reminded`, `answered` or `test`.', example: 'asked' }),
+  event_type: Type.String({ description: 'The event that it sends: `asked`, `reminded`, `answered` or `test`.', example: 'asked' }),
   ...outcome,
 });
 
@@ -151,7 +151,7 @@ export const deleteChannel = defineRoute({
   tag,
   access: 'manage',
   summary: 'Remove a channel',
-  description: 'It gets no more messages, its pending ones are cancelled, and the answer links that were sent to it end.',
+  description: 'It receives no further messages, its pending messages are cancelled, and the answer links sent to it end.',
   params: IdParams,
   responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 429) },
 });

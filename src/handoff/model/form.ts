@@ -11,8 +11,8 @@ const FormField = object({
   description: Type.Optional(shortText('What to fill in.')),
   enum: Type.Optional(Type.Array(shortText('A possible text.'), { minItems: 1, maxItems: 100, description: 'The possible texts.' })),
   format: Type.Optional(choice(['email', 'uri', 'date', 'date-time'], { description: 'The format of a text.' })),
-  minLength: length('The fewest characters of a text.'),
-  maxLength: length('The most characters of a text.'),
+  minLength: length('The minimum number of characters of a text.'),
+  maxLength: length('The maximum number of characters of a text.'),
   minimum: Type.Optional(Type.Number({ description: 'The lowest number.' })),
   maximum: Type.Optional(Type.Number({ description: 'The highest number.' })),
 });

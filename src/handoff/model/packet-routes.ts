@@ -101,7 +101,7 @@ export const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSu
 const AwaitingList = Type.Object({
   ...PacketList.properties,
   unnotified: Type.Optional(
-    Type.Boolean({ description: 'True if the tenant has no active channel that tells of new questions; else left out.' }),
+    Type.Boolean({ description: 'True if the tenant has no active channel that sends new questions; otherwise absent.' }),
   ),
 });
 const pageExample = { packets: [summaryExample], total: 1, limit: 50, offset: 0, next_cursor: null };
@@ -178,7 +178,7 @@ export const listAwaiting = defineRoute({
   tag,
   access: 'read',
   summary: 'List packets that await a person',
-  description: 'Every packet in `awaiting_human`, newest first. `unnotified` says that no channel tells anybody of them.',
+  description: 'Every packet in `awaiting_human`, newest first. `unnotified` says that no channel notifies anybody of them.',
   query: AwaitingQuery,
   responses: {
     200: { schema: AwaitingList, description: 'A page of packets in `awaiting_human`.', example: { ...pageExample, unnotified: true } },

@@ -13,27 +13,27 @@ export const Tenant = object({
   id: Id,
   name: Type.String(),
   tier,
-  handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), "The most packets per UTC day; null for the tier's default."),
-  max_api_keys: Type.Integer({ minimum: 0, description: 'The most API keys it may have; unless set, 1, 5 or 25 by tier.' }),
+  handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), "The maximum number of packets per UTC day; null for the tier's default."),
+  max_api_keys: Type.Integer({ minimum: 0, description: 'The maximum number of API keys it may have; unless set, 1, 5 or 25 by tier.' }),
   created_at: timestamp('When it was created.'),
   updated_at: timestamp('When it last changed.'),
   deleted_at: orNull(timestamp('When it was deleted.')),
 });
 const cap = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], {
-  description: "The most packets per UTC day; null for the tier's default.",
+  description: "The maximum number of packets per UTC day; null for the tier's default.",
 });
 const maxKeys = (description: string) => Type.Integer({ minimum: 0, maximum: 100_000, description });
 export const TenantRequest = object({
   name: name('The name of the tenant.'),
   tier: Type.Optional(choice(tiers, { description: 'The tier.', default: 'free' })),
   handoffs_per_day: Type.Optional(cap),
-  max_api_keys: Type.Optional(maxKeys('The most API keys it may have; 1, 5 or 25 by tier if left out.')),
+  max_api_keys: Type.Optional(maxKeys('The maximum number of API keys it may have; 1, 5 or 25 by tier if left out.')),
 });
 export const TenantPatch = object({
   name: Type.Optional(name('The name of the tenant.')),
   tier: Type.Optional(tier),
   handoffs_per_day: Type.Optional(cap),
-  max_api_keys: Type.Optional(maxKeys('The most API keys it may have. Until it is set, it follows the tier.')),
+  max_api_keys: Type.Optional(maxKeys('The maximum number of API keys it may have. Until it is set, it follows the tier.')),
 });
 
 export type Tenant = Static<typeof Tenant>;

@@ -94,7 +94,7 @@ export const Retried = object({
 });
 
 const page = {
-  limit: Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'The most items to return.' }),
+  limit: Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'The maximum number of items to return.' }),
   offset: Type.Integer({ minimum: 0, maximum: maxOffset, default: 0, description: 'How many items to skip.' }),
 };
 export const DeliveryQuery = object({

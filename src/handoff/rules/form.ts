@@ -8,7 +8,7 @@ const maxDataLength = 16_384;
 export function requireSoundForm({ properties, required = [] }: FormSchema): void {
   const unknown = required.find((name) => !Object.hasOwn(properties, name));
   if (unknown !== undefined)
-    throw invalid('hitl.schema.required', `hitl.schema.required names ${unknown}, which is no property of the schema.`);
+    throw invalid('hitl.schema.required', `hitl.schema.required names ${unknown}, which is not a property of the schema.`);
 }
 
 /** Requires that the data of an answer satisfies the form. @throws ServiceError 400 that names the field */
@@ -17,7 +17,7 @@ export function requireData({ properties, required = [] }: FormSchema, data: Rea
   const missing = required.find((name) => !Object.hasOwn(data, name));
   if (missing !== undefined) throw wrong(missing, 'is required');
   for (const [name, value] of Object.entries(data)) {
-    if (!Object.hasOwn(properties, name)) throw wrong(name, 'is no field of the question');
+    if (!Object.hasOwn(properties, name)) throw wrong(name, 'is not a field of the question');
     const fault = faultOf(properties[name]!, value);
     if (fault !== undefined) throw wrong(name, fault);
   }

@@ -35,7 +35,7 @@ const line = (text: string): string => cut(plain(text.replace(/[\s\p{Cc}]+/gu, '
 /** The message of a test. */
 export const testNotice: Notice = {
   heading: 'A test message',
-  subject: 'A test message of the handoff packet service',
+  subject: 'A test message from the handoff packet service',
   parts: [],
   hint: 'Questions to people will arrive here.',
 };
@@ -55,11 +55,11 @@ export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: strin
   const asked = block(question, maxQuestion);
   if (event === 'answered') {
     const parts = [
-      { title: `Answer of ${line(responded_by ?? '')}`, text: block(response ?? '', maxPart) },
+      { title: `Answer from ${line(responded_by ?? '')}`, text: block(response ?? '', maxPart) },
       { title: 'Remarks', text: block(notes ?? '', maxPart) },
     ];
     return {
-      heading: `A question of ${from} is answered`,
+      heading: `A question from ${from} is answered`,
       subject: line(`Answered: ${question}`),
       question: asked,
       parts: withText(parts),
@@ -80,7 +80,7 @@ export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: strin
     question: asked,
     parts: withText(parts),
     ...('url' in link ? { link: link.url } : {}),
-    hint: 'url' in link ? `${left} Whoever has the link can answer.` : `${left} ${link.none}`,
+    hint: 'url' in link ? `${left} Anyone with the link can answer.` : `${left} ${link.none}`,
   };
 }
 

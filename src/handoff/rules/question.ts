@@ -77,7 +77,7 @@ export function isOver({ expires_at }: Hitl, now: Date): boolean {
 /** @throws ServiceError 403 when an update of an open question lets its source answer it */
 export function requireStillExcluded(before: AnyPacket, after: AnyPacket): void {
   if (!allows(before, 'respond') || !before.hitl?.exclude_source || after.hitl?.exclude_source) return;
-  throw new ServiceError('FORBIDDEN', 'exclude_source can not be lifted while the question is open.', { field: 'hitl.exclude_source' });
+  throw new ServiceError('FORBIDDEN', 'exclude_source cannot be lifted while the question is open.', { field: 'hitl.exclude_source' });
 }
 
 /**

@@ -228,7 +228,7 @@ const notOneHost = () => new ServiceError('VALIDATION_ERROR', 'An HTTP/1.1 reque
 /** Node also takes requests of HTTP/0.9, which has no versions, and lines that name HTTP/2.0. */
 function notHttp1(reply: FastifyReply): ServiceError {
   reply.header('connection', 'close');
-  return new ServiceError('VALIDATION_ERROR', 'This service takes HTTP/1.1 and HTTP/1.0.');
+  return new ServiceError('VALIDATION_ERROR', 'This service supports HTTP/1.1 and HTTP/1.0.');
 }
 
 /** Counts the Host headers in a list of alternating names and values. */

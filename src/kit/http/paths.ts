@@ -74,7 +74,7 @@ const withoutSlash = (path: string): string => path.replace(/\/+$/, '');
 
 /** 404 for a path that is only known without its trailing slash. */
 function trailingSlash(trimmed: string): ServiceError {
-  return new ServiceError('NOT_FOUND', `There is nothing at this path: it ends in a slash. Ask for ${trimmed} instead.`);
+  return new ServiceError('NOT_FOUND', `There is nothing at this path: it ends in a slash. Request ${trimmed} instead.`);
 }
 
 function wrongMethod(methods: readonly string[]): ServiceError {

@@ -11,7 +11,9 @@ import { SqliteConnection, sqlitePath } from './sqlite-connection.ts';
  */
 export async function backUp(databaseUrl: string, file: string): Promise<number> {
   if (databaseUrl.startsWith('postgres'))
-    throw new Error(`This copies SQLite databases. Back PostgreSQL up with its own program: pg_dump --format=custom --file=${file} "$URL"`);
+    throw new Error(
+      `Only SQLite databases can be copied. Back up PostgreSQL with its own program: pg_dump --format=custom --file=${file} "$URL"`,
+    );
   requireData(databaseUrl);
   const path = sqlitePath(databaseUrl);
   await writeNewFile(file, (partial) => {

@@ -13,7 +13,10 @@ export async function writeNewFile<T>(file: string, write: (partial: string) => 
     closeSync(openSync(partial, 'wx', 0o600));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') throw new Error(`${partial} exists: another process is writing it, or one was ended. Remove it in that case.`);
+    if (code === 'EEXIST')
+      throw new Error(
+        `${partial} exists: another process is writing it, or ended before it was complete. Remove the file in the second case.`,
+      );
     throw new Error(`${file} can't be created (${code}).`, { cause: error });
   }
   try {

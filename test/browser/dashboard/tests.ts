@@ -113,7 +113,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await page.getByText('2 of 6 prompts done').waitFor();
     // The test of a dead instance looks like this until its lease expires.
     await page.clock.fastForward(15_000);
-    await page.getByText('No prompt was done in the last 15 s.').waitFor();
+    await page.getByText('No prompt ended in the last 15 s.').waitFor();
 
     await button(page, 'Cancel').click();
     await page.getByText('The test was cancelled.').waitFor();

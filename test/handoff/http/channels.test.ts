@@ -292,7 +292,7 @@ for (const store of stores) {
       const mails = mailsTo(address);
       assert.equal(mails.length, 1);
       assert.equal(mails[0]!.mail.subject, 'Answered: Refund 59.90?');
-      for (const told of ['Answer of Dana', 'Go ahead', 'Loyal']) assert.ok(mails[0]!.mail.text?.includes(told));
+      for (const told of ['Answer from Dana', 'Go ahead', 'Loyal']) assert.ok(mails[0]!.mail.text?.includes(told));
       assert.equal(linkIn(mails[0]!.raw.replaceAll('=\r\n', '')), '');
     });
 

@@ -277,13 +277,13 @@ for (const store of stores) {
       refused(await answerWith(service, person, id), /must be answered with another key/);
     });
 
-    test('can not be lifted while the question is open, by any key', async () => {
+    test('cannot be lifted while the question is open, by any key', async () => {
       const service = await shareService(store);
       const { id, asker, person } = await asked(service);
       const lift = (key: string) => service.call('PATCH', `/packets/${id}`, { key, body: { hitl: { exclude_source: false } } });
       refused(await lift(asker), /must be changed with another key/);
       const lifted = await lift(person);
-      refused(lifted, /can not be lifted/);
+      refused(lifted, /cannot be lifted/);
       assert.equal(lifted.body.field, 'hitl.exclude_source');
       assert.equal((await answerWith(service, person, id)).status, 200);
       assert.equal((await service.call('PATCH', `/packets/${id}`, { key: asker, body: { hitl: { exclude_source: false } } })).status, 200);

@@ -41,7 +41,7 @@ describe('A slash at the end of a path', () => {
       const { status, body } = await service.call('GET', `${path}/`);
       assert.equal(status, 404, path);
       assert.equal(body.code, 'NOT_FOUND');
-      assert.equal(body.detail, `There is nothing at this path: it ends in a slash. Ask for /api/v1${path} instead.`);
+      assert.equal(body.detail, `There is nothing at this path: it ends in a slash. Request /api/v1${path} instead.`);
     }
     const claim = await service.call('POST', `/packets/${id}/claim/`, { body: { agent_id: 'a' } });
     assert.equal(claim.status, 404);

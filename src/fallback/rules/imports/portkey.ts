@@ -84,7 +84,7 @@ function chosenTargets(strategy: Section, targets: readonly unknown[]): readonly
   if (mode === 'fallback' || mode === 'loadbalance') return targets;
   const byDefault = targets.find((target) => typeof target === 'object' && target !== null && (target as Draft).name === name);
   const chosen = (mode === 'conditional' && name !== undefined ? byDefault : undefined) ?? targets[0];
-  const why = mode === 'conditional' ? 'a chain has no conditions on requests' : `${String(mode).slice(0, 40)} is no known mode`;
+  const why = mode === 'conditional' ? 'a chain has no conditions on requests' : `${String(mode).slice(0, 40)} is not a known mode`;
   const sentence = `Only the ${byDefault === undefined ? 'first' : 'default'} target is imported, because ${why}.`;
   if (mode !== 'single') strategy.findings.add('left_out', strategy.at('mode'), sentence);
   return [chosen];

@@ -29,7 +29,7 @@ const usual = [
 const seldom = [
   { name: 'provider', label: 'Kind', placeholder: 'from the model', hint: 'openai, anthropic, mistral, groq …' },
   { name: 'api_base', label: 'Address', hint: 'With its version path: https://llm.example.com/v1' },
-  { name: 'max_tokens', label: 'Most tokens of a test', placeholder: 'none' },
+  { name: 'max_tokens', label: 'Maximum tokens in tests', placeholder: 'none' },
   { name: 'input_cost_per_1m', label: 'Price of input', unit: '$ / 1M', placeholder: 'unknown' },
   { name: 'output_cost_per_1m', label: 'Price of output', unit: '$ / 1M', placeholder: 'unknown' },
 ] as const;

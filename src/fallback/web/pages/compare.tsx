@@ -154,7 +154,7 @@ function Comparison({ left, right }: { left: TestResult; right: TestResult }) {
 /** Notes about differences that make the tests hard to compare, such as a change of the chain. */
 function Alikeness({ left, right }: { left: TestResult; right: TestResult }) {
   const unlike = [
-    left.mode === right.mode ? '' : 'their modes differ: simulated and real figures do not compare',
+    left.mode === right.mode ? '' : 'their modes differ: simulated and real figures are not comparable',
     left.seed === right.seed && left.preset === right.preset ? '' : 'their faults or seeds differ',
     left.prompt_count === right.prompt_count ? '' : 'they have different numbers of prompts',
   ].filter(Boolean);

@@ -86,7 +86,7 @@ function Quiet() {
   return (
     <p className="muted" role="status">
       {isQuiet
-        ? `No prompt was done in the last ${durationText(quietMs)}. Calls may be slow, or the test waits for its turn. If the instance that runs it has died, the test is cancelled within a minute and keeps the prompts that are done.`
+        ? `No prompt ended in the last ${durationText(quietMs)}. Calls may be slow, or the test waits for its turn. If the instance that runs it has died, the test is cancelled within a minute and keeps the prompts that have ended.`
         : ''}
     </p>
   );
@@ -190,7 +190,7 @@ function Checks({ result }: { result: TestResult }) {
   return (
     <Panel title="Checks">
       {result.checks.length === 0 ? (
-        <p className="muted">The checks are made when the test has ended.</p>
+        <p className="muted">The checks run when the test has ended.</p>
       ) : (
         <ul className={styles.checks}>
           {result.checks.map(({ name, passed, advisory, detail }) => (

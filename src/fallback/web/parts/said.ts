@@ -10,7 +10,7 @@ const labels: Readonly<Record<string, string>> = {
   timeout_ms: 'Timeout',
   provider: 'Kind',
   api_base: 'Address',
-  max_tokens: 'Most tokens of a test',
+  max_tokens: 'Maximum tokens in tests',
   input_cost_per_1m: 'Price of input',
   output_cost_per_1m: 'Price of output',
   params: 'Parameters',

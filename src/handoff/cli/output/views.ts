@@ -256,7 +256,7 @@ export const newAnswerLink: Show<NewAnswerLink> = (context, answer, options) => 
     ['Expires', expires_at],
   ] as const;
   shown(() => (context.quiet ? [url] : pairLines(pairs)))(context, answer, options);
-  if (context.format !== 'json') context.say('Whoever has this address can answer. It is not shown again.');
+  if (context.format !== 'json') context.say('Anyone with this address can answer. It is not shown again.');
 };
 
 export const leaseLines = ({ lease: { generation, expires_at } }: { lease: Lease }) =>

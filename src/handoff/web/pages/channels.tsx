@@ -29,7 +29,7 @@ export function Channels() {
   return (
     <>
       <Panel
-        title="Tell people of questions"
+        title="Notify people of questions"
         flush
         actions={
           mayManage ? (

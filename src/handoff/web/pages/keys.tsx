@@ -81,7 +81,7 @@ export function Keys({ tenantId }: { tenantId?: string }) {
         request={revoke}
         onSubmit={() => revoke.mutate(asked!.key.id, { onSuccess: close })}
       >
-        <p>It is refused from now on, and the answer links that it made end. This can not be undone.</p>
+        <p>It is refused from now on, and the answer links that it made end. This cannot be undone.</p>
         {asked?.key.id === own?.id ? <Callout tone="warn">This is the key that you are signed in with.</Callout> : null}
       </FormDialog>
       <ShownOnce title="The new key" secret={secret} onClose={() => setSecret(undefined)}>

@@ -24,7 +24,7 @@ const kinds = {
     activate: (client: HandoffClient, id: string, active: boolean) => client.patchWebhook({ params: { id }, body: { active } }),
     remove: (client: HandoffClient, id: string) => client.deleteWebhook({ params: { id } }),
     tested: 'A test delivery is on its way.',
-    removal: 'It gets no more events, and its pending deliveries are cancelled. This can not be undone.',
+    removal: 'It gets no more events, and its pending deliveries are cancelled. This cannot be undone.',
   },
   channel: {
     name: 'Channel',
@@ -33,7 +33,7 @@ const kinds = {
     activate: (client: HandoffClient, id: string, active: boolean) => client.patchChannel({ params: { id }, body: { active } }),
     remove: (client: HandoffClient, id: string) => client.deleteChannel({ params: { id } }),
     tested: 'A test message is on its way.',
-    removal: 'It gets no more messages, and the answer links that were sent to it end. This can not be undone.',
+    removal: 'It gets no more messages, and the answer links that were sent to it end. This cannot be undone.',
   },
 };
 export type Kind = keyof typeof kinds;

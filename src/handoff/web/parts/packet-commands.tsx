@@ -30,14 +30,14 @@ const commands: Record<Kind, { verb: Verb; label: string; icon: LucideIcon; says
     verb: 'fail',
     label: 'Fail',
     icon: Ban,
-    says: 'The packet ends as failed. This can not be undone.',
+    says: 'The packet ends as failed. This cannot be undone.',
     done: 'The packet has failed.',
   },
   delete: {
     verb: 'delete',
     label: 'Delete',
     icon: Trash2,
-    says: 'The packet becomes expired and stays readable. This can not be undone.',
+    says: 'The packet becomes expired and stays readable. This cannot be undone.',
     done: 'The packet is deleted.',
   },
 };
@@ -185,7 +185,7 @@ export function AnswerLinks({ packet, icon }: { packet: Packet; icon: LucideIcon
         />
       </FormDialog>
       <ShownOnce title="The answer link" secret={url} onClose={() => setUrl(undefined)}>
-        Whoever has this address can answer the question. It is not shown again.
+        Anyone with this address can answer the question. It is not shown again.
       </ShownOnce>
     </Panel>
   );

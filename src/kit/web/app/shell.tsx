@@ -67,7 +67,7 @@ export function Shell({ name, links, tools, keyForm }: ShellProps) {
         {isConnected ? null : (
           <div className={styles.notice}>
             <Callout tone="warn" title="The service can't be reached.">
-              What is shown may be out of date. The page tries again by itself.
+              This page may be out of date. It tries again by itself.
             </Callout>
           </div>
         )}

@@ -1,0 +1,21 @@
+import { backUp } from './backup.ts';
+import { exportTo } from './export.ts';
+import { importFrom } from './import.ts';
+
+/** `1 row`, `2 rows`. */
+const rowCount = (rows: number): string => (rows === 1 ? '1 row' : `${rows} rows`);
+
+/** What operators do with a database and a file, by the names of the commands; each returns what it did, as a sentence. */
+export const maintenance = {
+  async backup(file: string, { databaseUrl }: { databaseUrl: string }): Promise<string> {
+    return `Copied the database to ${file}: ${await backUp(databaseUrl, file)} bytes.`;
+  },
+  async export(file: string, parts: Parameters<typeof exportTo>[1]): Promise<string> {
+    const { rows, bytes } = await exportTo(file, parts);
+    return `Exported ${rowCount(rows)} to ${file}: ${bytes} bytes.`;
+  },
+  async import(file: string, parts: Parameters<typeof importFrom>[1]): Promise<string> {
+    const { rows } = await importFrom(file, parts);
+    return `Imported ${rowCount(rows)} from ${file}.`;
+  },
+};
