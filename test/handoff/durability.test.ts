@@ -12,7 +12,7 @@ import { stores } from '../support/stores.ts';
 import { openEvents, type TestEvent } from '../support/streams.ts';
 import { secret } from '../support/webhooks.ts';
 
-const rounds = 10;
+const rounds = 6;
 const callers = 8;
 const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' };
 

@@ -128,9 +128,9 @@ export const focused = (element: Locator): Promise<void> => element.locator(':fo
 /** Fails if axe finds a violation in the page; with `colours`, only rules that depend on the colour scheme are checked. */
 export async function assertAccessible(page: Page, { colours = false } = {}): Promise<void> {
   if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axeSource);
-  const options = colours ? `{ runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } }` : '{}';
+  const options = colours ? `runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] }` : '';
   const faults = await page.evaluate<string[]>(
-    `axe.run(${options}).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary).join('; ')))`,
+    `axe.run({ resultTypes: ['violations'], ${options} }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary).join('; ')))`,
   );
   assert.deepEqual(faults, []);
 }

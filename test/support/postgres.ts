@@ -16,9 +16,12 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
+/** Settings with which no commit waits for the disk. A commit still writes the log first, which a test checks. */
+const volatile = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0'];
+
 /**
  * Starts PostgreSQL from the npm package. It refuses to run as root, so root runs it as another user.
- * `durable: false` turns off waiting for the disk: only a crash of the machine loses data then, not a crash of a program.
+ * `durable: false` turns off waiting for the disk: a crash of PostgreSQL or of the machine loses data then, not a crash of a program.
  */
 export async function startPostgres({ durable = true } = {}): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-postgres-'));
@@ -33,7 +36,10 @@ export async function startPostgres({ durable = true } = {}): Promise<TestPostgr
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['-c', 'max_connections=300', '-c', 'listen_addresses=127.0.0.1', ...(durable ? [] : ['-c', 'fsync=off'])],
+    postgresFlags: ['max_connections=300', 'listen_addresses=127.0.0.1', ...(durable ? [] : volatile)].flatMap((setting) => [
+      '-c',
+      setting,
+    ]),
     onLog: () => undefined,
     onError: () => undefined,
   });

@@ -54,9 +54,9 @@ export class WaitingList {
     return size;
   }
 
-  /** Waits for a packet; resolves with null at the timeout or when the service stops. */
+  /** Waits for a packet; resolves with null at the timeout, when the service stops, and if the client has left already. */
   async wait<Packet>(request: WaitingRequest<Packet>, milliseconds: number): Promise<Packet | null> {
-    if (!this.#isOpen) return null;
+    if (!this.#isOpen || !request.isOpen()) return null;
     const line = this.#lineOf(request.tenant);
     const { promise, resolve, reject } = Promise.withResolvers<Packet | null>();
     const end = (packet: unknown) => resolve(packet as Packet | null);

@@ -50,6 +50,14 @@ describe('Requests that wait for work', () => {
     assert.equal(await list.wait(request, 60_000), null);
   });
 
+  test('are not kept when their client has left before they begin to wait', async () => {
+    const list = newList();
+    const { request, claims } = newRequest();
+    const waiting = list.wait({ ...request, isOpen: () => false }, 60_000);
+    assert.equal(list.size, 0);
+    assert.deepEqual([await waiting, claims.length], [null, 0]);
+  });
+
   test('try again when the request that was woken before them has disconnected', async () => {
     const list = newList();
     const [closed, open] = [newRequest(), newRequest()];
