@@ -443,6 +443,7 @@ describe('the answers of the service', () => {
     const { id: deliveryId } = (await answer('pingWebhook', 202, { id: hookId })).body;
     await service.handoff.runOnce.deliver();
     await answer('listDeliveries', 200, { id: hookId });
+    await answer('getDelivery', 200, { id: hookId, delivery: deliveryId });
     await answer('listDeadLetters', 200);
     await answer('replayDeadLetter', 200, { id: deliveryId });
     await answer('replayDeadLetter', 409, { id: deliveryId });

@@ -329,6 +329,10 @@ describe('the console', { skip: withoutBrowser }, () => {
     await button(page, 'Activate').click();
     await page.getByText('active', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'Dead letters' }).click();
+    await button(page, 'Show').click();
+    await dialog.getByLabel('Body').getByText(`"webhook_id": "${hook.id}"`).waitFor();
+    await assertAccessible(page);
+    await page.keyboard.press('Escape');
     await button(page, 'Replay').click();
     await page.getByText('It is sent again.').waitFor();
     await page.getByText('No dead letters').waitFor();

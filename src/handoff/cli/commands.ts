@@ -315,6 +315,7 @@ const hooks: readonly Row[] = [
     flags: [{ flags: '--status <status>', text: 'only deliveries of this status', choices: deliveryStatuses }, ...paged],
     show: deliveries('deliveries', 'No deliveries.'),
   }),
+  row('getDelivery', { name: 'hooks delivery', text: 'show a delivery and what it sends', show: one(view.deliveryDetailLines) }),
   row('listDeadLetters', {
     name: 'hooks dlq',
     text: 'list the dead letters: deliveries that used up their attempts',

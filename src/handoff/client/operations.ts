@@ -26,6 +26,7 @@ export const operations = {
   deleteWebhook: { method: 'DELETE', path: '/api/v1/hooks/{id}' },
   pingWebhook: { method: 'POST', path: '/api/v1/hooks/{id}/ping' },
   listDeliveries: { method: 'GET', path: '/api/v1/hooks/{id}/deliveries' },
+  getDelivery: { method: 'GET', path: '/api/v1/hooks/{id}/deliveries/{delivery_id}' },
   listDeadLetters: { method: 'GET', path: '/api/v1/hooks/dlq' },
   replayDeadLetter: { method: 'POST', path: '/api/v1/hooks/dlq/{delivery_id}/replay' },
   retryAll: { method: 'POST', path: '/api/v1/hooks/dlq/retry-all', body: true },

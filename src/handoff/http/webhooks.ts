@@ -24,6 +24,7 @@ export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: Webh
   mount(routes.listDeliveries, async ({ params, query: { status, limit, offset } }, { caller, signal }) =>
     counted(await webhooks.deliveries(caller, params.id, status, { limit, offset }, signal)),
   );
+  mount(routes.getDelivery, ({ params }, { caller }) => webhooks.delivery(caller, params.id, params.delivery_id));
   mount(routes.listDeadLetters, async ({ query: { webhook_id, limit, offset } }, { caller, signal }) =>
     counted(await webhooks.deadLetters(caller, webhook_id, { limit, offset }, signal)),
   );

@@ -6,6 +6,7 @@ import { defineRoute } from './route.ts';
 import {
   DeadLetterQuery,
   Delivery,
+  DeliveryDetail,
   DeliveryQuery,
   Replayed,
   Retried,
@@ -41,6 +42,7 @@ const deliveryExample = {
   updated_at: at,
 };
 const deadExample = { ...deliveryExample, status: 'dead_letter', attempts: 6, next_retry_at: '2026-03-01T16:35:36.000Z' };
+const DeliveryParams = Type.Object({ delivery_id: Type.String({ description: 'The id of the delivery.', example: deadExample.id }) });
 const total = { 'X-Total-Count': 'The length of the whole list.' };
 const webhook = (description: string) => ({ schema: Webhook, description, example: webhookExample });
 
@@ -132,6 +134,29 @@ export const listDeliveries = defineRoute({
     ...failing(401, 403, 404, 429),
   },
 });
+export const getDelivery = defineRoute({
+  id: 'getDelivery',
+  method: 'GET',
+  path: '/hooks/{id}/deliveries/{delivery_id}',
+  tag,
+  access: 'read',
+  alternative: 'manage',
+  summary: 'Get a delivery and what it sends',
+  description: 'The delivery with the exact body that is posted. Timestamp and signatures differ with each attempt and are not stored.',
+  params: Type.Object({ ...IdParams.properties, ...DeliveryParams.properties }),
+  responses: {
+    200: {
+      schema: DeliveryDetail,
+      description: 'The delivery.',
+      example: {
+        ...deliveryExample,
+        event_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8e',
+        body: `{"type":"packet.created","packet_id":"${deliveryExample.packet_id}","data":{},"timestamp":"${at}"}`,
+      },
+    },
+    ...failing(401, 403, 404, 429),
+  },
+});
 export const listDeadLetters = defineRoute({
   id: 'listDeadLetters',
   method: 'GET',
@@ -155,7 +180,7 @@ export const replayDeadLetter = defineRoute({
   access: 'manage',
   summary: 'Replay a dead letter',
   description: 'Sends the same bytes again immediately, under the same delivery id and with a full set of attempts.',
-  params: Type.Object({ delivery_id: Type.String({ description: 'The id of the delivery.', example: deadExample.id }) }),
+  params: DeliveryParams,
   responses: {
     200: {
       schema: Replayed,

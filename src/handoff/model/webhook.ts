@@ -79,6 +79,16 @@ export const Delivery = object({
   updated_at: timestamp('When the delivery last changed.'),
 });
 
+/** A delivery, and what it sends. */
+export const DeliveryDetail = object({
+  ...Delivery.properties,
+  event_id: Type.String({ format: 'uuid', description: 'The id of the event, which every attempt sends as `webhook-id`.' }),
+  body: orNull(
+    Type.String(),
+    'The exact bytes that every attempt signs and sends; null for a push notification, which is made when it is sent.',
+  ),
+});
+
 export const Replayed = object({ ...Delivery.properties, delivery_id: Id, replayed: Type.Boolean({ description: 'Always true.' }) });
 
 export const RetryRequest = object({
@@ -110,5 +120,6 @@ export type Webhook = Static<typeof Webhook>;
 export type WebhookRequest = Static<typeof WebhookRequest>;
 export type WebhookPatch = Static<typeof WebhookPatch>;
 export type Delivery = Static<typeof Delivery>;
+export type DeliveryDetail = Static<typeof DeliveryDetail>;
 export type RetryRequest = Static<typeof RetryRequest>;
 export type Retried = Static<typeof Retried>;

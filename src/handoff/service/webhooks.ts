@@ -3,6 +3,7 @@ import { invalid, notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import {
   type Delivery,
+  type DeliveryDetail,
   type Retried,
   type RetryRequest,
   type Webhook,
@@ -79,6 +80,14 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
     /** Queues a test delivery. */
     ping: (caller: Caller, id: string): Promise<Delivery> =>
       test(caller, id, 'ping', (timestamp) => JSON.stringify({ type: 'ping', packet_id: null, data: { webhook_id: id }, timestamp })),
+
+    /** A delivery, of a removed webhook too, and what it sends. */
+    async delivery(caller: Caller, id: string, deliveryId: string): Promise<DeliveryDetail> {
+      const webhook = await numberOf(caller, id.toLowerCase());
+      const found = isId(deliveryId) ? await store.of(caller.tenant_number).deliveries.detail(webhook, deliveryId) : undefined;
+      if (found === undefined) throw notFound('delivery');
+      return found;
+    },
 
     async deadLetters(caller: Caller, webhookId: string | undefined, page: DeliveryPage, signal: AbortSignal) {
       const webhook = webhookId === undefined ? undefined : await numberOf(caller, webhookId.toLowerCase());

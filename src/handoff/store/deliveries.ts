@@ -3,7 +3,7 @@ import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import type { Database, Values } from '../../kit/sql/dialect.ts';
 import { traceparentOf } from '../../kit/trace-context.ts';
 import type { ChannelEvent } from '../model/channel.ts';
-import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
+import type { Delivery, DeliveryDetail, DeliveryStatus } from '../model/webhook.ts';
 import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import type { Group, Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
@@ -263,6 +263,18 @@ export function createDeliveryStore(database: Database<Tables>) {
         .where('deliveries.tenant', '=', tenant);
       return (await found.executeTakeFirst())?.id;
     },
+
+    /** A delivery to a tenant's webhook, and what it sends. */
+    detail: (tenant: number, webhook: number, id: string): Promise<DeliveryDetail | undefined> =>
+      database.reads
+        .selectFrom('deliveries')
+        .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
+        .leftJoin('messages', 'messages.event_id', 'deliveries.event_id')
+        .select([...shown, 'deliveries.event_id', 'messages.body'])
+        .where('deliveries.tenant', '=', tenant)
+        .where('deliveries.webhook', '=', webhook)
+        .where('deliveries.id', '=', id)
+        .executeTakeFirst(),
 
     /** Releases leased deliveries: they are due at once. */
     async release(inHand: readonly { delivery: ClaimedDelivery; until: Date }[], now: Date): Promise<void> {

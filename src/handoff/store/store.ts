@@ -51,7 +51,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
   const pages = createPageReads(database);
   const trail = createTrailReads(database);
   const webhooks = createWebhookReads(database);
-  const { ofWebhook, deadLetters, failed, destination, ...deliveries } = createDeliveryStore(database);
+  const { ofWebhook, detail, deadLetters, failed, destination, ...deliveries } = createDeliveryStore(database);
   const answerLinks = createAnswerLinkReads(database);
   const agents = createAgentStore(database);
   const queue = createQueueReads(database);
@@ -112,6 +112,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
               const webhook = await webhooks.number(tenant, id, noun);
               return webhook === undefined ? undefined : ofWebhook(db, tenant, webhook, status, page);
             }),
+          detail: (webhook: number, id: string) => detail(tenant, webhook, id),
           deadLetters: (webhook: number | undefined, page: DeliveryPage) => inTurn((db) => deadLetters(db, tenant, webhook, page)),
           destination: (id: string) => destination(tenant, id),
           failed: (filter: RetryFilter, limit: number) => inTurn((db) => failed(db, tenant, filter, limit)),

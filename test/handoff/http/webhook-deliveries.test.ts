@@ -54,6 +54,33 @@ for (const store of stores) {
       });
     });
 
+    test('a delivery can be read with the exact body that is sent, by its tenant, and of a removed webhook too', async (t) => {
+      const receiver = await startReceiver(t);
+      const service = await shareHooked(t, store);
+      const hook = await register(service, receiver.url);
+      await createPacket(service, { context: { summary: 'Ünïcode 🚀 "quoted"\\n' } });
+      const before = await deliveriesOf(service, hook.id);
+      await service.handoff.runOnce.deliver();
+      const [delivery] = await deliveriesOf(service, hook.id);
+      const path = `/hooks/${hook.id}/deliveries/${delivery.id}`;
+      const [{ headers, body }] = receiver.posts as [(typeof receiver.posts)[0]];
+      assert.deepEqual((await service.call('GET', path)).body, { ...delivery, event_id: headers['webhook-id'], body });
+      assert.equal(before[0].id, delivery.id);
+      assert.equal((await service.call('DELETE', `/hooks/${hook.id}`)).status, 204);
+      assert.equal((await service.call('GET', path)).body.body, body);
+
+      const { key } = await newTenant(service);
+      const unknown = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+      const own = await register(service, receiver.url, {}, key);
+      const statusOf = async (at: string, by?: string) => {
+        const { status, body: refusal } = await service.call('GET', at, by === undefined ? {} : { key: by });
+        return [status, refusal.detail];
+      };
+      assert.deepEqual(await statusOf(path, key), await statusOf(`/hooks/${unknown}/deliveries/${delivery.id}`, key));
+      assert.deepEqual(await statusOf(`/hooks/${own.id}/deliveries/${delivery.id}`, key), [404, 'No such delivery.']);
+      for (const id of [unknown, 'x']) assert.equal((await statusOf(`/hooks/${hook.id}/deliveries/${id}`))[0], 404);
+    });
+
     test('six failures: attempts at once and after 1 s, 5 s, 30 s, 5 min, 1 h; then a dead letter, which retry-all takes after 6 h', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await shareHooked(t, store);

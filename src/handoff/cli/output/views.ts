@@ -8,7 +8,7 @@ import type { ApiKey, NewApiKey } from '../../model/key.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
 import type { Tenant } from '../../model/tenant.ts';
-import type { Delivery, Webhook } from '../../model/webhook.ts';
+import type { Delivery, DeliveryDetail, Webhook } from '../../model/webhook.ts';
 import type { Show } from './show.ts';
 import { shown } from './show.ts';
 import { type Column, pairLines } from './table.ts';
@@ -286,13 +286,25 @@ export const channelLines = (channel: Channel) =>
     ['Created', channel.created_at],
   ]);
 
-export const deliveryLines = (delivery: Delivery) =>
+const deliveryPairs = (delivery: Delivery): [string, string][] => [
+  ['ID', delivery.id],
+  ['Webhook', delivery.webhook_id],
+  ['Event', delivery.event_type],
+  ['Status', delivery.status],
+  ['Created', delivery.created_at],
+];
+
+export const deliveryLines = (delivery: Delivery) => pairLines(deliveryPairs(delivery));
+
+export const deliveryDetailLines = (delivery: DeliveryDetail) =>
   pairLines([
-    ['ID', delivery.id],
-    ['Webhook', delivery.webhook_id],
-    ['Event', delivery.event_type],
-    ['Status', delivery.status],
-    ['Created', delivery.created_at],
+    ...deliveryPairs(delivery),
+    ['Event ID', delivery.event_id],
+    ['Attempts', String(delivery.attempts)],
+    ['Last status', String(delivery.last_status_code ?? 'none')],
+    ['Last error', delivery.last_error ?? 'none'],
+    ['Next retry', delivery.next_retry_at ?? 'none'],
+    ['Body', delivery.body ?? 'made when it is sent'],
   ]);
 
 export const tenantLines = (tenant: Tenant) =>

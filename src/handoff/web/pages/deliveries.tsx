@@ -1,4 +1,4 @@
-import { RotateCw } from 'lucide-react';
+import { Eye, RotateCw } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 
@@ -6,6 +6,8 @@ import { Load } from '../../../kit/web/app/load.tsx';
 import { polled } from '../../../kit/web/app/queries.ts';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
+import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
+import { Dialog } from '../../../kit/web/components/dialog.tsx';
 import { Badge, Empty, type Tone } from '../../../kit/web/components/feedback.tsx';
 import { SelectField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
@@ -42,7 +44,6 @@ const columns: Column<Delivery>[] = [
   { name: 'Happened', tabular: true, muted: true, cell: ({ created_at }) => moment(created_at) },
   {
     name: 'Delivered',
-    tabular: true,
     muted: true,
     cell: ({ delivered_at, next_retry_at, status }) => {
       if (delivered_at !== null) return <Ago at={delivered_at} />;
@@ -60,18 +61,29 @@ interface DeliveryListProps {
   actions: ReactNode;
   /** Sends a dead letter again. */
   onReplay: ((id: string) => void) | undefined;
+  /** Whether what they send is stored. A message to a channel is made when it is sent. */
+  hasBodies: boolean;
 }
 
-function DeliveryList({ title, query, empty, page, onPage, actions, onReplay }: DeliveryListProps) {
-  const replay: Column<Delivery> = {
+function DeliveryList({ title, query, empty, page, onPage, actions, onReplay, hasBodies }: DeliveryListProps) {
+  const [shown, setShown] = useState<Delivery>();
+  const buttons: Column<Delivery> = {
     name: 'Actions',
     nameHidden: true,
-    cell: ({ id, status }) =>
-      status === 'dead_letter' ? (
-        <Button icon={RotateCw} onClick={() => onReplay!(id)}>
-          Replay
-        </Button>
-      ) : null,
+    cell: (delivery) => (
+      <>
+        {hasBodies ? (
+          <Button look="quiet" icon={Eye} onClick={() => setShown(delivery)}>
+            Show
+          </Button>
+        ) : null}
+        {onReplay !== undefined && delivery.status === 'dead_letter' ? (
+          <Button look="quiet" icon={RotateCw} onClick={() => onReplay(delivery.id)}>
+            Replay
+          </Button>
+        ) : null}
+      </>
+    ),
   };
   return (
     <Panel title={title} flush actions={actions}>
@@ -81,15 +93,55 @@ function DeliveryList({ title, query, empty, page, onPage, actions, onReplay }: 
             <Empty title={`No ${title.toLowerCase()}`}>{empty}</Empty>
           ) : (
             <>
-              <Table stacks label={title} rows={rows} keyOf={({ id }) => id} columns={onReplay ? [...columns, replay] : columns} />
+              <Table
+                stacks
+                label={title}
+                rows={rows}
+                keyOf={({ id }) => id}
+                columns={onReplay || hasBodies ? [...columns, buttons] : columns}
+              />
               <Pager page={page} perPage={perPage} total={total} onPage={onPage} />
             </>
           )
         }
       </Load>
+      <Dialog open={shown !== undefined} onClose={() => setShown(undefined)} title="What is sent" wide>
+        {shown === undefined ? null : <Sent delivery={shown} />}
+      </Dialog>
     </Panel>
   );
 }
+
+/** What every attempt of a delivery to a webhook sends. */
+function Sent({ delivery: { id: delivery_id, webhook_id: id, event_type } }: { delivery: Delivery }) {
+  const detail = useAnswer(['deliveries', id, delivery_id], (client, signal) =>
+    client.getDelivery({ params: { id, delivery_id }, signal }),
+  );
+  return (
+    <Load query={detail} what="The delivery">
+      {({ event_id, attempts, body }) => (
+        <>
+          <CodeBlock
+            label="Headers"
+            text={`x-service-event: ${event_type}\nx-service-delivery: ${delivery_id}\nx-service-attempt: ${Math.max(1, attempts)}\nwebhook-id: ${event_id}`}
+          />
+          <p className="muted">Each attempt adds its own timestamp and signatures, which are not stored.</p>
+          {body === null ? (
+            <p>The body is made when it is sent.</p>
+          ) : (
+            <>
+              <CodeBlock label="Body" text={readable(body)} />
+              <CopyButton text={body} label="Copy the exact body" />
+            </>
+          )}
+        </>
+      )}
+    </Load>
+  );
+}
+
+/** A JSON text with line breaks. */
+const readable = (text: string) => JSON.stringify(JSON.parse(text), null, 2);
 
 const paged = ({ body, headers }: { body: unknown; headers: Readonly<Record<string, string>> }) => ({
   rows: body as Delivery[],
@@ -125,6 +177,7 @@ export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }
       empty="Send a test, or wait for the next event."
       page={page}
       onPage={setPage}
+      hasBodies={of === 'webhook'}
       onReplay={mayManage ? (letter) => replay.mutate(letter, report('It is sent again.')) : undefined}
       actions={
         <SelectField
@@ -170,6 +223,7 @@ export function DeadLetters() {
       empty="A delivery that fails six times is kept here until it is replayed."
       page={page}
       onPage={setPage}
+      hasBodies
       onReplay={mayManage ? (id) => replay.mutate(id, report('It is sent again.')) : undefined}
       actions={
         mayManage && letters.data?.total ? (
