@@ -1,4 +1,5 @@
 import { nextTurn } from '../../kit/awaitable.ts';
+import { FairQueue } from '../../kit/fair-queue.ts';
 import { positionOf } from '../rules/channels.ts';
 import { type LiveEvent, liveEvent, type TrailEvent } from './event.ts';
 import type { ReplayMemory } from './replay-memory.ts';
@@ -93,6 +94,12 @@ const maxQueued = 8 * 1024 * 1024;
 /** How many messages are sent before the event loop gets a turn. */
 const messagesPerTurn = 100;
 
+/**
+ * How many streams read the trail at once to begin or to catch up, of all tenants and of one. They share PostgreSQL's ten
+ * connections for short reads with requests. The caps of connections bound how many wait.
+ */
+const replayReads = { concurrency: 6, perOwner: 2, maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: 60_000 };
+
 interface HubParts {
   readonly trail: Trail;
   readonly memory: ReplayMemory;
@@ -109,6 +116,7 @@ export class Hub {
   readonly #parts: HubParts;
   readonly #trail: Trail;
   readonly #states = new Map<number, TenantState>();
+  readonly #replayReads = new FairQueue(replayReads);
 
   constructor(parts: HubParts) {
     this.#parts = parts;
@@ -124,7 +132,7 @@ export class Hub {
 
   /** The start of a stream: after the given event, or at the end of the trail. */
   async startOf({ tenant_id, tenant_number }: TenantRef, lastEventId: string | undefined): Promise<Start> {
-    const { last, removed } = await this.#trail.bounds(tenant_number);
+    const { last, removed } = await this.#replayReads.run(tenant_number, () => this.#trail.bounds(tenant_number));
     if (lastEventId === undefined) return { position: last };
     const position = positionOf(tenant_id, lastEventId);
     if (position === undefined || position > last) return { position: last, reset: 'unknown' };
@@ -138,7 +146,8 @@ export class Hub {
     try {
       while (listener.isOpen()) {
         const { begun } = state;
-        const page = await this.#pageAfter(tenant.tenant_number, listener.position);
+        const { tenant_number } = tenant;
+        const page = await this.#replayReads.run(tenant_number, () => this.#pageAfter(tenant_number, listener.position));
         if (page.bytes > 0) await this.#replay(tenant, listener, page);
         else listener.position = page.upTo;
         if (!page.isLast) continue;
@@ -224,7 +233,7 @@ export class Hub {
     const release = await this.#parts.memory.acquire(tenant_id, listener, bytes);
     try {
       if (!listener.isOpen()) return;
-      const events = await this.#trail.between(tenant_number, listener.position, upTo);
+      const events = await this.#replayReads.run(tenant_number, () => this.#trail.between(tenant_number, listener.position, upTo));
       await new Promise<void>((resolve) => {
         let pending = 1;
         const done = () => {

@@ -174,6 +174,33 @@ describe('Replays', () => {
   });
 });
 
+test('two streams of a tenant read the trail at once to catch up, and those of other tenants do not wait for them', async () => {
+  const started: number[] = [];
+  const reads: (() => void)[] = [];
+  const { hub } = newHub({
+    sizesAfter: async (tenant) => {
+      started.push(tenant);
+      await new Promise<void>((resolve) => void reads.push(resolve));
+      return [];
+    },
+  });
+  const joins = [1, 1, 1, 1, 1, 2].map((number) =>
+    hub.join(
+      tenantOf(number),
+      newListener(() => 0),
+    ),
+  );
+  await turns();
+  assert.deepEqual(started, [1, 1, 2]);
+  while (started.length < 6) {
+    reads.shift()!();
+    await turns();
+  }
+  for (const end of reads) end();
+  await Promise.all(joins);
+  assert.deepEqual(started.toSorted(), [1, 1, 1, 1, 1, 2]);
+});
+
 test('A listener that fails is told so and removed; the others get the event, and the failure is reported', async () => {
   const { hub, failures } = newHub({});
   const heard: number[] = [];
