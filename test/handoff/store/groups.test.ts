@@ -115,7 +115,7 @@ for (const store of stores) {
       assert.deepEqual(await bench.ids(), range(9));
     });
 
-    test('a background unit waits up to 16 turns for others, or for the next unit of a request', async (t) => {
+    test('background units wait for one another for up to 16 turns, or for the next unit of a request', async (t) => {
       const bench = await open(t, store);
       const turn = () => new Promise((resolve) => void setImmediate(resolve));
       const submitted: Promise<unknown>[] = [];
@@ -125,14 +125,19 @@ for (const store of stores) {
       }
       await Promise.all(submitted);
       assert.deepEqual(sizes(bench), [16]);
-      submitted.push(bench.submit({ id: 17, background: true }));
+      submitted.push(
+        submitAll(bench, [
+          { id: 17, background: true },
+          { id: 18, background: true },
+        ]),
+      );
       await turn();
-      submitted.push(bench.submit({ id: 18 }));
+      submitted.push(bench.submit({ id: 19 }));
       await turn();
       await turn();
       assert.equal(bench.waiting(), 0, 'the unit of a request does not wait');
       await Promise.all(submitted);
-      assert.deepEqual(sizes(bench), [16, 2]);
+      assert.deepEqual(sizes(bench), [16, 3]);
     });
 
     test('units submitted during a transaction wait for the next one, at most 256 together', async (t) => {

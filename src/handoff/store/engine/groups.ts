@@ -21,8 +21,8 @@ const maxGroup = 256;
 const moreTurns = 2;
 
 /**
- * The same for units that no request waits for, such as the outcomes of deliveries, whether or not each turn brings another.
- * A busy event loop so commits, and flushes, once for many of them; the turns of an idle one are short.
+ * The same for units that no request waits for, such as the outcomes of deliveries, so that many of them cost few commits and
+ * flushes.
  */
 const backgroundTurns = 16;
 
@@ -90,8 +90,8 @@ export function createGroups<Tables, Unit>(
   /** Starts a group in the check phase: by then, everything that this turn of the event loop brought is queued. */
   function gather(seen: number, turns: number): void {
     setImmediate(() => {
-      const left = isAwaited() ? (queue.length > seen ? Math.min(turns, moreTurns) : 0) : turns;
-      if (left > 0 && queue.length < maxGroup) gather(queue.length, left - 1);
+      const left = isAwaited() ? Math.min(turns, moreTurns) : turns;
+      if (left > 0 && queue.length > seen && queue.length < maxGroup) gather(queue.length, left - 1);
       else void run();
     });
   }
@@ -102,7 +102,8 @@ export function createGroups<Tables, Unit>(
         queue.push({ unit, resolve, reject });
         if (running) return;
         running = true;
-        gather(1, backgroundTurns);
+        // Alone, a unit of a request does not wait, and a background unit waits for one turn.
+        gather(isBackground(unit) ? 0 : 1, backgroundTurns);
       });
     },
     waiting: () => queue.length,
