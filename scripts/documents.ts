@@ -55,14 +55,14 @@ empty variable counts as not set. The file is TOML. In the file, a setting has t
 prints one line for each problem and does not start.
 
 A supervisor runs \`node_modules/.bin/node bin/service-cli.js serve\` or \`node_modules/.bin/node bin/fallback-service.js serve\`
-in the project's folder, and restarts a service that exits 1: after an error that no code expected, the process logs it as
+in the project's folder, and restarts a service that exits 1: after an unexpected error the process logs it as
 fatal, gives requests in progress two seconds, and ends. \`npx service-cli serve\` is for a terminal: npx does not pass SIGTERM on,
-so the service would keep running. \`npm start\` passes it on, and restarts a service that ended with an error after 1, 2, 4
+so the service would keep running. \`npm start\` passes it on. It restarts a service that ended with an error, after 1, 2, 4
 and 8 seconds; when one ends five times within a minute, both end. Exit codes: 0 after SIGTERM or SIGINT, 1 for
 settings or a database that can't be used and after an unexpected error, 2 for a wrong command line.
 
-Files of SQLite are created for the service's user only (0600, new folders 0700). The service warns about existing files that others can read. When it stops,
-a log that is a pipe or socket has five seconds to be read.
+SQLite files are created with access for the service's user only (0600, new folders 0700). The service warns about existing files that others can read. When it stops,
+the reader of a log that is a pipe or socket has five seconds to read the rest.
 
 ## The handoff service
 
@@ -110,7 +110,7 @@ ${table(
     [
       '`limit`',
       'object',
-      'With 429, the limit that is used up: `{name, max, reset_seconds}`, where `name` is `minute`, `hour`, `day`, `connections` or `wrong_keys`.',
+      'With 429, the limit that is used up: `{name, max, reset_seconds}`, where `name` is `second` (fallback service only), `minute`, `hour`, `day`, `connections` or `wrong_keys`.',
     ],
   ],
 )}
@@ -152,7 +152,7 @@ function lifeDocument(): string {
   return `${generatedNote}
 # The life of a packet
 
-A new packet has the status \`created\`. In each status (row) a verb (column) leads to the status in the cell; if the cell
+A new packet has the status \`created\`. In each status (row) a verb (column) leads to the status in the cell. If the cell
 is empty, the verb is refused and nothing changes.
 
 ${table(['From', ...names], rows)}

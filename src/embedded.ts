@@ -38,20 +38,14 @@ const forTests = {
 
 const nowhere = { write: () => undefined };
 
-/** The destination of log lines. A silent log gets one that discards them, so that standard output is not opened. */
-const logsOf = (dependencies: { logs?: Dependencies['logs'] }, logLevel: string) =>
-  dependencies.logs ?? (logLevel === 'silent' ? nowhere : undefined);
+/** The dependencies with a destination for log lines. A silent log gets one that discards them, so that standard output is not opened. */
+const withLogs = <Given extends { logs?: Dependencies['logs'] }>(dependencies: Given, { logLevel }: { logLevel: string }): Given =>
+  logLevel === 'silent' ? { ...dependencies, logs: dependencies.logs ?? nowhere } : dependencies;
 
-/**
- * Starts a handoff packet service inside this program: `const { url, adminKey } = await createHandoff();`.
- * The default settings are meant for tests: in memory, on a free port of 127.0.0.1, without a log and request limits. It
- * does not read the environment.
- * @throws when it can't listen, or the database can't be opened
- */
+/** Starts a handoff packet service inside this program, as `server.ts` describes it. */
 export async function createHandoff(settings: Partial<HandoffSettings> = {}, dependencies: Dependencies = {}): Promise<EmbeddedHandoff> {
   const all: HandoffSettings = { ...readHandoffSettings({ environment: forTests }), ...settings };
-  const logs = logsOf(dependencies, all.logLevel);
-  const service = await wireHandoff(all, { ...dependencies, ...(logs === undefined ? {} : { logs }) });
+  const service = await wireHandoff(all, withLogs(dependencies, all));
   const url = await startOrStop(service);
   const { runOnce, stop } = service;
   const runJobs = async () => {
@@ -60,12 +54,7 @@ export async function createHandoff(settings: Partial<HandoffSettings> = {}, dep
   return { url, adminKey: service.adminKey ?? all.adminKey, runJobs, stop, [Symbol.asyncDispose]: stop };
 }
 
-/**
- * Starts a fallback chain service inside this program: `const { url } = await createFallback();`.
- * The default settings are meant for tests: in memory, on a free port of 127.0.0.1, without a log and keys. It does not
- * read the environment.
- * @throws when it can't listen, or the storage can't be opened
- */
+/** Starts a fallback chain service inside this program, as `server.ts` describes it. */
 export async function createFallback(
   settings: Partial<FallbackSettings> = {},
   dependencies: FallbackDependencies = {},
@@ -74,8 +63,7 @@ export async function createFallback(
     ...readFallbackSettings({ flags: { port: '0' }, environment: { SERVICE_LOG_LEVEL: 'silent' } }),
     ...settings,
   };
-  const logs = logsOf(dependencies, all.logLevel);
-  const service = await wireFallback(all, { ...dependencies, ...(logs === undefined ? {} : { logs }) });
+  const service = await wireFallback(all, withLogs(dependencies, all));
   const url = await startOrStop(service);
   return { url, stop: service.stop, [Symbol.asyncDispose]: service.stop };
 }

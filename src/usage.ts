@@ -13,3 +13,14 @@ export function refuseSurplusWords(program: Command): Command {
 export function exitForUsage({ exitCode }: CommanderError): never {
   process.exit(exitCode === 0 ? 0 : 2);
 }
+
+/** The commands of both programs that work on a database directly: name, operand `file`, and description. */
+export const maintenanceCommands = [
+  ['backup', 'the new file, which must not exist', 'copy the SQLite database into a new file, even while the service runs'],
+  [
+    'export',
+    'the new file, which must not exist',
+    'write everything in the database into a new file (JSON Lines), to move it to another database',
+  ],
+  ['import', 'the file', 'read a file of `export` into an empty database, all of it or nothing'],
+] as const;

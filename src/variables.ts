@@ -9,7 +9,7 @@ export const clientVariables = {
   SERVICE_WEBHOOK_SECRET:
     'The secret for `hooks create`, and for `hooks update --secret` without a value; `--secret TEXT` takes precedence. Unlike a flag, it does not appear in the list of processes. The service does not read it.',
   SERVICE_CHANNEL_TARGET:
-    'The target for `channels create`; `--target TEXT` takes precedence. The URL of a Slack webhook is a secret, which as a flag would appear in the list of processes.',
+    'The target for `channels create`; `--target TEXT` takes precedence. The URL of a Slack webhook is a secret, and flags appear in the list of processes.',
 } as const;
 
 /** Variables that the programs read besides their settings. */

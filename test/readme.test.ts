@@ -6,6 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { PacketSummary } from '../src/handoff/model/packet.ts';
 import { startFallback } from './support/fallback.ts';
 import { startProgram } from './support/program.ts';
 import { findProgram } from './support/programs.ts';
@@ -37,12 +38,12 @@ function patternOf(shown: string): RegExp {
   return new RegExp(`^${literal.replaceAll('\\.\\.\\.', '.*?').replaceAll('<id>', uuid.source)}$`, 's');
 }
 
-/** A folder with a `curl` that runs the replacement. */
-function standInFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-curl-'));
+/** A folder with a program of this name, which runs a file of the project. */
+function standInFolder(t: TestContext, name: string, file: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `baton-${name}-`));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  writeFileSync(join(folder, 'curl'), `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'test/support/curl.ts')}' "$@"\n`);
-  chmodSync(join(folder, 'curl'), 0o755);
+  writeFileSync(join(folder, name), `#!/bin/sh\nexec '${process.execPath}' '${join(root, file)}' "$@"\n`);
+  chmodSync(join(folder, name), 0o755);
   return folder;
 }
 
@@ -58,7 +59,7 @@ async function runInShell(commands: readonly string[], path: string): Promise<st
 
 const path = process.env.PATH ?? '';
 const programs = [
-  { name: 'a stand-in for curl', pathOf: (t: TestContext) => `${standInFolder(t)}${delimiter}${path}` },
+  { name: 'a stand-in for curl', pathOf: (t: TestContext) => `${standInFolder(t, 'curl', 'test/support/curl.ts')}${delimiter}${path}` },
   ...(findProgram('curl') === undefined ? [] : [{ name: 'curl', pathOf: () => path }]),
 ];
 
@@ -104,6 +105,29 @@ for (const { name, pathOf } of programs) {
     for (const [index, { text }] of shown.entries()) assert.match(written[index]!.trim(), patternOf(text), text);
   });
 }
+
+test("The README's commands of a terminal work in the order shown", async (t) => {
+  const service = await startService(t);
+  const address = await service.handoff.start();
+  const [{ text } = { text: '' }] = blocksOf('From a terminal');
+  const folder = standInFolder(t, 'service-cli', 'bin/service-cli.js');
+  const lines = text
+    .replaceAll('npx service-cli', 'service-cli')
+    .replace('respond $ID ', 'respond $ID --response Approve ')
+    .trim()
+    .split('\n');
+  // The last two don't end, or need the shell that they are for.
+  const script = lines.slice(0, -2).join('\n');
+  const env = { PATH: `${folder}${delimiter}${path}`, HOME: folder, SERVICE_URL: address, KEY: adminKey };
+  const { stdout } = await promisify(execFile)('sh', ['-ec', script], { cwd: root, env });
+  assert.match(stdout, /Refund 59\.90\?/);
+  const { body } = await service.call('GET', '/packets');
+  const held = body.packets.filter(({ status }: { status: string }) => status !== 'created');
+  assert.deepEqual(held.map(({ status, claimed_by, hitl }: PacketSummary) => [status, claimed_by?.agent_id, hitl?.response]).sort(), [
+    ['claimed', 'oncall-db', null],
+    ['completed', 'resolver', 'Approve'],
+  ]);
+});
 
 describe('The README', () => {
   test('the pattern of a shown answer does not match a different one', () => {

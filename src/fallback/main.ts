@@ -1,15 +1,14 @@
-import { randomFillSync } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import pino, { type DestinationStream, type Logger } from 'pino';
+import type { DestinationStream, Logger } from 'pino';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause } from '../kit/errors.ts';
 import { listen } from '../kit/http/app.ts';
 import { parseJson } from '../kit/http/json.ts';
-import { logOutput } from '../kit/http/logs.ts';
+import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
-import { createIds, type RandomSource } from '../kit/id.ts';
+import { createIds, type RandomSource, randomFraction, systemRandom } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
@@ -67,19 +66,14 @@ export interface Fallback {
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wires the parts of the program once, in the order in which they depend on each other.
 export async function createFallback(settings: Settings, dependencies: Dependencies = {}): Promise<Fallback> {
-  const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = dependencies;
-  const destination = dependencies.logs ?? logOutput(settings.logFormat);
-  const logger: Logger = pino({ level: settings.logLevel, base: { service: 'fallback' } }, destination);
+  const { clock = systemClock, random = systemRandom } = dependencies;
+  const logger = createLogger('fallback', settings, dependencies.logs);
   const newId = createIds(random);
+  const { version } = packageJson;
   const { otlpEndpoint: endpoint, traceRatio: ratio } = settings;
+  const spans = { ratio, service: 'baton-fallback', version, instance: newId(clock()), logger };
   // Loaded only if it is used.
-  const tracer =
-    endpoint === undefined
-      ? undefined
-      : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({
-          ...{ endpoint, ratio, service: 'baton-fallback', version: packageJson.version, instance: newId(clock()) },
-          onFailure: (error) => logger.warn({ err: describeCause(error) }, 'spans could not be exported'),
-        });
+  const tracer = endpoint === undefined ? undefined : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({ endpoint, ...spans });
 
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
   const access = createAccess(settings.apiKeys.keys);
@@ -113,17 +107,16 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   });
   const logFailure = (message: string) => (error: unknown) => logger.error({ err: describeCause(error) }, message);
   const heartbeat = createLoop({
-    name: 'streams',
     runOnce: async () => {
       streams.sendHeartbeats();
       return heartbeatCheckMs;
     },
     onError: logFailure('a heartbeat failed'),
   });
-  const leases = createLoop({ name: 'leases', runOnce: tests.runOnce, onError: logFailure('the leases of tests could not be renewed') });
+  const leases = createLoop({ runOnce: tests.runOnce, onError: logFailure('the leases of tests could not be renewed') });
 
   const app = createServer({
-    version: packageJson.version,
+    version,
     logger,
     tracer,
     clock,
@@ -157,7 +150,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     await store.close();
     await tracer?.stop();
     logger.info('stopped');
-    await new Promise<void>((resolve) => logger.flush(() => resolve()));
+    await flushed(logger);
   }
 
   return {
@@ -187,11 +180,4 @@ function createProviderCalls({ liveAllow }: Settings, { ca, resolve }: Dependenc
   const allow = parseAllowList(liveAllow);
   const guard = createGuard({ allow, setting: 'SERVICE_LIVE_ALLOW', plainHttp: true, ...(resolve === undefined ? {} : { resolve }) });
   return createOutgoing({ guard, tracer, ...(ca === undefined ? {} : { ca }) });
-}
-
-/** A random number from 0 up to but not including 1, with 32 bits. */
-function randomFraction(random: RandomSource): number {
-  const bytes = Buffer.alloc(4);
-  random(bytes);
-  return bytes.readUInt32BE() / 2 ** 32;
 }

@@ -1,14 +1,13 @@
-import { randomFillSync } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import pino, { type DestinationStream, type Logger } from 'pino';
+import type { DestinationStream, Logger } from 'pino';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause } from '../kit/errors.ts';
 import { listen } from '../kit/http/app.ts';
-import { logOutput } from '../kit/http/logs.ts';
+import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
-import { createIds, type NewId, type RandomSource } from '../kit/id.ts';
+import { createIds, type NewId, type RandomSource, randomFraction, systemRandom } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
@@ -89,10 +88,10 @@ const unusedAdminKey =
 export async function makeAdminKey(settings: Settings): Promise<string> {
   if (settings.databaseUrl === 'sqlite::memory:')
     throw new Error('A database in memory belongs to the process that opened it; set SERVICE_DATABASE_URL to a database on disk.');
-  const newId = createIds((bytes) => void randomFillSync(bytes));
+  const newId = createIds();
   const store = await openStore({ databaseUrl: settings.databaseUrl, clock: systemClock, newId });
   try {
-    const keys = createKeyService({ store, clock: systemClock, newId, random: (bytes) => void randomFillSync(bytes) });
+    const keys = createKeyService({ store, clock: systemClock, newId, random: systemRandom });
     // In an empty database `begin` creates the tenant and the key.
     return (await keys.begin(undefined)).made ?? (await keys.makeAdminKey());
   } finally {
@@ -120,20 +119,15 @@ interface Base {
 }
 
 async function createBase(settings: Settings, dependencies: Dependencies): Promise<Base> {
-  const { clock = systemClock, random = (bytes: Buffer) => void randomFillSync(bytes) } = dependencies;
-  const destination = dependencies.logs ?? logOutput(settings.logFormat);
-  const logger: Logger = pino({ level: settings.logLevel, base: { service: 'handoff' } }, destination);
+  const { clock = systemClock, random = systemRandom } = dependencies;
+  const logger = createLogger('handoff', settings, dependencies.logs);
   const onError = (job: string) => (error: unknown) => logger.error({ job, err: describeCause(error) }, 'job failed');
   const newId = createIds(random);
+  const { version } = packageJson;
   const { otlpEndpoint: endpoint, traceRatio: ratio } = settings;
+  const spans = { ratio, service: 'baton-handoff', version, instance: newId(clock()), logger };
   // Loaded only if it is used, like the Redis library below.
-  const tracer =
-    endpoint === undefined
-      ? undefined
-      : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({
-          ...{ endpoint, ratio, service: 'baton-handoff', version: packageJson.version, instance: newId(clock()) },
-          onFailure: (error) => logger.warn({ err: describeCause(error) }, 'spans could not be exported'),
-        });
+  const tracer = endpoint === undefined ? undefined : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({ endpoint, ...spans });
   return { settings, dependencies, clock, random, newId, logger, tracer, onError };
 }
 
@@ -164,7 +158,7 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     await store.close();
     await tracer?.stop();
     logger.info('stopped');
-    await new Promise<void>((resolve) => logger.flush(() => resolve()));
+    await flushed(logger);
   }
 
   let stopped: Promise<void> | undefined;
@@ -338,11 +332,11 @@ function createJobs(base: Base, { store, live, services, recheck }: JobParts) {
     },
   };
   const deliverer = createDelivererOf(base, { store, live, services, wake: () => delivering.wake() });
-  const delivering = createLoop({ name: 'deliver', runOnce: deliverer.round, onError: onError('deliver') });
+  const delivering = createLoop({ runOnce: deliverer.round, onError: onError('deliver') });
   store.deliveries.onWaiting(() => delivering.wake());
   // These can wait, and their long reads start a thread, which a start would have to share the processor with.
   const loopOf = (name: string, job: () => Promise<number>) =>
-    createLoop({ name, runOnce: job, onError: onError(name), firstAfterMs: name === 'prune' || name === 'measure' ? firstPruneMs : 0 });
+    createLoop({ runOnce: job, onError: onError(name), firstAfterMs: name === 'prune' || name === 'measure' ? firstPruneMs : 0 });
   const loops = [...Object.entries(runOnce).map(([name, job]) => loopOf(name, job)), delivering];
 
   return {
@@ -376,7 +370,7 @@ function createDelivererOf(
       clock,
       retrySeconds: settings.webhookRetrySeconds,
       disableAfterSeconds: settings.webhookDisableAfterSeconds,
-      chance: chanceFrom(random),
+      chance: () => randomFraction(random),
     }),
     clock,
     send: createSend({
@@ -396,13 +390,4 @@ function createDelivererOf(
     onError: onError('deliver'),
     wake,
   });
-}
-
-/** Makes a function that returns a random number from 0 to 1. */
-function chanceFrom(random: RandomSource): () => number {
-  const bytes = Buffer.alloc(4);
-  return () => {
-    random(bytes);
-    return bytes.readUInt32BE() / 2 ** 32;
-  };
 }

@@ -100,7 +100,7 @@ export const settingsTable = {
   devMode: {
     variable: 'SERVICE_DEV_MODE',
     fallback: 'false',
-    help: 'Whether streams without a key see the tenant default. Requests without a key must then name localhost or SERVICE_HOST as Host, and come from no foreign page. For development only.',
+    help: 'Whether streams without a key see the tenant default. Requests without a key must then name localhost or SERVICE_HOST as Host, and must not come from a foreign page. For development only.',
     parse: yesOrNo,
   },
   rateLimitPerMinute: {
@@ -155,7 +155,7 @@ export const settingsTable = {
   smtpUrl: {
     variable: 'SERVICE_SMTP_URL',
     fallback: undefined,
-    help: 'The mail server for channels of the kind `email`: smtp://user:password@host:port, or smtps:// for TLS from the start. Over smtp:// it must offer STARTTLS, unless SERVICE_WEBHOOK_ALLOW names it, as it must a server with a private address.',
+    help: 'The mail server for channels of the kind `email`: smtp://user:password@host:port, or smtps:// for TLS from the start. Over smtp:// it must offer STARTTLS, unless SERVICE_WEBHOOK_ALLOW names it. A server with a private address must be named there.',
     parse: checked(smtpUrlProblem),
   },
   mailFrom: {
@@ -219,7 +219,7 @@ export const settingsTable = {
   publicUrl: {
     variable: 'SERVICE_PUBLIC_URL',
     fallback: undefined,
-    help: 'The address by which people reach the service, for answer links. By default the origin of the request that makes a link.',
+    help: 'The address at which people reach the service, for answer links. By default the origin of the request that makes a link.',
     parse: checked((url) =>
       /^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(url) && URL.canParse(url) ? undefined : 'an http or https URL without a query',
     ),

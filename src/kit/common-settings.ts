@@ -27,7 +27,7 @@ export const tracingSettings = {
   traceRatio: {
     variable: 'OTEL_TRACES_SAMPLER_ARG',
     fallback: '1',
-    help: 'The share of traces begun here whose spans are exported, from 0 to 1. A request with `traceparent` brings the decision along.',
+    help: 'The share of traces begun here whose spans are exported, from 0 to 1. For a request with `traceparent`, that header decides.',
     parse(value: string): number {
       const share = Number(value);
       if (value.trim() === '' || !(share >= 0 && share <= 1)) throw new Error(`a number from 0 to 1, not ${JSON.stringify(value)}`);

@@ -75,13 +75,7 @@ interface StreamRequest {
 }
 
 /** Sends requests to a service, with retries, and reads its streams. */
-export interface Connection {
-  newIdempotencyKey(): string;
-  /** Rejects with ApiError, NetworkError, TimeoutError, or the signal's reason. A 304 is not an error. */
-  send(request: ConnectionRequest): Promise<ConnectionAnswer>;
-  /** Reads a stream of server-sent events and resumes it after a broken connection, until the signal aborts or the service refuses it. */
-  stream(request: StreamRequest): AsyncGenerator<ServerSentEvent, void, undefined>;
-}
+export type Connection = ReturnType<typeof createConnection>;
 
 /** Statuses that a retry may resolve: a limit, and a service that is temporarily unavailable. */
 const transientStatuses = [429, 502, 503, 504];
@@ -98,15 +92,16 @@ const maxBackOffMs = 30_000;
 
 /** Creates a connection. It opens no socket before the first request. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
-export function createConnection(options: ConnectionOptions): Connection {
+export function createConnection(options: ConnectionOptions) {
   const { headers: common = {}, timeoutSeconds: usualTimeout = 30, retries = 2, maxWaitSeconds = 60 } = options;
   const { transport = fetchTransport, retryUnreachable = true } = options;
   const baseUrl = options.baseUrl.replace(/\/+$/, '');
   const dependencies = options.dependencies ?? systemDependencies;
   const note = options.onNote ?? (() => undefined);
 
-  return { newIdempotencyKey: () => dependencies.newIdempotencyKey(), send, stream };
+  return { newIdempotencyKey: (): string => dependencies.newIdempotencyKey(), send, stream };
 
+  /** Rejects with ApiError, NetworkError, TimeoutError, or the signal's reason. A 304 is not an error. */
   async function send(request: ConnectionRequest): Promise<ConnectionAnswer> {
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -178,6 +173,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
+  /** Reads a stream of server-sent events and resumes it after a broken connection, until the signal aborts or the service refuses it. */
   async function* stream(request: StreamRequest): AsyncGenerator<ServerSentEvent, void, undefined> {
     const state = { lastEventId: request.lastEventId, retryMs: defaultRetryMs };
     for (let failures = 0; ; failures += 1) {
@@ -270,29 +266,22 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 }
 
-/** The body, or more than the most characters of one. */
-async function textOf(answer: TransportAnswer, most = maxAnswer): Promise<string> {
+/** The body, until it has more than the most characters of one. With `isPart`, what arrived until the connection broke or the time was over. */
+async function textOf(answer: TransportAnswer, most = maxAnswer, isPart = false): Promise<string> {
   let text = '';
-  for await (const chunk of answer.chunks()) {
-    text += chunk;
-    if (text.length > most) break;
+  try {
+    for await (const chunk of answer.chunks()) {
+      text += chunk;
+      if (text.length > most) break;
+    }
+  } catch (error) {
+    if (!isPart) throw error;
   }
   return text;
 }
 
 /** What arrived of an error's body, up to a bound: the status alone says that the request failed, so a body that never ends doesn't hide it. */
-async function errorTextOf(answer: TransportAnswer): Promise<string> {
-  let text = '';
-  try {
-    for await (const chunk of answer.chunks()) {
-      text += chunk;
-      if (text.length > maxErrorBody) break;
-    }
-  } catch {
-    // The connection broke, or the time is over.
-  }
-  return text;
-}
+const errorTextOf = (answer: TransportAnswer) => textOf(answer, maxErrorBody, true);
 
 /** The error for a successful response that this client can't use. */
 export function malformed({ status, headers }: Pick<ConnectionAnswer, 'status' | 'headers'>, detail: string): ApiError {

@@ -11,7 +11,7 @@ export const errorCodes = {
   CONFLICT: { status: 409, meaning: 'The state of the resource does not allow this.' },
   LEASE_LOST: { status: 409, meaning: 'The packet is leased and the lease token is missing, replaced or expired; nothing was changed.' },
   LOOP_GUARD: { status: 409, meaning: 'A guard against runaway agents refused another packet; `detail` has the limit.' },
-  STALE: { status: 409, meaning: 'What the answer is about has changed since the person was shown it; the body has the current state.' },
+  STALE: { status: 409, meaning: 'What the person was shown has changed since; the body has the current state.' },
   GONE: { status: 410, meaning: 'The resource has expired.' },
   PRECONDITION_FAILED: { status: 412, meaning: 'The resource changed since the version named in `If-Match`.' },
   PAYLOAD_TOO_LARGE: {
@@ -134,11 +134,12 @@ export function conflict(detail: string, extra: Record<string, unknown> = {}): S
   return new ServiceError('CONFLICT', detail, { extra });
 }
 
+/** Something is unavailable now: 503, to be tried again after a second. */
+const inAMoment = (detail: string) => new ServiceError('SERVICE_UNAVAILABLE', detail, { headers: { 'Retry-After': '1' } });
+
 /** The database is unavailable: 503 `SERVICE_UNAVAILABLE`. The cause is logged and never sent to a caller. */
 export function unavailable(cause?: unknown): ServiceError {
-  const error = new ServiceError('SERVICE_UNAVAILABLE', 'The database is not reachable. Try again in a moment.', {
-    headers: { 'Retry-After': '1' },
-  });
+  const error = inAMoment('The database is not reachable. Try again in a moment.');
   if (cause !== undefined) error.cause = cause;
   return error;
 }
@@ -152,9 +153,7 @@ export function toServiceError(error: unknown, isUnavailable: (error: unknown) =
 
 /** A memory or queue limit is reached: 503 `SERVICE_UNAVAILABLE`, to be retried after a second. `what` is in the plural. */
 export function tooManyPending(what: string): ServiceError {
-  return new ServiceError('SERVICE_UNAVAILABLE', `The service is handling as many ${what} as it can. Try again in a moment.`, {
-    headers: { 'Retry-After': '1' },
-  });
+  return inAMoment(`The service is handling as many ${what} as it can. Try again in a moment.`);
 }
 
 /** The client disconnected, so the work was not started or not finished. Nobody reads this answer. */
@@ -164,9 +163,7 @@ export function abandoned(): ServiceError {
 
 /** The request exceeded the time limit of the service: 503 `SERVICE_UNAVAILABLE`. */
 export function tookTooLong(): ServiceError {
-  return new ServiceError('SERVICE_UNAVAILABLE', 'The request timed out. Request fewer items, or try again in a moment.', {
-    headers: { 'Retry-After': '1' },
-  });
+  return inAMoment('The request timed out. Request fewer items, or try again in a moment.');
 }
 
 /** The log fields of an unexpected error: type, message and stack, without values that a database may quote. */

@@ -11,19 +11,14 @@ interface FairQueueParts {
   maxWaitMs?: number;
 }
 
-interface Waiting {
-  start(): void;
-  refuse(error: unknown): void;
-}
-
 /**
  * Runs tasks round-robin between their owners, however many one owner has waiting. Each owner's tasks start in order. A task
  * whose caller's connection has closed is not started.
  */
 export class FairQueue {
   readonly #parts: Required<FairQueueParts>;
-  /** Waiting tasks by owner; the owner whose turn is next comes first. */
-  readonly #waiting = new Map<unknown, Waiting[]>();
+  /** What starts the waiting tasks, by owner; the owner whose turn is next comes first. */
+  readonly #waiting = new Map<unknown, (() => void)[]>();
   readonly #running = new Map<unknown, number>();
   #active = 0;
 
@@ -52,10 +47,11 @@ export class FairQueue {
       if (queue.length >= this.#parts.maxWaiting) return reject(tooManyPending('searches and long lists'));
       this.#waiting.set(owner, queue);
       const leave = (error: unknown) => {
-        const place = queue.indexOf(entry);
+        const place = queue.indexOf(enter);
         if (place !== -1) queue.splice(place, 1);
         if (queue.length === 0 && this.#waiting.get(owner) === queue) this.#waiting.delete(owner);
-        entry.refuse(error);
+        settle();
+        reject(error);
       };
       const abandon = () => leave(abandoned());
       const timeout = setTimeout(() => leave(tookTooLong()), this.#parts.maxWaitMs);
@@ -63,18 +59,12 @@ export class FairQueue {
         clearTimeout(timeout);
         signal?.removeEventListener('abort', abandon);
       };
-      const entry: Waiting = {
-        start: () => {
-          settle();
-          start();
-        },
-        refuse: (error) => {
-          settle();
-          reject(error);
-        },
+      const enter = () => {
+        settle();
+        start();
       };
       signal?.addEventListener('abort', abandon);
-      queue.push(entry);
+      queue.push(enter);
     });
   }
 
@@ -91,9 +81,9 @@ export class FairQueue {
       if (!this.#hasRoom(next)) continue;
       // An owner with more tasks goes to the end of the line.
       this.#waiting.delete(next);
-      const entry = queue.shift()!;
+      const enter = queue.shift()!;
       if (queue.length > 0) this.#waiting.set(next, queue);
-      entry.start();
+      enter();
       return;
     }
   }

@@ -3,6 +3,16 @@ import { randomFillSync } from 'node:crypto';
 /** Fills a buffer with random bytes. */
 export type RandomSource = (bytes: Buffer) => void;
 
+/** The random bytes of the system. */
+export const systemRandom: RandomSource = (bytes) => void randomFillSync(bytes);
+
+/** A random number from 0 up to but not including 1, with 32 bits. */
+export function randomFraction(random: RandomSource): number {
+  const bytes = Buffer.alloc(4);
+  random(bytes);
+  return bytes.readUInt32BE() / 2 ** 32;
+}
+
 /** Creates an id whose first 48 bits are `at`, so that the text order of ids is their time order. */
 export type NewId = (at: Date) => string;
 
@@ -13,7 +23,7 @@ const poolBytes = 4096;
  * An id contains exactly the given millisecond, so ordering by id is ordering by `(created_at, id)`.
  * Random bytes come from a pool, because a system call for each id would cost more than everything else here.
  */
-export function createIds(random: RandomSource = (bytes) => void randomFillSync(bytes)): NewId {
+export function createIds(random: RandomSource = systemRandom): NewId {
   const pool = Buffer.allocUnsafe(poolBytes);
   let used = poolBytes;
   let lastMillisecond = -1;

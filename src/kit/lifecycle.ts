@@ -12,16 +12,8 @@ interface Stoppable {
   onFatal(error: unknown): void;
 }
 
-/** How a process ends. */
-interface Ending {
-  /** Stops the service and exits 0; after nine seconds, or if the stop fails, exits 1. Further calls do nothing. */
-  terminate(): void;
-  /** Logs the error as fatal, closes the listener, gives requests in progress up to two seconds, and exits 1. */
-  fail(error: unknown): void;
-}
-
 /** The end of a process. `exit` ends it at once. */
-export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) => void): Ending {
+export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) => void) {
   let stopped: Promise<unknown> | undefined;
   let failed = false;
   /** Resolves with the error of the stop, if it failed. */
@@ -31,7 +23,8 @@ export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) 
       (error: unknown) => error ?? new Error('The stop failed.'),
     ));
   return {
-    terminate() {
+    /** Stops the service and exits 0; after nine seconds, or if the stop fails, exits 1. Further calls do nothing. */
+    terminate(): void {
       if (stopped !== undefined) return;
       setTimeout(() => exit(1), stopWithinMs).unref();
       void stopOnce().then((error) => {
@@ -39,7 +32,8 @@ export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) 
         exit(error === undefined && !failed ? 0 : 1);
       });
     },
-    fail(error) {
+    /** Logs the error as fatal, closes the listener, gives requests in progress up to two seconds, and exits 1. */
+    fail(error: unknown): void {
       onFatal(error);
       if (failed) return;
       failed = true;

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A background job: `runOnce` does the work that is due and returns the milliseconds until its next round. */
 interface LoopParts {
-  name: string;
   runOnce(): Promise<number>;
   /** Called after a failed round; must not throw. The loop continues after `retryMs`. */
   onError(error: unknown): void;
@@ -11,16 +10,8 @@ interface LoopParts {
   firstAfterMs?: number;
 }
 
-/** A background loop. `stop` waits for the current round. */
-interface Loop {
-  start(): void;
-  /** Starts the next round now instead of at the end of the pause. */
-  wake(): void;
-  stop(): Promise<void>;
-}
-
 /** A loop over `runOnce`, one round at a time. Tests call the same `runOnce` and never start the loop. */
-export function createLoop({ runOnce, onError, retryMs = 1000, firstAfterMs = 0 }: LoopParts): Loop {
+export function createLoop({ runOnce, onError, retryMs = 1000, firstAfterMs = 0 }: LoopParts) {
   let running: Promise<void> | undefined;
   let stopped = false;
   let pause = new AbortController();
@@ -43,13 +34,15 @@ export function createLoop({ runOnce, onError, retryMs = 1000, firstAfterMs = 0 
   }
 
   return {
-    start() {
+    start(): void {
       running ??= rounds();
     },
-    wake() {
+    /** Starts the next round now instead of at the end of the pause. */
+    wake(): void {
       pause.abort();
     },
-    async stop() {
+    /** Waits for the current round. */
+    async stop(): Promise<void> {
       stopped = true;
       pause.abort();
       await running;

@@ -13,9 +13,6 @@ interface DescriptionParts {
   title: string;
   version: string;
   description: string;
-  /** The name of the contact. */
-  contact: string;
-  server: string;
   tags: readonly { name: string; description: string }[];
   routes: Readonly<Record<string, Route>>;
   /** Schemas that are described once and referred to by name. */
@@ -47,8 +44,6 @@ export function describeApi({
   title,
   version,
   description,
-  contact,
-  server,
   tags,
   routes,
   schemas,
@@ -64,8 +59,8 @@ export function describeApi({
   }
   return {
     openapi: '3.1.0',
-    info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' }, contact: { name: contact } },
-    servers: [{ url: server }],
+    info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' }, contact: { name: 'The maintainers of Baton' } },
+    servers: [{ url: '/' }],
     tags,
     security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     paths,

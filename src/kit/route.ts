@@ -14,20 +14,17 @@ export interface ResponseShape {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An HTTP operation as a value. Validation, handler types, the API description and the typed client derive from it. */
-export interface Route<
+/** A route as it is declared: the table that it stands in gives it its id and its tag. */
+export interface Declared<
   Params extends TObject = TObject,
   Query extends TObject = TObject,
   Body extends TSchema = TSchema,
   Responses extends Readonly<Record<number, ResponseShape>> = Readonly<Record<number, ResponseShape>>,
   Described extends TSchema = TSchema,
 > {
-  /** The unique name of the operation, also of the client's method. */
-  readonly id: string;
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** The path below the API's prefix, with parameters in braces. */
   readonly path: string;
-  readonly tag: string;
   readonly summary: string;
   readonly description?: string;
   /** Who may call it: `public` is everyone; the service's admission defines all other values. */
@@ -49,6 +46,31 @@ export interface Route<
   readonly responses: Responses;
 }
 
+/** An HTTP operation as a value. Validation, handler types, the API description and the typed client derive from it. */
+export interface Route<
+  Params extends TObject = TObject,
+  Query extends TObject = TObject,
+  Body extends TSchema = TSchema,
+  Responses extends Readonly<Record<number, ResponseShape>> = Readonly<Record<number, ResponseShape>>,
+  Described extends TSchema = TSchema,
+> extends Declared<Params, Query, Body, Responses, Described>,
+    Named {}
+
+/** What a table gives to its routes. */
+export interface Named {
+  /** The unique name of the operation, also of the client's method. */
+  readonly id: string;
+  /** The group of the operation in the API description. */
+  readonly tag: string;
+}
+
+/** Names the routes of a table by their keys. */
+export function routeTable<const Table extends Readonly<Record<string, Declared>>>(tag: string, table: Table) {
+  return Object.fromEntries(Object.entries(table).map(([id, route]) => [id, { id, tag, ...route }])) as unknown as {
+    readonly [Id in keyof Table]: Table[Id] & Named;
+  };
+}
+
 /**
  * Creates a service's `defineRoute`, which returns its argument with its exact type.
  * @typeParam Traits the service's own properties of routes: the values of `access`, and what its admission reads
@@ -61,12 +83,12 @@ export function routeDefiner<Traits extends object>() {
     const Responses extends Readonly<Record<number, ResponseShape>>,
     const Described extends TSchema,
   >(
-    route: Route<Params, Query, Body, Responses, Described> & Traits,
-  ): Route<Params, Query, Body, Responses, Described> & Traits => route;
+    route: Declared<Params, Query, Body, Responses, Described> & Traits,
+  ): Declared<Params, Query, Body, Responses, Described> & Traits => route;
 }
 
 /** Declares a route without traits of a particular service. */
-export const defineRoute = routeDefiner<{ access: string }>();
+export const defineRoute = routeDefiner<{ access: string } & Named>();
 
 /** A schema with a default: callers may leave the value out, handlers always get it. */
 export interface Defaulted {

@@ -52,13 +52,14 @@ export function readSettings<Table extends SettingsTable>(
   const values: Record<string, unknown> = {};
 
   for (const [name, setting] of Object.entries(table)) {
-    const [value, source] = firstOf([
+    const candidates: readonly (readonly [Given | undefined, string])[] = [
       [flags[name], setting.flag ?? name],
       // Shells and compose files set an empty variable to mean "not set".
       [(setting.variable && environment[setting.variable]) || undefined, setting.variable ?? name],
       [inFile[fileKey(setting)], `${fileKey(setting)} in ${file}`],
       [setting.fallback, setting.variable ?? name],
-    ]);
+    ];
+    const [value, source] = candidates.find(([given]) => given !== undefined) ?? [];
     if (value === undefined) continue;
     try {
       values[name] = typeof value === 'string' ? setting.parse(value) : parseTable(setting, value);
@@ -78,10 +79,6 @@ export function fileKey(setting: Setting<unknown>): string {
 
 /** The raw value of a setting: a text, or a table of the settings file. */
 type Given = string | Readonly<Record<string, unknown>>;
-
-function firstOf(candidates: readonly (readonly [Given | undefined, string])[]): readonly [Given | undefined, string] {
-  return candidates.find(([given]) => given !== undefined) ?? [undefined, ''];
-}
 
 function parseTable<T>({ parseTable: parse }: Setting<T>, table: Readonly<Record<string, unknown>>): T {
   if (parse === undefined) throw new Error('a single value, not a table');

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 
-import { routeDefiner } from './route.ts';
+import { routeDefiner, routeTable } from './route.ts';
 import { Failure } from './schemas.ts';
 
 const defineRoute = routeDefiner<{ access: 'public' }>();
@@ -9,55 +9,50 @@ const ok = { status: 'ok' };
 const broken = { schema: Failure, description: 'The service failed.' };
 const unreadable = { schema: Failure, description: 'The request is not valid HTTP.' };
 
-/** Liveness. */
-export const health = defineRoute({
-  id: 'health',
-  method: 'GET',
-  path: '/health',
-  tag: 'system',
-  access: 'public',
-  summary: 'Whether the process runs',
-  description: 'Liveness. Restart a process that does not answer.',
-  responses: { 200: { schema: Alive, description: 'The process runs.', example: ok }, 400: unreadable, 500: broken },
-});
-
-/** Readiness. */
-export const ready = defineRoute({
-  id: 'ready',
-  method: 'GET',
-  path: '/ready',
-  tag: 'system',
-  access: 'public',
-  summary: 'Whether the database is connected',
-  description: 'Readiness. Send requests to this instance only while it answers 200.',
-  responses: {
-    200: { schema: Alive, description: 'It is.', example: ok },
-    400: unreadable,
-    503: { schema: Failure, description: 'The database is not connected.' },
-  },
-});
-
-/** Metrics. */
-export const metrics = defineRoute({
-  id: 'metrics',
-  method: 'GET',
-  path: '/metrics',
-  tag: 'system',
-  access: 'public',
-  summary: 'Metrics in Prometheus text format',
-  description:
-    'Counters of requests and of what the service does, latencies by route, and gauges of the database and the queues. ' +
-    'Public, unless the service has a metrics token.',
-  headers: { Authorization: '`Bearer` and the metrics token, if the service has one.' },
-  responses: {
-    200: {
-      schema: Type.String(),
-      contentType: 'text/plain; version=0.0.4; charset=utf-8',
-      description: 'The metrics.',
-      example: 'service_database_up 1',
+/** The routes of liveness, readiness and metrics, which every service has. */
+export const systemRoutes = routeTable('system', {
+  /** Liveness. */
+  health: defineRoute({
+    method: 'GET',
+    path: '/health',
+    access: 'public',
+    summary: 'Whether the process runs',
+    description: 'Liveness. Restart a process that does not answer.',
+    responses: { 200: { schema: Alive, description: 'The process runs.', example: ok }, 400: unreadable, 500: broken },
+  }),
+  /** Readiness. */
+  ready: defineRoute({
+    method: 'GET',
+    path: '/ready',
+    access: 'public',
+    summary: 'Whether the database is connected',
+    description: 'Readiness. Send requests to this instance only while it answers 200.',
+    responses: {
+      200: { schema: Alive, description: 'It is.', example: ok },
+      400: unreadable,
+      503: { schema: Failure, description: 'The database is not connected.' },
     },
-    400: unreadable,
-    401: { schema: Failure, description: 'The metrics token is missing or wrong.' },
-    500: broken,
-  },
+  }),
+  /** Metrics. */
+  metrics: defineRoute({
+    method: 'GET',
+    path: '/metrics',
+    access: 'public',
+    summary: 'Metrics in Prometheus text format',
+    description:
+      'Counters of requests and of what the service does, latencies by route, and gauges of the database and the queues. ' +
+      'Public, unless the service has a metrics token.',
+    headers: { Authorization: '`Bearer` and the metrics token, if the service has one.' },
+    responses: {
+      200: {
+        schema: Type.String(),
+        contentType: 'text/plain; version=0.0.4; charset=utf-8',
+        description: 'The metrics.',
+        example: 'service_database_up 1',
+      },
+      400: unreadable,
+      401: { schema: Failure, description: 'The metrics token is missing or wrong.' },
+      500: broken,
+    },
+  }),
 });

@@ -19,13 +19,7 @@ interface Call {
 type Reply = { id: number; result: unknown } | { id: number; error: unknown; codes: { code?: unknown; errcode?: unknown } };
 
 /** A worker thread that starts tasks in the order of the calls. While one task waits, others run. */
-export interface Thread<T extends Tasks> {
-  /** `signal`: aborted when the caller no longer waits; the task's own signal is aborted too, and the call rejects once the task has ended. */
-  call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0], signal?: AbortSignal): ReturnType<T[Name]>;
-  /** Terminates the thread at once; open calls reject with `reason`. The next call starts a new thread. */
-  interrupt(reason: Error): void;
-  stop(): Promise<void>;
-}
+export type Thread<T extends Tasks> = ReturnType<typeof startThread<T>>;
 
 /** Priority and memory limit of a thread. */
 export interface ThreadOptions {
@@ -39,7 +33,7 @@ export interface ThreadOptions {
  * A thread that runs a module that calls `serveTasks`; `threadData` returns `data` there. It starts at the first call and,
  * after a failure, again at the next. It keeps the process alive only while a call is open.
  */
-export function startThread<T extends Tasks>(entry: URL, data: unknown, { lowPriority = false, heapMib }: ThreadOptions = {}): Thread<T> {
+export function startThread<T extends Tasks>(entry: URL, data: unknown, { lowPriority = false, heapMib }: ThreadOptions = {}) {
   const open = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   let worker: Worker | undefined;
   let lastId = 0;
@@ -60,22 +54,25 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { lowPri
       if ('error' in reply) waiting?.reject(withCodes(reply.error as object, reply.codes));
       else waiting?.resolve(reply.result);
     });
-    const failAll = (error: Error) => {
-      if (worker !== started) return;
-      worker = undefined;
-      for (const { reject } of open.values()) reject(error);
-      open.clear();
-    };
-    started.on('error', failAll);
-    started.on('exit', () => failAll(new Error('The thread has stopped.')));
+    const failed = (error: Error) => void (worker === started && drop(error));
+    started.on('error', failed);
+    started.on('exit', () => failed(new Error('The thread has stopped.')));
     // Only an open call keeps the process alive.
     started.unref();
     worker = started;
     return started;
   }
 
+  /** Rejects the open calls; the next call starts a new thread. */
+  function drop(reason: Error): void {
+    worker = undefined;
+    for (const { reject } of open.values()) reject(reason);
+    open.clear();
+  }
+
   return {
-    call(task, argument, signal) {
+    /** `signal`: aborted when the caller no longer waits; the task's own signal is aborted too, and the call rejects once the task has ended. */
+    call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0], signal?: AbortSignal): ReturnType<T[Name]> {
       const answered = new Promise((resolve, reject) => {
         if (stopped) return reject(new Error('The thread has stopped.'));
         if (signal?.aborted) return reject(abandoned());
@@ -99,16 +96,14 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { lowPri
         thread.ref();
         signal?.addEventListener('abort', abandon, { once: true });
       });
-      return answered as ReturnType<T[typeof task]>;
+      return answered as ReturnType<T[Name]>;
     },
-    interrupt(reason) {
-      const ended = worker;
-      worker = undefined;
-      for (const { reject } of open.values()) reject(reason);
-      open.clear();
-      ending = ended?.terminate();
+    /** Terminates the thread at once; open calls reject with `reason`. The next call starts a new thread. */
+    interrupt(reason: Error): void {
+      ending = worker?.terminate();
+      drop(reason);
     },
-    async stop() {
+    async stop(): Promise<void> {
       stopped = true;
       await Promise.all([ending, worker?.terminate()]);
     },

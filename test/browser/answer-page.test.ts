@@ -101,7 +101,7 @@ describe('the answer page', { skip: withoutBrowser }, () => {
     assert.equal((await hitlOf(id)).response, 'refuse');
   });
 
-  test('takes an answer in own words, and the form of a schema with the faults that the browser can’t find', async (t) => {
+  test('takes a free-text answer, and the form of a schema with the faults that the browser can’t find', async (t) => {
     const own = await asking({}, { responder: 'dana' });
     const page = await open(t, own.url, { javaScriptEnabled: false });
     await page.getByText('Answer in your own words').click();
@@ -128,7 +128,7 @@ describe('the answer page', { skip: withoutBrowser }, () => {
     assert.deepEqual((await hitlOf(form.id)).data, { amount: 42 });
   });
 
-  test('says how a link has ended, and is accessible in each state, light and dark, narrow and wide', async (t) => {
+  test('says why a link has ended, and is accessible in each state, light and dark, narrow and wide', async (t) => {
     const [openLink, revoked, withdrawn, expired] = [await asking(), await asking(), await asking(), await asking({}, { expires_in: 60 })];
     assert.equal((await service.call('DELETE', `/answer-links/${revoked.linkId}`)).status, 204);
     assert.equal((await service.call('DELETE', `/packets/${withdrawn.id}/question`)).status, 200);

@@ -342,9 +342,9 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.getByText('No webhooks yet').waitFor();
   });
 
-  test('a channel is created, tested, paused and removed; until there is one, the inbox says that nobody is told', async (t) => {
+  test('a channel is created, tested, paused and removed; until there is one, the inbox says that nobody is notified', async (t) => {
     const { page, key } = await signIn(t, '/inbox');
-    await page.getByText('Nobody is told of new questions').waitFor();
+    await page.getByText('Nobody is notified of new questions').waitFor();
     await page.getByRole('link', { name: 'Channels' }).click();
     await page.getByText('service-cli channels create').waitFor();
     await button(page, 'New channel').click();
@@ -366,7 +366,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.getByText('active', { exact: true }).waitFor();
     await page.getByRole('link', { name: /^Inbox/ }).click();
     await page.getByText('No open questions').waitFor();
-    await page.getByText('Nobody is told of new questions').waitFor({ state: 'detached' });
+    await page.getByText('Nobody is notified of new questions').waitFor({ state: 'detached' });
     await go(page, `/webhooks/channels/${channel.id}`);
     await button(page, 'Remove').click();
     await dialog.getByRole('button', { name: 'Remove' }).first().click();

@@ -111,8 +111,7 @@ async function hear(t: TestContext, address: string): Promise<Heard> {
   const arrivals = new AsyncQueue<number>();
   void (async () => {
     for (;;) {
-      const { event, id, data } = await stream.events.next();
-      if (event === 'ping') continue;
+      const { id, data } = await stream.events.next();
       events.push({ position: Number(id!.split('-')[0]), packetId: data.packet_id, at: performance.now() });
       arrivals.put(events.length);
     }

@@ -19,7 +19,6 @@ describe('A loop', () => {
     let rounds = 0;
     const first = gate();
     const loop = createLoop({
-      name: 'test',
       runOnce: async () => {
         rounds += 1;
         first.open();
@@ -43,7 +42,7 @@ describe('A loop', () => {
       first.open();
       return never;
     };
-    const loop = createLoop({ name: 'test', runOnce, onError: noError, firstAfterMs: never });
+    const loop = createLoop({ runOnce, onError: noError, firstAfterMs: never });
     loop.start();
     await new Promise(setImmediate);
     assert.equal(rounds, 0);
@@ -58,7 +57,6 @@ describe('A loop', () => {
     let rounds = 0;
     const third = gate();
     const loop = createLoop({
-      name: 'test',
       async runOnce() {
         running += 1;
         assert.equal(running, 1);
@@ -80,7 +78,6 @@ describe('A loop', () => {
     const rounds = [gate(), gate()];
     let count = 0;
     const loop = createLoop({
-      name: 'test',
       runOnce: async () => {
         rounds[count]?.open();
         count += 1;
@@ -104,7 +101,6 @@ describe('A loop', () => {
     const second = gate();
     let count = 0;
     const loop = createLoop({
-      name: 'test',
       async runOnce() {
         count += 1;
         if (count === 2) second.open();
@@ -128,7 +124,6 @@ describe('A loop', () => {
     const second = gate();
     let count = 0;
     const loop = createLoop({
-      name: 'test',
       async runOnce() {
         count += 1;
         if (count === 1) throw new Error('once');
@@ -151,7 +146,6 @@ describe('A loop', () => {
     const other = gate();
     const counts = { failing: 0, other: 0 };
     const failing = createLoop({
-      name: 'failing',
       async runOnce() {
         counts.failing += 1;
         throw new Error('always');
@@ -161,7 +155,6 @@ describe('A loop', () => {
     });
     // A loop without a pause runs several rounds in this time.
     const restless = createLoop({
-      name: 'restless',
       async runOnce() {
         counts.other += 1;
         if (counts.other === 5) other.open();
@@ -182,7 +175,6 @@ describe('A loop', () => {
     let ended = false;
     let rounds = 0;
     const loop = createLoop({
-      name: 'test',
       async runOnce() {
         rounds += 1;
         begun.open();
@@ -211,7 +203,6 @@ describe('A loop', () => {
   test('stopped during its pause, stops at once', async () => {
     const first = gate();
     const loop = createLoop({
-      name: 'test',
       runOnce: async () => {
         first.open();
         return never;
@@ -225,6 +216,6 @@ describe('A loop', () => {
   });
 
   test('that was never started can be stopped', async () => {
-    await createLoop({ name: 'test', runOnce: async () => 0, onError: noError }).stop();
+    await createLoop({ runOnce: async () => 0, onError: noError }).stop();
   });
 });

@@ -42,7 +42,7 @@ describe('A thread', () => {
     assert.equal(await thread.call('greet', 'again'), 'Hello, again');
   });
 
-  test('a call whose argument can not be cloned rejects and is not open; an aborted call is not made', async (t) => {
+  test('a call whose argument cannot be cloned rejects and is not open; an aborted call is not made', async (t) => {
     const thread = start(t);
     await assert.rejects(thread.call('greet', (() => undefined) as never), { name: 'DataCloneError' });
     await assert.rejects(thread.call('greet', 'nobody', AbortSignal.abort()), /The connection closed before the answer/);

@@ -45,8 +45,10 @@ export interface TestEvent {
 export interface TestEvents {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  /** The events after `connected`, including heartbeats. */
+  /** The events from `connected` on, without heartbeats. */
   readonly events: AsyncQueue<TestEvent>;
+  /** The heartbeats. The service sends due ones by itself every second, so a test with a clock that turns may get some. */
+  readonly pings: AsyncQueue<TestEvent>;
   /** The raw text received. */
   readonly text: () => string;
   /** Resolves when the other side has closed it. */
@@ -62,9 +64,11 @@ export async function openEvents(address: string, query = '', headers: Record<st
   const request = get(`${address}/events${query}`, { agent: false, headers });
   const [answer] = (await once(request, 'response')) as [IncomingMessage];
   const events = new AsyncQueue<TestEvent>();
+  const pings = new AsyncQueue<TestEvent>();
   const chunks: Buffer[] = [];
   const parser = createParser({
-    onEvent: ({ event, id, data }: EventSourceMessage) => events.put({ event: event ?? 'message', id, data: JSON.parse(data) }),
+    onEvent: ({ event = 'message', id, data }: EventSourceMessage) =>
+      (event === 'ping' ? pings : events).put({ event, id, data: JSON.parse(data) }),
   });
   const decoder = new TextDecoder();
   const ended = new Promise<void>((resolve) => {
@@ -83,6 +87,7 @@ export async function openEvents(address: string, query = '', headers: Record<st
     status: answer.statusCode ?? 0,
     headers: answer.headers,
     events,
+    pings,
     text: () => Buffer.concat(chunks).toString(),
     ended,
     pause: () => void answer.pause(),
@@ -94,8 +99,11 @@ export async function openEvents(address: string, query = '', headers: Record<st
 /** An open WebSocket. */
 export interface TestSocket {
   readonly socket: WebSocket;
+  /** The messages without heartbeats. */
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
   readonly messages: AsyncQueue<any>;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
+  readonly pings: AsyncQueue<any>;
   /** The code and reason with which it was closed. */
   readonly closed: Promise<{ code: number; reason: string }>;
   send(message: unknown): void;
@@ -106,7 +114,12 @@ export async function openSocket(address: string, query = '', headers: Record<st
   const socket = new WebSocket(`${address.replace('http', 'ws')}/ws${query}`, { headers });
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
   const messages = new AsyncQueue<any>();
-  socket.on('message', (data) => messages.put(JSON.parse(String(data))));
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
+  const pings = new AsyncQueue<any>();
+  socket.on('message', (data) => {
+    const message = JSON.parse(String(data));
+    (message.type === 'ping' ? pings : messages).put(message);
+  });
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.on('close', (code, reason) => resolve({ code, reason: String(reason) }));
   });
@@ -118,5 +131,11 @@ export async function openSocket(address: string, query = '', headers: Record<st
       reject(Object.assign(new Error(`${answer.statusCode} ${body}`), { status: answer.statusCode, body, headers: answer.headers }));
     });
   });
-  return { socket, messages, closed, send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)) };
+  return {
+    socket,
+    messages,
+    pings,
+    closed,
+    send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
+  };
 }

@@ -52,7 +52,7 @@ function dashboard(uid: string, title: string, charts: readonly Chart[]): Dashbo
 const common = (job: string): Chart[] => [
   {
     title: 'Requests',
-    description: 'Answered requests a second, by class of status.',
+    description: 'Answered requests per second, by class of status.',
     unit: 'reqps',
     queries: {
       '2xx and 3xx': `sum(rate(service_requests_total{job="${job}",status=~"[23].."}[$__rate_interval]))`,
@@ -62,7 +62,7 @@ const common = (job: string): Chart[] => [
   },
   {
     title: 'Latency',
-    description: 'Half and 99 % of requests are faster. Requests that wait for work or a test are slow by design and left out.',
+    description: '50 % and 99 % of requests are faster. Requests that wait for work or a test are slow by design and are not included.',
     unit: 's',
     queries: Object.fromEntries(
       [0.5, 0.99].map((quantile) => [
@@ -79,7 +79,7 @@ const common = (job: string): Chart[] => [
   },
   {
     title: 'Writes waiting',
-    description: 'Writes that wait for their commit. A number that grows means that the database is slower than its callers.',
+    description: 'Writes that wait for their commit. If the number grows, writes arrive faster than the database commits them.',
     unit: 'short',
     queries: { '{{instance}}': `service_write_queue_length{job="${job}"}` },
   },
@@ -113,7 +113,7 @@ const dashboards = {
     },
     {
       title: 'Packets created',
-      description: 'A second, by tenant; tenants have pseudonyms unless /metrics needs a token.',
+      description: 'Per second, by tenant; tenants have pseudonyms unless /metrics needs a token.',
       unit: 'short',
       queries: { '{{tenant_id}}': 'topk(10, sum by (tenant_id) (rate(service_handoffs_total{job="handoff"}[$__rate_interval])))' },
     },
@@ -125,13 +125,13 @@ const dashboards = {
     },
     {
       title: 'Attempts of webhook deliveries',
-      description: 'A second, by outcome.',
+      description: 'Per second, by outcome.',
       unit: 'short',
       queries: { '{{outcome}}': 'sum by (outcome) (rate(service_webhook_attempts_total{job="handoff"}[$__rate_interval]))' },
     },
     {
       title: 'Webhook deliveries waiting',
-      description: 'Due or not.',
+      description: 'Deliveries that wait, due or not.',
       unit: 'short',
       queries: { deliveries: 'max(service_webhook_queue_length{job="handoff"})' },
     },
@@ -152,7 +152,7 @@ const dashboards = {
   'fallback.json': dashboard('baton-fallback', 'Baton: fallback chain service', [
     {
       title: 'Tests',
-      description: 'Tests of chains that run, and that wait for a place.',
+      description: 'Running and waiting tests of chains.',
       unit: 'short',
       queries: { running: 'fallback_tests_running{job="fallback"}', waiting: 'fallback_tests_waiting{job="fallback"}' },
     },

@@ -1,21 +1,10 @@
 import { Command } from 'commander';
 
 import packageJson from '../../../package.json' with { type: 'json' };
-import { exitForUsage, refuseSurplusWords } from '../../usage.ts';
+import { exitForUsage, maintenanceCommands, refuseSurplusWords } from '../../usage.ts';
 import type { ServeFlags } from '../serve.ts';
 
 type ServeOptions = Omit<ServeFlags, 'allowLive' | 'allowOpen'> & { allowLive?: true; allowOpen?: true };
-
-/** The commands that work on the database directly: name, operand and description. */
-const maintenance = [
-  ['backup', 'the new file, which must not exist', 'copy the SQLite database into a new file, even while the service runs'],
-  [
-    'export',
-    'the new file, which must not exist',
-    'write everything in the database into a new file (JSON Lines), to move it to another database',
-  ],
-  ['import', 'the file', 'read a file of `export` into an empty database, all of it or nothing'],
-] as const;
 
 /** The command line of the fallback service. */
 export function createProgram(): Command {
@@ -49,7 +38,7 @@ export function createProgram(): Command {
         process.env,
       );
     });
-  for (const [name, operand, text] of maintenance) {
+  for (const [name, operand, text] of maintenanceCommands) {
     program
       .command(name)
       .argument('<file>', operand)

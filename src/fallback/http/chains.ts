@@ -35,10 +35,7 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
   mount(routes.patchChain, async ({ params, body }, { headers }) =>
     chainAnswer(await chains.patch(params.id, body, headers['if-match']), undefined),
   );
-  mount(routes.deleteChain, async ({ params }, { headers }) => {
-    await chains.remove(params.id, headers['if-match']);
-    return undefined;
-  });
+  mount(routes.deleteChain, ({ params }, { headers }) => chains.remove(params.id, headers['if-match']));
   mount(routes.getRouting, ({ params, query }) => chains.routing(params.id, query));
 }
 

@@ -28,25 +28,24 @@ interface EventParts {
 export async function testEvents(id: string, { id: owner }: Caller, { tests, streams, connections }: EventParts): Promise<StreamResponse> {
   streams.requireOpen();
   const release = connections.acquire(owner, maxConnections);
-  if (release === undefined) throw tooMany();
+  if (release === undefined) {
+    const detail = `This caller already follows ${maxConnections} tests. Close one, or try again in ${retryAfterSeconds} seconds.`;
+    throw new LimitReached(detail, { name: 'connections', max: maxConnections }, retryAfterSeconds);
+  }
   try {
     const text = await tests.find(id);
     if (text === undefined) throw notFound('test result');
-    return eventStream({ streams, feed: (open) => feedOf(open, { id, text, tests, release }), abandon: release });
+    const follow: Follow = (listener) => tests.follow(id, text, listener);
+    return eventStream({ streams, feed: (open) => feedOf(open, follow, release), abandon: release });
   } catch (error) {
     release();
     throw error;
   }
 }
 
-interface FeedParts {
-  id: string;
-  text: string;
-  tests: TestService;
-  release(): void;
-}
+type Follow = (listener: (progress: TestProgress) => void) => ReturnType<TestService['follow']>;
 
-function feedOf(open: OpenStream, { id, text, tests, release }: FeedParts): StreamFeed {
+function feedOf(open: OpenStream, follow: Follow, release: () => void): StreamFeed {
   let lastStep = -1;
   const send = (event: 'progress' | 'end', progress: TestProgress) => open.send(eventText({ event, data: JSON.stringify(progress) }));
   const onProgress = (progress: TestProgress) => {
@@ -60,7 +59,7 @@ function feedOf(open: OpenStream, { id, text, tests, release }: FeedParts): Stre
     lastStep = step;
     send('progress', progress);
   };
-  const following = tests.follow(id, text, onProgress);
+  const following = follow(onProgress);
   // The stream is registered only after this function has returned.
   queueMicrotask(() => onProgress(following.now));
   return {
@@ -71,10 +70,3 @@ function feedOf(open: OpenStream, { id, text, tests, release }: FeedParts): Stre
     },
   };
 }
-
-const tooMany = () =>
-  new LimitReached(
-    `This caller already follows ${maxConnections} tests. Close one, or try again in ${retryAfterSeconds} seconds.`,
-    { name: 'connections', max: maxConnections },
-    retryAfterSeconds,
-  );

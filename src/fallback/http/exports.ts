@@ -27,8 +27,7 @@ export function mountExports(mount: Mount<Caller>, exports: ExportService): void
 
   mount(routes.importChain, async ({ query: { dry_run, ...query }, body }, { caller }) => {
     const file = { ...query, ...fileOf(body) };
-    if (dry_run)
-      return new HttpResponse<ImportPreview | Imported>({ status: 200, headers: {}, body: await exports.preview(file, caller.id) });
+    if (dry_run) return new HttpResponse<ImportPreview | Imported>({ status: 200, body: await exports.preview(file, caller.id) });
     const imported = await exports.import(file, caller.id);
     const { id, version } = imported.chain;
     return new HttpResponse<ImportPreview | Imported>({

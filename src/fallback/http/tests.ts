@@ -21,7 +21,7 @@ export function mountTests(mount: Mount<Caller>, { tests, streams }: { tests: Te
       return new HttpResponse<never>({
         status: 202,
         headers: { location, 'preference-applied': 'respond-async' },
-        body: new JsonText(started.text()),
+        body: new JsonText(started.record.text()),
       });
     }
     return new HttpResponse<never>({ status: 201, headers: { location }, body: new JsonText(await started.ended) });

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { described, orNull } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -12,20 +12,21 @@ export const AccessInfo = described("The caller's label and rights.", {
 });
 export type AccessInfo = Static<typeof AccessInfo>;
 
-export const getAccess = defineRoute({
-  id: 'getAccess',
-  method: 'GET',
-  path: '/access',
-  tag: 'system',
-  access: 'read',
-  summary: 'What this key may do',
-  description: "The caller's label and rights, and whether tests may call real providers.",
-  responses: {
-    200: {
-      schema: AccessInfo,
-      description: "The caller's label and rights.",
-      example: { label: 'ci', may_write: true, live_allowed: false, version: '1.0.0' },
+/** The routes of what a key may do. */
+export const accessRoutes = routeTable('system', {
+  getAccess: defineRoute({
+    method: 'GET',
+    path: '/access',
+    access: 'read',
+    summary: 'What this key may do',
+    description: "The caller's label and rights, and whether tests may call real providers.",
+    responses: {
+      200: {
+        schema: AccessInfo,
+        description: "The caller's label and rights.",
+        example: { label: 'ci', may_write: true, live_allowed: false, version: '1.0.0' },
+      },
+      ...failing(401, 429),
     },
-    ...failing(401, 429),
-  },
+  }),
 });

@@ -1,38 +1,26 @@
 import { describeApi } from '../../kit/openapi.ts';
 import type { Route } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
-import * as system from '../../kit/system.ts';
+import { systemRoutes } from '../../kit/system.ts';
 import * as access from './access.ts';
 import * as chainSchemas from './chain.ts';
-import * as chains from './chain-routes.ts';
+import { chainRoutes } from './chain-routes.ts';
 import { Warning } from './common.ts';
 import * as exports from './export.ts';
 import * as routing from './routing.ts';
 import * as summary from './summary.ts';
 import * as testSchemas from './test.ts';
-import * as tests from './test-routes.ts';
+import { testRoutes } from './test-routes.ts';
 
 /** All routes of the service, by operation name. */
 export const routes = {
-  createChain: chains.createChain,
-  checkChain: chains.checkChain,
-  listChains: chains.listChains,
-  getChain: chains.getChain,
-  patchChain: chains.patchChain,
-  deleteChain: chains.deleteChain,
-  getRouting: routing.getRouting,
-  getSummary: summary.getSummary,
-  runTest: tests.runTest,
-  getTestResult: tests.getTestResult,
-  cancelTest: tests.cancelTest,
-  testEvents: tests.testEvents,
-  exportChain: exports.exportChain,
-  exportTemplate: exports.exportTemplate,
-  importChain: exports.importChain,
-  getAccess: access.getAccess,
-  health: system.health,
-  ready: system.ready,
-  metrics: system.metrics,
+  ...chainRoutes,
+  ...routing.routingRoutes,
+  ...summary.summaryRoutes,
+  ...testRoutes,
+  ...exports.exportRoutes,
+  ...access.accessRoutes,
+  ...systemRoutes,
 } as const;
 
 const limitHeaders = {
@@ -92,8 +80,6 @@ export function describeFallback(version: string): Record<string, unknown> {
       'If keys are configured, send one in `X-API-Key`, as a bearer token, or as the query parameter `api_key`.',
       'Every error has the body `Failure`: a sentence in `detail`, a `code`, the invalid `field`, and the `status_code`.',
     ].join('\n\n'),
-    contact: 'The maintainers of Baton',
-    server: '/',
     tags: [
       { name: 'chains', description: 'Chains of providers and their rules.' },
       { name: 'tests', description: 'Test runs of a chain: simulated, drill, live.' },

@@ -44,16 +44,6 @@ export const providerDefaults = {
   params: {},
   metadata: {},
 };
-export const ruleDefaults = {
-  max_retries: null,
-  providers: null,
-  status_codes: null,
-  wait_ms: null,
-  backoff: null,
-  max_wait_ms: null,
-  respect_retry_after: null,
-  then: null,
-};
 /** The defaults of a rule with the action `retry`. */
 export const retryDefaults = {
   max_retries: 1,
@@ -152,6 +142,12 @@ const ruleFields = {
   respect_retry_after: Type.Boolean({ description: 'Whether Retry-After extends the wait, up to `max_wait_ms`. Default: true.' }),
   then: choice(afterRetries, { description: 'What happens when the retries are used up. Default: `failover`.' }),
 };
+
+/** The optional fields of a rule that has none of them. */
+export const ruleDefaults = Object.fromEntries(Object.keys(ruleFields).map((name) => [name, null])) as Record<
+  keyof typeof ruleFields,
+  null
+>;
 
 /** A rule in a request. */
 export const RuleRequest = described('What happens on a condition.', { condition, action, ...eachOptional(ruleFields) });

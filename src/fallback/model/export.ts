@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { choice, defaulted, described, IdParams, object } from '../../kit/schemas.ts';
 import { Chain, ChainDefinition, ChainRequest, chainExample, chainRequestExample, definitionExample } from './chain.ts';
 import { ETag, exampleId, failing, Location, optional, shortName, Warning } from './common.ts';
@@ -76,100 +76,95 @@ export type ImportRequest = Static<typeof ImportRequest>;
 export type Imported = Static<typeof Imported>;
 export type ImportPreview = Static<typeof ImportPreview>;
 
-export const exportChain = defineRoute({
-  id: 'exportChain',
-  method: 'POST',
-  path: '/chains/{id}/export',
-  tag: 'exports',
-  access: 'read',
-  summary: 'Export chain configuration',
-  description:
-    'Exports contain no keys, only the names of environment variables. `warnings` lists what the target cannot express; `raw=true` returns only the text, as a download.',
-  params: IdParams,
-  query: Type.Object({
-    format: defaulted(choice(exportFormats, { default: 'json', description: 'The target format.' })),
-    raw: defaulted(Type.Boolean({ default: false, description: 'Return only the text, as a download.' })),
-    prefer: defaulted(
-      choice(preferences, {
-        default: 'failover',
-        description: 'For targets with a single number of retries, if the chain mixes retries and failovers.',
-      }),
-    ),
-  }),
-  responses: {
-    200: {
-      schema: Export,
-      description: 'The configuration.',
-      example: {
-        format: 'json',
-        filename: 'production-chain.json',
-        content_type: 'application/json',
-        config: chainRequestExample,
-        content: JSON.stringify(chainRequestExample, null, 2),
-        lossless: true,
-        warnings: [],
+/** The routes of exports, templates and imports. */
+export const exportRoutes = routeTable('exports', {
+  exportChain: defineRoute({
+    method: 'POST',
+    path: '/chains/{id}/export',
+    access: 'read',
+    summary: 'Export chain configuration',
+    description:
+      'Exports contain no keys, only the names of environment variables. `warnings` lists what the target cannot express; `raw=true` returns only the text, as a download.',
+    params: IdParams,
+    query: Type.Object({
+      format: defaulted(choice(exportFormats, { default: 'json', description: 'The target format.' })),
+      raw: defaulted(Type.Boolean({ default: false, description: 'Return only the text, as a download.' })),
+      prefer: defaulted(
+        choice(preferences, {
+          default: 'failover',
+          description: 'For targets with a single number of retries, if the chain mixes retries and failovers.',
+        }),
+      ),
+    }),
+    responses: {
+      200: {
+        schema: Export,
+        description: 'The configuration.',
+        example: {
+          format: 'json',
+          filename: 'production-chain.json',
+          content_type: 'application/json',
+          config: chainRequestExample,
+          content: JSON.stringify(chainRequestExample, null, 2),
+          lossless: true,
+          warnings: [],
+        },
       },
+      ...failing(401, 404, 429),
     },
-    ...failing(401, 404, 429),
-  },
-});
-
-export const exportTemplate = defineRoute({
-  id: 'exportTemplate',
-  method: 'POST',
-  path: '/export-template',
-  tag: 'exports',
-  access: 'read',
-  summary: 'Export with a custom template',
-  description: 'Renders a Liquid template in a sandbox: no code, no files, unknown names are errors, size and time are limited.',
-  body: TemplateRequest,
-  bodyExample: { chain_id: exampleId, template: '{{ chain.name }}: {{ chain.providers | map: "name" | join: ", " }}' },
-  responses: {
-    200: {
-      schema: TemplateOutput,
-      description: 'The output of the template.',
-      example: { output: 'production-chain: gpt-4o, claude', content_type: 'text/plain; charset=utf-8', warnings: [] },
-    },
-    ...failing(401, 404, 413, 415, 429),
-  },
-});
-
-export const importChain = defineRoute({
-  id: 'importChain',
-  method: 'POST',
-  path: '/import',
-  tag: 'exports',
-  access: 'write',
-  summary: 'Import a chain from a file',
-  description: 'The file as `content` or as the body itself. `findings` lists what was left out or interpreted differently.',
-  query: Type.Object({
-    format: defaulted(choice(importFormats, { default: 'json', description: 'The format of the file.' })),
-    dry_run: defaulted(Type.Boolean({ default: false, description: 'Answer with the chain and the findings, and store nothing.' })),
-    group: Type.Optional(
-      Type.String({
-        maxLength: 256,
-        description:
-          "For LiteLLM: the model group at which the chain starts. Default: the only group that has fallbacks and is nobody's fallback.",
-      }),
-    ),
   }),
-  // A body with `content` is validated as ImportRequest; any other body is the file.
-  body: Type.Unknown(),
-  describedBody: Type.Union([ImportRequest, Type.Object({}, { additionalProperties: true, description: 'The file itself.' })]),
-  textTypes: ['application/yaml', 'text/plain'],
-  bodyExample: { content: chainRequestExample },
-  responses: {
-    201: {
-      schema: Imported,
-      description: 'The chain.',
-      example: { chain: chainExample, findings: [] },
-      headers: { ...Location, ...ETag },
+  exportTemplate: defineRoute({
+    method: 'POST',
+    path: '/export-template',
+    access: 'read',
+    summary: 'Export with a custom template',
+    description: 'Renders a Liquid template in a sandbox: no code, no files, unknown names are errors, size and time are limited.',
+    body: TemplateRequest,
+    bodyExample: { chain_id: exampleId, template: '{{ chain.name }}: {{ chain.providers | map: "name" | join: ", " }}' },
+    responses: {
+      200: {
+        schema: TemplateOutput,
+        description: 'The output of the template.',
+        example: { output: 'production-chain: gpt-4o, claude', content_type: 'text/plain; charset=utf-8', warnings: [] },
+      },
+      ...failing(401, 404, 413, 415, 429),
     },
-    200: {
-      schema: ImportPreview,
-      description: 'With `dry_run`: the chain, which is not stored.',
-      example: { chain: definitionExample, findings: [], warnings: [] },
+  }),
+  importChain: defineRoute({
+    method: 'POST',
+    path: '/import',
+    access: 'write',
+    summary: 'Import a chain from a file',
+    description: 'The file as `content` or as the body itself. `findings` lists what was left out or interpreted differently.',
+    query: Type.Object({
+      format: defaulted(choice(importFormats, { default: 'json', description: 'The format of the file.' })),
+      dry_run: defaulted(Type.Boolean({ default: false, description: 'Answer with the chain and the findings, and store nothing.' })),
+      group: Type.Optional(
+        Type.String({
+          maxLength: 256,
+          description:
+            "For LiteLLM: the model group at which the chain starts. Default: the only group that has fallbacks and is nobody's fallback.",
+        }),
+      ),
+    }),
+    // A body with `content` is validated as ImportRequest; any other body is the file.
+    body: Type.Unknown(),
+    describedBody: Type.Union([ImportRequest, Type.Object({}, { additionalProperties: true, description: 'The file itself.' })]),
+    textTypes: ['application/yaml', 'text/plain'],
+    bodyExample: { content: chainRequestExample },
+    responses: {
+      201: {
+        schema: Imported,
+        description: 'The chain.',
+        example: { chain: chainExample, findings: [] },
+        headers: { ...Location, ...ETag },
+      },
+      200: {
+        schema: ImportPreview,
+        description: 'With `dry_run`: the chain, which is not stored.',
+        example: { chain: definitionExample, findings: [], warnings: [] },
+      },
+      ...failing(401, 403, 413, 415, 429),
     },
-    ...failing(401, 403, 413, 415, 429),
-  },
+  }),
 });

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { choice, described, IdParams, object, orNull } from '../../kit/schemas.ts';
 import { actions, conditions } from './chain.ts';
 import { count, failing, milliseconds, Warning, whole } from './common.ts';
@@ -50,7 +50,7 @@ export const Question = described('The question that `path` answers.', {
 export const Routing = described("The chain's decisions for all failures of all providers.", {
   order: Type.Array(Type.String(), { description: 'The names of the providers, in order.' }),
   providers: Type.Array(object({ name: Type.String(), decisions: Type.Array(Decision) }), {
-    description: 'The decision for each provider and each of the ten conditions.',
+    description: 'The decision for each provider and each condition.',
   }),
   worst_case: WorstCase,
   warnings: Type.Array(Warning),
@@ -101,16 +101,17 @@ const routingExample: Routing = {
   ],
 };
 
-export const getRouting = defineRoute({
-  id: 'getRouting',
-  method: 'GET',
-  path: '/chains/{id}/routing',
-  tag: 'chains',
-  access: 'read',
-  summary: 'Get routing information',
-  description:
-    'What the chain does on every failure of every provider, and the upper bounds of a prompt. With `provider` and `condition` also the path of a prompt if this provider always fails this way and the others answer. No provider is called.',
-  params: IdParams,
-  query: RoutingQuery,
-  responses: { 200: { schema: Routing, description: 'The decisions.', example: routingExample }, ...failing(401, 404, 429) },
+/** The routes of routing. */
+export const routingRoutes = routeTable('chains', {
+  getRouting: defineRoute({
+    method: 'GET',
+    path: '/chains/{id}/routing',
+    access: 'read',
+    summary: 'Get routing information',
+    description:
+      'What the chain does on every failure of every provider, and the upper bounds of a prompt. With `provider` and `condition` also the path of a prompt if this provider always fails this way and the others answer. No provider is called.',
+    params: IdParams,
+    query: RoutingQuery,
+    responses: { 200: { schema: Routing, description: 'The decisions.', example: routingExample }, ...failing(401, 404, 429) },
+  }),
 });

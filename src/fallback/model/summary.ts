@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { choice, described, Id, IdParams, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { conditions, ruleConditions } from './chain.ts';
 import { count, exampleId, exampleTime, failing, rate } from './common.ts';
@@ -63,14 +63,15 @@ const summaryExample: ChainSummary = {
   lossless_formats: ['json', 'yaml'],
 };
 
-export const getSummary = defineRoute({
-  id: 'getSummary',
-  method: 'GET',
-  path: '/chains/{id}/summary',
-  tag: 'chains',
-  access: 'read',
-  summary: 'Get the chain summary',
-  description: 'A description of the chain in a few sentences, with the underlying facts and the latest test.',
-  params: IdParams,
-  responses: { 200: { schema: ChainSummary, description: 'The summary.', example: summaryExample }, ...failing(401, 404, 429) },
+/** The routes of summaries. */
+export const summaryRoutes = routeTable('chains', {
+  getSummary: defineRoute({
+    method: 'GET',
+    path: '/chains/{id}/summary',
+    access: 'read',
+    summary: 'Get the chain summary',
+    description: 'A description of the chain in a few sentences, with the underlying facts and the latest test.',
+    params: IdParams,
+    responses: { 200: { schema: ChainSummary, description: 'The summary.', example: summaryExample }, ...failing(401, 404, 429) },
+  }),
 });

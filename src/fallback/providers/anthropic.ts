@@ -1,5 +1,5 @@
 import { modelName } from '../rules/kinds.ts';
-import { type Answer, type ChatProtocol, objectOf, textOf, usageOf } from './protocol.ts';
+import { type ChatProtocol, objectOf, textOf, usageOf } from './protocol.ts';
 
 /** The API version that every request names. */
 const apiVersion = '2023-06-01';
@@ -34,7 +34,6 @@ export const anthropic: ChatProtocol = {
     let finishReason: string | null = null;
     let input: unknown;
     let output: unknown;
-    let whole = false;
     return {
       take(event, data) {
         const message = objectOf(JSON.parse(data));
@@ -46,11 +45,9 @@ export const anthropic: ChatProtocol = {
           finishReason = textOf(objectOf(message.delta).stop_reason) ?? finishReason;
           output = objectOf(message.usage).output_tokens ?? output;
         }
-        if (type === 'message_stop') whole = true;
+        return type === 'message_stop';
       },
-      answer(): Answer | undefined {
-        return whole ? { text, finishReason, usage: usageOf(input, output) } : undefined;
-      },
+      answer: () => ({ text, finishReason, usage: usageOf(input, output) }),
     };
   },
 };

@@ -3,13 +3,12 @@ import { createParser } from 'eventsource-parser';
 import type { Clock } from '../../kit/clock.ts';
 import { OutgoingError, type OutgoingFailure } from '../../kit/outgoing/failures.ts';
 import type { Outgoing, OutgoingAnswer } from '../../kit/outgoing/outgoing.ts';
-import type { Provider } from '../model/chain.ts';
 import { conditionOf, conditionOfAnswer, type ErrorWords, retryAfterMs } from '../rules/conditions.ts';
 import { callAddress, type Protocol, protocolOf } from '../rules/kinds.ts';
 import { anthropic } from './anthropic.ts';
 import { openai } from './openai.ts';
 import { type Answer, type ChatProtocol, objectOf, textOf } from './protocol.ts';
-import type { CallResult } from './transport.ts';
+import { type Call, type CallResult, failed } from './transport.ts';
 
 /** The size limits of answers and of error bodies, in bytes. */
 const maxAnswerBytes = 8 * 1024 * 1024;
@@ -22,13 +21,10 @@ export interface CallParts {
   clock: Clock;
 }
 
-interface RealCall {
-  readonly provider: Provider;
-  readonly prompt: string;
+interface RealCall extends Pick<Call, 'provider' | 'prompt' | 'timeoutMs'> {
   /** The key to send; undefined for none. */
   readonly key: string | undefined;
   readonly stream: boolean;
-  readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
@@ -58,8 +54,6 @@ export async function callProvider({ outgoing, clock }: CallParts, call: RealCal
   }
   return answer.status >= 200 && answer.status < 300 ? read(answer, protocol) : refused(answer, key, clock);
 }
-
-const failed = { retry_after_ms: null, injected: false, charged: false, usage: null };
 
 function failureOf(error: unknown): OutgoingFailure {
   if (error instanceof OutgoingError) return error.failure;
@@ -135,16 +129,19 @@ const unusable = (status_code: number, error: string): CallResult => ({
   charged: true,
 });
 
-/** The answer of a stream; undefined if it ended early. */
-async function readStream(answer: OutgoingAnswer, protocol: ChatProtocol): Promise<Answer | undefined> {
+/** The answer of a stream. @throws OutgoingError if it ended early */
+async function readStream(answer: OutgoingAnswer, protocol: ChatProtocol): Promise<Answer> {
   const reader = protocol.readStream();
-  const parser = createParser({ onEvent: ({ event, data }) => reader.take(event ?? '', data) });
+  let isWhole = false;
+  const parser = createParser({
+    onEvent: ({ event, data }) => {
+      if (reader.take(event ?? '', data)) isWhole = true;
+    },
+  });
   const decoder = new TextDecoder();
   for await (const chunk of answer.body) {
     parser.feed(decoder.decode(chunk, { stream: true }));
-    if (reader.answer() !== undefined) break;
+    if (isWhole) return reader.answer();
   }
-  const whole = reader.answer();
-  if (whole === undefined) throw new OutgoingError('connection_reset');
-  return whole;
+  throw new OutgoingError('connection_reset');
 }

@@ -34,13 +34,9 @@ export const openai: ChatProtocol = {
     let text = '';
     let finishReason: string | null = null;
     let usage: Answer['usage'] = null;
-    let whole = false;
     return {
       take(_, data) {
-        if (data.trim() === '[DONE]') {
-          whole = true;
-          return;
-        }
+        if (data.trim() === '[DONE]') return true;
         const chunk = objectOf(JSON.parse(data));
         if (chunk.error !== undefined) throw new Error('The stream carries an error.');
         const { delta, finish_reason } = objectOf(listOf(chunk.choices)[0]);
@@ -48,10 +44,9 @@ export const openai: ChatProtocol = {
         finishReason = textOf(finish_reason) ?? finishReason;
         const { prompt_tokens, completion_tokens } = objectOf(chunk.usage);
         usage = usageOf(prompt_tokens, completion_tokens) ?? usage;
+        return false;
       },
-      answer() {
-        return whole ? { text, finishReason, usage } : undefined;
-      },
+      answer: () => ({ text, finishReason, usage }),
     };
   },
 };

@@ -10,10 +10,13 @@ export interface Answer {
 }
 
 interface StreamReader {
-  /** Takes an event; its name is empty if the stream has none. Throws if it is not an event of this protocol. */
-  take(event: string, data: string): void;
-  /** The answer, once the stream has marked it as complete. */
-  answer(): Answer | undefined;
+  /**
+   * Takes an event; its name is empty if the stream has none. Returns whether it marks the answer as complete. Throws if
+   * it is not an event of this protocol.
+   */
+  take(event: string, data: string): boolean;
+  /** The answer so far. */
+  answer(): Answer;
 }
 
 /** A chat API: creates requests and reads answers. */

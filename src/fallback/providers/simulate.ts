@@ -1,6 +1,6 @@
 import type { Condition, Provider } from '../model/chain.ts';
 import type { SceneFault } from '../rules/plan.ts';
-import type { Call, CallResult, PromptClock, Transport } from './transport.ts';
+import { type Call, type CallResult, failed, type PromptClock, type Transport } from './transport.ts';
 
 /** The assumed tokens of an answer. */
 const assumedTokens = 200;
@@ -60,15 +60,7 @@ class VirtualClock implements PromptClock {
 }
 
 /** The result of a call that times out, by its latency or by a fault. */
-const slow: CallResult = {
-  condition: 'timeout',
-  status_code: null,
-  retry_after_ms: null,
-  injected: false,
-  error: 'no answer in time',
-  charged: false,
-  usage: null,
-};
+const slow: CallResult = { ...failed, condition: 'timeout', status_code: null, error: 'no answer in time' };
 const silenced: CallResult = { ...slow, injected: true };
 
 const answerOf = (provider: Provider, injected: boolean): CallResult => ({

@@ -22,6 +22,9 @@ export type CallResult = (Failure | (Omit<Failure, 'condition'> & { readonly con
   readonly usage: Usage | null;
 };
 
+/** What results of failed calls have in common, unless they say otherwise. */
+export const failed = { retry_after_ms: null, injected: false, charged: false, usage: null };
+
 /** A call to make. */
 export interface Call {
   readonly provider: Provider;

@@ -25,11 +25,9 @@ export function mayWrite(label: string | null): boolean {
 /** The characters of keys and labels: visible ASCII, which headers can carry. */
 const visible = /^[\x21-\x7e]{1,512}$/;
 
-interface Entry {
+interface Entry extends ApiKey {
   /** What error sentences call the entry. */
   readonly title: string;
-  readonly label: string | null;
-  readonly key: string;
 }
 
 /**

@@ -53,16 +53,13 @@ export const withoutNulls = <T extends object>(value: T) =>
     [Name in keyof T]?: NonNullable<T[Name]>;
   };
 
+/** The fields; undefined if there are none. */
+export const filled = <T extends object>(fields: T): T | undefined => (Object.keys(fields).length === 0 ? undefined : fields);
+
 /** The definition after a merge patch (RFC 7396), validated like a new one. */
 export function merge(definition: ChainDefinition, patch: ChainPatch): ChainDefinition {
-  return define({
-    name: patch.name ?? definition.name,
-    description: patch.description === undefined ? definition.description : patch.description,
-    providers: patch.providers ?? definition.providers,
-    fallback_rules: patch.fallback_rules === undefined ? definition.fallback_rules : patch.fallback_rules,
-    metadata:
-      patch.metadata === undefined ? definition.metadata : (mergeJson(definition.metadata, patch.metadata) as Record<string, unknown>),
-  });
+  const metadata = patch.metadata === undefined ? definition.metadata : mergeJson(definition.metadata, patch.metadata);
+  return define({ ...definition, ...patch, metadata: metadata as Record<string, unknown> | null });
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,3 +1,4 @@
+import type { Provider } from '../model/chain.ts';
 import { apiBase, kinds } from './kinds.ts';
 
 const keyPrefix = /^(sk[-_]|pk[-_]|rk[-_]|gsk_|xai-|hf_|ghp_|gho_|github_pat_|AIza|AKIA|ASIA|pplx-|r8_|csk-|nvapi-|ya29\.|eyJ|Bearer\s)/;
@@ -66,7 +67,7 @@ export const isOwnVariable = (variable: string): boolean => /^SERVICE_/i.test(va
 
 /** Why a provider's key may not be sent to its URL, as a sentence; undefined if it may or if there is no key. */
 export function keyRefusal(
-  provider: { name: string; provider: string | null; model_id: string; api_base: string | null; api_key_env: string | null },
+  provider: Pick<Provider, 'name' | 'provider' | 'model_id' | 'api_base' | 'api_key_env'>,
   grants: readonly KeyGrant[],
 ): string | undefined {
   const { api_key_env: variable, name } = provider;

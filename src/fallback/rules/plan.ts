@@ -8,18 +8,11 @@ import type { Random } from './random.ts';
 import { casesOf, defaulted, endOf, retriesOf } from './reach.ts';
 import { listed } from './wording.ts';
 
-/** An injected failure of a plan: the provider by index; null fields do not restrict it. */
-export interface SceneFault {
+/** An injected failure of a plan: the provider by index; null fields do not restrict it, and without a condition it only delays. */
+export interface SceneFault extends Readonly<Required<Omit<Fault, 'provider' | 'from' | 'to'>>> {
   readonly provider: number;
-  /** Null if only the latency is given. */
-  readonly condition: Condition | null;
-  readonly status_code: number | null;
-  readonly retry_after_ms: number | null;
-  readonly latency_ms: number | null;
-  readonly times: number | null;
   readonly from: number;
   readonly to: number;
-  readonly probability: number | null;
 }
 
 /** The faults of one prompt. */
@@ -58,13 +51,10 @@ export const sceneOf = (plan: Plan, index: number): Scene => plan[index % plan.l
 
 /** The fault for a call, if any: the first fault of the scene that matches. */
 export function faultAt(scene: Scene, call: { provider: number; nth: number; prompt: number }, random: Random): SceneFault | undefined {
-  for (const fault of scene.faults) {
-    if (fault.provider !== call.provider || call.prompt < fault.from || call.prompt > fault.to) continue;
-    if (fault.times !== null && call.nth >= fault.times) continue;
-    if (fault.probability !== null && random() >= fault.probability) continue;
-    return fault;
-  }
-  return undefined;
+  return scene.faults.find(({ provider, from, to, times, probability }) => {
+    if (provider !== call.provider || call.prompt < from || call.prompt > to) return false;
+    return (times === null || call.nth < times) && (probability === null || random() < probability);
+  });
 }
 
 function requestFaults({ providers }: ChainDefinition, request: TestRequest): RequestFault[] {

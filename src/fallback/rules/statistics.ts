@@ -119,8 +119,7 @@ const sumOf = (sum: number | null, part: number | null) => (sum === null || part
 
 function latencyOf(latencies: number[]): TestResult['latency_ms'] {
   if (latencies.length === 0) return null;
-  const sorted = Float64Array.from(latencies).sort();
-  const values = Array.from(sorted);
+  const values = latencies.toSorted((one, other) => one - other);
   return {
     min: values[0]!,
     avg: rounded(values.reduce((sum, value) => sum + value, 0) / values.length),

@@ -3,7 +3,7 @@ import type { ChainSummary } from '../model/summary.ts';
 import { traitsOf } from './conditions.ts';
 import { createEngine } from './engine.ts';
 import { defaulted, worstCase } from './reach.ts';
-import { duration, listed, plural, times } from './wording.ts';
+import { duration, listed, plural, shortened, times } from './wording.ts';
 
 /** Describes a chain in a few sentences, with the underlying facts. */
 export function summaryOf(
@@ -41,8 +41,7 @@ const maxSentences = 6;
 function orderSentence({ name, providers }: ChainDefinition): string {
   const [first, ...rest] = providers.map((provider) => provider.name);
   if (rest.length === 0) return `${name} asks ${first} and has no backup.`;
-  const shown = rest.length > 5 ? [...rest.slice(0, 4), plural(rest.length - 4, 'other provider')] : rest;
-  return `${name} asks ${first} first and falls back to ${shown.join(', then ')}.`;
+  return `${name} asks ${first} first and falls back to ${shortened(rest, 5, 'other provider').join(', then ')}.`;
 }
 
 function ruleSentence({ condition, action, max_retries, providers, status_codes, then }: Rule, hasBackup: boolean): string {

@@ -4,12 +4,6 @@ import type { Routing } from '../model/routing.ts';
 import { baseOf } from './exports/kind-names.ts';
 import { callAddress, modelName, protocolOf } from './kinds.ts';
 
-/** A built-in Liquid template, with the same variables as any template. */
-interface NamedTemplate {
-  content_type: string;
-  template: string;
-}
-
 /** An environment file with the variables of the chain's keys, without values. */
 const env = `# The keys of the chain {{ chain.name }}. Fill them in, and keep this file out of version control.
 {%- for variable in chain.key_variables %}
@@ -62,8 +56,8 @@ curl --silent --show-error --max-time {{ provider.timeout_ms | divided_by: 1000.
   -d {{ provider.call.body | json | shell }}
 {% endfor %}`;
 
-/** The built-in templates. */
-export const namedTemplates: Readonly<Record<TemplateName, NamedTemplate>> = {
+/** The built-in Liquid templates, with the same variables as any template. */
+export const namedTemplates: Readonly<Record<TemplateName, { content_type: string; template: string }>> = {
   env: { content_type: 'text/plain; charset=utf-8', template: env },
   runbook: { content_type: 'text/markdown; charset=utf-8', template: runbook },
   curl: { content_type: 'text/plain; charset=utf-8', template: curl },

@@ -13,26 +13,22 @@ export interface Caller {
   readonly isKeyed: boolean;
 }
 
-/** Authenticates callers. */
-export interface Access {
-  /** Whether no keys are configured and everybody may call. */
-  readonly isOpen: boolean;
-  /** The caller with this key, or undefined. Takes constant time. */
-  authenticate(key: string): Caller | undefined;
-}
+export type Access = ReturnType<typeof createAccess>;
 
 /** The caller without a key. */
 export const anybody = (address: string): Caller => ({ label: null, mayWrite: true, id: `address ${address}`, isKeyed: false });
 
 /** Creates the authentication with the configured keys. It keeps only digests, and compares all of them in constant time. */
-export function createAccess(keys: readonly ApiKey[]): Access {
+export function createAccess(keys: readonly ApiKey[]) {
   const known = keys.map(({ key, label }, index) => ({
     digest: digestOf(key),
     caller: { label, mayWrite: mayWrite(label), id: `key ${index}`, isKeyed: true } satisfies Caller,
   }));
   return {
+    /** Whether no keys are configured and everybody may call. */
     isOpen: keys.length === 0,
-    authenticate(key) {
+    /** The caller with this key, or undefined. Takes constant time. */
+    authenticate(key: string): Caller | undefined {
       const digest = digestOf(key);
       let found: Caller | undefined;
       for (const one of known) if (timingSafeEqual(one.digest, digest)) found = one.caller;
@@ -41,6 +37,4 @@ export function createAccess(keys: readonly ApiKey[]): Access {
   };
 }
 
-function digestOf(key: string): Buffer {
-  return hash('sha256', key, 'buffer');
-}
+const digestOf = (key: string): Buffer => hash('sha256', key, 'buffer');

@@ -1,4 +1,3 @@
-import type { Awaitable } from '../../kit/awaitable.ts';
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
@@ -17,17 +16,13 @@ import { exportChain } from '../rules/exports/export.ts';
 import { type FileToImport, importChain } from '../rules/imports/import.ts';
 import { routingOf } from '../rules/routing.ts';
 import { namedTemplates, templateChain } from '../rules/templates.ts';
-import { WarningList } from '../rules/warning-list.ts';
 import { warningsOf } from '../rules/warnings.ts';
+import type { ChainService } from './chains.ts';
 import { maxTemplateBytes } from './liquid.ts';
 import type { Sandbox } from './sandbox.ts';
 
 interface ExportServiceParts {
-  chains: {
-    get(id: string): Awaitable<Chain>;
-    /** Stores a new chain and returns its text. */
-    create(request: ChainRequest): Awaitable<{ text: string }>;
-  };
+  chains: Pick<ChainService, 'get' | 'create'>;
   sandbox: Sandbox;
   /** Parses JSON as it is parsed in a request. @throws ServiceError 400 */
   parseJson(text: Buffer): unknown;
@@ -121,9 +116,9 @@ const isGiven = <T>(value: T): value is NonNullable<T> => value !== null && valu
 
 /** Warnings about providers without a key variable, which the built-in templates leave out. */
 function warningsFor({ template_name }: TemplateRequest, { providers }: ChainDefinition): Warning[] {
-  const warnings = new WarningList();
-  for (const [index, { name, api_key_env }] of isGiven(template_name) ? providers.entries() : [])
-    if (api_key_env === null)
-      warnings.add('no_key', `providers.${index}.api_key_env`, `${name} has no api_key_env, so it is called without a key.`);
-  return warnings.items;
+  return providers.flatMap(({ name, api_key_env }, index) => {
+    if (!isGiven(template_name) || api_key_env !== null) return [];
+    const detail = `${name} has no api_key_env, so it is called without a key.`;
+    return [{ code: 'no_key', field: `providers.${index}.api_key_env`, detail }];
+  });
 }

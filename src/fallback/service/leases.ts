@@ -84,7 +84,8 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
       const now = clock().getTime();
       // A clock that was set back past the last time must not make it wait.
       if (retention.seconds > 0 && (now < prunedAt || now >= prunedAt + pruneEveryMs)) {
-        await prune(store, new Date(now - retention.seconds * 1000));
+        const before = new Date(now - retention.seconds * 1000);
+        while (await store.results.prune(before));
         prunedAt = now;
       }
       round.resolve();
@@ -99,10 +100,6 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
       round.reject(new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping; the test runs on another instance.'));
     },
   };
-}
-
-async function prune({ results }: Store, before: Date): Promise<void> {
-  while (await results.prune(before));
 }
 
 function newRound(): PromiseWithResolvers<void> {

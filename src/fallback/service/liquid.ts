@@ -1,4 +1,4 @@
-import { type Context, type Emitter, Liquid, type Template } from 'liquidjs';
+import { type Emitter, Liquid } from 'liquidjs';
 
 import { duration } from '../rules/wording.ts';
 
@@ -11,18 +11,17 @@ const renderMs = 1_000;
 /** How much a template may allocate, in the engine's unit of characters and list items. */
 const allocations = 8 * 1024 * 1024;
 
-/** The output of a template, or its fault with line and column (from 1) if known. */
-type Rendered = { output: string } | { fault: string; line: number | null; column: number | null };
+/** The text that a task of the sandbox makes, or the fault of its input with line and column (from 1) if known. */
+export type Made = { text: string } | { fault: string; line: number | null; column: number | null };
 
 /**
  * Renders a Liquid template with the variables of `scope`, which must be plain data. Unknown names and filters are
  * faults, and tags that read files are unknown. Output, time and allocations are limited.
  */
-export function renderTemplate(template: string, scope: Record<string, unknown>): Rendered {
+export function renderTemplate(template: string, scope: Record<string, unknown>): Made {
   const engine = createEngine();
   try {
-    const output: unknown = engine.parseAndRenderSync(template, scope);
-    return { output: String(output) };
+    return { text: String(engine.parseAndRenderSync(template, scope)) };
   } catch (error) {
     return describe(error);
   }
@@ -46,16 +45,11 @@ function createEngine(): Liquid {
   engine.registerFilter('shell', (value: unknown) => `'${text(value).replaceAll("'", "'\\''")}'`);
   engine.registerFilter('cell', (value: unknown) => text(value).replaceAll('|', '\\|'));
   engine.registerFilter('duration', (value: unknown) => duration(Number(value)));
-  boundOutput(engine);
-  return engine;
-}
-
-/** Limits the text that a template produces, its output and that of `capture`, by a counting emitter. */
-function boundOutput(engine: Liquid): void {
+  // The text that a template produces, its output and that of `capture`, goes through an emitter that counts it.
   const { renderer } = engine;
   const render = renderer.renderTemplates.bind(renderer);
-  renderer.renderTemplates = (templates: Template[], context: Context, emitter: Emitter = createEmitter()) =>
-    render(templates, context, emitter);
+  renderer.renderTemplates = (templates, context, emitter = createEmitter()) => render(templates, context, emitter);
+  return engine;
 }
 
 function createEmitter(): Emitter {
@@ -83,7 +77,7 @@ const sentences: readonly [RegExp, string][] = [
   [/^memory alloc limit exceeded/, 'The template builds too large a range, list or text.'],
 ];
 
-function describe(error: unknown): Rendered {
+function describe(error: unknown): Made {
   if (!(error instanceof Error)) throw error;
   const { token } = error as { token?: { getPosition?(): [number, number] } };
   const [line = null, column = null] = token?.getPosition?.() ?? [];

@@ -31,31 +31,28 @@ export function transportFor(mode: Mode, chain: ChainDefinition, stream: boolean
   const keys = new Map<string, string | undefined>();
   const faults: Fault[] = [];
   for (const [index, provider] of chain.providers.entries()) {
-    const found = keyFor(provider, live);
-    if ('fault' in found) faults.push({ field: `providers.${index}.${found.field}`, detail: found.fault });
-    else keys.set(provider.name, found.key);
+    const refuse: Refuse = (field, detail) => void faults.push({ field: `providers.${index}.${field}`, detail });
+    keys.set(provider.name, keyFor(provider, live, refuse));
   }
   if (faults.length > 0) throw invalidRequest(faults);
   return createRealTransport({ ...live, mode, stream, keyOf: ({ name }) => keys.get(name) });
 }
 
-/** The key of a provider, or why it can't be called. */
-function keyFor(provider: Provider, { environment, grants }: LiveParts): { key: string | undefined } | { field: string; fault: string } {
+type Refuse = (field: string, detail: string) => undefined;
+
+/** The key of a provider; undefined if it has none, or `refuse` is told why it can't be called. */
+function keyFor(provider: Provider, { environment, grants }: LiveParts, refuse: Refuse): string | undefined {
   const { name, api_key_env: variable } = provider;
   if (foreignKind(provider.provider) !== undefined)
-    return {
-      field: 'provider',
-      fault: `${name} is of kind ${provider.provider}, which this service simulates and exports, but can't call.`,
-    };
+    return refuse('provider', `${name} is of kind ${provider.provider}, which this service simulates and exports, but can't call.`);
   if (callAddress(provider) === null)
-    return { field: 'api_base', fault: `${name} cannot be called, because it has neither an api_base nor a known kind.` };
+    return refuse('api_base', `${name} cannot be called, because it has neither an api_base nor a known kind.`);
   const refusal = keyRefusal(provider, grants);
-  if (refusal !== undefined) return { field: 'api_key_env', fault: refusal };
-  if (variable === null) return { key: undefined };
+  if (refusal !== undefined) return refuse('api_key_env', refusal);
+  if (variable === null) return undefined;
   const key = environment[variable]?.trim() ?? '';
-  if (key === '')
-    return { field: 'api_key_env', fault: `${variable}, the api_key_env of ${name}, is not set in the environment of this service.` };
+  if (key === '') return refuse('api_key_env', `${variable}, the api_key_env of ${name}, is not set in the environment of this service.`);
   if (!/^[\x21-\x7e]+$/.test(key))
-    return { field: 'api_key_env', fault: `The value of ${variable} has characters that are not allowed in a request header.` };
-  return { key };
+    return refuse('api_key_env', `The value of ${variable} has characters that are not allowed in a request header.`);
+  return key;
 }

@@ -26,7 +26,8 @@ export class TestRecord {
   #bytes = 0;
   #stored = 0;
 
-  constructor({ id, chain_id, chain_version, chain, mode, preset, seed, prompt_count, deadline_ms, started_at }: TestParameters) {
+  constructor({ id, chain_id, chain_version, chain, ...parameters }: TestParameters) {
+    const { mode, prompt_count } = parameters;
     this.#tally = new Tally(chain);
     // The fields have the order of the API description; `results` is the last.
     this.head = {
@@ -37,12 +38,7 @@ export class TestRecord {
       status: 'running',
       error: null,
       progress: { done: 0, total: prompt_count },
-      mode,
-      preset,
-      seed,
-      prompt_count,
-      deadline_ms,
-      started_at,
+      ...parameters,
       completed_at: null,
       duration_ms: null,
       ...this.#tally.figures(),

@@ -5,15 +5,9 @@ import type { Store } from '../store/store.ts';
 import { headOf, storedText, withoutPrompts } from './record.ts';
 import type { RunningTest } from './running-test.ts';
 
-export interface ResultsPage {
-  readonly limit: number;
-  readonly offset: number;
-  readonly prompts: boolean;
-}
-
 /** Creates the reads of results, as JSON: of tests that run on this instance from memory, of all others from the store. */
 export function createResults({ chains, results }: Store, running: ReadonlyMap<string, RunningTest>) {
-  const textOf = (row: StoredResult): string => running.get(row.id)?.text() ?? storedText(row);
+  const textOf = (row: StoredResult): string => running.get(row.id)?.record.text() ?? storedText(row);
 
   async function stored(id: string): Promise<string | undefined> {
     const found = await results.find(id);
@@ -25,13 +19,14 @@ export function createResults({ chains, results }: Store, running: ReadonlyMap<s
     stored,
 
     /** The current result; undefined if there is none. */
-    find: async (id: string): Promise<string | undefined> => (isId(id) ? (running.get(id)?.text() ?? stored(id)) : undefined),
+    find: async (id: string): Promise<string | undefined> => (isId(id) ? (running.get(id)?.record.text() ?? stored(id)) : undefined),
 
     /**
      * A page of a chain's results, newest first, and their total number; undefined if no chain has this id. A page with
      * prompts ends early if its results exceed the size limit of the store.
      */
-    async ofChain(chainId: string, { limit, offset, prompts }: ResultsPage): Promise<{ texts: string[]; total: number } | undefined> {
+    async ofChain(chainId: string, page: { limit: number; offset: number; prompts: boolean }) {
+      const { limit, offset, prompts } = page;
       if (!isId(chainId)) return undefined;
       const texts: string[] = [];
       for (;;) {

@@ -46,10 +46,6 @@ export class RunningTest {
     this.#storedAt = parts.now();
   }
 
-  text(): string {
-    return this.record.text();
-  }
-
   /** Aborts when the test makes no further call. */
   get signal(): AbortSignal {
     return this.#waits.signal;
@@ -95,7 +91,7 @@ export class RunningTest {
     }
     record.close(clock(), now() - startedAt);
     await this.#storing.catch(() => undefined);
-    const text = this.text();
+    const text = record.text();
     const { id, chain_id: chainId, status } = record.head;
     return (await store.results.end({ id, chainId, status, text, keep })) ? text : undefined;
   }

@@ -1,20 +1,14 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import { type PromptRun, runPrompt } from '../providers/executor.ts';
-import type { RunSignals, Transport } from '../providers/transport.ts';
-import type { Engine } from '../rules/engine.ts';
 import { type Plan, sceneOf } from '../rules/plan.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
 
 /** A test to run. */
-export interface Run extends RunSignals {
-  readonly engine: Engine;
+export interface Run extends Omit<PromptRun, 'scene' | 'index' | 'prompt'> {
   readonly plan: Plan;
-  readonly transport: Transport;
   readonly count: number;
   /** The prompts, used in turn. */
   readonly prompts: readonly string[];
-  readonly seed: number;
-  readonly deadlineMs: number | null;
   /** Called for each finished prompt, and awaited, so that storing keeps up. */
   onDone(done: FinishedPrompt): void | Promise<void>;
 }
@@ -30,7 +24,7 @@ const attemptsPerTurn = 100;
  * @throws the signal's reason if it is cancelled
  */
 export async function runTest(run: Run): Promise<void> {
-  const { count, signal, transport } = run;
+  const { count, plan, prompts, signal, transport } = run;
   let next = 0;
   let attempts = 0;
   let hasFailed = false;
@@ -39,7 +33,7 @@ export async function runTest(run: Run): Promise<void> {
       signal.throwIfAborted();
       const index = next;
       next += 1;
-      const done = await runPrompt(promptAt(run, index));
+      const done = await runPrompt({ ...run, scene: sceneOf(plan, index), index, prompt: prompts[index % prompts.length]! });
       attempts += done.result.attempts.length;
       const kept = run.onDone(done);
       if (kept !== undefined) await kept;
@@ -58,9 +52,4 @@ export async function runTest(run: Run): Promise<void> {
   // The calls in progress of the other workers are finished first.
   await Promise.allSettled(workers);
   await Promise.all(workers);
-}
-
-function promptAt({ engine, plan, transport, prompts, seed, deadlineMs, signal, callSignal }: Run, index: number): PromptRun {
-  const prompt = prompts[index % prompts.length]!;
-  return { engine, transport, scene: sceneOf(plan, index), index, prompt, seed, deadlineMs, signal, callSignal };
 }

@@ -3,6 +3,7 @@ import { FairQueue } from '../../kit/fair-queue.ts';
 import { OwnerQuota } from '../../kit/owner-quota.ts';
 import { startThread } from '../../kit/thread.ts';
 import { duration } from '../rules/wording.ts';
+import type { Made } from './liquid.ts';
 import type { SandboxTasks } from './sandbox-thread.ts';
 
 export interface SandboxParts {
@@ -16,46 +17,36 @@ export interface SandboxParts {
   heapMib?: number;
 }
 
-/** Renders and parses untrusted texts in a thread with a timeout and a heap limit. */
-export interface Sandbox {
-  /** Renders a template. @throws ServiceError 400 on `field`, with line and column if known */
-  render(template: string, scope: Record<string, unknown>, field: string, owner?: string): Promise<string>;
-  /** A YAML document as JSON text. @throws ServiceError 400 on `field`, with line and column if known */
-  readYaml(text: string, field: string, owner?: string): Promise<string>;
-  stop(): Promise<void>;
-}
+export type Sandbox = ReturnType<typeof createSandbox>;
 
 /** The longest wait of a task in the queue, in milliseconds. */
 const maxWaitMs = 30_000;
 
-interface TaskOf {
-  what: string;
-  field: string;
-  owner: string;
-}
-
-/** Creates the sandbox; its thread starts with the first task. Tasks run one at a time, in turns between owners. */
-export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner = 16, heapMib = 128 }: SandboxParts = {}): Sandbox {
+/**
+ * Creates the sandbox, which renders and parses untrusted texts in a thread with a timeout and a heap limit. The thread
+ * starts with the first task. Tasks run one at a time, in turns between owners.
+ */
+export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner = 16, heapMib = 128 }: SandboxParts = {}) {
   const entry = new URL(import.meta.url.endsWith('.ts') ? './sandbox-thread.ts' : './sandbox-thread.js', import.meta.url);
   const thread = startThread<SandboxTasks>(entry, {}, { heapMib });
   const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaitMs });
   const quota = new OwnerQuota();
   let pending = 0;
 
-  /** Runs a task in its turn. The timeout starts when the thread is ready. */
-  async function run<T>({ what, field, owner }: TaskOf, task: () => Promise<T>): Promise<T> {
+  /** Runs a task in its turn and returns its text. The timeout starts when the thread is ready. */
+  async function run({ what, field, owner }: Record<'what' | 'field' | 'owner', string>, task: () => Promise<Made>): Promise<string> {
     const release = pending < maxWaiting ? quota.acquire(owner, maxPerOwner) : undefined;
     if (release === undefined) throw tooManyPending('templates and imports');
     pending += 1;
     try {
-      return await queue.run(owner, () => withDeadline(what, field, task));
+      return textOf(await queue.run(owner, () => withDeadline(what, field, task)), field);
     } finally {
       pending -= 1;
       release();
     }
   }
 
-  async function withDeadline<T>(what: string, field: string, task: () => Promise<T>): Promise<T> {
+  async function withDeadline(what: string, field: string, task: () => Promise<Made>): Promise<Made> {
     let timer: NodeJS.Timeout | undefined;
     try {
       await thread.call('ready', {});
@@ -71,22 +62,20 @@ export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner
   }
 
   return {
-    async render(template, scope, field, owner = '') {
-      const rendered = await run({ what: 'The template', field, owner }, () => thread.call('render', { template, scope }));
-      if ('output' in rendered) return rendered.output;
-      throw faultAt(field, rendered);
-    },
-    async readYaml(text, field, owner = '') {
-      const read = await run({ what: 'The document', field, owner }, () => thread.call('readYaml', { text }));
-      if ('json' in read) return read.json;
-      throw faultAt(field, read);
-    },
+    /** Renders a template. @throws ServiceError 400 on `field`, with line and column if known */
+    render: (template: string, scope: Record<string, unknown>, field: string, owner = '') =>
+      run({ what: 'The template', field, owner }, () => thread.call('render', { template, scope })),
+    /** A YAML document as JSON text. @throws ServiceError 400 on `field`, with line and column if known */
+    readYaml: (text: string, field: string, owner = '') =>
+      run({ what: 'The document', field, owner }, () => thread.call('readYaml', { text })),
     stop: () => thread.stop(),
   };
 }
 
-/** 400 on `field`, with the position in the sentence and as `line` and `column`. */
-function faultAt(field: string, { fault, line, column }: { fault: string; line: number | null; column: number | null }): ServiceError {
-  if (line === null || column === null) return invalid(field, fault);
-  return new ServiceError('VALIDATION_ERROR', `Line ${line}, column ${column}: ${fault}`, { field, extra: { line, column } });
+/** The text. @throws ServiceError 400 on `field`, with the position in the sentence and as `line` and `column` */
+function textOf(made: Made, field: string): string {
+  if ('text' in made) return made.text;
+  const { fault, line, column } = made;
+  if (line === null || column === null) throw invalid(field, fault);
+  throw new ServiceError('VALIDATION_ERROR', `Line ${line}, column ${column}: ${fault}`, { field, extra: { line, column } });
 }

@@ -66,14 +66,14 @@ export function createTestService(parts: TestServiceParts) {
     const test = new RunningTest(record, { store, clock, now: live.now, keep: retention.perChain, onError });
     const bytes = JSON.stringify(record.head.chain).length + run.prompts.reduce((sum, prompt) => sum + prompt.length, 0);
     const entry = queue.enter({ owner, bytes, signal: test.signal });
-    await store.results.begin({ id, chainId: chain_id, text: test.text(), leaseUntil: leases.until() }).catch((error: unknown) => {
+    await store.results.begin({ id, chainId: chain_id, text: record.text(), leaseUntil: leases.until() }).catch((error: unknown) => {
       entry.leave();
       throw error;
     });
     test.ended = test
       .run(run, entry)
       // If another instance has ended the test because this one seemed dead, callers have seen the stored result, so it is final.
-      .then(async (final) => final ?? (await results.stored(id)) ?? test.text())
+      .then(async (final) => final ?? (await results.stored(id)) ?? record.text())
       .finally(() => {
         runningTests.delete(id);
         test.publish();

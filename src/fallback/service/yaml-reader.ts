@@ -1,5 +1,7 @@
 import { isCollection, LineCounter, parseDocument, visit } from 'yaml';
 
+import type { Made } from './liquid.ts';
+
 /** The most aliases of a document. Each may expand to a large part of it, so nested aliases grow exponentially. */
 const maxAliases = 100;
 /** The size limit of a document with expanded aliases, in characters of JSON. */
@@ -7,16 +9,13 @@ const maxJson = 2 * 1024 * 1024;
 /** The deepest nesting of lists and maps. */
 const maxDepth = 50;
 
-/** A document as JSON text, or its fault with line and column (from 1) if known. */
-type ReadYaml = { json: string } | { fault: string; line: number | null; column: number | null };
-
 /**
- * Reads a YAML 1.2 document, or JSON, as plain data, without custom tags, dates and binaries. It supports the merge key
+ * Reads a YAML 1.2 document, or JSON, as the JSON of plain data, without custom tags, dates and binaries. It supports the merge key
  * `<<` of YAML 1.1, which files of other programs use.
  */
-export function readYaml(source: string): ReadYaml {
+export function readYaml(source: string): Made {
   const lines = new LineCounter();
-  const fault = (sentence: string, offset?: number): ReadYaml => {
+  const fault = (sentence: string, offset?: number): Made => {
     const { line, col } = offset === undefined ? { line: null, col: null } : lines.linePos(offset);
     return { fault: sentence, line, column: col };
   };
@@ -27,7 +26,7 @@ export function readYaml(source: string): ReadYaml {
     const [warning] = document.warnings;
     if (warning !== undefined) return fault(sentenceOf(warning), warning.pos[0]);
     let aliases = 0;
-    let refused: ReadYaml | undefined;
+    let refused: Made | undefined;
     visit(document, {
       Alias(_key, node) {
         aliases += 1;
@@ -44,9 +43,8 @@ export function readYaml(source: string): ReadYaml {
       },
     });
     if (refused !== undefined) return refused;
-    const json = JSON.stringify(document.toJS({ maxAliasCount: maxAliases })) ?? 'null';
-    if (json.length > maxJson) return fault(tooLarge);
-    return { json };
+    const text = JSON.stringify(document.toJS({ maxAliasCount: maxAliases })) ?? 'null';
+    return text.length > maxJson ? fault(tooLarge) : { text };
   } catch (error) {
     if (error instanceof RangeError) return fault(tooDeep);
     if (error instanceof ReferenceError) return fault(tooLarge);

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
+import { countOf } from '../../kit/sql/count.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { nameOf } from './migrations/0003-chain-names.ts';
 import { fitting } from './pages.ts';
@@ -16,20 +17,6 @@ export interface StoredChain {
 const maxPageChains = 500;
 const maxPageBytes = 1024 * 1024;
 
-/** Where a page starts: after an id, or at the start with an empty one. */
-export interface PageStart {
-  readonly after: string;
-  readonly limit: number;
-  readonly offset: number;
-}
-
-/** A page of chains: their JSON, how many the page covers, and the id of the last one; undefined if there are none. */
-export interface ChainPage {
-  readonly texts: string[];
-  readonly count: number;
-  readonly last: string | undefined;
-}
-
 /** The stored chains. */
 export function createChainStore(database: Database<Tables>) {
   const byId = database.query<{ id: string }, StoredChain>((db, { id }) =>
@@ -41,8 +28,11 @@ export function createChainStore(database: Database<Tables>) {
       return byId.first({ id });
     },
 
-    /** A page of chains, oldest first: as many as fit into a MiB, but at least one. */
-    async page({ after, limit, offset }: PageStart): Promise<ChainPage> {
+    /**
+     * A page of chains, oldest first, after an id or, with an empty one, from the start: as many as fit into a MiB, but at
+     * least one. Returns their JSON, how many the page covers, and the id of the last one; undefined if there are none.
+     */
+    async page({ after, limit, offset }: { after: string; limit: number; offset: number }) {
       const sizes = await database.reads
         .selectFrom('chains')
         .select(['id', sql<number>`octet_length(text)`.as('bytes')])
@@ -57,7 +47,7 @@ export function createChainStore(database: Database<Tables>) {
       return { texts: rows.map(({ text }) => text), count: ids.length, last: ids.at(-1) };
     },
 
-    count: () => countAll(database),
+    count: () => countOf(database.reads.selectFrom('chains')),
 
     /** The id of the oldest other chain with this name; undefined if there is none. */
     async namesake(name: string, id: string): Promise<string | undefined> {
@@ -87,9 +77,4 @@ export function createChainStore(database: Database<Tables>) {
       return numDeletedRows > 0n;
     },
   };
-}
-
-async function countAll(database: Database<Tables>): Promise<number> {
-  const row = await database.reads.selectFrom('chains').select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow();
-  return Number(row.count);
 }

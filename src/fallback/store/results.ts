@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
 import { lowestIdAt } from '../../kit/id.ts';
+import { countOf } from '../../kit/sql/count.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { fitting } from './pages.ts';
 import type { Tables } from './tables.ts';
@@ -149,12 +150,8 @@ export function createResultStore(database: Database<Tables>) {
               .where('id', 'in', ids)
               .orderBy('id', 'desc')
               .execute();
-      const { count } = await database.reads
-        .selectFrom('test_results')
-        .select(sql<number>`count(*)`.as('count'))
-        .where('chain_id', '=', chainId)
-        .executeTakeFirstOrThrow();
-      return { rows: await whole(rows), total: Number(count) };
+      const total = await countOf(database.reads.selectFrom('test_results').where('chain_id', '=', chainId));
+      return { rows: await whole(rows), total };
     },
 
     /**

@@ -1,13 +1,7 @@
 import '../../kit/web/tokens.css';
 import '../../kit/web/base.css';
 
-import { StrictMode } from 'react';
-import { createRoot } from 'react-dom/client';
+import { renderApplication } from '../../kit/web/app/application.tsx';
+import { frame, pages } from './app.tsx';
 
-import { App } from './app.tsx';
-
-createRoot(document.getElementById('root')!).render(
-  <StrictMode>
-    <App />
-  </StrictMode>,
-);
+renderApplication({ basename: '/dashboard', home: '/chains', frame, pages });

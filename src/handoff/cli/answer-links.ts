@@ -20,7 +20,7 @@ export const answerLinks: readonly Row[] = [
   row('listAnswerLinks', {
     name: 'packets answer-links',
     text: "list a packet's answer links, newest first",
-    show: list({ columns: view.answerLinkColumns, noun: 'answer links', rows: (body) => body, none: 'No answer links.' }),
+    show: list(view.answerLinkColumns, 'answer links'),
   }),
   row('deleteAnswerLink', { name: 'packets revoke-link', text: 'revoke an answer link', show: done('The link is revoked.') }),
 ];

@@ -6,14 +6,10 @@ import { CliError } from './terminal.ts';
 
 /** The commands of channels. */
 export const channels: readonly Row[] = [
-  row('listChannels', {
-    name: 'channels list',
-    text: 'list the channels',
-    show: list({ columns: view.channelColumns, noun: 'channels', rows: (body) => body, none: 'No channels.' }),
-  }),
+  row('listChannels', { name: 'channels list', text: 'list the channels', show: list(view.channelColumns, 'channels') }),
   row('createChannel', {
     name: 'channels create',
-    text: 'create a channel that tells people of questions',
+    text: 'create a channel that notifies people of questions',
     flags: [
       { flags: '--kind <kind>', text: 'how it notifies them', choices: channelKinds, required: true },
       {

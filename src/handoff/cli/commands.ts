@@ -57,7 +57,7 @@ const packets: readonly Row[] = [
       ...created,
       ...paged,
     ],
-    show: list({ columns: view.packetColumns, noun: 'packets', rows: (body) => body.packets, none: 'No packets.' }),
+    show: list(view.packetColumns, 'packets'),
   }),
   {
     name: 'packets create',
@@ -99,7 +99,7 @@ const packets: readonly Row[] = [
     text: 'search packets by words, best match first',
     operand: { name: 'text', text: 'words, and "phrases in quotes"', field: 'q' },
     flags: [statusFilter, priority, ...paged],
-    show: list({ columns: view.hitColumns, noun: 'packets', rows: (body) => body.packets, none: 'No packets match.' }),
+    show: list(view.hitColumns, 'packets', { none: 'No packets match.' }),
   }),
   {
     name: 'packets chain',
@@ -138,14 +138,14 @@ const packets: readonly Row[] = [
     text: 'complete a packet',
     flags: [token],
     body: { status: 'completed' },
-    show: one(view.packetLines),
+    show: view.onePacket,
   }),
   row('patchPacket', {
     name: 'packets fail',
     text: 'mark a packet as failed',
     flags: [token],
     body: { status: 'failed' },
-    show: one(view.packetLines),
+    show: view.onePacket,
   }),
   row('patchPacket', {
     name: 'packets ask',
@@ -163,7 +163,7 @@ const packets: readonly Row[] = [
       token,
     ],
     prepare: (fields) => ({ status: 'awaiting_human', hitl: { required: true, ...fields } }),
-    show: one(view.packetLines),
+    show: view.onePacket,
   }),
   row('deletePacket', {
     name: 'packets delete',
@@ -175,19 +175,22 @@ const packets: readonly Row[] = [
     name: 'packets release',
     text: 'return a packet to created, so that others can claim it',
     flags: [actor, token],
-    show: one(view.packetLines),
+    show: view.onePacket,
   }),
   row('renewLease', {
     name: 'packets renew',
     text: 'renew the lease of a packet from now',
-    flags: [{ ...token, required: true }, lease('the duration from now (default: the previous duration)')],
+    flags: [
+      { ...token, text: "the token of the packet's lease", required: true },
+      lease('the duration from now (default: the previous duration)'),
+    ],
     show: shown((body, { quiet }) => (quiet ? [] : view.leaseLines(body))),
   }),
   row('listAwaiting', {
     name: 'packets awaiting',
     text: 'list the packets that await a person',
     flags: paged,
-    show: list({ columns: view.awaitingColumns, noun: 'questions', rows: (body) => body.packets, none: 'No packet awaits a person.' }),
+    show: list(view.awaitingColumns, 'questions', { none: 'No packet awaits a person.' }),
   }),
   {
     name: 'packets watch',
@@ -226,7 +229,7 @@ const trail: readonly Row[] = [
       { flags: '--created-before <time>', text: 'only at or before this time (ISO 8601)' },
       ...paged,
     ],
-    show: list({ columns: view.auditColumns, noun: 'entries', rows: (body) => body.entries, none: 'No entries.' }),
+    show: list(view.auditColumns, 'entries'),
   }),
   {
     name: 'respond',
@@ -243,12 +246,7 @@ const trail: readonly Row[] = [
     name: 'agents',
     text: 'list the agents, most recently seen first, with the packets they hold and that wait for them',
     flags: paged,
-    show: list({
-      columns: view.agentColumns,
-      noun: 'agents',
-      rows: ({ agents }) => agents.map((one) => ({ ...one, id: one.agent_id })),
-      none: 'No agents.',
-    }),
+    show: list(view.agentColumns, 'agents', { id: 'agent_id' }),
   }),
 ];
 
@@ -260,15 +258,8 @@ const events = (text: string): Flag => ({
   parse: several,
 });
 
-const deliveries = (noun: string, none: string) =>
-  list({ columns: view.deliveryColumns, noun, rows: (body: Parameters<typeof view.deliveryLines>[0][]) => body, none });
-
 const hooks: readonly Row[] = [
-  row('listWebhooks', {
-    name: 'hooks list',
-    text: 'list the webhooks',
-    show: list({ columns: view.hookColumns, noun: 'hooks', rows: (body) => body, none: 'No webhooks.' }),
-  }),
+  row('listWebhooks', { name: 'hooks list', text: 'list the webhooks', show: list(view.hookColumns, 'hooks', { none: 'No webhooks.' }) }),
   row('createWebhook', {
     name: 'hooks create',
     text: 'register a webhook',
@@ -313,14 +304,14 @@ const hooks: readonly Row[] = [
     name: 'hooks deliveries',
     text: "list a webhook's deliveries, newest first",
     flags: [{ flags: '--status <status>', text: 'only deliveries of this status', choices: deliveryStatuses }, ...paged],
-    show: deliveries('deliveries', 'No deliveries.'),
+    show: list(view.deliveryColumns, 'deliveries'),
   }),
   row('getDelivery', { name: 'hooks delivery', text: 'show a delivery and what it sends', show: one(view.deliveryDetailLines) }),
   row('listDeadLetters', {
     name: 'hooks dlq',
     text: 'list the dead letters: deliveries that used up their attempts',
     flags: [hookFilter, ...paged],
-    show: deliveries('dead letters', 'No dead letters.'),
+    show: list(view.deliveryColumns, 'dead letters'),
   }),
   row('replayDeadLetter', { name: 'hooks replay', text: 'send a dead letter again', show: done('The delivery is queued again.') }),
   row('retryAll', {
@@ -357,11 +348,7 @@ const keys: readonly Row[] = [
     ],
     show: view.newKey,
   }),
-  row('listKeys', {
-    name: 'keys list',
-    text: 'list the API keys',
-    show: list({ columns: view.keyColumns, noun: 'keys', rows: (body) => body, none: 'No keys.' }),
-  }),
+  row('listKeys', { name: 'keys list', text: 'list the API keys', show: list(view.keyColumns, 'keys') }),
   row('rotateKey', {
     name: 'keys rotate',
     text: 'create a key that replaces this one; it is shown only once',
@@ -386,11 +373,7 @@ const tenantOptions: readonly Flag[] = [
 ];
 
 const tenants: readonly Row[] = [
-  row('listTenants', {
-    name: 'tenants list',
-    text: 'list the tenants',
-    show: list({ columns: view.tenantColumns, noun: 'tenants', rows: (body) => body, none: 'No tenants.' }),
-  }),
+  row('listTenants', { name: 'tenants list', text: 'list the tenants', show: list(view.tenantColumns, 'tenants') }),
   row('createTenant', {
     name: 'tenants create',
     text: 'create a tenant',
@@ -411,11 +394,7 @@ const tenants: readonly Row[] = [
     text: 'delete a tenant: its data stays, its keys are refused immediately',
     show: done('The tenant is deleted.'),
   }),
-  row('listTenantKeys', {
-    name: 'tenants keys',
-    text: "list a tenant's API keys",
-    show: list({ columns: view.keyColumns, noun: 'keys', rows: (body) => body, none: 'No keys.' }),
-  }),
+  row('listTenantKeys', { name: 'tenants keys', text: "list a tenant's API keys", show: list(view.keyColumns, 'keys') }),
 ];
 
 const local: readonly Row[] = [

@@ -1,37 +1,29 @@
 import type { Answer } from '../../kit/client.ts';
 import { ApiError } from '../../kit/client-errors.ts';
 import type { HandoffClient } from '../client/client.ts';
-import type { CreateRequest, Packet, PatchRequest } from '../model/packet.ts';
+import type { CreateRequest, PatchRequest } from '../model/packet.ts';
 import type { Context } from './context.ts';
 import { named } from './errors.ts';
-import { type Document, readDocument, readInput } from './input.ts';
+import { type Document, located, readDocument, readInput } from './input.ts';
 import { createProgress, type Progress } from './output/progress.ts';
-import { one, shown } from './output/show.ts';
-import { packetLines } from './output/views.ts';
+import { shown } from './output/show.ts';
+import { onePacket } from './output/views.ts';
 import { type Options, reading, showAnswer } from './rows.ts';
 import { CliError } from './terminal.ts';
 
 /** The fields of a packet that flags set. With a file they override every packet in it. */
-interface PacketOptions {
-  readonly sourceId?: string;
-  readonly sourceName?: string;
-  readonly targetId?: string;
-  readonly targetName?: string;
-  readonly summary?: string;
-  readonly priority?: 'low';
+type PacketOptions = Partial<Record<'sourceId' | 'sourceName' | 'targetId' | 'targetName' | 'summary' | 'priority', string>> & {
   readonly tag?: string[];
-}
+};
 type Value = Record<string, unknown>;
-
-const showPacket = one(packetLines);
 
 /** `packets create`: creates a packet from flags, the packet in a file, or several packets in batches. */
 export async function createPacket(context: Context, options: Options): Promise<void> {
   const client = await context.client();
-  const create = async (body: CreateRequest) => showAnswer(context, await client.createPacket.withResponse({ body }), showPacket);
+  const create = async (body: CreateRequest) => showAnswer(context, await client.createPacket.withResponse({ body }), onePacket);
   if (options.file === undefined) return create(requestOf(options));
   const input = await readInput(String(options.file), context);
-  if ('one' in input) return located(input.one, () => create(applyFlags(input.one.value, options) as CreateRequest));
+  if ('one' in input) return locating(input.one, () => create(applyFlags(input.one.value, options) as CreateRequest));
   const work: Work = { context, client, progress: createProgress(context), created: 0, refused: 0 };
   try {
     for await (const batch of batchesOf(work, input.many, options)) await createBatch(work, batch);
@@ -48,7 +40,7 @@ export async function chainPacket(context: Context, options: Options, id = ''): 
   const found = await documentIn(context, options);
   const body = (found === undefined ? requestOf(options) : applyFlags(found.value, options)) as CreateRequest;
   const { chainPacket: chain } = await context.client();
-  await located(found, async () => showAnswer(context, await chain.withResponse({ params: { id }, body }), showPacket));
+  await locating(found, async () => showAnswer(context, await chain.withResponse({ params: { id }, body }), onePacket));
 }
 
 /** `packets update`: changes a packet by flags, a file, or both. */
@@ -64,18 +56,18 @@ export async function updatePacket(context: Context, options: Options, id = ''):
   const headers = { ...(ifMatch ? { 'if-match': String(ifMatch) } : {}), ...(token ? { 'x-lease-token': String(token) } : {}) };
   const { patchPacket: patch } = await context.client();
   const request = { params: { id }, body: body as PatchRequest, headers };
-  await located(found, async () => showAnswer(context, await patch.withResponse(request), showPacket));
+  await locating(found, async () => showAnswer(context, await patch.withResponse(request), onePacket));
 }
 
 const documentIn = async (context: Context, { file }: Options) =>
   file === undefined ? undefined : await readDocument(String(file), context);
 
 /** Runs the work; an error about a field of the document gets the line of that field. */
-async function located(document: Document | undefined, work: () => Promise<void>): Promise<void> {
+async function locating(document: Document | undefined, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    throw document === undefined ? error : await document.located(error);
+    throw document === undefined ? error : await located(error, document);
   }
 }
 
@@ -121,11 +113,8 @@ interface Work {
   created: number;
   refused: number;
 }
-interface Refused {
-  readonly index: number;
-  readonly error: string;
-  readonly field: string | null;
-}
+type Created = Awaited<ReturnType<HandoffClient['batchCreate']>>;
+type Refused = Pick<Created['errors'][number], 'index' | 'error' | 'field'>;
 type Item = Document & { readonly request: unknown };
 
 async function* batchesOf(work: Work, documents: AsyncIterable<Document> | Iterable<Document>, options: Options): AsyncGenerator<Item[]> {
@@ -152,7 +141,7 @@ async function* batchesOf(work: Work, documents: AsyncIterable<Document> | Itera
 async function createBatch(work: Work, batch: readonly Item[]): Promise<void> {
   // The server validates the documents.
   const packets = batch.map(({ request }) => request as CreateRequest);
-  let answer: Answer<{ created: Packet[]; errors: Refused[] }>;
+  let answer: Answer<Created>;
   try {
     answer = await work.client.batchCreate.withResponse({ body: { packets } });
   } catch (error) {
@@ -165,7 +154,7 @@ async function createBatch(work: Work, batch: readonly Item[]): Promise<void> {
       await createBatch(work, batch.slice(middle));
       return;
     } else {
-      throw await batch[0]!.located(error);
+      throw await located(error, batch[0]!);
     }
     if (status_code === 429) throw error;
     return;

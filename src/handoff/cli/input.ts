@@ -13,8 +13,6 @@ export interface Document {
   readonly done: number | undefined;
   /** The place of one of its fields, as `file:line`. */
   placeOf(field: string): Promise<string>;
-  /** Adds the line to an error about one of its fields; returns any other error unchanged. */
-  located(error: unknown): Promise<unknown>;
 }
 
 /** The values of an input: one, or several from a list, YAML documents or JSON lines. */
@@ -91,11 +89,14 @@ function documentsOf(name: string, text: string, values: readonly unknown[]): In
 }
 
 function documentOf(name: string, text: string, value: unknown, path: readonly number[], done: number): Document {
-  const placeOf = async (field: string) => {
-    const line = await lineOf(text, [...path, ...field.split('.').filter((part) => part !== '')]);
-    return line === undefined ? name : `${name}:${line}`;
+  return {
+    value,
+    done,
+    async placeOf(field) {
+      const line = await lineOf(text, [...path, ...field.split('.').filter((part) => part !== '')]);
+      return line === undefined ? name : `${name}:${line}`;
+    },
   };
-  return { value, done, placeOf, located: (error) => locate(error, placeOf) };
 }
 
 /** The values of JSON lines; empty lines are skipped. */
@@ -112,9 +113,8 @@ async function* documentsIn(
     const text = line.replace(/^\uFEFF/, '').trim();
     const lineNumber = number;
     if (text === '') continue;
-    const placeOf = async () => `${name}:${lineNumber}`;
     const done = size === undefined ? undefined : Math.min(1, read / size);
-    yield { ...parsed(text, name, number), done, placeOf, located: (error) => locate(error, placeOf) };
+    yield { ...parsed(text, name, number), done, placeOf: async () => `${name}:${lineNumber}` };
   }
 }
 
@@ -204,7 +204,8 @@ async function lineOf(text: string, path: readonly (string | number)[]): Promise
   return undefined;
 }
 
-async function locate(error: unknown, placeOf: Document['placeOf']): Promise<unknown> {
+/** Adds the line to an error about a field of the document; returns any other error unchanged. */
+export async function located(error: unknown, { placeOf }: Document): Promise<unknown> {
   if (!(error instanceof ApiError) || error.field === null) return error;
   const faults = error.errors.length > 0 ? error.errors : [{ field: error.field, detail: error.message }];
   const lines = await Promise.all(faults.map(async ({ field, detail }) => `${await placeOf(field)}: ${named(field, detail)}`));

@@ -1,3 +1,4 @@
+import { maintenanceCommands } from '../../usage.ts';
 import { configFile } from './flags.ts';
 import { createProgress } from './output/progress.ts';
 import type { Row } from './rows.ts';
@@ -23,29 +24,11 @@ function onDatabase(operation: 'backup' | 'export' | 'import'): Row['run'] {
   };
 }
 
-const newFile = [{ name: 'file', text: 'the new file, which must not exist' }];
-
 /** The commands that work on the database directly. */
-export const maintenance: readonly Row[] = [
-  {
-    name: 'backup',
-    text: 'copy the SQLite database into a new file, even while the service runs',
-    operands: newFile,
-    flags: [configFile],
-    run: onDatabase('backup'),
-  },
-  {
-    name: 'export',
-    text: 'write everything in the database into a new file (JSON Lines), to move it to another database',
-    operands: newFile,
-    flags: [configFile],
-    run: onDatabase('export'),
-  },
-  {
-    name: 'import',
-    text: 'read a file of `export` into an empty database, all of it or nothing',
-    operands: [{ name: 'file', text: 'the file' }],
-    flags: [configFile],
-    run: onDatabase('import'),
-  },
-];
+export const maintenance: readonly Row[] = maintenanceCommands.map(([name, operand, text]) => ({
+  name,
+  text,
+  operands: [{ name: 'file', text: operand }],
+  flags: [configFile],
+  run: onDatabase(name),
+}));

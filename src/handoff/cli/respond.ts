@@ -2,9 +2,8 @@ import { choicesOf } from '../model/options.ts';
 import type { Packet, RespondRequest } from '../model/packet.ts';
 import type { Context } from './context.ts';
 import { linesOf } from './input.ts';
-import { one } from './output/show.ts';
 import { oneLine } from './output/text.ts';
-import { packetLines } from './output/views.ts';
+import { onePacket } from './output/views.ts';
 import { type Options, reading, showAnswer } from './rows.ts';
 import { CliError } from './terminal.ts';
 
@@ -15,7 +14,7 @@ export async function respond(context: Context, options: Options, id = ''): Prom
   if (respondedBy === undefined) throw new CliError('Name the person who answers with --responded-by.');
   const answer = response === undefined ? await ask(context, await client.getPacket({ params: { id } })) : { response };
   const body = { ...answer, responded_by: respondedBy, ...(notes === undefined ? {} : { notes }) };
-  await showAnswer(context, await client.respondPacket.withResponse({ params: { id }, body }), one(packetLines));
+  await showAnswer(context, await client.respondPacket.withResponse({ params: { id }, body }), onePacket);
 }
 
 /** Prompts for the answer on standard error: the number of an option, or any text. */

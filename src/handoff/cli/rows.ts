@@ -137,7 +137,7 @@ const completions = new WeakMap<Option | Argument, Completion>();
 export const completionOf = (part: Option | Argument): Completion => completions.get(part) ?? part.argChoices ?? [];
 
 function optionOf({ flags, text, choices, value, required, parse, completion }: Flag): Option {
-  const option = new Option(flags, text);
+  const option = new Option(flags, required ? `${text} (required)` : text);
   if (choices !== undefined) option.choices(choices);
   if (parse !== undefined) option.argParser(parse as (text: string) => unknown);
   if (value !== undefined) option.default(value);

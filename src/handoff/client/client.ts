@@ -4,12 +4,11 @@ import type { routes } from '../model/api.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import { operations } from './operations.ts';
 
-export interface HandoffClientOptions extends Omit<ConnectionOptions, 'headers'> {
+export interface HandoffClientOptions extends ConnectionOptions {
   /** Where the service is, with or without `/api/v1`: `http://localhost:8080`. */
   readonly baseUrl: string;
   /** The API key; only public operations work without one. */
   readonly apiKey?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** An event of the stream, with the packet's summary after the change. */

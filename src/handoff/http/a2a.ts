@@ -1,36 +1,27 @@
 import { hash } from 'node:crypto';
 
 import type { Clock } from '../../kit/clock.ts';
-import { describeCause, toServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
-import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
-import { eventStream } from '../../kit/http/sse.ts';
+import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
 import type { A2aSession } from '../a2a/handler.ts';
 import type { A2aEndpoint } from '../a2a/http.ts';
 import type { Binding } from '../a2a/rest.ts';
 import type { CallApi } from '../mcp/session.ts';
 import { a2a, a2aRestRoutes, agentCard, type RestInput } from '../model/a2a.ts';
-import type { HandoffRoute } from '../model/route.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { PushService } from '../service/pushes.ts';
+import type { HandoffMount } from './mount.ts';
 import { agentId } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
 
-interface Refusal {
-  readonly code: string;
-  readonly message: string;
-}
-
-/** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
-export type LoadA2a = (refusalOf: (error: unknown) => Refusal) => Promise<A2aEndpoint>;
-
 interface A2aRouteParts {
-  readonly mount: Mount<Caller, HandoffRoute>;
+  readonly mount: HandoffMount;
   readonly call: LocalCall<Caller>;
-  readonly load: LoadA2a;
+  /** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
+  load(): Promise<A2aEndpoint>;
   readonly listening: Listening;
   readonly pushes: PushService;
   readonly clock: Clock;
@@ -39,36 +30,16 @@ interface A2aRouteParts {
   readonly agents: readonly string[];
   /** The address by which others reach the service; undefined: that of the request. */
   readonly publicUrl: string | undefined;
-  isUnavailable(error: unknown): boolean;
-  /** Logs an unexpected error. */
-  onError(error: unknown): void;
 }
 
 /** Mounts the endpoint for clients of A2A, and its agent card. Its methods call the handlers of the API's routes. */
-export function mountA2a({
-  mount,
-  call,
-  load,
-  listening,
-  pushes,
-  clock,
-  version,
-  agents,
-  publicUrl,
-  isUnavailable,
-  onError,
-}: A2aRouteParts): void {
-  function refusalOf(error: unknown): Refusal {
-    const refusal = toServiceError(error, isUnavailable);
-    if (refusal.status >= 500) onError(describeCause(refusal.cause ?? error));
-    return refusal;
-  }
+export function mountA2a({ mount, call, load, listening, pushes, clock, version, agents, publicUrl }: A2aRouteParts): void {
   let loading: Promise<A2aEndpoint> | undefined;
   const addressAt = (origin: string) => ({ origin: publicUrl?.replace(/\/+$/, '') ?? origin, version, agents });
 
   const startedAt = clock().toUTCString();
   mount(agentCard, async (_, { origin, headers }) => {
-    loading ??= load(refusalOf);
+    loading ??= load();
     const text = JSON.stringify((await loading).card(addressAt(origin)));
     // A card changes with the settings only.
     const etag = `"${hash('sha256', text, 'base64url')}"`;
@@ -83,7 +54,7 @@ export function mountA2a({
     query: Record<string, unknown>,
     { caller, headers, origin, endSignal }: HandlerContext<Caller>,
   ) {
-    loading ??= load(refusalOf);
+    loading ??= load();
     const endpoint = await loading;
     const key = keyOf(headers, query.api_key as string | undefined, true)!;
     // A stream outlives its handler, and ends by its own signal.
@@ -121,8 +92,6 @@ const pushesFor = (pushes: PushService, caller: Caller): A2aSession['pushes'] =>
   remove: (packetId, id) => pushes.remove(caller, packetId, id),
 });
 
-const heartbeat = Buffer.from(': keep-alive\n\n');
-
 /** The responses of a streaming method, as server-sent events. Each of its waits counts towards the tenant's connections. */
 function streamOf(
   { first, rest }: { first: unknown; rest: AsyncIterator<unknown, void> },
@@ -146,7 +115,7 @@ function streamOf(
         open.end('done');
       };
       pump().catch((error: unknown) => open.fail(error));
-      return { heartbeat: () => heartbeat, onEnd: abandon };
+      return { heartbeat: () => commentHeartbeat, onEnd: abandon };
     },
   });
 }

@@ -1,17 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 import { invalid, ServiceError } from '../../kit/errors.ts';
-import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse } from '../../kit/http/response.ts';
 import { answerPageRoutes } from '../model/answer-link.ts';
 import { routes } from '../model/api.ts';
 import type { FormSchema } from '../model/form.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
-import type { HandoffRoute } from '../model/route.ts';
 import type { AnswerLinkService, AskingPacket, OpenedLink } from '../service/answer-links.ts';
-import type { Caller } from '../service/authentication.ts';
 import { answeredPage, type Entered, endPage, questionPage, refusedPage } from './answer-page.ts';
+import type { HandoffMount } from './mount.ts';
 
 /** The largest form of an answer, in bytes. */
 export const maxFormBytes = 128 * 1024;
@@ -22,24 +20,17 @@ const maxResponseLength = 16_384;
 type Open = OpenedLink & { status: 'open' };
 
 /** Mounts the routes of answer links, and their page. */
-export function mountAnswerLinks(mount: Mount<Caller, HandoffRoute>, links: AnswerLinkService): void {
+export function mountAnswerLinks(mount: HandoffMount, links: AnswerLinkService): void {
   mount(routes.createAnswerLink, ({ params, body }, { caller, origin }) => links.create(caller, params.id, body ?? {}, origin));
   mount(routes.listAnswerLinks, ({ params }, { caller }) => links.list(caller, params.id));
-  mount(routes.deleteAnswerLink, async ({ params }, { caller }) => {
-    await links.revoke(caller, params.id);
-    return undefined;
-  });
+  mount(routes.deleteAnswerLink, ({ params }, { caller }) => links.revoke(caller, params.id));
 
-  mount(answerPageRoutes.show, async ({ params }) => {
+  mount(answerPageRoutes.showAnswerPage, async ({ params }) => {
     const opened = await links.open(params.token);
     return opened.status === 'open' ? new HttpResponse({ body: questionPage(opened) }) : ended(opened.status);
   });
-  mount(answerPageRoutes.send, async ({ params, body }, { headers }) => {
-    if (isForeign(headers))
-      return new HttpResponse({
-        status: 403,
-        body: refusedPage('The answer was sent by another page. Open the link again and answer there.'),
-      });
+  mount(answerPageRoutes.sendAnswer, async ({ params, body }, { headers }) => {
+    if (isForeign(headers)) return refusal('The answer was sent by another page. Open the link again and answer there.');
     const opened = await links.open(params.token);
     if (opened.status !== 'open') return ended(opened.status);
     const form = formOf(body);
@@ -53,6 +44,8 @@ export function mountAnswerLinks(mount: Mount<Caller, HandoffRoute>, links: Answ
   });
 }
 
+const refusal = (sentence: string) => new HttpResponse({ status: 403, body: refusedPage(sentence) });
+
 function ended(status: Parameters<typeof endPage>[0]) {
   const { httpStatus, page } = endPage(status);
   return new HttpResponse({ status: httpStatus, body: page });
@@ -63,18 +56,11 @@ async function refused(error: unknown, form: ReadonlyMap<string, string>, open: 
   if (!(error instanceof ServiceError) || error.status >= 500) throw error;
   const opened = await open();
   if (opened.status !== 'open') return ended(opened.status);
-  if (error.code === 'STALE')
-    return new HttpResponse({
-      status: 409,
-      body: questionPage(opened, 'The question, or what it is about, has changed. Read it again before you answer.', enteredIn(form)),
-    });
+  const askAgain = (status: number, problem: string) => new HttpResponse({ status, body: questionPage(opened, problem, enteredIn(form)) });
+  if (error.code === 'STALE') return askAgain(409, 'The question, or what it is about, has changed. Read it again before you answer.');
   if (error.code === 'FORBIDDEN')
-    return new HttpResponse({
-      status: 403,
-      body: refusedPage('This link was made by the agent that asks, and the question excludes its answer. Ask for another link.'),
-    });
-  const sentence = error.message.replace(/^data\.(\S+)/, '$1');
-  return new HttpResponse({ status: 400, body: questionPage(opened, sentence, enteredIn(form)) });
+    return refusal('This link was made by the agent that asks, and the question excludes its answer. Ask for another link.');
+  return askAgain(400, error.message.replace(/^data\.(\S+)/, '$1'));
 }
 
 /** Whether the form was sent by a page of another origin. The page sends no referrer, so browsers write `null` as its origin. */

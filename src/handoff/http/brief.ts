@@ -1,12 +1,10 @@
-import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { routes } from '../model/api.ts';
-import type { HandoffRoute } from '../model/route.ts';
-import type { Caller } from '../service/authentication.ts';
 import type { BriefService } from '../service/brief.ts';
+import type { HandoffMount } from './mount.ts';
 
 /** Mounts the route of briefs. */
-export function mountBrief(mount: Mount<Caller, HandoffRoute>, briefOf: BriefService): void {
+export function mountBrief(mount: HandoffMount, briefOf: BriefService): void {
   mount(routes.packetBrief, async ({ params, query }, { caller }) => {
     const { max_chars: maxChars, depth, format } = query;
     const { brief, text } = await briefOf(caller, params.id, { maxChars, depth, format });

@@ -1,26 +1,17 @@
-import type { Awaitable } from '../../kit/awaitable.ts';
-import type { Mount } from '../../kit/http/mount.ts';
-import { HttpResponse, JsonText } from '../../kit/http/response.ts';
+import { HttpResponse } from '../../kit/http/response.ts';
 import type { LiveEvent } from '../live/event.ts';
 import { routes } from '../model/api.ts';
 import { priorities } from '../model/common.ts';
 import type { ClaimNextRequest } from '../model/packet.ts';
-import { entityTag } from '../rules/packet.ts';
-import type { Caller } from '../service/authentication.ts';
 import type { Changed } from '../service/change.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
-import { claimOf, idempotencyOf } from './packets.ts';
+import type { HandoffMount } from './mount.ts';
+import { changed, claimOf, idempotencyOf } from './packets.ts';
 import type { Wait } from './waiting.ts';
 
-interface ClaimNextParts {
-  mount: Mount<Caller>;
-  packets: PacketService;
-  wait: Wait;
-}
-
 /** Mounts the route that claims the next packet. */
-export function mountClaimNext({ mount, packets, wait }: ClaimNextParts): void {
+export function mountClaimNext(mount: HandoffMount, packets: PacketService, wait: Wait): void {
   mount(routes.claimNext, async ({ body }, { caller, headers, rawBody, endSignal: signal }) => {
     const filter = filterOf(body);
     const idempotency = idempotencyOf(headers, 'POST /packets/claim-next', rawBody);
@@ -43,10 +34,8 @@ async function retried(claim: () => Promise<Changed | null | undefined>): Promis
   }
 }
 
-function found(packet: Changed | null): Awaitable<HttpResponse<never>> {
-  if (packet === null) return new HttpResponse<never>({ status: 204 });
-  const replayed: Record<string, string> = packet.replayed ? { 'idempotency-replayed': 'true' } : {};
-  return new HttpResponse<never>({ headers: { etag: entityTag(packet), ...replayed }, body: new JsonText(packet.packet) });
+function found(packet: Changed | null): HttpResponse<never> {
+  return packet === null ? new HttpResponse<never>({ status: 204 }) : changed(packet);
 }
 
 /** The filter of a request for the next packet. */

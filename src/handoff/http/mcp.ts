@@ -1,44 +1,32 @@
-import { describeCause, invalid, toServiceError } from '../../kit/errors.ts';
+import { invalid } from '../../kit/errors.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
-import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
-import { eventStream } from '../../kit/http/sse.ts';
+import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
 import type { Listener } from '../live/hub.ts';
 import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.ts';
-import type { Refusal } from '../mcp/server.ts';
 import type { CallApi } from '../mcp/session.ts';
 import { mcp } from '../model/mcp.ts';
-import type { HandoffRoute } from '../model/route.ts';
 import { requireAgent } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
+import type { HandoffMount } from './mount.ts';
 import { agentId } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
 
-/** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
-export type LoadMcp = (refusalOf: (error: unknown) => Refusal) => Promise<McpEndpoint>;
-
 interface McpRouteParts {
-  readonly mount: Mount<Caller, HandoffRoute>;
+  readonly mount: HandoffMount;
   readonly call: LocalCall<Caller>;
-  readonly load: LoadMcp;
+  /** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
+  load(): Promise<McpEndpoint>;
   readonly listening: Listening;
-  isUnavailable(error: unknown): boolean;
-  /** Logs an unexpected error. */
-  onError(error: unknown): void;
 }
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
-export function mountMcp({ mount, call, load, listening, isUnavailable, onError }: McpRouteParts): void {
-  function refusalOf(error: unknown): Refusal {
-    const refusal = toServiceError(error, isUnavailable);
-    if (refusal.status >= 500) onError(describeCause(refusal.cause ?? error));
-    return refusal;
-  }
+export function mountMcp({ mount, call, load, listening }: McpRouteParts): void {
   let loading: Promise<McpEndpoint> | undefined;
 
   mount(mcp, async ({ query, body }, context) => {
-    loading ??= load(refusalOf);
+    loading ??= load();
     const endpoint = await loading;
     const { caller, headers, endSignal: signal } = context;
     const key = keyOf(headers, query.api_key, true)!;
@@ -81,8 +69,6 @@ async function listen(endpoint: McpEndpoint, request: McpHttpRequest, caller: Ca
   return written(opened);
 }
 
-const heartbeat = Buffer.from(': keep-alive\n\n');
-
 function streamOf(
   { messages, changed, end }: McpSubscription,
   caller: Caller,
@@ -114,7 +100,7 @@ function streamOf(
       const unwatch = watch(key, open);
       hub.join(caller, listener).catch((error: unknown) => open.fail(error));
       return {
-        heartbeat: () => heartbeat,
+        heartbeat: () => commentHeartbeat,
         onEnd() {
           leave();
           unwatch();

@@ -1,26 +1,14 @@
 import { hash } from 'node:crypto';
-import { Counter, Gauge, Histogram } from 'prom-client';
+import { Counter, Histogram } from 'prom-client';
 import type { Clock } from '../../kit/clock.ts';
-import { createMetrics, databaseGauges, type Metrics } from '../../kit/http/metrics.ts';
+import { createMetrics, databaseGauges } from '../../kit/http/metrics.ts';
 import type { Streams } from '../../kit/http/streams.ts';
 import { type Status, statuses } from '../model/common.ts';
 import { openStatuses } from '../rules/packet-life.ts';
 import type { Sizes } from '../store/sizes.ts';
 import type { Store } from '../store/store.ts';
 
-/** The service's metrics. */
-export interface HandoffMetrics extends Metrics {
-  /** Counts packets created by a tenant. */
-  handedOver(tenantId: string, count: number): void;
-  /** Counts a delivery attempt by its outcome: `delivered`, or the class of the failure. */
-  attempted(outcome: string, seconds: number): void;
-  /** Counts an invalid message from the broker. */
-  relayIgnored(): void;
-  /** Takes over how large the database is. */
-  measured(sizes: Sizes): void;
-  /** Counts a failure of what runs after a commit. */
-  failedAfterCommit(): void;
-}
+export type HandoffMetrics = ReturnType<typeof createHandoffMetrics>;
 
 interface MetricsParts {
   store: Store;
@@ -34,7 +22,7 @@ interface MetricsParts {
 
 /** Makes the service's metrics: those of the specification, and gauges of packets, database, write queue, search index and streams. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one declaration for each metric.
-export function createHandoffMetrics({ store, streams, replays, clock, isPrivate }: MetricsParts): HandoffMetrics {
+export function createHandoffMetrics({ store, streams, replays, clock, isPrivate }: MetricsParts) {
   const unknown = Object.fromEntries(statuses.map((status) => [status, Number.NaN])) as Record<Status, number>;
   const counts = () => store.countByStatus().catch(() => unknown);
   let sizes: Sizes = { rows: {}, bytes: Number.NaN };
@@ -60,6 +48,12 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
       read: () => counts().then((byStatus) => openStatuses.reduce((sum, status) => sum + byStatus[status], 0)),
     },
     ...databaseGauges(store),
+    {
+      name: 'service_open_connections',
+      help: 'Open streams, by protocol.',
+      label: 'protocol',
+      read: () => ({ sse: streams.count('sse'), websocket: streams.count('websocket') }),
+    },
     {
       name: 'service_replay_bytes',
       help: 'Bytes of past events read for streams whose clients have not taken them yet.',
@@ -88,53 +82,37 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
       read: () => sizes.bytes,
     },
   ]);
-  const handoffs = new Counter({
-    name: 'service_handoffs_total',
-    help: 'Packets created, by tenant.',
-    labelNames: ['tenant_id'],
-    registers: [metrics.registry],
-  });
+  const { registry } = metrics;
+  const counter = (name: string, help: string, ...labelNames: string[]) => new Counter({ name, help, labelNames, registers: [registry] });
   const nameOf = isPrivate ? (tenantId: string) => tenantId : pseudonymOf;
-  const attempts = new Counter({
-    name: 'service_webhook_attempts_total',
-    help: 'Delivery attempts to webhooks by outcome: delivered, or the class of the failure.',
-    labelNames: ['outcome'],
-    registers: [metrics.registry],
-  });
+  const handoffs = counter('service_handoffs_total', 'Packets created, by tenant.', 'tenant_id');
+  const attempts = counter(
+    'service_webhook_attempts_total',
+    'Delivery attempts to webhooks by outcome: delivered, or the class of the failure.',
+    'outcome',
+  );
   const attemptSeconds = new Histogram({
     name: 'service_webhook_attempt_seconds',
     help: 'Time from the start of an attempt to the status of its answer.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [metrics.registry],
+    registers: [registry],
   });
-  new Gauge({
-    name: 'service_open_connections',
-    help: 'Open streams, by protocol.',
-    labelNames: ['protocol'],
-    registers: [metrics.registry],
-    collect() {
-      for (const protocol of ['sse', 'websocket'] as const) this.set({ protocol }, streams.count(protocol));
-    },
-  });
-  const ignored = new Counter({
-    name: 'service_relay_ignored_total',
-    help: 'Invalid messages from the broker.',
-    registers: [metrics.registry],
-  });
-  const afterCommit = new Counter({
-    name: 'service_after_commit_failures_total',
-    help: 'Failures of what runs after a commit: the writes are stored, and events are sent later.',
-    registers: [metrics.registry],
-  });
+  const ignored = counter('service_relay_ignored_total', 'Invalid messages from the broker.');
+  const afterCommit = counter(
+    'service_after_commit_failures_total',
+    'Failures of what runs after a commit: the writes are stored, and events are sent later.',
+  );
   return {
     ...metrics,
-    measured(measured) {
+    /** Takes over how large the database is. */
+    measured(measured: Sizes): void {
       sizes = measured;
     },
     failedAfterCommit: () => afterCommit.inc(),
     relayIgnored: () => ignored.inc(),
-    handedOver: (tenantId, count) => handoffs.inc({ tenant_id: nameOf(tenantId) }, count),
-    attempted(outcome, seconds) {
+    handedOver: (tenantId: string, count: number) => handoffs.inc({ tenant_id: nameOf(tenantId) }, count),
+    /** Counts a delivery attempt by its outcome: `delivered`, or the class of the failure. */
+    attempted(outcome: string, seconds: number): void {
       attempts.inc({ outcome });
       attemptSeconds.observe(seconds);
     },

@@ -3,9 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { type Fault, invalid, notFound, ServiceError } from '../../kit/errors.ts';
-import { isKnown } from '../../kit/etag.ts';
+import { entityTagOf, isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
-import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
@@ -13,7 +12,6 @@ import type { LiveEvent } from '../live/event.ts';
 import { routes } from '../model/api.ts';
 import { type ClaimRequest, CreateRequest, type Packet } from '../model/packet.ts';
 import type { WaitQuery } from '../model/packet-routes.ts';
-import { entityTag } from '../rules/packet.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Changed, ChangeOptions } from '../service/change.ts';
 import type { BatchItem, CreateAnswer, CreateOptions } from '../service/create.ts';
@@ -23,10 +21,11 @@ import type { PacketService, RequestedClaim } from '../service/packets.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
+import type { HandoffMount } from './mount.ts';
 import type { Wait } from './waiting.ts';
 
 interface PacketRoutesParts {
-  mount: Mount<Caller>;
+  mount: HandoffMount;
   store: Store;
   packets: PacketService;
   lists: ListService;
@@ -108,7 +107,7 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
 
   const changing = (headers: IncomingHttpHeaders, operation?: string, body?: Buffer): ChangeOptions => ({
     agentId: agentId(headers),
-    ifMatch: ifMatch(headers),
+    ifMatch: headers['if-match'],
     token: shortHeader(headers, 'X-Lease-Token'),
     ...(operation === undefined ? {} : { idempotency: idempotencyOf(headers, operation, body) }),
   });
@@ -133,7 +132,6 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.deletePacket, async ({ params, query }, { caller, headers }) => {
     if (query.hard === true) await packets.remove(caller, params.id, changing(headers));
     else await packets.expire(caller, params.id, changing(headers));
-    return undefined;
   });
   mount(routes.withdrawQuestion, async ({ params }, { caller, headers }) =>
     changed(await packets.withdraw(caller, params.id, changing(headers))),
@@ -147,7 +145,6 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   });
   mount(routes.endLease, async ({ params }, { caller, headers }) => {
     await packets.endLease(caller, params.id, changing(headers));
-    return undefined;
   });
 
   mount(routes.batchClaim, async ({ body }, { caller }) => {
@@ -191,7 +188,7 @@ function jsonOf(page: PageText): JsonText {
 /** The answer to a read of a packet: 304 when `If-None-Match` names its revision. */
 function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undefined): HttpResponse<never> {
   if (found === undefined) throw notFound('packet');
-  const etag = entityTag(found);
+  const etag = entityTagOf(found.revision);
   if (isKnown(ifNoneMatch, etag)) return new HttpResponse<never>({ status: 304, headers: { etag } });
   return new HttpResponse<never>({ headers: { etag }, body: new JsonText(found.packet) });
 }
@@ -206,8 +203,9 @@ async function createAnswer(making: Promise<CreateAnswer>): Promise<HttpResponse
   });
 }
 
-function changed({ packet, revision, replayed }: Changed): HttpResponse<never> {
-  const headers = { etag: entityTag({ revision }), ...(replayed ? { 'idempotency-replayed': 'true' } : {}) };
+/** The answer to a change of a packet. */
+export function changed({ packet, revision, replayed }: Changed): HttpResponse<never> {
+  const headers = { etag: entityTagOf(revision), ...(replayed ? { 'idempotency-replayed': 'true' } : {}) };
   return new HttpResponse<never>({ headers, body: new JsonText(packet) });
 }
 
@@ -218,10 +216,6 @@ function outcome(name: 'claimed' | 'completed', packets: readonly string[], erro
 /** The claim in a request body. */
 export function claimOf({ agent_id, agent_name, framework, lease_seconds }: ClaimRequest): RequestedClaim {
   return { claimant: { agent_id, agent_name: agent_name ?? agent_id, framework: framework ?? null }, leaseSeconds: lease_seconds };
-}
-
-function ifMatch(headers: IncomingHttpHeaders): string | undefined {
-  return headers['if-match'];
 }
 
 /** The most characters of `X-Agent-Id`, `X-Lease-Token` and `Idempotency-Key`. */

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 
 import { andThen } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
-import { describeCause, type LimitReached, ServiceError } from '../../kit/errors.ts';
+import { describeCause, type LimitReached, ServiceError, toServiceError } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
@@ -17,7 +17,9 @@ import { mountStart } from '../../kit/http/start-page.ts';
 import { mountStatic } from '../../kit/http/static.ts';
 import { mountSystem } from '../../kit/http/system.ts';
 import type { Tracer } from '../../kit/trace-context.ts';
+import type { A2aEndpoint } from '../a2a/http.ts';
 import type { WaitingList } from '../live/waiting.ts';
+import type { McpEndpoint } from '../mcp/http.ts';
 import { apiPrefix, describeHandoff, prefixesOf, serviceTitle } from '../model/api.ts';
 import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
@@ -36,7 +38,7 @@ import type { TenantService } from '../service/tenants.ts';
 import { createTrailService } from '../service/trail.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import type { Store } from '../store/store.ts';
-import { type LoadA2a, mountA2a } from './a2a.ts';
+import { mountA2a } from './a2a.ts';
 import { mountAgents } from './agents.ts';
 import { maxFormBytes, mountAnswerLinks } from './answer-links.ts';
 import { answerPageHeaders } from './answer-page.ts';
@@ -46,7 +48,7 @@ import { mountClaimNext } from './claim-next.ts';
 import type { RequestCounters } from './counters.ts';
 import { mountKeys } from './keys.ts';
 import { Limits } from './limits.ts';
-import { type LoadMcp, mountMcp } from './mcp.ts';
+import { mountMcp } from './mcp.ts';
 import type { HandoffMetrics } from './metrics.ts';
 import { agentId, headerText, maxHeaderLength, mountPackets } from './packets.ts';
 import { mountSse } from './sse.ts';
@@ -89,15 +91,20 @@ export interface ServerParts {
   host: string;
   /** Further names of the service, as clients of `/mcp` send them in `Host` and `Origin`. */
   allowedHosts: readonly string[];
-  loadMcp: LoadMcp;
+  /** Loads the endpoint of MCP, which gets its refusals from `refusalOf`. */
+  loadMcp(refusalOf: RefusalOf): Promise<McpEndpoint>;
   /** The folder of the built console; by default beside these sources. */
   consoleFolder?: string | undefined;
-  loadA2a: LoadA2a;
+  /** The same for A2A. */
+  loadA2a(refusalOf: RefusalOf): Promise<A2aEndpoint>;
   /** The agents that the agent card of A2A names. */
   a2aAgents: readonly string[];
   /** The address by which others reach the service; undefined: that of each request. */
   publicUrl: string | undefined;
 }
+
+/** The refusal that an error stands for. It logs an unexpected error. */
+type RefusalOf = (error: unknown) => ServiceError;
 
 const rootLinks = {
   console: '/console',
@@ -118,46 +125,15 @@ const maxBatchBytes = 16 * 1024 * 1024;
 
 /** Makes the HTTP server of the handoff service. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wires the parts of the program once, in the order in which they depend on each other.
-export function createServer({
-  version,
-  logger,
-  tracer,
-  clock,
-  store,
-  packets,
-  answerLinks,
-  agents,
-  waiting,
-  keys,
-  tenants,
-  webhooks,
-  channels,
-  pushes,
-  metrics,
-  tiers,
-  rateLimitPerMinute,
-  counters,
-  batchMax,
-  corsOrigins,
-  metricsToken,
-  trustedProxies,
-  listening,
-  devMode,
-  host,
-  allowedHosts,
-  loadMcp,
-  consoleFolder,
-  loadA2a,
-  a2aAgents,
-  publicUrl,
-}: ServerParts): FastifyInstance {
-  const limits = new Limits(rateLimitPerMinute, tiers, counters);
+export function createServer(parts: ServerParts): FastifyInstance {
+  const { version, logger, clock, store, packets, agents, keys, metrics, tiers, corsOrigins, listening, devMode, host } = parts;
+  const limits = new Limits(parts.rateLimitPerMinute, tiers, parts.counters);
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
 
   const app = createApp({
     logger,
-    tracer,
-    trustedProxies,
+    tracer: parts.tracer,
+    trustedProxies: parts.trustedProxies,
     isUnavailable: store.isUnavailable,
     onAnswered: metrics.observe,
     onLimited: uncountRefused,
@@ -165,7 +141,7 @@ export function createServer({
   allowOrigins(app, corsOrigins);
   if (devMode) refuseForeignPages(app, { hosts: [host], origins: corsOrigins, hasKey });
 
-  const isOwnHost = ownHosts([host, ...allowedHosts]);
+  const isOwnHost = ownHosts([host, ...parts.allowedHosts]);
 
   /** Authenticates and counts a request, and sets the rate limit headers of its answer. */
   function admit(route: Admission, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
@@ -244,29 +220,34 @@ export function createServer({
     },
   );
 
-  const wait = createWait(waiting, listening);
-  mountPackets({ mount, store, packets, lists: createListService(store), batchMax, itemLimit, wait });
+  const wait = createWait(parts.waiting, listening);
+  mountPackets({ mount, store, packets, lists: createListService(store), batchMax: parts.batchMax, itemLimit, wait });
   mountKeys(mount, keys);
-  mountTenants(mount, tenants);
-  mountClaimNext({ mount, packets, wait });
+  mountTenants(mount, parts.tenants);
+  mountClaimNext(mount, packets, wait);
   mountAgents(mount, agents);
-  mountAnswerLinks(mount, answerLinks);
+  mountAnswerLinks(mount, parts.answerLinks);
   mountTrail(mount, createTrailService(store));
   mountBrief(mount, createBriefService(store));
-  mountWebhooks(mount, webhooks);
-  mountChannels(mount, channels);
-  mountSystem(mount, { ping: store.ping, metrics, metricsToken });
+  mountWebhooks(mount, parts.webhooks);
+  mountChannels(mount, parts.channels);
+  mountSystem(mount, { ping: store.ping, metrics, metricsToken: parts.metricsToken });
   mountSse(mount, listening);
   mountWebSocket(mount, listening, corsOrigins);
-  const onError = (route: string) => (error: unknown) => logger.error({ route, err: describeCause(error) }, 'request failed');
-  const shared = { mount, call, listening, isUnavailable: store.isUnavailable };
-  mountMcp({ ...shared, load: loadMcp, onError: onError('/mcp') });
-  mountA2a({ ...shared, load: loadA2a, onError: onError('/a2a'), pushes, clock, version, agents: a2aAgents, publicUrl });
+  const refusalsOf = (route: string) => (error: unknown) => {
+    const refusal = toServiceError(error, store.isUnavailable);
+    if (refusal.status >= 500) logger.error({ route, err: describeCause(refusal.cause ?? error) }, 'request failed');
+    return refusal;
+  };
+  const shared = { mount, call, listening };
+  mountMcp({ ...shared, load: () => parts.loadMcp(refusalsOf('/mcp')) });
+  const { pushes, publicUrl, a2aAgents } = parts;
+  mountA2a({ ...shared, load: () => parts.loadA2a(refusalsOf('/a2a')), pushes, clock, version, agents: a2aAgents, publicUrl });
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
   mountStatic(app, {
     prefix: '/console',
-    folder: consoleFolder ?? fileURLToPath(new URL('../web/dist', import.meta.url)),
+    folder: parts.consoleFolder ?? fileURLToPath(new URL('../web/dist', import.meta.url)),
     notBuilt: 'The console is not built yet: run `npm run build:web` and reload the page.',
   });
   mountStart(app, {

@@ -1,17 +1,16 @@
-import type { Mount } from '../../kit/http/mount.ts';
 import type { StreamResponse } from '../../kit/http/response.ts';
 import { eventStream, eventText } from '../../kit/http/sse.ts';
-import type { HandoffRoute } from '../model/route.ts';
 import { streamRoutes } from '../model/stream.ts';
 import { eventId, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
+import type { HandoffMount } from './mount.ts';
 import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
 
 /** The reconnection delay sent to clients, in milliseconds. */
 const retryMs = 3000;
 
 /** `GET /events`: the tenant's events as server-sent events. */
-export function mountSse(mount: Mount<Caller, HandoffRoute>, listening: Listening): void {
+export function mountSse(mount: HandoffMount, listening: Listening): void {
   mount(streamRoutes.events, async ({ query: { api_key, subscribe = [], last_event_id } }, { caller, headers }) => {
     const channels = new Set(parseChannels(subscribe, 'subscribe'));
     const begun = await listening.begin(caller, lastEventIdOf(headers, last_event_id));

@@ -6,7 +6,7 @@ import type { OpenStream, Streams } from '../../kit/http/streams.ts';
 import type { NewId } from '../../kit/id.ts';
 import { OwnerQuota } from '../../kit/owner-quota.ts';
 import type { LiveEvent } from '../live/event.ts';
-import type { Hub, Listener, Start } from '../live/hub.ts';
+import type { Hub, Listener } from '../live/hub.ts';
 import type { Tier } from '../model/common.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
@@ -25,29 +25,17 @@ interface ListeningParts {
 /** Something that must end when its key becomes invalid: a stream or a waiting request. */
 type Watched = Pick<OpenStream, 'end'>;
 
-/** What `/events`, `/ws` and waiting requests share: connection caps, start positions and the checks of keys. */
-export interface Listening {
-  readonly hub: Hub;
-  readonly streams: Streams;
-  readonly clock: Clock;
-  /** Counts a connection of the caller's tenant; returns the function that releases it. @throws LimitReached */
-  connect(caller: Caller): () => void;
-  /** Counts a connection, which `leave` releases, and finds its start position. No event is sent before `hub.join`. */
-  begin(caller: Caller, lastEventId: string | undefined): Promise<{ start: Start; leave(): void; connectionId: string }>;
-  /** Includes an open stream or waiting request in `recheck`; returns the function that removes it. */
-  watch(key: string | undefined, open: Watched): () => void;
-  /** Ends the streams and waiting requests whose keys are no longer valid: revoked, expired, or of a deleted tenant. */
-  recheck(): Promise<void>;
-}
+export type Listening = ReturnType<typeof createListening>;
 
 /** The `Retry-After` of a tenant at its cap, in seconds: an estimate, since nothing tells when a connection will close. */
 const retryAfterSeconds = 5;
 
-/** Makes the shared part of streams and waiting requests. */
-export function createListening({ hub, streams, keys, clock, newId, limits }: ListeningParts): Listening {
+/** Makes what `/events`, `/ws` and waiting requests share: connection caps, start positions and the checks of keys. */
+export function createListening({ hub, streams, keys, clock, newId, limits }: ListeningParts) {
   const quota = new OwnerQuota();
   const byKey = new Map<string, Set<Watched>>();
 
+  /** Counts a connection of the caller's tenant; returns the function that releases it. @throws LimitReached */
   function connect({ tenant_id, tenant_tier }: Caller): () => void {
     const max = limits[tenant_tier].connections;
     const release = quota.acquire(tenant_id, max);
@@ -61,7 +49,8 @@ export function createListening({ hub, streams, keys, clock, newId, limits }: Li
     streams,
     clock,
     connect,
-    async begin(caller, lastEventId) {
+    /** Counts a connection, which `leave` releases, and finds its start position. No event is sent before `hub.join`. */
+    async begin(caller: Caller, lastEventId: string | undefined) {
       streams.requireOpen();
       const leave = connect(caller);
       try {
@@ -71,7 +60,8 @@ export function createListening({ hub, streams, keys, clock, newId, limits }: Li
         throw error;
       }
     },
-    watch(key, open) {
+    /** Includes an open stream or waiting request in `recheck`; returns the function that removes it. */
+    watch(key: string | undefined, open: Watched): () => void {
       if (key === undefined) return () => undefined;
       const watched = byKey.get(key) ?? new Set();
       byKey.set(key, watched.add(open));
@@ -80,7 +70,8 @@ export function createListening({ hub, streams, keys, clock, newId, limits }: Li
         if (watched.size === 0 && byKey.get(key) === watched) byKey.delete(key);
       };
     },
-    async recheck() {
+    /** Ends the streams and waiting requests whose keys are no longer valid: revoked, expired, or of a deleted tenant. */
+    async recheck(): Promise<void> {
       for (const [key, watched] of [...byKey]) {
         if ((await keys.authenticate(key)) !== undefined) continue;
         for (const open of [...watched]) open.end('revoked');

@@ -1,13 +1,11 @@
 import { defined } from '../../kit/defined.ts';
-import type { Mount } from '../../kit/http/mount.ts';
 import { routes } from '../model/api.ts';
-import type { HandoffRoute } from '../model/route.ts';
-import type { Caller } from '../service/authentication.ts';
 import { momentOf } from '../service/filters.ts';
 import type { TrailService } from '../service/trail.ts';
+import type { HandoffMount } from './mount.ts';
 
 /** Mounts the routes of packet histories and the audit log. */
-export function mountTrail(mount: Mount<Caller, HandoffRoute>, trail: TrailService): void {
+export function mountTrail(mount: HandoffMount, trail: TrailService): void {
   mount(routes.packetHistory, ({ params }, { caller }) => trail.history(caller, params.id));
   mount(routes.listAudit, ({ query }, { caller, signal }) => {
     const { actor, action, limit, offset } = query;

@@ -12,16 +12,11 @@ export interface Waiting<Packet> extends Pick<WaitingRequest<Packet>, 'kind' | '
   readonly seconds: number;
 }
 
-/** The end of a wait. */
-export interface Waited<Packet> {
-  /** Null at the timeout, when the service stops, and when the caller's key becomes invalid. */
-  readonly packet: Packet | null;
-  /** The caller's key has become invalid. */
-  readonly isRevoked: boolean;
-}
-
-/** Waits for a packet. @throws LimitReached when the tenant has all of its connections open */
-export type Wait = <Packet>(waiting: Waiting<Packet>) => Promise<Waited<Packet>>;
+/**
+ * Waits for a packet: null at the timeout, when the service stops, and when the caller's key becomes invalid (`isRevoked`).
+ * @throws LimitReached when the tenant has all of its connections open
+ */
+export type Wait = <Packet>(waiting: Waiting<Packet>) => Promise<{ packet: Packet | null; isRevoked: boolean }>;
 
 /** Makes the wait of requests: it counts towards the connection cap, and ends with its connection and its key. */
 export function createWait(list: WaitingList, listening: Pick<Listening, 'connect' | 'watch'>): Wait {

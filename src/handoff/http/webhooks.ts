@@ -1,24 +1,19 @@
-import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse } from '../../kit/http/response.ts';
 import { routes } from '../model/api.ts';
-import type { HandoffRoute } from '../model/route.ts';
-import type { Caller } from '../service/authentication.ts';
 import { momentOf } from '../service/filters.ts';
 import type { WebhookService } from '../service/webhooks.ts';
+import type { HandoffMount } from './mount.ts';
 import { idempotencyOf } from './packets.ts';
 
 /** Mounts the routes of webhooks and their deliveries. */
-export function mountWebhooks(mount: Mount<Caller, HandoffRoute>, webhooks: WebhookService): void {
+export function mountWebhooks(mount: HandoffMount, webhooks: WebhookService): void {
   mount(routes.createWebhook, async ({ body }, { caller, headers, rawBody }) => {
     const { added, replayed } = await webhooks.create(caller, body, idempotencyOf(headers, 'POST /hooks', rawBody));
     return new HttpResponse({ body: added, ...(replayed ? { headers: { 'idempotency-replayed': 'true' } } : {}) });
   });
   mount(routes.listWebhooks, (_, { caller }) => webhooks.list(caller));
   mount(routes.patchWebhook, ({ params, body }, { caller }) => webhooks.change(caller, params.id, body));
-  mount(routes.deleteWebhook, async ({ params }, { caller }) => {
-    await webhooks.remove(caller, params.id);
-    return undefined;
-  });
+  mount(routes.deleteWebhook, ({ params }, { caller }) => webhooks.remove(caller, params.id));
   mount(routes.pingWebhook, ({ params }, { caller }) => webhooks.ping(caller, params.id));
 
   mount(routes.listDeliveries, async ({ params, query: { status, limit, offset } }, { caller, signal }) =>

@@ -2,17 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import { parseJson } from '../../kit/http/json.ts';
-import type { Mount } from '../../kit/http/mount.ts';
 import type { OpenStream } from '../../kit/http/streams.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { type SocketFeed, webSocket } from '../../kit/http/websocket.ts';
 import { SlidingWindow } from '../../kit/window.ts';
 import type { LiveEvent } from '../live/event.ts';
 import type { Listener, Start } from '../live/hub.ts';
-import type { HandoffRoute } from '../model/route.ts';
 import { SocketRequest, streamRoutes } from '../model/stream.ts';
 import { maxChannels, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
+import type { HandoffMount } from './mount.ts';
 import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
 
 /** The most messages that a client may send in any ten seconds, protocol pings and pongs included. */
@@ -35,7 +34,7 @@ interface SentRange {
 }
 
 /** `GET /ws`: the tenant's events over WebSocket. */
-export function mountWebSocket(mount: Mount<Caller, HandoffRoute>, listening: Listening, corsOrigins: readonly string[]): void {
+export function mountWebSocket(mount: HandoffMount, listening: Listening, corsOrigins: readonly string[]): void {
   mount(streamRoutes.socket, async ({ query: { api_key, subscribe = [], last_event_id } }, { caller, headers }) => {
     const key = keyOf(headers, api_key);
     requireOrigin(headers, corsOrigins, key !== undefined);

@@ -36,28 +36,15 @@ interface DelivererParts {
   wake(): void;
 }
 
-/** The receiver of all mails: the mail server. */
-const mailServer = 'mail';
-
-/** What identifies the receiver of deliveries. */
-const receiverName = ({ kind, url }: DeliveryQueue): string => (kind === 'email' ? mailServer : new URL(url).origin);
-
-/** Sends pending deliveries to webhooks and channels. */
-interface Deliverer {
-  /** Leases due deliveries and starts sending them; returns the milliseconds until the next round. */
-  round(): Promise<number>;
-  /** Resolves when no attempt is running or about to begin. */
-  idle(): Promise<void>;
-  /** Starts no more attempts, waits at most `withinMs` for running ones, and releases the leases of unsent deliveries. */
-  stop(withinMs: number): Promise<void>;
-}
+/** What identifies the receiver of deliveries: its origin, and for all mails the mail server. */
+const receiverName = ({ kind, url }: DeliveryQueue): string => (kind === 'email' ? 'mail server' : new URL(url).origin);
 
 /**
- * Makes a deliverer. Concurrency is limited per receiver and per tenant: a slow or dead receiver gets few attempts and never
+ * Makes the job that sends pending deliveries to webhooks and channels. Concurrency is limited per receiver and per tenant: a slow or dead receiver gets few attempts and never
  * delays deliveries to others, however many of its own are pending.
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
-export function createDeliverer(parts: DelivererParts): Deliverer {
+export function createDeliverer(parts: DelivererParts) {
   const { store, clock } = parts;
   const receivers = new Map<string, Receiver<Item>>();
   const running = new Set<Promise<void>>();
@@ -125,7 +112,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     countBegin();
     const attempt = receiver.begin(nowMs());
     const reservation = room.reserve(item.queue.tenant);
-    const ended = attemptOn(item, { receiver, attempt, reservation })
+    const ended = attemptOn(item, receiver, attempt, reservation)
       .catch(parts.onError)
       .finally(() => {
         receiver.end(attempt);
@@ -140,13 +127,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     running.add(ended);
   }
 
-  interface RunningAttempt {
-    readonly receiver: Receiver<Item>;
-    readonly attempt: Attempt;
-    readonly reservation: Reservation;
-  }
-
-  async function attemptOn(item: Item, { receiver, attempt, reservation }: RunningAttempt): Promise<void> {
+  async function attemptOn(item: Item, receiver: Receiver<Item>, attempt: Attempt, reservation: Reservation): Promise<void> {
     const { delivery, queue, until } = item;
     const started = performance.now();
     const sent = await parts.send(item, (bytes) => reservation.resize(bytes));
@@ -180,7 +161,8 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
   }
 
   return {
-    async round() {
+    /** Leases due deliveries and starts sending them; returns the milliseconds until the next round. */
+    async round(): Promise<number> {
       const now = clock();
       const queues = await store.deliveries.queues();
       for (const { webhook } of queues.filter(({ gone }) => gone === 1)) if (await store.deliveries.cancel(webhook, now)) parts.wake();
@@ -196,11 +178,13 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       return Math.max(1, Math.min(everyMs, ...next.map((moment) => moment - now.getTime())));
     },
 
-    async idle() {
+    /** Resolves when no attempt is running or about to begin. */
+    async idle(): Promise<void> {
       while (running.size + held.size > 0) await (running.size > 0 ? Promise.all(running) : nextTurn());
     },
 
-    async stop(withinMs) {
+    /** Starts no more attempts, waits at most `withinMs` for running ones, and releases the leases of unsent deliveries. */
+    async stop(withinMs: number): Promise<void> {
       isStopping = true;
       const waiting = [...receivers.values()].flatMap((receiver) => receiver.waiting.splice(0));
       held.clear();

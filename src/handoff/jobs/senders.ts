@@ -46,29 +46,23 @@ export type Send = (item: Item, onSize: (bytes: number) => void) => Promise<Sent
 const maxAnswerBytes = 64 * 1024;
 
 /** Makes the function that sends a delivery, by the kind of what it goes to. */
-export function createSend({
-  store,
-  notices,
-  notificationOf,
-  outgoing,
-  mailer,
-  clock,
-  userAgent,
-  attemptMs: timeoutMs,
-}: SenderParts): Send {
+export function createSend(parts: SenderParts): Send {
+  const { store, notices, notificationOf, outgoing, mailer, clock, userAgent, attemptMs: timeoutMs } = parts;
+
   async function post(queue: DeliveryQueue, headers: Record<string, string>, body: Buffer, trace?: TraceContext): Promise<Sent> {
     const common = { 'content-type': 'application/json; charset=utf-8', 'user-agent': userAgent };
     return outcomeOf(async () => {
       // Idempotent: receivers of webhooks recognise a repeat by the delivery id; a push notification is the state of a task.
-      const request = {
+      const answer = await outgoing.send({
         url: queue.url,
+        headers: { ...common, ...headers },
         body,
         timeoutMs,
         maxBytes: maxAnswerBytes,
         idempotent: queue.kind !== 'slack',
         owner: queue.tenant,
-      };
-      const answer = await outgoing.send({ ...request, headers: { ...common, ...headers }, trace });
+        trace,
+      });
       const retryAfter = answer.headers['retry-after'];
       return { error: statusFailure(answer.status), statusCode: answer.status, ...(retryAfter === undefined ? {} : { retryAfter }) };
     });

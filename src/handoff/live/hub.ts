@@ -7,19 +7,13 @@ import type { ReplayMemory } from './replay-memory.ts';
 /** Read access to the trails of tenants. */
 export interface Trail {
   /** The positions after a position of a tenant's trail, in order, with the bytes of their payloads. */
-  sizesAfter(tenant: number, position: number, limit: number): Promise<readonly EventSize[]>;
+  sizesAfter(tenant: number, position: number, limit: number): Promise<readonly { position: number; bytes: number }[]>;
   /** The events of a tenant's trail after a position, up to and including another, in order. */
   between(tenant: number, after: number, upTo: number): Promise<readonly TrailEvent[]>;
   /** A tenant's last position, and the highest position whose event is past its retention. */
   bounds(tenant: number): Promise<{ last: number; removed: number }>;
   /** The last positions of tenants; tenants without events are left out. */
   positions(tenants: readonly number[]): Promise<readonly { tenant: number; position: number }[]>;
-}
-
-/** The position of an event, and the bytes of its payload. */
-interface EventSize {
-  readonly position: number;
-  readonly bytes: number;
 }
 
 /** The events that one commit appended to a tenant's trail: every position from `first` to `last`. */
@@ -114,13 +108,11 @@ interface HubParts {
  */
 export class Hub {
   readonly #parts: HubParts;
-  readonly #trail: Trail;
   readonly #states = new Map<number, TenantState>();
   readonly #replayReads = new FairQueue(replayReads);
 
   constructor(parts: HubParts) {
     this.#parts = parts;
-    this.#trail = parts.trail;
   }
 
   /** The number of listeners. */
@@ -132,7 +124,7 @@ export class Hub {
 
   /** The start of a stream: after the given event, or at the end of the trail. */
   async startOf({ tenant_id, tenant_number }: TenantRef, lastEventId: string | undefined): Promise<Start> {
-    const { last, removed } = await this.#replayReads.run(tenant_number, () => this.#trail.bounds(tenant_number));
+    const { last, removed } = await this.#replayReads.run(tenant_number, () => this.#parts.trail.bounds(tenant_number));
     if (lastEventId === undefined) return { position: last };
     const position = positionOf(tenant_id, lastEventId);
     if (position === undefined || position > last) return { position: last, reset: 'unknown' };
@@ -196,7 +188,7 @@ export class Hub {
     this.#parts.memory.reclaim();
     const tenants = [...this.#states.keys()];
     if (tenants.length === 0) return;
-    for (const { tenant, position } of await this.#trail.positions(tenants)) {
+    for (const { tenant, position } of await this.#parts.trail.positions(tenants)) {
       const state = this.#states.get(tenant);
       if (state === undefined) continue;
       state.known = Math.max(state.known, position);
@@ -217,7 +209,7 @@ export class Hub {
 
   /** The next page after a position: where it ends, the bytes of its payloads, and whether the trail ends there. */
   async #pageAfter(tenant: number, position: number): Promise<Page> {
-    const sizes = await this.#trail.sizesAfter(tenant, position, maxPage);
+    const sizes = await this.#parts.trail.sizesAfter(tenant, position, maxPage);
     let count = 0;
     let bytes = 0;
     for (const { bytes: own } of sizes) {
@@ -233,7 +225,7 @@ export class Hub {
     const release = await this.#parts.memory.acquire(tenant_id, listener, bytes);
     try {
       if (!listener.isOpen()) return;
-      const events = await this.#replayReads.run(tenant_number, () => this.#trail.between(tenant_number, listener.position, upTo));
+      const events = await this.#replayReads.run(tenant_number, () => this.#parts.trail.between(tenant_number, listener.position, upTo));
       await new Promise<void>((resolve) => {
         let pending = 1;
         const done = () => {
@@ -271,7 +263,7 @@ export class Hub {
         const { known } = state;
         state.hinted = false;
         const { upTo, isLast } = await this.#pageAfter(tenant_number, state.last!);
-        const rows = upTo === state.last ? [] : await this.#trail.between(tenant_number, state.last!, upTo);
+        const rows = upTo === state.last ? [] : await this.#parts.trail.between(tenant_number, state.last!, upTo);
         if (!isLast) state.hinted = true;
         // The last positions may be missing: the events of removed packets are deleted.
         this.#enqueue(state, rows, isLast ? Math.max(known, upTo) : upTo);

@@ -16,31 +16,7 @@ const maxTimeouts = 2;
 const maxReconnectMs = 2000;
 
 /** A connection to a Redis that may be unavailable at times. No method rejects: without Redis it does nothing. */
-export interface RedisLink {
-  /**
-   * Runs a Lua script; resolves with its answer as `read` returns it, and with undefined when Redis is unavailable.
-   * @param read throws for an answer of another type; Redis then counts as unavailable
-   */
-  evaluate<T>(script: string, keys: readonly string[], args: readonly string[], read: (answer: unknown) => T): Promise<T | undefined>;
-  /** Publishes a message; resolves when Redis has it, or is unavailable. */
-  publish(channel: string, message: string): Promise<void>;
-  /**
-   * Subscribes to a channel over a separate connection.
-   * @param onReady called after every (re)connect: messages published before were missed
-   */
-  subscribe(channel: string, onMessage: (message: string) => void, onReady: () => void): void;
-  /** Pings over the subscribed connection, and reconnects it when Redis does not answer. */
-  check(): Promise<void>;
-  /** Starts connecting, and keeps trying; resolves when Redis is connected, or the first attempt has failed. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-interface Connecting {
-  url: string;
-  clock: Clock;
-  onChange(isAvailable: boolean): void;
-}
+export type RedisLink = ReturnType<typeof createRedisLink>;
 
 /** A connection to Redis that reconnects whenever it breaks or stops answering. */
 class Connection {
@@ -51,7 +27,7 @@ class Connection {
   #retryAt = 0;
   #timeouts = 0;
 
-  constructor({ url, clock, onChange }: Connecting) {
+  constructor({ url, clock, onChange }: { url: string; clock: Clock; onChange(isAvailable: boolean): void }) {
     this.#clock = clock;
     this.#onChange = onChange;
     this.client = createClient({
@@ -113,7 +89,7 @@ class Connection {
 }
 
 /** Makes a link to Redis. The service works without it while it is unavailable; each change of state is logged once. */
-export function createRedisLink(url: string, { logger, clock }: { logger: Logger; clock: Clock }): RedisLink {
+export function createRedisLink(url: string, { logger, clock }: { logger: Logger; clock: Clock }) {
   const asking = new Connection({
     url,
     clock,
@@ -125,12 +101,21 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
   let listening: Connection | undefined;
 
   return {
-    evaluate: (script, keys, args, read) =>
+    /**
+     * Runs a Lua script; resolves with its answer as `read` returns it, and with undefined when Redis is unavailable.
+     * @param read throws for an answer of another type; Redis then counts as unavailable
+     */
+    evaluate: <T>(script: string, keys: readonly string[], args: readonly string[], read: (answer: unknown) => T): Promise<T | undefined> =>
       asking.ask(async () => read(await asking.client.eval(script, { keys: [...keys], arguments: [...args] }))),
-    async publish(channel, message) {
+    /** Publishes a message; resolves when Redis has it, or is unavailable. */
+    async publish(channel: string, message: string): Promise<void> {
       await asking.ask(() => asking.client.publish(channel, message));
     },
-    subscribe(channel, onMessage, onReady) {
+    /**
+     * Subscribes to a channel over a separate connection.
+     * @param onReady called after every (re)connect: messages published before were missed
+     */
+    subscribe(channel: string, onMessage: (message: string) => void, onReady: () => void): void {
       // The other connection already reports whether Redis is available.
       const connection = new Connection({ url, clock, onChange: () => undefined });
       listening = connection;
@@ -139,16 +124,18 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
         connection.client.subscribe(channel, onMessage).then(onReady, () => undefined);
       });
     },
-    async check() {
+    /** Pings over the subscribed connection, and reconnects it when Redis does not answer. */
+    async check(): Promise<void> {
       await listening?.ask(() => listening!.client.ping());
     },
-    async start() {
+    /** Starts connecting, and keeps trying; resolves when Redis is connected, or the first attempt has failed. */
+    async start(): Promise<void> {
       const settled = asking.settled();
       asking.connect();
       listening?.connect();
       await settled;
     },
-    async stop() {
+    async stop(): Promise<void> {
       asking.client.destroy();
       listening?.client.destroy();
     },

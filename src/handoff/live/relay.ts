@@ -19,18 +19,12 @@ interface RelayParts {
   onIgnored(): void;
 }
 
-/** Announces events between instances. */
-interface Relay {
-  /** Announces the last position of a tenant's trail. */
-  publish(tenant: number, position: number): void;
-}
-
 /**
  * A relay over Redis. A message contains only the last positions of trails, `[[tenant, position], ...]`. The events
  * themselves are read from the database, so other users of the Redis can neither forge nor read them, and a lost message
  * only delays them.
  */
-export function createRelay({ redis, onHint, onReady, onIgnored }: RelayParts): Relay {
+export function createRelay({ redis, onHint, onReady, onIgnored }: RelayParts) {
   const pending = new Map<number, number>();
   let isSending = false;
 
@@ -59,7 +53,8 @@ export function createRelay({ redis, onHint, onReady, onIgnored }: RelayParts): 
   }
 
   return {
-    publish(tenant, position) {
+    /** Announces the last position of a tenant's trail. */
+    publish(tenant: number, position: number): void {
       pending.set(tenant, position);
       if (!isSending) void sendAll();
     },

@@ -33,20 +33,17 @@ interface Waiting extends Held {
 export class ReplayMemory {
   readonly #clock: Clock;
   readonly #budget: MemoryBudget;
-  readonly #share: number;
   readonly #held = new Set<Held>();
-  readonly #ofOwner = new Map<string, number>();
   readonly #waiting = new Map<string, Set<Waiting>>();
 
   constructor(clock: Clock, bytes = maxReplayBytes) {
     this.#clock = clock;
     this.#budget = new MemoryBudget(bytes);
-    this.#share = bytes / 4;
   }
 
   /** The bytes held. */
   get bytes(): number {
-    return [...this.#ofOwner.values()].reduce((sum, bytes) => sum + bytes, 0);
+    return [...this.#held].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /** The number of replays that wait. */
@@ -56,7 +53,7 @@ export class ReplayMemory {
 
   /** Reserves bytes; resolves with the function that releases them. A page larger than an owner's share takes all of the share. */
   acquire(owner: string, replay: Replay, bytes: number): Promise<() => void> | (() => void) {
-    const wanted = { replay, owner, bytes: Math.min(bytes, this.#share), since: this.#now() };
+    const wanted = { replay, owner, bytes: Math.min(bytes, this.#budget.share), since: this.#now() };
     const queue = this.#waiting.get(owner);
     const release = queue === undefined ? this.#grant(wanted) : undefined;
     if (release !== undefined) return release;
@@ -85,7 +82,7 @@ export class ReplayMemory {
       const [first] = queue;
       if (first === undefined || now - first.since < patienceMs) continue;
       // An owner at its share waits for its own replays, another one for any.
-      const isAtShare = (this.#ofOwner.get(owner) ?? 0) + first.bytes > this.#share;
+      const isAtShare = this.#budget.heldBy(owner) + first.bytes > this.#budget.share;
       for (const held of [...this.#held]) if (now - held.since >= patienceMs && (!isAtShare || held.owner === owner)) held.replay.endSlow();
     }
   }
@@ -98,19 +95,15 @@ export class ReplayMemory {
     const { owner, bytes } = wanted;
     if (!this.#budget.acquire(owner, bytes)) return undefined;
     this.#held.add(wanted);
-    this.#ofOwner.set(owner, (this.#ofOwner.get(owner) ?? 0) + bytes);
     return () => {
       if (!this.#held.delete(wanted)) return;
       this.#budget.release(owner, bytes);
-      const left = this.#ofOwner.get(owner)! - bytes;
-      if (left > 0) this.#ofOwner.set(owner, left);
-      else this.#ofOwner.delete(owner);
       this.#grantWaiting();
     };
   }
 
   #grantWaiting(): void {
-    const owners = [...this.#waiting.keys()].sort((a, b) => (this.#ofOwner.get(a) ?? 0) - (this.#ofOwner.get(b) ?? 0));
+    const owners = [...this.#waiting.keys()].sort((a, b) => this.#budget.heldBy(a) - this.#budget.heldBy(b));
     for (const owner of owners) {
       for (const waiting of this.#waiting.get(owner) ?? []) {
         const granted: Held = { ...waiting, since: this.#now() };

@@ -1,11 +1,9 @@
 import Type from 'typebox';
 
-import type { Route } from '../../kit/route.ts';
+import { type Route, routeTable } from '../../kit/route.ts';
 import { Failure, object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute, type HandoffRoute } from './route.ts';
-
-const tag = 'a2a';
 
 /** A push notification configuration of A2A: a webhook for one packet. */
 export interface PushConfig {
@@ -18,29 +16,6 @@ export interface PushConfig {
   readonly authentication: { readonly scheme: string; readonly credentials: string } | undefined;
 }
 
-/** The agent card, with which clients of A2A find the endpoint. */
-export const agentCard = defineRoute({
-  id: 'agentCard',
-  method: 'GET',
-  path: '/.well-known/agent-card.json',
-  tag,
-  access: 'public',
-  summary: 'Agent card (A2A)',
-  description:
-    'What the service offers to clients of A2A 1.0, and where. It contains no data of a tenant. With `If-None-Match` an unchanged card is answered with 304 and no body.',
-  headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 if the card has not changed since. Optional.' },
-  responses: {
-    200: {
-      schema: Type.Unknown({ description: 'An agent card of A2A 1.0.' }),
-      description: 'The card.',
-      example: { name: 'Baton' },
-      headers: { 'Cache-Control': 'The card may be kept for five minutes.', 'Last-Modified': 'When the service started.' },
-    },
-    304: { description: 'The card has not changed since.' },
-    ...failing(400),
-  },
-});
-
 const versionInQuery = {
   api_key: Type.Optional(Type.String({ description: 'An API key, for clients that cannot send headers.' })),
   'A2A-Version': Type.Optional(Type.String({ description: 'The version of A2A, if the client cannot send the header.' })),
@@ -52,42 +27,63 @@ const requestHeaders = {
 };
 const otherHost = { schema: Failure, description: '`Host` or `Origin` names another machine.' };
 
-/** The endpoint for clients of A2A. */
-export const a2a = defineRoute({
-  id: 'a2a',
-  method: 'POST',
-  path: '/a2a',
-  tag,
-  access: 'any',
-  keyInQuery: true,
-  forPrograms: true,
-  summary: 'A2A 1.0 (JSON-RPC)',
-  description: [
-    'A request of JSON-RPC 2.0 as A2A 1.0 defines it. A message becomes a packet, and the packet is the task: the agent that completes it answers.',
-    'The key is sent in `X-API-Key`, as `Authorization: Bearer`, or in `api_key`. `Host` and `Origin` must name this machine, `SERVICE_HOST` or one of `SERVICE_ALLOWED_HOSTS`.',
-    'A refused operation is an error of JSON-RPC with the code of A2A; a request counts as one, however long it waits.',
-  ].join('\n\n'),
-  query: object(versionInQuery),
-  body: Type.Object(
-    {
-      jsonrpc: Type.Optional(Type.Unknown()),
-      id: Type.Optional(Type.Unknown()),
-      method: Type.Optional(Type.Unknown()),
-      params: Type.Optional(Type.Unknown()),
+/** The agent card, and the endpoint of JSON-RPC. */
+export const { agentCard, a2a } = routeTable('a2a', {
+  /** The agent card, with which clients of A2A find the endpoint. */
+  agentCard: defineRoute({
+    method: 'GET',
+    path: '/.well-known/agent-card.json',
+    access: 'public',
+    summary: 'Agent card (A2A)',
+    description:
+      'What the service offers to clients of A2A 1.0, and where. It contains no data of a tenant. With `If-None-Match` an unchanged card is answered with 304 and no body.',
+    headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 if the card has not changed since. Optional.' },
+    responses: {
+      200: {
+        schema: Type.Unknown({ description: 'An agent card of A2A 1.0.' }),
+        description: 'The card.',
+        example: { name: 'Baton' },
+        headers: { 'Cache-Control': 'The card may be kept for five minutes.', 'Last-Modified': 'When the service started.' },
+      },
+      304: { description: 'The card has not changed since.' },
+      ...failing(400),
     },
-    { description: 'A request of JSON-RPC 2.0.' },
-  ),
-  bodyExample: { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: '019ca8bb-b5c0-73e6-bac5-b5d66ec45e54' } },
-  headers: requestHeaders,
-  responses: {
-    200: {
-      schema: Type.Unknown({ description: 'A response of JSON-RPC 2.0.' }),
-      description: 'The answer: JSON, or server-sent events for a streaming method.',
-      example: { jsonrpc: '2.0', id: 1, error: { code: -32001, message: 'There is no packet with this id.' } },
+  }),
+  /** The endpoint for clients of A2A. */
+  a2a: defineRoute({
+    method: 'POST',
+    path: '/a2a',
+    access: 'any',
+    keyInQuery: true,
+    forPrograms: true,
+    summary: 'A2A 1.0 (JSON-RPC)',
+    description: [
+      'A request of JSON-RPC 2.0 as A2A 1.0 defines it. A message becomes a packet, and the packet is the task: the agent that completes it answers.',
+      'The key is sent in `X-API-Key`, as `Authorization: Bearer`, or in `api_key`. `Host` and `Origin` must name this machine, `SERVICE_HOST` or one of `SERVICE_ALLOWED_HOSTS`.',
+      'A refused operation is an error of JSON-RPC with the code of A2A; a request counts as one, however long it waits.',
+    ].join('\n\n'),
+    query: object(versionInQuery),
+    body: Type.Object(
+      {
+        jsonrpc: Type.Optional(Type.Unknown()),
+        id: Type.Optional(Type.Unknown()),
+        method: Type.Optional(Type.Unknown()),
+        params: Type.Optional(Type.Unknown()),
+      },
+      { description: 'A request of JSON-RPC 2.0.' },
+    ),
+    bodyExample: { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: '019ca8bb-b5c0-73e6-bac5-b5d66ec45e54' } },
+    headers: requestHeaders,
+    responses: {
+      200: {
+        schema: Type.Unknown({ description: 'A response of JSON-RPC 2.0.' }),
+        description: 'The answer: JSON, or server-sent events for a streaming method.',
+        example: { jsonrpc: '2.0', id: 1, error: { code: -32001, message: 'There is no packet with this id.' } },
+      },
+      403: otherHost,
+      ...failing(401, 413, 415, 429),
     },
-    403: otherHost,
-    ...failing(401, 413, 415, 429),
-  },
+  }),
 });
 
 /** The parts of a request over HTTP+JSON. */
@@ -118,11 +114,10 @@ function rest(
   const given = Object.fromEntries(
     Object.keys(body ?? {}).map((name) => [name, Type.Optional(Type.Unknown({ description: 'As A2A defines it.' }))]),
   );
+  const id = `a2a${method}${verb === 'GET' && path.endsWith(':subscribe') ? 'ByGet' : ''}`;
   const route = defineRoute({
-    id: `a2a${method}${verb === 'GET' && path.endsWith(':subscribe') ? 'ByGet' : ''}`,
     method: verb,
     path: `/a2a${path}`,
-    tag,
     access: 'any',
     keyInQuery: true,
     forPrograms: true,
@@ -157,7 +152,7 @@ function rest(
       ...failing(400, 401, 404, 409, 413, 415, 429),
     },
   });
-  return { method, route: route as unknown as Route & HandoffRoute, params };
+  return { method, route: { id, tag: 'a2a', ...route } as unknown as Route & HandoffRoute, params };
 }
 
 const messageExample = {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { object, paging, timestamp } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -13,28 +13,27 @@ export const Agent = Type.Object({
 });
 export type Agent = Static<typeof Agent>;
 
-const AgentQuery = object(paging());
-
-export const listAgents = defineRoute({
-  id: 'listAgents',
-  method: 'GET',
-  path: '/agents',
-  tag: 'agents',
-  access: 'read',
-  summary: 'List agents',
-  description: "The agents that the tenant's requests have named, most recently seen first.",
-  query: AgentQuery,
-  responses: {
-    200: {
-      schema: Type.Object({ agents: Type.Array(Agent), total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }),
-      description: 'The agents.',
-      example: {
-        agents: [{ agent_id: 'resolver', last_seen_at: '2026-03-01T09:30:00.000Z', holding: 2, waiting: 5 }],
-        total: 1,
-        limit: 50,
-        offset: 0,
+/** The routes of agents. */
+export const agentRoutes = routeTable('agents', {
+  listAgents: defineRoute({
+    method: 'GET',
+    path: '/agents',
+    access: 'read',
+    summary: 'List agents',
+    description: "The agents that the tenant's requests have named, most recently seen first.",
+    query: object(paging()),
+    responses: {
+      200: {
+        schema: Type.Object({ agents: Type.Array(Agent), total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }),
+        description: 'The agents.',
+        example: {
+          agents: [{ agent_id: 'resolver', last_seen_at: '2026-03-01T09:30:00.000Z', holding: 2, waiting: 5 }],
+          total: 1,
+          limit: 50,
+          offset: 0,
+        },
       },
+      ...failing(401, 403, 429),
     },
-    ...failing(401, 403, 429),
-  },
+  }),
 });

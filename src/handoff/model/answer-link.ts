@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { choice, Id, IdParams, name, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -37,7 +37,6 @@ export type AnswerLink = Static<typeof AnswerLink>;
 export type NewAnswerLink = Static<typeof NewAnswerLink>;
 export type AnswerLinkRequest = Static<typeof AnswerLinkRequest>;
 
-const tag = 'answer links';
 const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8e';
 const expires_at = '2026-03-02T09:30:00.000Z';
 const responder = 'dana@example.com';
@@ -50,54 +49,51 @@ const linkExample = {
   expires_at,
 };
 
-export const createAnswerLink = defineRoute({
-  id: 'createAnswerLink',
-  method: 'POST',
-  path: '/packets/{id}/answer-links',
-  tag,
-  access: 'respond',
-  summary: "Make an answer link for a packet's question",
-  description:
-    'A page that shows the question and takes the answer, without a key. It ends with the answer to the question, by any way, when it expires or is revoked, and when the key that made it is revoked.',
-  params: IdParams,
-  body: AnswerLinkRequest,
-  bodyOptional: true,
-  bodyExample: { responder, expires_in: 3600 },
-  nullIsAbsent: true,
-  responses: {
-    201: {
-      schema: NewAnswerLink,
-      description: 'The link. Its URL is never shown again.',
-      example: { id, url: 'https://example.com/answer/...', responder, expires_at },
+/** The routes of answer links. */
+export const answerLinkRoutes = routeTable('answer links', {
+  createAnswerLink: defineRoute({
+    method: 'POST',
+    path: '/packets/{id}/answer-links',
+    access: 'respond',
+    summary: "Make an answer link for a packet's question",
+    description:
+      'A page that shows the question and takes the answer, without a key. It ends with the answer to the question, by any way, when it expires or is revoked, and when the key that made it is revoked.',
+    params: IdParams,
+    body: AnswerLinkRequest,
+    bodyOptional: true,
+    bodyExample: { responder, expires_in: 3600 },
+    nullIsAbsent: true,
+    responses: {
+      201: {
+        schema: NewAnswerLink,
+        description: 'The link. Its URL is never shown again.',
+        example: { id, url: 'https://example.com/answer/...', responder, expires_at },
+      },
+      ...failing(401, 403, 404, 409, 410, 413, 415, 429),
     },
-    ...failing(401, 403, 404, 409, 410, 413, 415, 429),
-  },
-});
-export const listAnswerLinks = defineRoute({
-  id: 'listAnswerLinks',
-  method: 'GET',
-  path: '/packets/{id}/answer-links',
-  tag,
-  access: 'read',
-  alternative: 'respond',
-  summary: "List a packet's answer links",
-  description: 'The links, newest first, without their URLs. A link is removed 30 days after it has expired.',
-  params: IdParams,
-  responses: {
-    200: { schema: Type.Array(AnswerLink), description: 'The links, newest first, at most 1,000.', example: [linkExample] },
-    ...failing(401, 403, 404, 429),
-  },
-});
-export const deleteAnswerLink = defineRoute({
-  id: 'deleteAnswerLink',
-  method: 'DELETE',
-  path: '/answer-links/{id}',
-  tag,
-  access: 'respond',
-  summary: 'Revoke an answer link',
-  description: 'Its page refuses answers from now on.',
-  params: IdParams,
-  responses: { 204: { description: 'The link is revoked.' }, ...failing(401, 403, 404, 429) },
+  }),
+  listAnswerLinks: defineRoute({
+    method: 'GET',
+    path: '/packets/{id}/answer-links',
+    access: 'read',
+    alternative: 'respond',
+    summary: "List a packet's answer links",
+    description: 'The links, newest first, without their URLs. A link is removed 30 days after it has expired.',
+    params: IdParams,
+    responses: {
+      200: { schema: Type.Array(AnswerLink), description: 'The links, newest first, at most 1,000.', example: [linkExample] },
+      ...failing(401, 403, 404, 429),
+    },
+  }),
+  deleteAnswerLink: defineRoute({
+    method: 'DELETE',
+    path: '/answer-links/{id}',
+    access: 'respond',
+    summary: 'Revoke an answer link',
+    description: 'Its page refuses answers from now on.',
+    params: IdParams,
+    responses: { 204: { description: 'The link is revoked.' }, ...failing(401, 403, 404, 429) },
+  }),
 });
 
 /** The seconds that a link is valid. */
@@ -106,23 +102,20 @@ export const validSeconds = ({ expires_in = defaultSeconds }: AnswerLinkRequest)
 const html = (description: string) => ({ schema: Type.String(), contentType: 'text/html; charset=utf-8', description });
 const page = {
   path: '/answer/{token}',
-  tag: 'pages',
   access: 'link',
   params: Type.Object({ token: Type.String() }),
 } as const;
 
 /** The page of an answer link. It is no part of the API and of its description. */
-export const answerPageRoutes = {
-  show: defineRoute({
+export const answerPageRoutes = routeTable('pages', {
+  showAnswerPage: defineRoute({
     ...page,
-    id: 'showAnswerPage',
     method: 'GET',
     summary: 'Show the page of an answer link',
     responses: { 200: html('The question.'), 404: html('An unknown link.'), 410: html('A link that has ended.') },
   }),
-  send: defineRoute({
+  sendAnswer: defineRoute({
     ...page,
-    id: 'sendAnswer',
     method: 'POST',
     summary: 'Send the form of an answer link',
     body: Type.String({ description: 'The fields of the form, URL-encoded.' }),
@@ -136,4 +129,4 @@ export const answerPageRoutes = {
       410: html('A link that has ended.'),
     },
   }),
-} as const;
+});

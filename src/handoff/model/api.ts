@@ -1,16 +1,15 @@
 import { describeApi } from '../../kit/openapi.ts';
 import type { Route } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
-import * as system from '../../kit/system.ts';
+import { systemRoutes } from '../../kit/system.ts';
 import { a2a, a2aRestRoutes, agentCard } from './a2a.ts';
-import { listAgents } from './agent.ts';
+import { agentRoutes } from './agent.ts';
 import * as answerLink from './answer-link.ts';
 import * as audit from './audit.ts';
 import * as batches from './batch-routes.ts';
 import * as brief from './brief.ts';
 import * as channel from './channel.ts';
 import * as keys from './key.ts';
-import * as leases from './lease-routes.ts';
 import { mcp } from './mcp.ts';
 import * as packetSchemas from './packet.ts';
 import * as packets from './packet-routes.ts';
@@ -18,8 +17,8 @@ import type { HandoffRoute } from './route.ts';
 import { streamRoutes } from './stream.ts';
 import * as tenants from './tenant.ts';
 import * as webhookSchemas from './webhook.ts';
-import * as webhooks from './webhook-routes.ts';
-import * as work from './work-routes.ts';
+import { webhookRoutes } from './webhook-routes.ts';
+import { workRoutes } from './work-routes.ts';
 
 /** The name of the service in the API description and on its pages. */
 export const serviceTitle = 'Baton handoff packet service';
@@ -29,62 +28,19 @@ export const apiPrefix = '/api/v1';
 
 /** Every route of the service, by its operation's name. */
 export const routes = {
-  createPacket: packets.createPacket,
-  listPackets: packets.listPackets,
-  listAwaiting: packets.listAwaiting,
-  searchPackets: packets.searchPackets,
-  getPacket: packets.getPacket,
-  patchPacket: packets.patchPacket,
-  deletePacket: packets.deletePacket,
-  claimPacket: packets.claimPacket,
-  respondPacket: packets.respondPacket,
-  createAnswerLink: answerLink.createAnswerLink,
-  listAnswerLinks: answerLink.listAnswerLinks,
-  deleteAnswerLink: answerLink.deleteAnswerLink,
-  chainPacket: packets.chainPacket,
-  packetHistory: packets.packetHistory,
-  packetBrief: brief.packetBrief,
-  batchCreate: batches.batchCreate,
-  batchClaim: batches.batchClaim,
-  batchComplete: batches.batchComplete,
-  createWebhook: webhooks.createWebhook,
-  listWebhooks: webhooks.listWebhooks,
-  patchWebhook: webhooks.patchWebhook,
-  deleteWebhook: webhooks.deleteWebhook,
-  pingWebhook: webhooks.pingWebhook,
-  listDeliveries: webhooks.listDeliveries,
-  getDelivery: webhooks.getDelivery,
-  listDeadLetters: webhooks.listDeadLetters,
-  replayDeadLetter: webhooks.replayDeadLetter,
-  retryAll: webhooks.retryAll,
-  createChannel: channel.createChannel,
-  listChannels: channel.listChannels,
-  patchChannel: channel.patchChannel,
-  deleteChannel: channel.deleteChannel,
-  testChannel: channel.testChannel,
-  listChannelDeliveries: channel.listChannelDeliveries,
-  replayChannelDelivery: channel.replayChannelDelivery,
-  claimNext: work.claimNext,
-  withdrawQuestion: work.withdrawQuestion,
-  releasePacket: work.releasePacket,
-  renewLease: leases.renewLease,
-  endLease: leases.endLease,
-  listAgents,
-  listAudit: audit.listAudit,
-  createKey: keys.createKey,
-  rotateKey: keys.rotateKey,
-  listKeys: keys.listKeys,
-  getOwnKey: keys.getOwnKey,
-  deleteKey: keys.deleteKey,
-  createTenant: tenants.createTenant,
-  listTenants: tenants.listTenants,
-  getTenant: tenants.getTenant,
-  patchTenant: tenants.patchTenant,
-  deleteTenant: tenants.deleteTenant,
-  listTenantKeys: keys.listTenantKeys,
-  health: system.health,
-  ready: system.ready,
-  metrics: system.metrics,
+  ...packets.packetRoutes,
+  ...answerLink.answerLinkRoutes,
+  ...brief.briefRoutes,
+  ...batches.batchRoutes,
+  ...webhookRoutes,
+  ...channel.channelRoutes,
+  ...workRoutes,
+  ...agentRoutes,
+  ...audit.auditRoutes,
+  ...keys.keyRoutes,
+  ...tenants.tenantRoutes,
+  ...keys.tenantKeyRoutes,
+  ...systemRoutes,
 } as const;
 
 /** Returns the path prefixes under which a route is mounted. */
@@ -188,8 +144,6 @@ export function describeHandoff(version: string): Record<string, unknown> {
       'Every 429 names its limit in `limit`; `Retry-After` says when a request is allowed again. A refused request is not counted.',
       'Every error has the body `Failure`: a sentence in `detail`, a `code` for programs, the `field` at fault, and the `status_code`.',
     ].join('\n\n'),
-    contact: 'The maintainers of Baton',
-    server: '/',
     tags: [
       { name: 'packets', description: 'Units of work that agents hand over.' },
       { name: 'answer links', description: 'Pages on which people answer a question without a key.' },

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { routeTable } from '../../kit/route.ts';
 import { givenTimestamp, Id, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -25,37 +26,38 @@ const AuditQuery = object({
   ...paging(),
 });
 
-export const listAudit = defineRoute({
-  id: 'listAudit',
-  method: 'GET',
-  path: '/audit',
-  tag: 'audit',
-  access: 'read',
-  summary: 'Read the audit log',
-  description: "The history of all the tenant's packets, and the changes to its keys, newest first. Filters are combined with AND.",
-  query: AuditQuery,
-  responses: {
-    200: {
-      schema: Type.Object({ entries: Type.Array(AuditEntry), total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }),
-      description: 'Everything that happened in the tenant, newest first.',
-      example: {
-        entries: [
-          {
-            id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8c',
-            packet_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b',
-            actor: 'agent:resolver',
-            key_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8d',
-            action: 'claimed',
-            resource: 'packet',
-            details: {},
-            timestamp: '2026-03-01T09:30:00.000Z',
-          },
-        ],
-        total: 1,
-        limit: 50,
-        offset: 0,
+/** The routes of the audit log. */
+export const auditRoutes = routeTable('audit', {
+  listAudit: defineRoute({
+    method: 'GET',
+    path: '/audit',
+    access: 'read',
+    summary: 'Read the audit log',
+    description: "The history of all the tenant's packets, and the changes to its keys, newest first. Filters are combined with AND.",
+    query: AuditQuery,
+    responses: {
+      200: {
+        schema: Type.Object({ entries: Type.Array(AuditEntry), total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }),
+        description: 'Everything that happened in the tenant, newest first.',
+        example: {
+          entries: [
+            {
+              id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8c',
+              packet_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b',
+              actor: 'agent:resolver',
+              key_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8d',
+              action: 'claimed',
+              resource: 'packet',
+              details: {},
+              timestamp: '2026-03-01T09:30:00.000Z',
+            },
+          ],
+          total: 1,
+          limit: 50,
+          offset: 0,
+        },
       },
+      ...failing(401, 403, 429),
     },
-    ...failing(401, 403, 429),
-  },
+  }),
 });

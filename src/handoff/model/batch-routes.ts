@@ -1,6 +1,7 @@
 import Type from 'typebox';
 
 import type { ErrorCode } from '../../kit/errors.ts';
+import { routeTable } from '../../kit/route.ts';
 import { Failure, orNull, UsedUp } from '../../kit/schemas.ts';
 import { AgentId, failing, IdempotencyKey, Replayed } from './common.ts';
 import { claimedExample, completedExample, createExample, packetExample } from './examples.ts';
@@ -28,76 +29,70 @@ const refused = (status: 400 | 429, code: ErrorCode, detail: string, field: stri
   example: { detail, code, field, status_code: status, request_id: '2s-1', created: [], errors: [{ index: 0, error, code, field: null }] },
 });
 const PacketFault = Type.Object({ packet_id: Type.String(), ...ItemFault, claimed_by: Type.Optional(orNull(Holder)) });
-const tag = 'packets';
 const capReached = 'The tenant has created the 5 packets it may create per day; the next UTC day begins in 3600 seconds.';
 const batchSize = 'At most 100 in one request, unless the service is configured otherwise.';
 
-export const batchCreate = defineRoute({
-  id: 'batchCreate',
-  method: 'POST',
-  path: '/packets/batch',
-  tag,
-  access: 'work',
-  summary: 'Create many packets',
-  description: `Each packet is created or refused independently; refused packets are listed in \`errors\` by index. ${batchSize}`,
-  body: BatchCreateRequest,
-  describedBody: BatchCreateShape,
-  bodyExample: { packets: [createExample] },
-  bodySize: 'batch',
-  capped: true,
-  headers: { ...IdempotencyKey, ...AgentId },
-  responses: {
-    201: {
-      schema: BatchCreated,
-      description: 'The packets created and those refused.',
-      headers: Replayed,
-      example: { created: [packetExample], errors: [] },
+/** The routes of batches. */
+export const batchRoutes = routeTable('packets', {
+  batchCreate: defineRoute({
+    method: 'POST',
+    path: '/packets/batch',
+    access: 'work',
+    summary: 'Create many packets',
+    description: `Each packet is created or refused independently; refused packets are listed in \`errors\` by index. ${batchSize}`,
+    body: BatchCreateRequest,
+    describedBody: BatchCreateShape,
+    bodyExample: { packets: [createExample] },
+    bodySize: 'batch',
+    capped: true,
+    headers: { ...IdempotencyKey, ...AgentId },
+    responses: {
+      201: {
+        schema: BatchCreated,
+        description: 'The packets created and those refused.',
+        headers: Replayed,
+        example: { created: [packetExample], errors: [] },
+      },
+      ...failing(401, 403, 409, 413, 415),
+      400: refused(400, 'VALIDATION_ERROR', 'None of the packets could be created; see errors.', 'packets', 'metadata is required.'),
+      429: refused(429, 'RATE_LIMITED', capReached, null, capReached),
     },
-    ...failing(401, 403, 409, 413, 415),
-    400: refused(400, 'VALIDATION_ERROR', 'None of the packets could be created; see errors.', 'packets', 'metadata is required.'),
-    429: refused(429, 'RATE_LIMITED', capReached, null, capReached),
-  },
-});
-
-export const batchClaim = defineRoute({
-  id: 'batchClaim',
-  method: 'POST',
-  path: '/packets/batch/claim',
-  tag,
-  access: 'work',
-  summary: 'Claim many packets',
-  description: `Claims each packet independently; packets that are not free are listed in \`errors\` with their holders. ${batchSize}`,
-  body: BatchClaimRequest,
-  bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
-  nullIsAbsent: true,
-  responses: {
-    200: {
-      schema: Type.Object({ claimed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
-      description: 'The packets claimed and those refused.',
-      example: { claimed: [claimedExample], errors: [] },
+  }),
+  batchClaim: defineRoute({
+    method: 'POST',
+    path: '/packets/batch/claim',
+    access: 'work',
+    summary: 'Claim many packets',
+    description: `Claims each packet independently; packets that are not free are listed in \`errors\` with their holders. ${batchSize}`,
+    body: BatchClaimRequest,
+    bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
+    nullIsAbsent: true,
+    responses: {
+      200: {
+        schema: Type.Object({ claimed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
+        description: 'The packets claimed and those refused.',
+        example: { claimed: [claimedExample], errors: [] },
+      },
+      ...failing(401, 403, 413, 415, 429),
     },
-    ...failing(401, 403, 413, 415, 429),
-  },
-});
-
-export const batchComplete = defineRoute({
-  id: 'batchComplete',
-  method: 'POST',
-  path: '/packets/batch/complete',
-  tag,
-  access: 'work',
-  summary: 'Complete many packets',
-  description: `Completes each packet independently; packets that can't be completed are listed in \`errors\`. ${batchSize}`,
-  body: BatchCompleteRequest,
-  bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
-  nullIsAbsent: true,
-  headers: AgentId,
-  responses: {
-    200: {
-      schema: Type.Object({ completed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
-      description: 'The packets completed and those refused.',
-      example: { completed: [completedExample], errors: [] },
+  }),
+  batchComplete: defineRoute({
+    method: 'POST',
+    path: '/packets/batch/complete',
+    access: 'work',
+    summary: 'Complete many packets',
+    description: `Completes each packet independently; packets that can't be completed are listed in \`errors\`. ${batchSize}`,
+    body: BatchCompleteRequest,
+    bodyExample: { packet_ids: [packetExample.id], agent_id: 'resolver' },
+    nullIsAbsent: true,
+    headers: AgentId,
+    responses: {
+      200: {
+        schema: Type.Object({ completed: Type.Array(Packet), errors: Type.Array(PacketFault) }),
+        description: 'The packets completed and those refused.',
+        example: { completed: [completedExample], errors: [] },
+      },
+      ...failing(401, 403, 413, 415, 429),
     },
-    ...failing(401, 403, 413, 415, 429),
-  },
+  }),
 });

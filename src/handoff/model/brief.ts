@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { choice, defaulted, Id, IdParams, object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { packetExample } from './examples.ts';
@@ -48,31 +48,34 @@ const BriefQuery = object({
   format: defaulted(choice(['json', 'markdown'], { default: 'json', description: '`markdown`: one text, `text/markdown`.' })),
 });
 
-export const packetBrief = defineRoute({
-  id: 'packetBrief',
-  method: 'GET',
-  path: '/packets/{id}/brief',
-  tag: 'packets',
-  access: 'read',
-  summary: 'Get a brief of a packet',
-  description:
-    "What the next agent needs to know, small enough for a prompt: the packet's summary, its open question or the answer, pending actions, decisions, unsatisfied dependencies and failed actions; the same of its ancestors; then the keys of artifacts and the last messages. Texts are cut at a word; `omitted` says what is missing and where it is. The same packets give the same brief.",
-  params: IdParams,
-  query: BriefQuery,
-  responses: {
-    200: {
-      schema: Brief,
-      description: 'The brief; with `format=markdown`, one text with a heading per packet.',
-      otherTypes: {
-        'text/markdown': `## Packet ${packetExample.id}\n\n### Summary\n\n> Order 4711 was charged twice; the customer asks for a refund.\n\n`,
+/** The routes of briefs. */
+export const briefRoutes = routeTable('packets', {
+  packetBrief: defineRoute({
+    method: 'GET',
+    path: '/packets/{id}/brief',
+    access: 'read',
+    summary: 'Get a brief of a packet',
+    description:
+      "What the next agent needs to know, small enough for a prompt: the packet's summary, its open question or the answer, pending actions, decisions, unsatisfied dependencies and failed actions; the same of its ancestors; then the keys of artifacts and the last messages. Texts are cut at a word; `omitted` says what is missing and where it is. The same packets give the same brief.",
+    params: IdParams,
+    query: BriefQuery,
+    responses: {
+      200: {
+        schema: Brief,
+        description: 'The brief; with `format=markdown`, one text with a heading per packet.',
+        otherTypes: {
+          'text/markdown': `## Packet ${packetExample.id}\n\n### Summary\n\n> Order 4711 was charged twice; the customer asks for a refund.\n\n`,
+        },
+        example: {
+          packet_id: packetExample.id,
+          chars: 58,
+          sections: [
+            { packet_id: packetExample.id, kind: 'summary', text: 'Order 4711 was charged twice; the customer asks for a refund.' },
+          ],
+          omitted: [{ packet_id: packetExample.id, kind: 'conversation', count: 12, href: packetExample._links.self }],
+        },
       },
-      example: {
-        packet_id: packetExample.id,
-        chars: 58,
-        sections: [{ packet_id: packetExample.id, kind: 'summary', text: 'Order 4711 was charged twice; the customer asks for a refund.' }],
-        omitted: [{ packet_id: packetExample.id, kind: 'conversation', count: 12, href: packetExample._links.self }],
-      },
+      ...failing(401, 403, 404, 429),
     },
-    ...failing(401, 403, 404, 429),
-  },
+  }),
 });

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { choice, Id, IdParams, name, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { failing, IdempotencyKey, Replayed as ReplayedHeader } from './common.ts';
 import * as constants from './constants.ts';
@@ -10,7 +10,7 @@ const { channelKinds, channelEvents } = constants;
 export type ChannelKind = (typeof channelKinds)[number];
 export type ChannelEvent = (typeof channelEvents)[number];
 
-/** The events that a channel tells of by default. */
+/** The events that a channel sends by default. */
 export const defaultEvents: readonly ChannelEvent[] = ['asked', 'reminded'];
 
 const events = Type.Array(choice(channelEvents), {
@@ -71,7 +71,6 @@ export type ChannelRequest = Static<typeof ChannelRequest>;
 export type ChannelPatch = Static<typeof ChannelPatch>;
 export type ChannelDelivery = Static<typeof ChannelDelivery>;
 
-const tag = 'channels';
 const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const at = '2026-03-01T09:30:00.000Z';
 const channelExample = {
@@ -100,75 +99,65 @@ const deliveryExample = {
   updated_at: at,
 };
 const channel = (description: string) => ({ schema: Channel, description, example: channelExample });
+const delivery = (description: string, example: object) => ({ schema: ChannelDelivery, description, example });
 const total = { 'X-Total-Count': 'The length of the whole list.' };
 
-export const createChannel = defineRoute({
-  id: 'createChannel',
-  method: 'POST',
-  path: '/channels',
-  tag,
-  access: 'manage',
-  summary: 'Create a channel',
-  description:
-    'A mail address or a Slack channel that learns of questions: each message has the question, the beginning of the summary, the time left and an answer link. Without `SERVICE_PUBLIC_URL` the links begin with the origin of this request.',
-  body: ChannelRequest,
-  bodyExample: { kind: 'email', target: 'dana@example.com', name: 'Dana' },
-  nullIsAbsent: true,
-  headers: IdempotencyKey,
-  responses: { 201: { ...channel('The channel.'), headers: ReplayedHeader }, ...failing(401, 403, 409, 413, 415, 429) },
-});
-export const listChannels = defineRoute({
-  id: 'listChannels',
-  method: 'GET',
-  path: '/channels',
-  tag,
-  access: 'read',
-  alternative: 'manage',
-  summary: 'List channels',
-  description: 'The channels that are not removed. If the service disabled one, `disabled_reason` says why.',
-  responses: {
-    200: { schema: Type.Array(Channel), description: 'The channels, oldest first.', example: [channelExample] },
-    ...failing(401, 403, 429),
-  },
-});
-export const patchChannel = defineRoute({
-  id: 'patchChannel',
-  method: 'PATCH',
-  path: '/channels/{id}',
-  tag,
-  access: 'manage',
-  summary: 'Change a channel',
-  description: 'Changes the given fields; null removes a name or responder. Answer links that were sent stay valid.',
-  params: IdParams,
-  body: ChannelPatch,
-  bodyExample: { active: true },
-  responses: { 200: channel('The changed channel.'), ...failing(401, 403, 404, 413, 415, 429) },
-});
-export const deleteChannel = defineRoute({
-  id: 'deleteChannel',
-  method: 'DELETE',
-  path: '/channels/{id}',
-  tag,
-  access: 'manage',
-  summary: 'Remove a channel',
-  description: 'It receives no further messages, its pending messages are cancelled, and the answer links sent to it end.',
-  params: IdParams,
-  responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 429) },
-});
-export const testChannel = defineRoute({
-  id: 'testChannel',
-  method: 'POST',
-  path: '/channels/{id}/test',
-  tag,
-  access: 'manage',
-  summary: 'Send a test message',
-  description: 'Sends a message without a question, recorded and retried like any other.',
-  params: IdParams,
-  responses: {
-    202: {
-      schema: ChannelDelivery,
-      description: 'The delivery.',
-      example: {
+/** The routes of channels and their deliveries. */
+export const channelRoutes = routeTable('channels', {
+  createChannel: defineRoute({
+    method: 'POST',
+    path: '/channels',
+    access: 'manage',
+    summary: 'Create a channel',
+    description:
+      'A mail address or a Slack channel that learns of questions: each message has the question, the beginning of the summary, the time left and an answer link. Without `SERVICE_PUBLIC_URL` the links begin with the origin of this request.',
+    body: ChannelRequest,
+    bodyExample: { kind: 'email', target: 'dana@example.com', name: 'Dana' },
+    nullIsAbsent: true,
+    headers: IdempotencyKey,
+    responses: { 201: { ...channel('The channel.'), headers: ReplayedHeader }, ...failing(401, 403, 409, 413, 415, 429) },
+  }),
+  listChannels: defineRoute({
+    method: 'GET',
+    path: '/channels',
+    access: 'read',
+    alternative: 'manage',
+    summary: 'List channels',
+    description: 'The channels that are not removed. If the service disabled one, `disabled_reason` says why.',
+    responses: {
+      200: { schema: Type.Array(Channel), description: 'The channels, oldest first.', example: [channelExample] },
+      ...failing(401, 403, 429),
+    },
+  }),
+  patchChannel: defineRoute({
+    method: 'PATCH',
+    path: '/channels/{id}',
+    access: 'manage',
+    summary: 'Change a channel',
+    description: 'Changes the given fields; null removes a name or responder. Answer links that were sent stay valid.',
+    params: IdParams,
+    body: ChannelPatch,
+    bodyExample: { active: true },
+    responses: { 200: channel('The changed channel.'), ...failing(401, 403, 404, 413, 415, 429) },
+  }),
+  deleteChannel: defineRoute({
+    method: 'DELETE',
+    path: '/channels/{id}',
+    access: 'manage',
+    summary: 'Remove a channel',
+    description: 'It receives no further messages, its pending messages are cancelled, and the answer links sent to it end.',
+    params: IdParams,
+    responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 429) },
+  }),
+  testChannel: defineRoute({
+    method: 'POST',
+    path: '/channels/{id}/test',
+    access: 'manage',
+    summary: 'Send a test message',
+    description: 'Sends a message without a question, recorded and retried like any other.',
+    params: IdParams,
+    responses: {
+      202: delivery('The delivery.', {
         ...deliveryExample,
         packet_id: null,
         event_type: 'test',
@@ -176,46 +165,43 @@ export const testChannel = defineRoute({
         attempts: 0,
         last_status_code: null,
         delivered_at: null,
-      },
+      }),
+      ...failing(401, 403, 404, 409, 429),
     },
-    ...failing(401, 403, 404, 409, 429),
-  },
-});
-export const listChannelDeliveries = defineRoute({
-  id: 'listChannelDeliveries',
-  method: 'GET',
-  path: '/channels/{id}/deliveries',
-  tag,
-  access: 'read',
-  alternative: 'manage',
-  summary: "List a channel's deliveries",
-  description:
-    'Newest first. A delivery whose question ended before it was sent is `cancelled`. For mail, `last_status_code` is the reply code of SMTP.',
-  params: IdParams,
-  query: DeliveryQuery,
-  responses: {
-    200: { schema: Type.Array(ChannelDelivery), description: 'The deliveries, newest first.', example: [deliveryExample], headers: total },
-    ...failing(401, 403, 404, 429),
-  },
-});
-export const replayChannelDelivery = defineRoute({
-  id: 'replayChannelDelivery',
-  method: 'POST',
-  path: '/channels/{id}/deliveries/{delivery_id}/replay',
-  tag,
-  access: 'manage',
-  summary: "Replay a channel's dead letter",
-  description: 'Makes the message anew and sends it, with a full set of attempts.',
-  params: Type.Object({
-    ...IdParams.properties,
-    delivery_id: Type.String({ description: 'The id of the delivery.', example: deliveryExample.id }),
   }),
-  responses: {
-    202: {
-      schema: ChannelDelivery,
-      description: 'The delivery, pending again.',
-      example: { ...deliveryExample, status: 'pending', attempts: 0 },
+  listChannelDeliveries: defineRoute({
+    method: 'GET',
+    path: '/channels/{id}/deliveries',
+    access: 'read',
+    alternative: 'manage',
+    summary: "List a channel's deliveries",
+    description:
+      'Newest first. A delivery whose question ended before it was sent is `cancelled`. For mail, `last_status_code` is the reply code of SMTP.',
+    params: IdParams,
+    query: DeliveryQuery,
+    responses: {
+      200: {
+        schema: Type.Array(ChannelDelivery),
+        description: 'The deliveries, newest first.',
+        example: [deliveryExample],
+        headers: total,
+      },
+      ...failing(401, 403, 404, 429),
     },
-    ...failing(401, 403, 404, 409, 429),
-  },
+  }),
+  replayChannelDelivery: defineRoute({
+    method: 'POST',
+    path: '/channels/{id}/deliveries/{delivery_id}/replay',
+    access: 'manage',
+    summary: "Replay a channel's dead letter",
+    description: 'Makes the message anew and sends it, with a full set of attempts.',
+    params: Type.Object({
+      ...IdParams.properties,
+      delivery_id: Type.String({ description: 'The id of the delivery.', example: deliveryExample.id }),
+    }),
+    responses: {
+      202: delivery('The delivery, pending again.', { ...deliveryExample, status: 'pending', attempts: 0 }),
+      ...failing(401, 403, 404, 409, 429),
+    },
+  }),
 });

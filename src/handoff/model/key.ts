@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { routeTable } from '../../kit/route.ts';
 import { choice, described, Id, IdParams, name, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { failing, IdempotencyKey, indexedName, scopes, tiers } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -59,106 +60,101 @@ export type KeyRequest = Static<typeof KeyRequest>;
 
 const keyRights = { scopes: ['read', 'work'], agents: ['resolver'], responder: null };
 const keyExample = { id, name: 'ci', tier: 'pro', prefix: 'svc_9Zk3', admin: false, created_at, expires_at: null, ...keyRights };
-export const createKey = defineRoute({
-  id: 'createKey',
-  method: 'POST',
-  path: '/keys',
-  tag: 'keys',
-  access: 'manage',
-  summary: 'Create an API key',
-  description:
-    "The key is valid immediately and belongs to the caller's tenant. It may do at most what the creating key may do, and `scopes`, `agents` and `responder` restrict it further. An admin key may also create admin keys, and keys for other tenants.",
-  body: KeyRequest,
-  bodyExample: { name: 'ci', tier: 'pro', scopes: ['read', 'work'], agents: ['resolver'] },
-  nullIsAbsent: true,
-  headers: IdempotencyKey,
-  responses: {
-    201: { schema: NewApiKey, description: 'The key. Its value is never shown again.', example: { ...keyExample, key: 'svc_...' } },
-    ...failing(401, 403, 404, 409, 413, 415, 429),
-  },
-});
-export const rotateKey = defineRoute({
-  id: 'rotateKey',
-  method: 'POST',
-  path: '/keys/{id}/rotate',
-  tag: 'keys',
-  access: 'manage',
-  summary: 'Rotate an API key',
-  description:
-    'Creates a key with the same name, tier and rights to replace this one, which stays valid for the overlap and then expires. ' +
-    "The two count as one key, towards the tenant's maximum and the limit per minute. A key with the scope `manage` may rotate itself and keys that may do no more than it; only an admin key may rotate an admin key.",
-  params: IdParams,
-  body: RotateRequest,
-  bodyOptional: true,
-  bodyExample: { overlap_seconds: 3600 },
-  nullIsAbsent: true,
-  headers: IdempotencyKey,
-  responses: {
-    201: { schema: NewApiKey, description: 'The new key. Its value is never shown again.', example: { ...keyExample, key: 'svc_...' } },
-    ...failing(401, 403, 404, 409, 413, 415, 429),
-  },
-});
-export const listKeys = defineRoute({
-  id: 'listKeys',
-  method: 'GET',
-  path: '/keys',
-  tag: 'keys',
-  access: 'read',
-  alternative: 'manage',
-  summary: "List the tenant's API keys",
-  description: "The keys that are neither revoked nor expired. Their values are not stored, so they can't be shown.",
-  responses: {
-    200: { schema: Type.Array(ApiKey), description: 'The keys, oldest first, without their values.', example: [keyExample] },
-    ...failing(401, 403, 429),
-  },
-});
 /** The key of a request, with its tenant. */
 export const OwnKey = object({
   ...ApiKey.properties,
   tenant: described('The tenant of the key.', { id: Id, name: Type.String(), tier }),
 });
 export type OwnKey = Static<typeof OwnKey>;
-export const getOwnKey = defineRoute({
-  id: 'getOwnKey',
-  method: 'GET',
-  path: '/keys/self',
-  tag: 'keys',
-  access: 'any',
-  summary: 'Get the key of the request',
-  description: 'What the key in `X-API-Key` may do, and the tenant that it belongs to. Any key may ask for itself.',
-  responses: {
-    200: {
-      schema: OwnKey,
-      description: 'The key, without its value.',
-      example: { ...keyExample, tenant: { id, name: 'Acme', tier: 'pro' } },
+
+/** The routes of API keys. */
+export const keyRoutes = routeTable('keys', {
+  createKey: defineRoute({
+    method: 'POST',
+    path: '/keys',
+    access: 'manage',
+    summary: 'Create an API key',
+    description:
+      "The key is valid immediately and belongs to the caller's tenant. It may do at most what the creating key may do, and `scopes`, `agents` and `responder` restrict it further. An admin key may also create admin keys, and keys for other tenants.",
+    body: KeyRequest,
+    bodyExample: { name: 'ci', tier: 'pro', scopes: ['read', 'work'], agents: ['resolver'] },
+    nullIsAbsent: true,
+    headers: IdempotencyKey,
+    responses: {
+      201: { schema: NewApiKey, description: 'The key. Its value is never shown again.', example: { ...keyExample, key: 'svc_...' } },
+      ...failing(401, 403, 404, 409, 413, 415, 429),
     },
-    ...failing(401, 429),
-  },
-});
-export const deleteKey = defineRoute({
-  id: 'deleteKey',
-  method: 'DELETE',
-  path: '/keys/{id}',
-  tag: 'keys',
-  access: 'manage',
-  summary: 'Revoke an API key',
-  description:
-    "The key is refused on every instance from now on. A key can't revoke one that may do more. An admin key may revoke any tenant's key.",
-  params: IdParams,
-  responses: { 204: { description: 'The key is revoked.' }, ...failing(401, 403, 404, 429) },
+  }),
+  rotateKey: defineRoute({
+    method: 'POST',
+    path: '/keys/{id}/rotate',
+    access: 'manage',
+    summary: 'Rotate an API key',
+    description:
+      'Creates a key with the same name, tier and rights to replace this one, which stays valid for the overlap and then expires. ' +
+      "The two count as one key, towards the tenant's maximum and the limit per minute. A key with the scope `manage` may rotate itself and keys that may do no more than it; only an admin key may rotate an admin key.",
+    params: IdParams,
+    body: RotateRequest,
+    bodyOptional: true,
+    bodyExample: { overlap_seconds: 3600 },
+    nullIsAbsent: true,
+    headers: IdempotencyKey,
+    responses: {
+      201: { schema: NewApiKey, description: 'The new key. Its value is never shown again.', example: { ...keyExample, key: 'svc_...' } },
+      ...failing(401, 403, 404, 409, 413, 415, 429),
+    },
+  }),
+  listKeys: defineRoute({
+    method: 'GET',
+    path: '/keys',
+    access: 'read',
+    alternative: 'manage',
+    summary: "List the tenant's API keys",
+    description: "The keys that are neither revoked nor expired. Their values are not stored, so they can't be shown.",
+    responses: {
+      200: { schema: Type.Array(ApiKey), description: 'The keys, oldest first, without their values.', example: [keyExample] },
+      ...failing(401, 403, 429),
+    },
+  }),
+  getOwnKey: defineRoute({
+    method: 'GET',
+    path: '/keys/self',
+    access: 'any',
+    summary: 'Get the key of the request',
+    description: 'What the key in `X-API-Key` may do, and the tenant that it belongs to. Any key may ask for itself.',
+    responses: {
+      200: {
+        schema: OwnKey,
+        description: 'The key, without its value.',
+        example: { ...keyExample, tenant: { id, name: 'Acme', tier: 'pro' } },
+      },
+      ...failing(401, 429),
+    },
+  }),
+  deleteKey: defineRoute({
+    method: 'DELETE',
+    path: '/keys/{id}',
+    access: 'manage',
+    summary: 'Revoke an API key',
+    description:
+      "The key is refused on every instance from now on. A key can't revoke one that may do more. An admin key may revoke any tenant's key.",
+    params: IdParams,
+    responses: { 204: { description: 'The key is revoked.' }, ...failing(401, 403, 404, 429) },
+  }),
 });
 
-export const listTenantKeys = defineRoute({
-  id: 'listTenantKeys',
-  method: 'GET',
-  path: '/tenants/{id}/keys',
-  tag: 'tenants',
-  access: 'admin',
-  summary: "List a tenant's API keys",
-  description: 'The same list that the tenant gets with `GET /keys`.',
-  params: IdParams,
-  responses: {
-    200: { schema: Type.Array(ApiKey), description: 'The keys, without their values.', example: [keyExample] },
-    ...failing(401, 403, 404, 429),
-  },
+/** The routes of the keys of any tenant, for admin keys. */
+export const tenantKeyRoutes = routeTable('tenants', {
+  listTenantKeys: defineRoute({
+    method: 'GET',
+    path: '/tenants/{id}/keys',
+    access: 'admin',
+    summary: "List a tenant's API keys",
+    description: 'The same list that the tenant gets with `GET /keys`.',
+    params: IdParams,
+    responses: {
+      200: { schema: Type.Array(ApiKey), description: 'The keys, without their values.', example: [keyExample] },
+      ...failing(401, 403, 404, 429),
+    },
+  }),
 });

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { Failure, object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -12,43 +12,43 @@ const query = object({
 });
 
 /** The endpoint for clients of the Model Context Protocol. */
-export const mcp = defineRoute({
-  id: 'mcp',
-  method: 'POST',
-  path: '/mcp',
-  tag: 'mcp',
-  access: 'any',
-  keyInQuery: true,
-  forPrograms: true,
-  summary: 'Model Context Protocol (Streamable HTTP)',
-  description: [
-    'A message of JSON-RPC 2.0 as the Model Context Protocol defines it, in its revisions 2026-07-28 and 2025-11-25. The server keeps no sessions: any instance answers any request.',
-    'The key is sent in `X-API-Key`, as `Authorization: Bearer`, or in `api_key`. `Host` and `Origin` must name this machine, `SERVICE_HOST` or one of `SERVICE_ALLOWED_HOSTS`.',
-    'An operation that the service refuses is the result of its tool, with `isError`; a call of a tool counts as one request.',
-  ].join('\n\n'),
-  query,
-  body: Type.Object(
-    {
-      jsonrpc: Type.Optional(Type.String()),
-      id: Type.Optional(Type.Unknown()),
-      method: Type.Optional(Type.String()),
-      params: Type.Optional(Type.Unknown()),
+export const { mcp } = routeTable('mcp', {
+  mcp: defineRoute({
+    method: 'POST',
+    path: '/mcp',
+    access: 'any',
+    keyInQuery: true,
+    forPrograms: true,
+    summary: 'Model Context Protocol (Streamable HTTP)',
+    description: [
+      'A message of JSON-RPC 2.0 as the Model Context Protocol defines it, in its revisions 2026-07-28 and 2025-11-25. The server keeps no sessions: any instance answers any request.',
+      'The key is sent in `X-API-Key`, as `Authorization: Bearer`, or in `api_key`. `Host` and `Origin` must name this machine, `SERVICE_HOST` or one of `SERVICE_ALLOWED_HOSTS`.',
+      'An operation that the service refuses is the result of its tool, with `isError`; a call of a tool counts as one request.',
+    ].join('\n\n'),
+    query,
+    body: Type.Object(
+      {
+        jsonrpc: Type.Optional(Type.String()),
+        id: Type.Optional(Type.Unknown()),
+        method: Type.Optional(Type.String()),
+        params: Type.Optional(Type.Unknown()),
+      },
+      { description: 'A message of JSON-RPC 2.0.' },
+    ),
+    bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    headers: {
+      Authorization: '`Bearer` and the API key, instead of `X-API-Key`.',
+      'X-Agent-Id': 'The agent to record as the actor in history and audit log. 1 to 255 characters. Optional.',
     },
-    { description: 'A message of JSON-RPC 2.0.' },
-  ),
-  bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-  headers: {
-    Authorization: '`Bearer` and the API key, instead of `X-API-Key`.',
-    'X-Agent-Id': 'The agent to record as the actor in history and audit log. 1 to 255 characters. Optional.',
-  },
-  responses: {
-    200: {
-      schema: Type.Unknown({ description: 'A message of JSON-RPC 2.0.' }),
-      description: 'The answer: JSON, or server-sent events.',
-      example: { jsonrpc: '2.0', id: 1, result: { tools: [] } },
+    responses: {
+      200: {
+        schema: Type.Unknown({ description: 'A message of JSON-RPC 2.0.' }),
+        description: 'The answer: JSON, or server-sent events.',
+        example: { jsonrpc: '2.0', id: 1, result: { tools: [] } },
+      },
+      202: { description: 'A notification was taken.' },
+      403: { schema: Failure, description: '`Host` or `Origin` names another machine.' },
+      ...failing(401, 413, 415, 429),
     },
-    202: { description: 'A notification was taken.' },
-    403: { schema: Failure, description: '`Host` or `Origin` names another machine.' },
-    ...failing(401, 413, 415, 429),
-  },
+  }),
 });

@@ -10,13 +10,7 @@ interface Choice {
   readonly isDangerous: boolean;
 }
 
-interface OptionObject {
-  readonly value: string;
-  readonly label?: unknown;
-  readonly style?: unknown;
-}
-
-const isOptionObject = (option: unknown): option is OptionObject =>
+const isOptionObject = (option: unknown): option is { value: string; label?: unknown; style?: unknown } =>
   typeof option === 'object' && option !== null && typeof (option as { value?: unknown }).value === 'string';
 
 /** The answers that the options of a question propose: texts, `{value, label?, style?}`, or other JSON as its text. */

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { choice, commaList, Failure, givenTimestamp, Id, IdParams, IfMatch, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
 import { AgentId, failing, IdempotencyKey, LeaseToken, priorities, Replayed, type Status } from './common.ts';
 import {
@@ -26,7 +26,8 @@ import {
 import { defineRoute } from './route.ts';
 
 const ETag = { ETag: 'The revision of the packet, for `If-Match` and `If-None-Match`.' };
-const packet = (description: string, example: unknown, headers: Record<string, string> = {}) => ({
+/** A response with a packet, and its `ETag`. */
+export const packet = (description: string, example: unknown, headers: Record<string, string> = {}) => ({
   schema: Packet,
   description,
   example,
@@ -135,226 +136,196 @@ const ClaimConflict = Type.Interface([Failure], { claimed_by: Type.Optional(orNu
 
 const StaleConflict = Type.Interface([Failure], { hitl: Type.Optional(Hitl) });
 
-const tag = 'packets';
-
-export const createPacket = defineRoute({
-  id: 'createPacket',
-  method: 'POST',
-  path: '/packets',
-  tag,
-  access: 'work',
-  summary: 'Create a packet',
-  description:
-    "Hands a unit of work to another agent. The packet starts as `created`, with the `version` of the packet schema. It counts towards the tenant's daily cap (UTC). After a 503, or when no answer arrives, repeat the request with the same `Idempotency-Key`.",
-  body: CreateRequest,
-  bodyExample: createExample,
-  nullIsAbsent: true,
-  capped: true,
-  headers: { ...IdempotencyKey, ...AgentId },
-  responses: { 201: packet('The packet.', packetExample, Replayed), ...failing(401, 403, 409, 413, 415, 429) },
-});
-
-export const listPackets = defineRoute({
-  id: 'listPackets',
-  method: 'GET',
-  path: '/packets',
-  tag,
-  access: 'read',
-  summary: 'List packets',
-  description:
-    'Newest first, or oldest first with `order=asc`. Filters are combined with AND; `total` is exact. Pass `next_cursor` as `cursor` for the next page; it is null on the last page, is only valid with the same filters, and must not be combined with `offset`. Packets created between requests shift pages by `offset`, but not pages by cursor.',
-  query: PacketQuery,
-  responses: {
-    200: { schema: PacketList, description: 'A page of packets.', example: pageExample },
-    ...failing(401, 403, 429),
-    413: tooLargePage,
-  },
-});
-
-export const listAwaiting = defineRoute({
-  id: 'listAwaiting',
-  method: 'GET',
-  path: '/packets/awaiting',
-  tag,
-  access: 'read',
-  summary: 'List packets that await a person',
-  description: 'Every packet in `awaiting_human`, newest first. `unnotified` says that no channel notifies anybody of them.',
-  query: AwaitingQuery,
-  responses: {
-    200: { schema: AwaitingList, description: 'A page of packets in `awaiting_human`.', example: { ...pageExample, unnotified: true } },
-    ...failing(401, 403, 429),
-    413: tooLargePage,
-  },
-});
-
-export const searchPackets = defineRoute({
-  id: 'searchPackets',
-  method: 'GET',
-  path: '/packets/search',
-  tag,
-  access: 'read',
-  summary: 'Search packets',
-  description:
-    'Full-text search over summary, conversation, artifacts, decisions, actions and the question and reason of a checkpoint. A new packet is found as soon as it is created. Up to 50,000 matches are ranked (5,000 on PostgreSQL); if there are more, the newest come first. In that case a search with a filter or a phrase of common words may return a short or empty page before the end: continue with `next_cursor`.',
-  query: SearchQuery,
-  responses: {
-    200: {
-      schema: SearchList,
-      description: 'The best or the newest matches.',
-      example: {
-        ...pageExample,
-        packets: [{ ...summaryExample, snippet: 'Refund approved for order 4711' }],
-        order: 'rank',
-        total_is: 'exact',
-      },
-    },
-    ...failing(401, 403, 429),
-    413: tooLargePage,
-  },
-});
-
-export const getPacket = defineRoute({
-  id: 'getPacket',
-  method: 'GET',
-  path: '/packets/{id}',
-  tag,
-  access: 'read',
-  summary: 'Get a packet',
-  description:
-    'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body. With `wait_seconds` the answer comes when the packet is as `until` or `until_revision` says, at once if it is; when the time is over, or the service stops, with the packet as it is then. A waiting request counts towards the connection cap.',
-  params: IdParams,
-  query: WaitQuery,
-  headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 when the packet has not changed since. Optional.' },
-  responses: {
-    200: packet('The packet.', packetExample),
-    304: { description: 'The packet has not changed since.', headers: ETag },
-    ...failing(400, 401, 403, 404, 429),
-  },
-});
-
-export const patchPacket = defineRoute({
-  id: 'patchPacket',
-  method: 'PATCH',
-  path: '/packets/{id}',
-  tag,
-  access: 'work',
-  summary: 'Update a packet',
-  description:
-    'Moves the packet to another status and merges content into it. Fields that are left out stay unchanged: `decisions`, `dependencies` and the lists of `actions` are merged by `id`, `context` and `metadata` at their top level; an action listed in `completed` or `failed` is removed from `pending`. A transition that is not allowed gets 400, and `detail` lists the allowed ones. `awaiting_human` needs `hitl.question`; a packet with `hitl.required` can only be completed once the question is answered.',
-  params: IdParams,
-  body: PatchRequest,
-  bodyExample: { status: 'in_progress', decisions: [{ id: 'd2', decision: 'Refund in full', rationale: 'Within 14 days' }] },
-  headers: { ...IfMatch, ...AgentId, ...LeaseToken },
-  responses: { 200: packet('The updated packet.', startedExample), ...failing(401, 403, 404, 409, 412, 413, 415, 429) },
-});
-
 const DeleteQuery = object({
   hard: Type.Optional(Type.Boolean({ description: 'Remove the packet and its content permanently; needs an admin key.' })),
 });
-export const deletePacket = defineRoute({
-  id: 'deletePacket',
-  method: 'DELETE',
-  path: '/packets/{id}',
-  tag,
-  access: 'work',
-  summary: 'Delete a packet',
-  description:
-    'The packet becomes `expired` and stays readable; deleting an expired packet gets 409. With `hard=true` an admin key removes the packet and its content permanently. A leased packet needs its lease token, unless the key is an admin key.',
-  params: IdParams,
-  query: DeleteQuery,
-  headers: { ...IfMatch, ...AgentId, ...LeaseToken },
-  responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 412, 429) },
-});
 
-export const claimPacket = defineRoute({
-  id: 'claimPacket',
-  method: 'POST',
-  path: '/packets/{id}/claim',
-  tag,
-  access: 'work',
-  summary: 'Claim a packet',
-  description:
-    "Assigns a `created` packet to an agent. When several agents try, exactly one succeeds; the others get 409 with the holder in `claimed_by`. The target agent is a recommendation: any agent of the tenant may claim. With `lease_seconds` the claim expires unless it is renewed, and the answer contains the lease's `token`.",
-  params: IdParams,
-  body: ClaimRequest,
-  bodyExample: { agent_id: 'resolver', agent_name: 'Resolver', framework: 'langgraph' },
-  nullIsAbsent: true,
-  headers: { ...IfMatch, ...IdempotencyKey },
-  responses: {
-    200: packet('The claimed packet.', claimedExample, Replayed),
-    ...failing(401, 403, 404, 410, 412, 413, 415, 429),
-    409: { schema: ClaimConflict, description: 'The packet is not free; `claimed_by` names the holder.', example: conflictExample },
-  },
-});
-
-export const respondPacket = defineRoute({
-  id: 'respondPacket',
-  method: 'POST',
-  path: '/packets/{id}/respond',
-  tag,
-  access: 'respond',
-  summary: "Answer a packet's question",
-  description:
-    'Records the answer of a person to a packet in `awaiting_human`. The packet returns to `claimed`, held by its previous holder, or by its target agent if it had none. 409 when the packet awaits no answer, or `STALE` when it has changed since the person saw it, as `digest` tells; 410 after `timeout_seconds`.',
-  params: IdParams,
-  body: RespondRequest,
-  bodyExample: { response: 'Approve', responded_by: 'dana@example.com', notes: 'Loyal customer' },
-  nullIsAbsent: true,
-  headers: {
-    ...IfMatch,
-    ...IdempotencyKey,
-    'X-Answered-Via': '`console` in requests of the console; the history keeps it as `via`. Optional.',
-  },
-  responses: {
-    200: packet('The packet, answered and `claimed`.', answeredExample, Replayed),
-    409: {
-      schema: StaleConflict,
-      description: 'The packet awaits no answer, or the question has changed; `hitl` then has the current one.',
+/** The routes of packets. */
+export const packetRoutes = routeTable('packets', {
+  createPacket: defineRoute({
+    method: 'POST',
+    path: '/packets',
+    access: 'work',
+    summary: 'Create a packet',
+    description:
+      "Hands a unit of work to another agent. The packet starts as `created`, with the `version` of the packet schema. It counts towards the tenant's daily cap (UTC). After a 503, or when no answer arrives, repeat the request with the same `Idempotency-Key`.",
+    body: CreateRequest,
+    bodyExample: createExample,
+    nullIsAbsent: true,
+    capped: true,
+    headers: { ...IdempotencyKey, ...AgentId },
+    responses: { 201: packet('The packet.', packetExample, Replayed), ...failing(401, 403, 409, 413, 415, 429) },
+  }),
+  listPackets: defineRoute({
+    method: 'GET',
+    path: '/packets',
+    access: 'read',
+    summary: 'List packets',
+    description:
+      'Newest first, or oldest first with `order=asc`. Filters are combined with AND; `total` is exact. Pass `next_cursor` as `cursor` for the next page; it is null on the last page, is only valid with the same filters, and must not be combined with `offset`. Packets created between requests shift pages by `offset`, but not pages by cursor.',
+    query: PacketQuery,
+    responses: {
+      200: { schema: PacketList, description: 'A page of packets.', example: pageExample },
+      ...failing(401, 403, 429),
+      413: tooLargePage,
     },
-    ...failing(401, 403, 404, 410, 412, 413, 415, 429),
-  },
-});
-
-export const chainPacket = defineRoute({
-  id: 'chainPacket',
-  method: 'POST',
-  path: '/packets/{id}/chain',
-  tag,
-  access: 'work',
-  summary: 'Continue a packet with a new one',
-  description: 'Creates a packet whose parent is the packet in the path, in any status. The child contains only what is sent.',
-  params: IdParams,
-  body: ChainRequest,
-  bodyExample: createExample,
-  nullIsAbsent: true,
-  capped: true,
-  headers: { ...IdempotencyKey, ...AgentId },
-  responses: {
-    201: packet('The new packet; `parent_packet_id` is the id in the path.', chainedExample, Replayed),
-    ...failing(401, 403, 404, 409, 413, 415, 429),
-  },
-});
-
-export const packetHistory = defineRoute({
-  id: 'packetHistory',
-  method: 'GET',
-  path: '/packets/{id}/history',
-  tag,
-  access: 'read',
-  summary: "Read a packet's history",
-  description: 'Who did what to the packet, and when: the part of the audit log that concerns it.',
-  params: IdParams,
-  responses: {
-    200: {
-      schema: Type.Object({ packet_id: Id, events: Type.Array(HistoryEvent) }),
-      description: 'Everything that happened to the packet, oldest first.',
-      example: {
-        packet_id: packetExample.id,
-        events: [
-          { timestamp: packetExample.created_at, event_type: 'created', actor: 'agent:frontline', key_id: packetExample.id, details: {} },
-        ],
+  }),
+  listAwaiting: defineRoute({
+    method: 'GET',
+    path: '/packets/awaiting',
+    access: 'read',
+    summary: 'List packets that await a person',
+    description: 'Every packet in `awaiting_human`, newest first. `unnotified` says that no channel notifies anybody of them.',
+    query: AwaitingQuery,
+    responses: {
+      200: { schema: AwaitingList, description: 'A page of packets in `awaiting_human`.', example: { ...pageExample, unnotified: true } },
+      ...failing(401, 403, 429),
+      413: tooLargePage,
+    },
+  }),
+  searchPackets: defineRoute({
+    method: 'GET',
+    path: '/packets/search',
+    access: 'read',
+    summary: 'Search packets',
+    description:
+      'Full-text search over summary, conversation, artifacts, decisions, actions and the question and reason of a checkpoint. A new packet is found as soon as it is created. Up to 50,000 matches are ranked (5,000 on PostgreSQL); if there are more, the newest come first. In that case a search with a filter or a phrase of common words may return a short or empty page before the end: continue with `next_cursor`.',
+    query: SearchQuery,
+    responses: {
+      200: {
+        schema: SearchList,
+        description: 'The best or the newest matches.',
+        example: {
+          ...pageExample,
+          packets: [{ ...summaryExample, snippet: 'Refund approved for order 4711' }],
+          order: 'rank',
+          total_is: 'exact',
+        },
       },
+      ...failing(401, 403, 429),
+      413: tooLargePage,
     },
-    ...failing(401, 403, 404, 429),
-  },
+  }),
+  getPacket: defineRoute({
+    method: 'GET',
+    path: '/packets/{id}',
+    access: 'read',
+    summary: 'Get a packet',
+    description:
+      'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body. With `wait_seconds` the answer comes when the packet is as `until` or `until_revision` says, at once if it is; when the time is over, or the service stops, with the packet as it is then. A waiting request counts towards the connection cap.',
+    params: IdParams,
+    query: WaitQuery,
+    headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 when the packet has not changed since. Optional.' },
+    responses: {
+      200: packet('The packet.', packetExample),
+      304: { description: 'The packet has not changed since.', headers: ETag },
+      ...failing(400, 401, 403, 404, 429),
+    },
+  }),
+  patchPacket: defineRoute({
+    method: 'PATCH',
+    path: '/packets/{id}',
+    access: 'work',
+    summary: 'Update a packet',
+    description:
+      'Moves the packet to another status and merges content into it. Fields that are left out stay unchanged: `decisions`, `dependencies` and the lists of `actions` are merged by `id`, `context` and `metadata` at their top level; an action listed in `completed` or `failed` is removed from `pending`. A transition that is not allowed gets 400, and `detail` lists the allowed ones. `awaiting_human` needs `hitl.question`; a packet with `hitl.required` can only be completed once the question is answered.',
+    params: IdParams,
+    body: PatchRequest,
+    bodyExample: { status: 'in_progress', decisions: [{ id: 'd2', decision: 'Refund in full', rationale: 'Within 14 days' }] },
+    headers: { ...IfMatch, ...AgentId, ...LeaseToken },
+    responses: { 200: packet('The updated packet.', startedExample), ...failing(401, 403, 404, 409, 412, 413, 415, 429) },
+  }),
+  deletePacket: defineRoute({
+    method: 'DELETE',
+    path: '/packets/{id}',
+    access: 'work',
+    summary: 'Delete a packet',
+    description:
+      'The packet becomes `expired` and stays readable; deleting an expired packet gets 409. With `hard=true` an admin key removes the packet and its content permanently. A leased packet needs its lease token, unless the key is an admin key.',
+    params: IdParams,
+    query: DeleteQuery,
+    headers: { ...IfMatch, ...AgentId, ...LeaseToken },
+    responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 412, 429) },
+  }),
+  claimPacket: defineRoute({
+    method: 'POST',
+    path: '/packets/{id}/claim',
+    access: 'work',
+    summary: 'Claim a packet',
+    description:
+      "Assigns a `created` packet to an agent. When several agents try, exactly one succeeds; the others get 409 with the holder in `claimed_by`. The target agent is a recommendation: any agent of the tenant may claim. With `lease_seconds` the claim expires unless it is renewed, and the answer contains the lease's `token`.",
+    params: IdParams,
+    body: ClaimRequest,
+    bodyExample: { agent_id: 'resolver', agent_name: 'Resolver', framework: 'langgraph' },
+    nullIsAbsent: true,
+    headers: { ...IfMatch, ...IdempotencyKey },
+    responses: {
+      200: packet('The claimed packet.', claimedExample, Replayed),
+      ...failing(401, 403, 404, 410, 412, 413, 415, 429),
+      409: { schema: ClaimConflict, description: 'The packet is not free; `claimed_by` names the holder.', example: conflictExample },
+    },
+  }),
+  respondPacket: defineRoute({
+    method: 'POST',
+    path: '/packets/{id}/respond',
+    access: 'respond',
+    summary: "Answer a packet's question",
+    description:
+      'Records the answer of a person to a packet in `awaiting_human`. The packet returns to `claimed`, held by its previous holder, or by its target agent if it had none. 409 when the packet awaits no answer, or `STALE` when it has changed since the person saw it, as `digest` tells; 410 after `timeout_seconds`.',
+    params: IdParams,
+    body: RespondRequest,
+    bodyExample: { response: 'Approve', responded_by: 'dana@example.com', notes: 'Loyal customer' },
+    nullIsAbsent: true,
+    headers: {
+      ...IfMatch,
+      ...IdempotencyKey,
+      'X-Answered-Via': '`console` in requests of the console; the history keeps it as `via`. Optional.',
+    },
+    responses: {
+      200: packet('The packet, answered and `claimed`.', answeredExample, Replayed),
+      409: {
+        schema: StaleConflict,
+        description: 'The packet awaits no answer, or the question has changed; `hitl` then has the current one.',
+      },
+      ...failing(401, 403, 404, 410, 412, 413, 415, 429),
+    },
+  }),
+  chainPacket: defineRoute({
+    method: 'POST',
+    path: '/packets/{id}/chain',
+    access: 'work',
+    summary: 'Continue a packet with a new one',
+    description: 'Creates a packet whose parent is the packet in the path, in any status. The child contains only what is sent.',
+    params: IdParams,
+    body: ChainRequest,
+    bodyExample: createExample,
+    nullIsAbsent: true,
+    capped: true,
+    headers: { ...IdempotencyKey, ...AgentId },
+    responses: {
+      201: packet('The new packet; `parent_packet_id` is the id in the path.', chainedExample, Replayed),
+      ...failing(401, 403, 404, 409, 413, 415, 429),
+    },
+  }),
+  packetHistory: defineRoute({
+    method: 'GET',
+    path: '/packets/{id}/history',
+    access: 'read',
+    summary: "Read a packet's history",
+    description: 'Who did what to the packet, and when: the part of the audit log that concerns it.',
+    params: IdParams,
+    responses: {
+      200: {
+        schema: Type.Object({ packet_id: Id, events: Type.Array(HistoryEvent) }),
+        description: 'Everything that happened to the packet, oldest first.',
+        example: {
+          packet_id: packetExample.id,
+          events: [
+            { timestamp: packetExample.created_at, event_type: 'created', actor: 'agent:frontline', key_id: packetExample.id, details: {} },
+          ],
+        },
+      },
+      ...failing(401, 403, 404, 429),
+    },
+  }),
 });

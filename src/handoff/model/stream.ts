@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { choice, Failure, object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -25,54 +25,49 @@ const eventsExample = [
   'data: {"type":"packet.created","packet_id":"0195c2f0-7a2b-7e4d-8c1f-2a3b4c5d6e7f","data":{},"timestamp":"2026-03-01T09:30:00.000Z"}\n\n',
 ].join('\n');
 
-const events = defineRoute({
-  id: 'events',
-  method: 'GET',
-  path: '/events',
-  tag: 'streams',
-  access: 'read',
-  keyInQuery: true,
-  summary: 'Listen to events (server-sent events)',
-  description: [
-    "The tenant's events as they are committed, until the client closes the connection. Each event is `{type, packet_id, data, timestamp}` with the packet's summary after the change in `data`.",
-    'The stream sends `connected` `{connection_id, message}`, then the events since `Last-Event-ID`, then new events. `reset` `{reason}` means that the id is `unknown` or `too_old` and the stream starts from now. `ping` `{timestamp}` is sent every 30 seconds.',
-    'A client that has more than 1 MiB of unread events is disconnected; it can resume by event id.',
-  ].join('\n\n'),
-  query,
-  headers: {
-    'Last-Event-ID': 'The id of the last event seen, as browsers send it when they reconnect. It takes precedence over `last_event_id`.',
-  },
-  responses: {
-    200: { schema: Type.String(), contentType: 'text/event-stream', description: 'The stream.', example: eventsExample },
-    ...failing(400, 401, 403, 429, 503),
-  },
-});
-
-const socket = defineRoute({
-  id: 'socket',
-  method: 'GET',
-  path: '/ws',
-  tag: 'streams',
-  access: 'read',
-  keyInQuery: true,
-  summary: 'Listen to events (WebSocket)',
-  description: [
-    'The events of `/events` over WebSocket, as text messages: the envelope with `event_id`. The connection starts with all events of the tenant, or with the channels in `subscribe`.',
-    'The client may send `{"action": "subscribe" | "unsubscribe" | "ping", "channel": "..."}`, or `"channels": [...]`, with an `id` that is echoed; a `subscribe` may carry `last_event_id`. The first `subscribe` narrows the stream to its channels; after unsubscribing from the last channel the client receives no events until the next `subscribe`.',
-    'The service sends `connected`, `subscribed` and `unsubscribed` `{type, channel, channels}`, `reset` `{type, reason}`, `ping` `{type, timestamp}` every 30 seconds with a protocol ping, `pong`, and `error` (the HTTP error body).',
-    'Close codes: 1001 the service is stopping, 1003 a binary message, 1007 invalid UTF-8, 1009 a message over 64 KiB, 4001 the key is no longer valid, 4100 too many messages, 4200 too slow, 4201 no pong.',
-  ].join('\n\n'),
-  query,
-  responses: {
-    101: { description: 'The connection is upgraded to WebSocket.' },
-    403: { schema: Failure, description: 'The API key lacks the scope `read`, or the origin of the page is not allowed to connect.' },
-    426: { schema: Failure, description: 'The request is not a WebSocket upgrade (version 13).' },
-    ...failing(400, 401, 429, 503),
-  },
-});
-
 /** The routes that answer with a stream. They are mounted at the root, without a method in the generated client. */
-export const streamRoutes = { events, socket } as const;
+export const streamRoutes = routeTable('streams', {
+  events: defineRoute({
+    method: 'GET',
+    path: '/events',
+    access: 'read',
+    keyInQuery: true,
+    summary: 'Listen to events (server-sent events)',
+    description: [
+      "The tenant's events as they are committed, until the client closes the connection. Each event is `{type, packet_id, data, timestamp}` with the packet's summary after the change in `data`.",
+      'The stream sends `connected` `{connection_id, message}`, then the events since `Last-Event-ID`, then new events. `reset` `{reason}` means that the id is `unknown` or `too_old` and the stream starts from now. `ping` `{timestamp}` is sent every 30 seconds.',
+      'A client that has more than 1 MiB of unread events is disconnected; it can resume by event id.',
+    ].join('\n\n'),
+    query,
+    headers: {
+      'Last-Event-ID': 'The id of the last event seen, as browsers send it when they reconnect. It takes precedence over `last_event_id`.',
+    },
+    responses: {
+      200: { schema: Type.String(), contentType: 'text/event-stream', description: 'The stream.', example: eventsExample },
+      ...failing(400, 401, 403, 429, 503),
+    },
+  }),
+  socket: defineRoute({
+    method: 'GET',
+    path: '/ws',
+    access: 'read',
+    keyInQuery: true,
+    summary: 'Listen to events (WebSocket)',
+    description: [
+      'The events of `/events` over WebSocket, as text messages: the envelope with `event_id`. The connection starts with all events of the tenant, or with the channels in `subscribe`.',
+      'The client may send `{"action": "subscribe" | "unsubscribe" | "ping", "channel": "..."}`, or `"channels": [...]`, with an `id` that is echoed; a `subscribe` may carry `last_event_id`. The first `subscribe` narrows the stream to its channels; after unsubscribing from the last channel the client receives no events until the next `subscribe`.',
+      'The service sends `connected`, `subscribed` and `unsubscribed` `{type, channel, channels}`, `reset` `{type, reason}`, `ping` `{type, timestamp}` every 30 seconds with a protocol ping, `pong`, and `error` (the HTTP error body).',
+      'Close codes: 1001 the service is stopping, 1003 a binary message, 1007 invalid UTF-8, 1009 a message over 64 KiB, 4001 the key is no longer valid, 4100 too many messages, 4200 too slow, 4201 no pong.',
+    ].join('\n\n'),
+    query,
+    responses: {
+      101: { description: 'The connection is upgraded to WebSocket.' },
+      403: { schema: Failure, description: 'The API key lacks the scope `read`, or the origin of the page is not allowed to connect.' },
+      426: { schema: Failure, description: 'The request is not a WebSocket upgrade (version 13).' },
+      ...failing(400, 401, 429, 503),
+    },
+  }),
+});
 
 /** A message that a WebSocket client sends. */
 export const SocketRequest = object({

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-
+import { routeTable } from '../../kit/route.ts';
 import { choice, Id, IdParams, name, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { failing, tiers } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -53,64 +53,57 @@ const tenantExample = {
 
 const one = (description: string) => ({ schema: Tenant, description, example: tenantExample });
 
-export const createTenant = defineRoute({
-  id: 'createTenant',
-  method: 'POST',
-  path: '/tenants',
-  tag: 'tenants',
-  access: 'admin',
-  summary: 'Create a tenant',
-  description: 'A new tenant has no keys; create its first one with `POST /keys` and its `tenant_id`.',
-  body: TenantRequest,
-  bodyExample: { name: 'Acme', tier: 'pro' },
-  nullIsAbsent: true,
-  responses: { 201: one('The tenant.'), ...failing(401, 403, 413, 415, 429) },
-});
-export const listTenants = defineRoute({
-  id: 'listTenants',
-  method: 'GET',
-  path: '/tenants',
-  tag: 'tenants',
-  access: 'admin',
-  summary: 'List tenants',
-  description: 'Every tenant that is not deleted.',
-  responses: {
-    200: { schema: Type.Array(Tenant), description: 'The tenants that are not deleted, oldest first.', example: [tenantExample] },
-    ...failing(401, 403, 429),
-  },
-});
-export const getTenant = defineRoute({
-  id: 'getTenant',
-  method: 'GET',
-  path: '/tenants/{id}',
-  tag: 'tenants',
-  access: 'admin',
-  summary: 'Get a tenant',
-  description: 'A deleted tenant gets 404.',
-  params: IdParams,
-  responses: { 200: one('The tenant.'), ...failing(401, 403, 404, 429) },
-});
-export const patchTenant = defineRoute({
-  id: 'patchTenant',
-  method: 'PATCH',
-  path: '/tenants/{id}',
-  tag: 'tenants',
-  access: 'admin',
-  summary: 'Update a tenant',
-  description: 'Changes the given fields and keeps the others. A new tier applies from the next request on.',
-  params: IdParams,
-  body: TenantPatch,
-  bodyExample: { tier: 'business' },
-  responses: { 200: one('The updated tenant.'), ...failing(401, 403, 404, 413, 415, 429) },
-});
-export const deleteTenant = defineRoute({
-  id: 'deleteTenant',
-  method: 'DELETE',
-  path: '/tenants/{id}',
-  tag: 'tenants',
-  access: 'admin',
-  summary: 'Delete a tenant',
-  description: 'A soft delete: the data stays, the keys are refused immediately.',
-  params: IdParams,
-  responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 429) },
+/** The routes of tenants. */
+export const tenantRoutes = routeTable('tenants', {
+  createTenant: defineRoute({
+    method: 'POST',
+    path: '/tenants',
+    access: 'admin',
+    summary: 'Create a tenant',
+    description: 'A new tenant has no keys; create its first one with `POST /keys` and its `tenant_id`.',
+    body: TenantRequest,
+    bodyExample: { name: 'Acme', tier: 'pro' },
+    nullIsAbsent: true,
+    responses: { 201: one('The tenant.'), ...failing(401, 403, 413, 415, 429) },
+  }),
+  listTenants: defineRoute({
+    method: 'GET',
+    path: '/tenants',
+    access: 'admin',
+    summary: 'List tenants',
+    description: 'Every tenant that is not deleted.',
+    responses: {
+      200: { schema: Type.Array(Tenant), description: 'The tenants that are not deleted, oldest first.', example: [tenantExample] },
+      ...failing(401, 403, 429),
+    },
+  }),
+  getTenant: defineRoute({
+    method: 'GET',
+    path: '/tenants/{id}',
+    access: 'admin',
+    summary: 'Get a tenant',
+    description: 'A deleted tenant gets 404.',
+    params: IdParams,
+    responses: { 200: one('The tenant.'), ...failing(401, 403, 404, 429) },
+  }),
+  patchTenant: defineRoute({
+    method: 'PATCH',
+    path: '/tenants/{id}',
+    access: 'admin',
+    summary: 'Update a tenant',
+    description: 'Changes the given fields and keeps the others. A new tier applies from the next request on.',
+    params: IdParams,
+    body: TenantPatch,
+    bodyExample: { tier: 'business' },
+    responses: { 200: one('The updated tenant.'), ...failing(401, 403, 404, 413, 415, 429) },
+  }),
+  deleteTenant: defineRoute({
+    method: 'DELETE',
+    path: '/tenants/{id}',
+    access: 'admin',
+    summary: 'Delete a tenant',
+    description: 'A soft delete: the data stays, the keys are refused immediately.',
+    params: IdParams,
+    responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 429) },
+  }),
 });

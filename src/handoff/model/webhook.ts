@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, givenTimestamp, Id, maxOffset, object, orNull, timestamp } from '../../kit/schemas.ts';
+import { choice, givenTimestamp, Id, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
 import * as constants from './constants.ts';
 
 export const { webhookEvents, deliveryStatuses } = constants;
@@ -103,17 +103,13 @@ export const Retried = object({
   remaining: Type.Integer({ description: 'How many more are due, beyond the 1,000 of one call.' }),
 });
 
-const page = {
-  limit: Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'The maximum number of items to return.' }),
-  offset: Type.Integer({ minimum: 0, maximum: maxOffset, default: 0, description: 'How many items to skip.' }),
-};
 export const DeliveryQuery = object({
   status: Type.Optional(choice(deliveryStatuses, { description: 'Only deliveries of this status.' })),
-  ...page,
+  ...paging(),
 });
 export const DeadLetterQuery = object({
   webhook_id: Type.Optional(Type.String({ description: 'Only deliveries to this webhook.' })),
-  ...page,
+  ...paging(),
 });
 
 export type Webhook = Static<typeof Webhook>;

@@ -24,13 +24,14 @@ const digestOf = (token: string): string => hash('sha256', token);
 
 const endOf = (now: Date, seconds: number): string => new Date(now.getTime() + seconds * 1000).toISOString();
 
-/** The packet with a new lease, and the lease to store. Without terms the packet gets no lease. */
-export function leased<P extends AnyPacket>(
-  packet: P,
-  before: StoredLease | null,
-  terms: LeaseTerms | undefined,
-  now: Date,
-): { packet: P; lease: StoredLease | null } {
+/** A packet after a change of its lease, and the lease to store. */
+interface Leased<P extends AnyPacket> {
+  readonly packet: P;
+  readonly lease: StoredLease | null;
+}
+
+/** The packet with a new lease. Without terms the packet gets no lease. */
+export function leased<P extends AnyPacket>(packet: P, before: StoredLease | null, terms: LeaseTerms | undefined, now: Date): Leased<P> {
   if (terms === undefined) return { packet: { ...packet, lease: null }, lease: before === null ? null : { ...before, token: null } };
   const generation = (before?.generation ?? 0) + 1;
   return {
@@ -39,13 +40,8 @@ export function leased<P extends AnyPacket>(
   };
 }
 
-/** The packet with its lease renewed from now, and the lease to store. */
-export function renewed<P extends AnyPacket>(
-  packet: P,
-  before: StoredLease,
-  seconds: number | undefined,
-  now: Date,
-): { packet: P; lease: StoredLease } {
+/** The packet with its lease renewed from now. */
+export function renewed<P extends AnyPacket>(packet: P, before: StoredLease, seconds: number | undefined, now: Date): Leased<P> {
   const lease = { ...before, seconds: seconds ?? before.seconds };
   const expires_at = packet.status === 'awaiting_human' ? null : endOf(now, lease.seconds);
   return { packet: { ...packet, lease: { generation: lease.generation, expires_at } }, lease };
@@ -55,11 +51,7 @@ export function renewed<P extends AnyPacket>(
  * Applies a change of status to the lease: it is suspended while the packet awaits a person, restarts with its full
  * duration after the answer, and ends when the packet no longer has a holder.
  */
-export function leaseAfter<P extends AnyPacket>(
-  packet: P,
-  stored: StoredLease | null,
-  now: Date,
-): { packet: P; lease: StoredLease | null } {
+export function leaseAfter<P extends AnyPacket>(packet: P, stored: StoredLease | null, now: Date): Leased<P> {
   if (!packet.lease || stored === null) return { packet, lease: stored };
   const { generation } = stored;
   switch (packet.status) {

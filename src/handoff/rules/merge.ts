@@ -10,7 +10,7 @@ import {
   Question,
 } from '../model/packet.ts';
 import { requireSoundForm } from './form.ts';
-import { withoutOwn } from './question.ts';
+import { neverAsked, withoutOwn } from './question.ts';
 
 type Content = Omit<PatchRequest, 'status'>;
 type Item = { id: string };
@@ -81,16 +81,7 @@ function mergeActions(current: Packet['actions'], changes: Content['actions']): 
 function mergeHitl(current: Packet['hitl'], change: Content['hitl']): Packet['hitl'] {
   if (change === undefined) return current;
   if (change === null) return null;
-  const kept = current ?? {
-    response: null,
-    responded_by: null,
-    responded_at: null,
-    notes: null,
-    requested_at: null,
-    expires_at: null,
-    question_id: null,
-  };
-  const { response, responded_by, responded_at, notes, requested_at, expires_at, question_id } = kept;
+  const { response, responded_by, responded_at, notes, requested_at, expires_at, question_id } = current ?? neverAsked;
   // Only the service sets the answer and its times; values that the caller sends are ignored.
   const merged = { ...current, ...withoutOwn(change), response, responded_by, responded_at, notes, requested_at, expires_at, question_id };
   for (const field of Question.required) {

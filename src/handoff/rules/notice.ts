@@ -25,7 +25,7 @@ const maxLine = 120;
 const maxOptions = 20;
 
 /** A text in at most so many characters. */
-const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text);
+export const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text);
 
 const block = (text: string, length: number): string => cut(plain(text).trim(), length);
 

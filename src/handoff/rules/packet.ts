@@ -1,6 +1,6 @@
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
-import type { Status } from '../model/common.ts';
+import { statuses } from '../model/common.ts';
 import {
   type ChainRequest,
   type Claimant,
@@ -21,22 +21,25 @@ import { remind } from './reminder.ts';
 /** The name of an event on streams. */
 export type EventType = WebhookEvent | 'packet.updated' | 'packet.deleted' | 'hitl.reminder' | 'hitl.withdrawn';
 
+/** The names of entries in histories and in the audit log: the status that the packet entered, or what else happened to it. */
+export const packetEventTypes = [
+  ...statuses,
+  'answer_link_created',
+  'answer_link_revoked',
+  'chained',
+  'deleted',
+  'hitl_reminded',
+  'hitl_responded',
+  'hitl_timed_out',
+  'lease_expired',
+  'question_withdrawn',
+  'released',
+  'updated',
+] as const;
+
 /** An entry in the trail of a packet. `type` is the event's name on streams and in webhooks; null: it is on neither. */
 export interface PacketEvent {
-  /** The entry's name in histories and in the audit log: the status that the packet entered, or what else happened to it. */
-  readonly event_type:
-    | Status
-    | 'answer_link_created'
-    | 'answer_link_revoked'
-    | 'chained'
-    | 'deleted'
-    | 'hitl_reminded'
-    | 'hitl_responded'
-    | 'hitl_timed_out'
-    | 'lease_expired'
-    | 'question_withdrawn'
-    | 'released'
-    | 'updated';
+  readonly event_type: (typeof packetEventTypes)[number];
   readonly type: EventType | null;
   readonly actor: string;
   readonly details: Record<string, unknown>;
@@ -102,11 +105,6 @@ export interface Decision<P extends AnyPacket = Packet> {
   readonly isRemoved?: true;
   /** The lease to store; left out when it does not change. */
   readonly lease?: StoredLease | null;
-}
-
-/** The entity tag of a packet (RFC 9110, 8.8.3): its revision. */
-export function entityTag(packet: { revision: number }): string {
-  return `"${packet.revision}"`;
 }
 
 /** A new packet and its `packet.created` event. */
@@ -337,12 +335,8 @@ function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> | undef
   const end = hitl?.on_timeout ?? 'keep';
   if (hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) || !isOver(hitl, now)) return undefined;
   const ended = enter(packet, `time_out_${end}`, 'system:sweeper', now, { reason: 'hitl_timed_out' });
-  const timedOut: PacketEvent = {
-    event_type: 'hitl_timed_out',
-    type: null,
-    actor: 'system:sweeper',
-    details: { expires_at: hitl.expires_at },
-  };
+  const details = { expires_at: hitl.expires_at };
+  const timedOut: PacketEvent = { event_type: 'hitl_timed_out', type: null, actor: 'system:sweeper', details };
   return { ...ended, events: [timedOut, ...ended.events] };
 }
 

@@ -8,10 +8,13 @@ import { allows } from './packet-life.ts';
 
 const unanswered = { response: null, responded_by: null, responded_at: null, notes: null };
 
+/** What only the service sets of a question, before it is asked. */
+export const neverAsked = { ...unanswered, requested_at: null, expires_at: null, question_id: null };
+
 /** A question that was never asked. */
 export function newQuestion(question: Question): Hitl {
   if (question.schema !== undefined) requireSoundForm(question.schema);
-  return { ...withoutOwn(question), ...unanswered, requested_at: null, expires_at: null, question_id: null };
+  return { ...withoutOwn(question), ...neverAsked };
 }
 
 /** The question without the fields that only the service sets. */

@@ -1,10 +1,8 @@
-import type { Notice } from './notice.ts';
+import { cut, type Notice } from './notice.ts';
 
 /** The longest texts of a header and of a section, in characters, by Slack's Block Kit. */
 const maxHeader = 150;
 const maxSection = 3000;
-
-const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text);
 
 /** Text that is no markup for Slack: no links, mentions, emphasis or emoji. */
 const plainText = (text: string, length = maxSection) => ({ type: 'plain_text', text: cut(text, length), emoji: false }) as const;

@@ -35,22 +35,20 @@ export function partsOf(packet: Packet): PacketParts {
 
 /** The `state` part of a packet. */
 export function stateOf(packet: AnyPacket): string {
-  const { id, version, parent_packet_id, status, revision, lease, metadata, hitl, claimed_by, claimed_at, created_at, updated_at, _links } =
-    packet;
   const state = {
-    id,
-    version,
-    parent_packet_id,
-    status,
-    revision,
-    lease,
-    metadata,
-    hitl,
-    claimed_by,
-    claimed_at,
-    created_at,
-    updated_at,
-    _links,
+    id: packet.id,
+    version: packet.version,
+    parent_packet_id: packet.parent_packet_id,
+    status: packet.status,
+    revision: packet.revision,
+    lease: packet.lease,
+    metadata: packet.metadata,
+    hitl: packet.hitl,
+    claimed_by: packet.claimed_by,
+    claimed_at: packet.claimed_at,
+    created_at: packet.created_at,
+    updated_at: packet.updated_at,
+    _links: packet._links,
   };
   return `${JSON.stringify(state).slice(0, -1)},`;
 }

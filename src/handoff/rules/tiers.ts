@@ -20,11 +20,6 @@ export function isAbove(tier: Tier, other: Tier): boolean {
   return tiers.indexOf(tier) > tiers.indexOf(other);
 }
 
-/** The most packets that a tenant may create per day: its own limit if it has one, else its tier's. */
-export function dailyCap(own: number | null, limits: TierLimits): number {
-  return own ?? limits.handoffsPerDay;
-}
-
 /** The UTC day of a moment, as `2026-03-01`. */
 export function dayOf(now: Date): string {
   return now.toISOString().slice(0, 10);

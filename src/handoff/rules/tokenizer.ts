@@ -37,28 +37,8 @@ function fold(text: string): string {
 
 /** Particles that follow Korean words, longest first, as normalised by `fold`. */
 const particles = [
-  ...[
-    '에게서',
-    '으로서',
-    '으로써',
-    '이라고',
-    '한테서',
-    '에서',
-    '에게',
-    '한테',
-    '으로',
-    '까지',
-    '부터',
-    '처럼',
-    '보다',
-    '이나',
-    '라고',
-    '께서',
-    '마다',
-    '조차',
-    '밖에',
-  ],
-  ...['은', '는', '이', '가', '을', '를', '의', '에', '와', '과', '로', '도', '만'],
+  ...'에게서 으로서 으로써 이라고 한테서 에서 에게 한테 으로 까지 부터 처럼 보다 이나 라고 께서 마다 조차 밖에'.split(' '),
+  ...'은 는 이 가 을 를 의 에 와 과 로 도 만'.split(' '),
 ].map((particle) => ({ folded: particle.normalize('NFKD'), stem: particle.length > 1 ? 1 : 2 }));
 
 /** The initial letters of Korean syllables: their count is the number of syllables. */

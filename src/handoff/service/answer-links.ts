@@ -1,23 +1,22 @@
 import { timingSafeEqual } from 'node:crypto';
 
-import type { Clock } from '../../kit/clock.ts';
 import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
-import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
+import { isId, type RandomSource } from '../../kit/id.ts';
 import { type AnswerLink, type AnswerLinkRequest, type AnswerLinkStatus, type NewAnswerLink, validSeconds } from '../model/answer-link.ts';
 import type { Packet, RespondRequest } from '../model/packet.ts';
 import { isLinkToken, linkHash, linkStatus, linkTokenBytes, questionOf } from '../rules/answer-link.ts';
 import { digestOf } from '../rules/digest.ts';
-import type { AnyPacket, PacketEvent } from '../rules/packet.ts';
+import type { AnyPacket } from '../rules/packet.ts';
 import { askedStatus } from '../rules/packet-life.ts';
 import { isOver } from '../rules/question.ts';
 import { requireResponder } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/deliveries.ts';
-import type { Store } from '../store/store.ts';
 import { type Caller, originOf } from './authentication.ts';
 import { changeIn } from './change.ts';
 import { requireOrigin } from './origin.ts';
 import { commitGuarded } from './outsiders.ts';
+import type { ServiceParts } from './parts.ts';
 
 /** What the page of a link shows: the open question, or why there is none. */
 export type OpenedLink =
@@ -32,10 +31,7 @@ export type OpenedLink =
 /** A packet with a question. */
 export type AskingPacket = Packet & { readonly hitl: NonNullable<Packet['hitl']> };
 
-interface AnswerLinkParts {
-  store: Store;
-  clock: Clock;
-  newId: NewId;
+interface AnswerLinkParts extends ServiceParts {
   random: RandomSource;
   /** The address of the service for people, without a slash at its end; undefined: the origin of the request. */
   publicUrl: string | undefined;
@@ -92,7 +88,7 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
         answerLinks.insert({ seq: 0, id, packet_id: packetId, question, token_hash: linkHash(token), ...maker, ...times });
         const details = { answer_link_id: id, responder, expires_at, ...(channel === null ? {} : { channel_id: channel }) };
         const actor = channel === null ? `key:${maker.key_id}` : 'system:deliverer';
-        trail.append(packet, [linkEvent(actor, 'answer_link_created', details)], at);
+        trail.append(packet, [{ event_type: 'answer_link_created', type: null, actor, details }], at);
       },
     });
     return { id, url: `${base}/answer/${token}`, responder, expires_at };
@@ -148,7 +144,8 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
           const link = answerLinks.get(id);
           if (packet === undefined || link === undefined || link.revoked_at !== null) throw notFound('answer link');
           answerLinks.save(id, { ...link, revoked_at: at.now.toISOString() });
-          trail.append(packet, [linkEvent(`key:${caller.key_id}`, 'answer_link_revoked', { answer_link_id: id })], at);
+          const actor = `key:${caller.key_id}`;
+          trail.append(packet, [{ event_type: 'answer_link_revoked', type: null, actor, details: { answer_link_id: id } }], at);
         },
       });
     },
@@ -201,13 +198,6 @@ export type AnswerLinkService = ReturnType<typeof createAnswerLinkService>;
 const answering = ({ hitl }: AnyPacket) => (hitl?.exclude_source ? 'answered' : undefined);
 
 const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
-
-const linkEvent = (actor: string, event_type: PacketEvent['event_type'], details: Record<string, unknown>): PacketEvent => ({
-  event_type,
-  type: null,
-  actor,
-  details,
-});
 
 /** The packet awaits no answer: 409, or 410 when the time to answer is over. */
 class NoQuestion extends ServiceError {}

@@ -1,6 +1,6 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
-import { requireMatch } from '../../kit/etag.ts';
-import { type Command, decide, entityTag, needsWhole } from '../rules/packet.ts';
+import { entityTagOf, requireMatch } from '../../kit/etag.ts';
+import { type Command, decide, needsWhole } from '../rules/packet.ts';
 import { withToken } from '../rules/text.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
@@ -40,7 +40,8 @@ export function idempotently<Nothing extends null | undefined | never>(
   const done = carryOut();
   if (!done) return done;
   const { id, changed } = done;
-  if (idempotency !== undefined) answers.remember(idempotency, { status: 200, body: changed.packet, etag: entityTag(changed) }, now, [id]);
+  if (idempotency !== undefined)
+    answers.remember(idempotency, { status: 200, body: changed.packet, etag: entityTagOf(changed.revision) }, now, [id]);
   return { ...changed, replayed: false };
 }
 
@@ -54,7 +55,7 @@ export function changeIn(
 ): PacketText {
   const before = needsWhole(command) ? packets.whole(id) : packets.get(id);
   if (before === undefined) throw notFound('packet');
-  requireMatch(ifMatch, entityTag(before), 'packet');
+  requireMatch(ifMatch, entityTagOf(before.revision), 'packet');
   const { packet, events, searchable, isRemoved, lease } = decide(before, command, at.now, packets.lease(id));
   const text = packets.text(id);
   if (packet === before && !isRemoved) return { packet: text, revision: before.revision };

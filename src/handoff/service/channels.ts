@@ -11,16 +11,15 @@ import {
   defaultEvents,
 } from '../model/channel.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
-import type { DeliveryPage } from '../store/deliveries.ts';
 import type { Idempotency } from '../store/idempotency.ts';
+import type { Page } from '../store/page-size.ts';
 import { type ListedRow, noChannel } from '../store/webhooks.ts';
 import { type Caller, originOf } from './authentication.ts';
 import { createDestinations } from './destinations.ts';
 import { requireOrigin } from './origin.ts';
+import type { SendingParts } from './parts.ts';
 
-interface ChannelServiceParts extends Pick<Parameters<typeof createDestinations>[0], 'store' | 'clock' | 'newId'> {
-  /** Returns a sentence that says why messages of a tenant can't be sent to a URL; undefined when they can. */
-  urlProblem(url: string, tenant: number): Promise<string | undefined>;
+interface ChannelServiceParts extends SendingParts {
   /** Why no mail can be sent, as a sentence; undefined when it can. */
   mailProblem: string | undefined;
   /** The address of the service for people, if it is set. */
@@ -69,12 +68,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
     remove,
 
     /** Creates a channel, or repeats the answer stored under the same idempotency key. */
-    async create(
-      caller: Caller,
-      request: ChannelRequest,
-      origin: string,
-      idempotency?: Idempotency,
-    ): Promise<{ added: Channel; replayed: boolean }> {
+    async create(caller: Caller, request: ChannelRequest, origin: string, idempotency?: Idempotency) {
       const { kind, target, name = null, events = defaultEvents, responder = null } = request;
       await requireTarget(kind, target, caller);
       const wanted = [...new Set(events)];
@@ -112,7 +106,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
     /** Queues a test message. */
     test: async (caller: Caller, id: string): Promise<ChannelDelivery> => shownDelivery(await test(caller, id, 'test')),
 
-    async deliveries(caller: Caller, id: string, status: DeliveryStatus | undefined, page: DeliveryPage, signal: AbortSignal) {
+    async deliveries(caller: Caller, id: string, status: DeliveryStatus | undefined, page: Page, signal: AbortSignal) {
       const found = await deliveries(caller, id, status, page, signal);
       return { ...found, deliveries: found.deliveries.map(shownDelivery) };
     },

@@ -1,24 +1,21 @@
-import type { Clock } from '../../kit/clock.ts';
 import { invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
-import { isId, type NewId } from '../../kit/id.ts';
+import { entityTagOf } from '../../kit/etag.ts';
+import { isId } from '../../kit/id.ts';
 import type { Tier } from '../model/common.ts';
 import type { ChainRequest, CreateRequest, Packet } from '../model/packet.ts';
-import { chained, entityTag, newPacket } from '../rules/packet.ts';
+import { chained, newPacket } from '../rules/packet.ts';
 import { requireAgent } from '../rules/rights.ts';
-import { dailyCap, dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
+import { dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { OpenPacketCounts } from '../store/open-packets.ts';
-import type { Store } from '../store/store.ts';
 import type { Circumstances } from '../store/trail.ts';
 import type { Transaction } from '../store/units.ts';
 import type { Caller } from './authentication.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
+import type { ServiceParts } from './parts.ts';
 
 /** What creating packets needs. */
-export interface CreationParts {
-  store: Store;
-  clock: Clock;
-  newId: NewId;
+export interface CreationParts extends ServiceParts {
   limits: Record<Tier, TierLimits>;
   guards: Guards;
   /** Called with each agent that a request of the tenant names: before a claim, after the commit of a create. */
@@ -110,7 +107,7 @@ export function createCreations(parts: CreationParts) {
   };
 }
 
-const capOf = ({ limits }: CreationParts, caller: Caller) => dailyCap(caller.handoffs_per_day, limits[caller.tenant_tier]);
+const capOf = ({ limits }: CreationParts, caller: Caller) => caller.handoffs_per_day ?? limits[caller.tenant_tier].handoffsPerDay;
 
 /** Creates packets and returns the answer, or repeats the answer stored under the same idempotency key. */
 async function createUnder(
@@ -191,7 +188,7 @@ async function createOne(
   requireAgent(caller, request.metadata.source_agent.id);
   return createUnder(parts, caller, options, [request], 1, (transaction, countCreate, now) => {
     const packet = createIn(parts, transaction, countCreate, request, options.agentId, { now, keyId: caller.key_id }, refuseParent);
-    return { status: 201, body: transaction.packets.text(packet.id), etag: entityTag(packet), packetIds: [packet.id] };
+    return { status: 201, body: transaction.packets.text(packet.id), etag: entityTagOf(packet.revision), packetIds: [packet.id] };
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../../kit/clock.ts';
 import type { DisabledReason } from '../model/webhook.ts';
 import { type AttemptOutcome, afterAttempt, cancelled, hasFailedTooLong, isGone, isRecorded } from '../rules/delivery.ts';
+import type { DeliveryQueue } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/units.ts';
 import { nounOf } from '../store/webhooks.ts';
@@ -17,11 +18,7 @@ interface DeliveryServiceParts {
 }
 
 /** The webhook or channel of a delivery, as the deliverer read it. */
-interface Destination {
-  readonly tenant: number;
-  readonly webhook_id: string;
-  readonly failing_since: string | null;
-}
+type Destination = Pick<DeliveryQueue, 'tenant' | 'webhook_id' | 'failing_since'>;
 
 /** Records the outcomes of delivery attempts. */
 export function createDeliveryService({ store, clock, retrySeconds, disableAfterSeconds, chance }: DeliveryServiceParts) {

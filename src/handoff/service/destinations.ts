@@ -1,19 +1,16 @@
-import type { Clock } from '../../kit/clock.ts';
 import { conflict, notFound } from '../../kit/errors.ts';
-import { isId, type NewId } from '../../kit/id.ts';
+import { isId } from '../../kit/id.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
 import { isDeadLetter, restarted } from '../rules/delivery.ts';
-import type { DeliveryPage, StoredDelivery } from '../store/deliveries.ts';
+import type { StoredDelivery } from '../store/deliveries.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import type { Store } from '../store/store.ts';
+import type { Page } from '../store/page-size.ts';
 import type { Noun, StoredWebhook } from '../store/webhooks.ts';
 import type { Caller } from './authentication.ts';
+import type { ServiceParts } from './parts.ts';
 import { noteOf } from './trail.ts';
 
-interface DestinationParts<Shown> {
-  store: Store;
-  clock: Clock;
-  newId: NewId;
+interface DestinationParts<Shown> extends ServiceParts {
   /** Whether these are webhooks or channels. */
   noun: Noun;
   /** The most of them that a tenant may have. */
@@ -62,12 +59,7 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
     change,
 
     /** Adds one, or repeats the answer stored under the same idempotency key. */
-    async add(
-      caller: Caller,
-      given: New,
-      details: Record<string, unknown>,
-      idempotency?: Idempotency,
-    ): Promise<{ added: Shown; replayed: boolean }> {
+    async add(caller: Caller, given: New, details: Record<string, unknown>, idempotency?: Idempotency) {
       const now = clock();
       const at = now.toISOString();
       const stored: StoredWebhook = { ...fresh, ...given, id: newId(now), created_at: at, updated_at: at, removed_at: null };
@@ -113,7 +105,7 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
       });
     },
 
-    async deliveries(caller: Caller, id: string, status: DeliveryStatus | undefined, page: DeliveryPage, signal: AbortSignal) {
+    async deliveries(caller: Caller, id: string, status: DeliveryStatus | undefined, page: Page, signal: AbortSignal) {
       const found = isId(id) ? await store.of(caller.tenant_number, signal).deliveries.of(noun, id, status, page) : undefined;
       if (found === undefined) throw notFound(noun);
       return found;

@@ -1,6 +1,5 @@
-import type { Clock } from '../../kit/clock.ts';
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
-import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
+import { isId, type RandomSource } from '../../kit/id.ts';
 import { scopes as allScopes } from '../model/common.ts';
 import type { ApiKey, KeyRequest, NewApiKey, OwnKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
@@ -9,8 +8,8 @@ import { type Rights, requireWithin } from '../rules/rights.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { KeyToStore, StoredKey } from '../store/keys.ts';
-import type { Store } from '../store/store.ts';
 import { type Caller, createAuthenticator, originOf } from './authentication.ts';
+import type { ServiceParts } from './parts.ts';
 import { noteOf } from './trail.ts';
 
 /** The admin key that a start created, and whether it ignored the one in the settings. */
@@ -24,10 +23,7 @@ interface Beginning {
 /** The tenant created in an empty database. Its id is fixed, so that instances that start at the same time create the same tenant. */
 export const defaultTenantId = '00000000-0000-7000-8000-000000000001';
 
-interface KeyServiceParts {
-  store: Store;
-  clock: Clock;
-  newId: NewId;
+interface KeyServiceParts extends ServiceParts {
   random: RandomSource;
 }
 
@@ -75,25 +71,8 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
         updated_at: at,
         deleted_at: null,
       };
-      const beginWith = (key: string) =>
-        keyStore.begin(
-          tenant,
-          {
-            id: newId(now),
-            tenant_id: tenant.id,
-            name: 'first admin key',
-            tier: 'business',
-            admin: true,
-            prefix: prefixOf(key),
-            hash: hashOf(key),
-            created_at: at,
-            expires_at: null,
-            rotated_from: null,
-            lineage: null,
-            ...unrestricted,
-          },
-          now,
-        );
+      const first = { name: 'first admin key', admin: true };
+      const beginWith = (key: string) => keyStore.begin(tenant, keyOf(first, tenant, { id: newId(now), key, now }), now);
       const made = newKey();
       if (adminKey === undefined) return (await beginWith(made)) ? { made } : {};
       try {
@@ -114,7 +93,7 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
     async makeAdminKey(): Promise<string> {
       const key = newKey();
       const at = { now: clock(), keyId: null };
-      const { number } = await tenantStore.numbered(defaultTenantId);
+      const { number } = await tenantStore.withNumber(defaultTenantId);
       await store.of(number).commit({
         tenantId: defaultTenantId,
         work({ tenants, keys, trail }) {

@@ -38,12 +38,7 @@ export function createPacketService(parts: PacketServiceParts) {
 function createChanges(parts: PacketServiceParts) {
   const { store, clock, newId } = parts;
   return {
-    async respond(
-      caller: Caller,
-      id: string,
-      answer: RespondRequest,
-      options: ChangeOptions & { via?: AnsweredVia } = {},
-    ): Promise<Changed> {
+    async respond(caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions & { via?: AnsweredVia } = {}) {
       requireResponder(caller, answer.responded_by);
       return change(parts, caller, id, { kind: 'respond', answer, via: options.via ?? 'api' }, options);
     },
@@ -82,11 +77,7 @@ function createChanges(parts: PacketServiceParts) {
     },
 
     /** Removes a packet permanently, with its content and trail; one audit entry remains. */
-    async remove(
-      caller: Caller,
-      id: string,
-      { agentId, ifMatch }: { agentId?: string | undefined; ifMatch?: string | undefined } = {},
-    ): Promise<void> {
+    async remove(caller: Caller, id: string, { agentId, ifMatch }: ChangeOptions = {}): Promise<void> {
       if (!caller.admin) throw new ServiceError('FORBIDDEN', 'Removing a packet permanently needs an admin key.');
       const actor = agentId === undefined ? `key:${caller.key_id}` : `agent:${agentId}`;
       await change(parts, caller, id, { kind: 'remove', actor }, { ifMatch });

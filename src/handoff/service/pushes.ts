@@ -1,20 +1,10 @@
-import type { Clock } from '../../kit/clock.ts';
 import { conflict, invalid, notFound } from '../../kit/errors.ts';
-import type { NewId } from '../../kit/id.ts';
 import type { PushConfig } from '../model/a2a.ts';
 import { requireScope } from '../rules/rights.ts';
-import type { Store } from '../store/store.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
 import type { Caller } from './authentication.ts';
+import type { SendingParts } from './parts.ts';
 import { noteOf } from './trail.ts';
-
-interface PushServiceParts {
-  store: Store;
-  clock: Clock;
-  newId: NewId;
-  /** Returns a sentence that says why notifications of a tenant can't be sent to a URL; undefined when they can. */
-  urlProblem(url: string, tenant: number): Promise<string | undefined>;
-}
 
 /** The most configurations of a packet. */
 const maxPushes = 10;
@@ -37,7 +27,7 @@ function requireHeaders({ id, url, token, authentication }: PushConfig): void {
 }
 
 /** The operations on push notification configurations. Their deliveries are those of webhooks. */
-export function createPushService({ store, clock, newId, urlProblem }: PushServiceParts) {
+export function createPushService({ store, clock, newId, urlProblem }: SendingParts) {
   /** Requires that notifications can be sent. @throws ServiceError 400 that names the field */
   async function check({ tenant_number }: Caller, config: PushConfig): Promise<void> {
     requireHeaders(config);

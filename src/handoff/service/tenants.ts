@@ -1,21 +1,14 @@
-import type { Clock } from '../../kit/clock.ts';
 import { conflict, notFound } from '../../kit/errors.ts';
-import { isId, type NewId } from '../../kit/id.ts';
+import { isId } from '../../kit/id.ts';
 import type { Tenant, TenantPatch, TenantRequest } from '../model/tenant.ts';
 import { defaultMaxKeys } from '../rules/tiers.ts';
-import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
 import { defaultTenantId } from './keys.ts';
+import type { ServiceParts } from './parts.ts';
 import { noteOf } from './trail.ts';
 
-interface TenantServiceParts {
-  store: Store;
-  clock: Clock;
-  newId: NewId;
-}
-
 /** The operations on tenants. */
-export function createTenantService({ store, clock, newId }: TenantServiceParts) {
+export function createTenantService({ store, clock, newId }: ServiceParts) {
   return {
     list: () => store.tenants.list(),
 

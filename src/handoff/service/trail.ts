@@ -2,6 +2,7 @@ import { notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import type { AuditEntry } from '../model/audit.ts';
 import type { HistoryEvent } from '../model/packet.ts';
+import type { Page } from '../store/page-size.ts';
 import type { Store } from '../store/store.ts';
 import type { AuditFilter, AuditNote } from '../store/trail.ts';
 import type { Caller } from './authentication.ts';
@@ -28,14 +29,9 @@ export function createTrailService(store: Store) {
     },
 
     /** A page of the tenant's audit log, newest first, with the total number of entries. The read is cancelled by `signal`. */
-    async audit(
-      caller: Caller,
-      filter: AuditFilter,
-      page: { limit: number; offset: number },
-      signal?: AbortSignal,
-    ): Promise<{ entries: AuditEntry[]; total: number; limit: number; offset: number }> {
+    async audit(caller: Caller, filter: AuditFilter, page: Page, signal: AbortSignal) {
       const { rows, total } = await store.of(caller.tenant_number, signal).trail.audit(filter, page);
-      const entries = rows.map(({ id, packet_id, actor, key_id, event_type, resource, details, timestamp }) => ({
+      const entries: AuditEntry[] = rows.map(({ id, packet_id, actor, key_id, event_type, resource, details, timestamp }) => ({
         id,
         packet_id,
         actor,

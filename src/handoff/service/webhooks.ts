@@ -12,15 +12,14 @@ import {
   webhookEvents,
 } from '../model/webhook.ts';
 import { isRetriable, restarted } from '../rules/delivery.ts';
-import type { DeliveryPage } from '../store/deliveries.ts';
 import type { Idempotency } from '../store/idempotency.ts';
+import type { Page } from '../store/page-size.ts';
 import { noChannel, type StoredWebhook, shownWebhook } from '../store/webhooks.ts';
 import type { Caller } from './authentication.ts';
 import { createDestinations } from './destinations.ts';
+import type { SendingParts } from './parts.ts';
 
-interface WebhookServiceParts extends Pick<Parameters<typeof createDestinations>[0], 'store' | 'clock' | 'newId'> {
-  /** Returns a sentence that says why deliveries of a tenant can't be sent to a URL; undefined when they can. */
-  urlProblem(url: string, tenant: number): Promise<string | undefined>;
+interface WebhookServiceParts extends SendingParts {
   /** How long deliveries are also signed with the previous secret, in seconds. */
   overlapSeconds: number;
 }
@@ -55,13 +54,10 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
   return {
     remove,
     deliveries,
+    replay,
 
     /** Registers a webhook, or repeats the answer stored under the same idempotency key. */
-    async create(
-      caller: Caller,
-      { url, events = [...webhookEvents], secret }: WebhookRequest,
-      idempotency?: Idempotency,
-    ): Promise<{ added: Webhook; replayed: boolean }> {
+    async create(caller: Caller, { url, events = [...webhookEvents], secret }: WebhookRequest, idempotency?: Idempotency) {
       await requireUrl(url, caller);
       const wanted = [...new Set(events)];
       return add(caller, { kind: 'webhook', url, events: wanted, secret, ...noChannel }, { events: wanted }, idempotency);
@@ -89,13 +85,10 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
       return found;
     },
 
-    async deadLetters(caller: Caller, webhookId: string | undefined, page: DeliveryPage, signal: AbortSignal) {
+    async deadLetters(caller: Caller, webhookId: string | undefined, page: Page, signal: AbortSignal) {
       const webhook = webhookId === undefined ? undefined : await numberOf(caller, webhookId.toLowerCase());
       return store.of(caller.tenant_number, signal).deliveries.deadLetters(webhook, page);
     },
-
-    /** Queues a dead letter again. */
-    replay: (caller: Caller, id: string): Promise<Delivery> => replay(caller, id),
 
     /** Queues failed deliveries and dead letters again, oldest first. */
     async retryAll(caller: Caller, { webhook_id, force = false, since, until }: MomentsOf<RetryRequest>): Promise<Retried> {

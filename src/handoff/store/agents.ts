@@ -1,18 +1,16 @@
 import { type Kysely, type SqlBool, sql } from 'kysely';
 
+import { countOf } from '../../kit/sql/count.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Agent } from '../model/agent.ts';
 import { claimableStatus, heldStatuses } from '../rules/packet-life.ts';
 import { quoted } from './engine/storable.ts';
 import type { InTurn } from './in-turn.ts';
-import type { Tables } from './tables.ts';
+import type { Page } from './page-size.ts';
+import type { RowOf, Tables } from './tables.ts';
 
 /** An agent that a request named. */
-export interface SeenAgent {
-  readonly tenant: number;
-  readonly agent_id: string;
-  readonly last_seen_at: string;
-}
+export type SeenAgent = RowOf<'agents'>;
 
 /** The condition of packets that an agent holds, as in the index that counts them. */
 const isHeld = sql<SqlBool>`packets.status in (${sql.raw(quoted(heldStatuses))})`;
@@ -50,8 +48,7 @@ export function createAgentStore(database: Database<Tables>) {
     forget: (before: Date, limit: number) => database.transaction((tx) => forgetUnseen(tx, before, limit)),
 
     /** A page of a tenant's agents, the most recently seen first, with the number of packets that each holds and that wait for it. */
-    page: (tenant: number, page: { limit: number; offset: number }, inTurn: InTurn): Promise<{ agents: Agent[]; total: number }> =>
-      inTurn((db) => pageOf(db, tenant, page)),
+    page: (tenant: number, page: Page, inTurn: InTurn) => inTurn((db) => pageOf(db, tenant, page)),
   };
 
   async function forgetUnseen(tx: Kysely<Tables>, before: Date, limit: number): Promise<number> {
@@ -80,11 +77,7 @@ export function createAgentStore(database: Database<Tables>) {
     return old.length;
   }
 
-  async function pageOf(
-    db: Kysely<Tables>,
-    tenant: number,
-    { limit, offset }: { limit: number; offset: number },
-  ): Promise<{ agents: Agent[]; total: number }> {
+  async function pageOf(db: Kysely<Tables>, tenant: number, { limit, offset }: Page): Promise<{ agents: Agent[]; total: number }> {
     const ofTenant = db.selectFrom('agents').where('tenant', '=', tenant);
     const seen = await ofTenant
       .select(['agent_id', 'last_seen_at'])
@@ -93,7 +86,7 @@ export function createAgentStore(database: Database<Tables>) {
       .limit(limit)
       .offset(offset)
       .execute();
-    const { total } = await ofTenant.select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
+    const total = await countOf(ofTenant);
     const ids = seen.map(({ agent_id }) => agent_id);
     const holding = await countsOf(db, 'claimed_by', tenant, ids, isHeld);
     const waiting = await countsOf(db, 'target_agent', tenant, ids, isWaiting);
@@ -102,7 +95,7 @@ export function createAgentStore(database: Database<Tables>) {
       holding: holding.get(agent.agent_id) ?? 0,
       waiting: waiting.get(agent.agent_id) ?? 0,
     }));
-    return { agents, total: Number(total) };
+    return { agents, total };
   }
 
   async function countsOf(

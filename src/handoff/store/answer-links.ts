@@ -1,10 +1,9 @@
 import { sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
-import type { LinkState } from '../rules/answer-link.ts';
 import type { Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { Tables } from './tables.ts';
+import type { RowOf, Tables } from './tables.ts';
 
 /** The answer links that a unit needs. */
 export interface AnswerLinkNeeds {
@@ -14,21 +13,8 @@ export interface AnswerLinkNeeds {
   readonly answerLinksOf?: string;
 }
 
-/** A stored answer link. Times are ISO 8601 texts. */
-export interface StoredAnswerLink extends LinkState {
-  /** Its `seq`; 0 before it is inserted. */
-  readonly seq: number;
-  readonly id: string;
-  readonly packet_id: string;
-  readonly token_hash: string;
-  readonly responder: string | null;
-  /** The key that made it, and the first key of that key's chain of rotations. */
-  readonly key_id: string;
-  readonly key_origin: string;
-  readonly created_at: string;
-  /** The id of the channel that it was made for; null: a caller made it. */
-  readonly channel: string | null;
-}
+/** A stored answer link. Its `seq` is 0 before it is inserted. */
+export type StoredAnswerLink = Omit<RowOf<'answer_links'>, 'tenant'>;
 
 const columns = [
   'seq',

@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
+import { countOf } from '../../kit/sql/count.ts';
 import type { Database, Values } from '../../kit/sql/dialect.ts';
 import { traceparentOf } from '../../kit/trace-context.ts';
 import type { ChannelEvent } from '../model/channel.ts';
@@ -7,6 +8,7 @@ import type { Delivery, DeliveryDetail, DeliveryStatus } from '../model/webhook.
 import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import type { Group, Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
+import type { Page } from './page-size.ts';
 import type { Tables } from './tables.ts';
 import { type StoredWebhook, type WebhookBuffer, webhooks } from './webhooks.ts';
 
@@ -49,28 +51,14 @@ export interface Message {
   readonly traceparent: string | null;
 }
 
+/** How the attempts of a delivery went. */
+const outcomeColumns = ['status', 'attempts', 'last_error', 'last_status_code', 'next_retry_at', 'delivered_at'] as const;
+
 const table = new Table<StoredDelivery>({
   name: 'deliveries',
-  columns: [
-    'seq',
-    'id',
-    'webhook',
-    'packet_id',
-    'event_id',
-    'event_type',
-    'status',
-    'attempts',
-    'last_error',
-    'last_status_code',
-    'next_retry_at',
-    'delivered_at',
-    'created_at',
-    'updated_at',
-    'due_at',
-  ],
+  columns: ['seq', 'id', 'webhook', 'packet_id', 'event_id', 'event_type', ...outcomeColumns, 'created_at', 'updated_at', 'due_at'],
   key: 'seq',
-  // What an attempt changes.
-  updated: ['status', 'attempts', 'last_error', 'last_status_code', 'next_retry_at', 'delivered_at', 'updated_at', 'due_at'],
+  updated: [...outcomeColumns, 'updated_at', 'due_at'],
   decode: (row) => row as unknown as StoredDelivery,
   encode: (delivery) => ({ ...delivery }),
   fresh: ({ seq: _, ...row }, tenant) => ({ tenant, ...row }),
@@ -93,7 +81,7 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
     return this.all().find((delivery) => delivery.id === id);
   }
 
-  /** Adds a delivery for every active webhook that subscribes to the event's type, and every channel that tells of it. */
+  /** Adds a delivery for every active webhook that subscribes to the event's type, and every channel that sends it. */
   announce(event: Announcement): void {
     const subscribed = this.#webhooks.subscribedTo(event.type);
     if (subscribed.length > 0) this.send(event, subscribed);
@@ -165,36 +153,31 @@ export const deliveries: Kind<DeliveryNeeds, DeliveryBuffer> = {
   },
 };
 
+/** What an attempt needs of a webhook or channel. */
+const receiverColumns = [
+  ...(['kind', 'url', 'secret', 'old_secret', 'old_secret_until', 'failing_since'] as const),
+  ...(['authentication', 'responder', 'key_id', 'key_origin', 'origin'] as const),
+] as const;
+type Receiver = Pick<StoredWebhook, (typeof receiverColumns)[number]>;
+
 /** The pending deliveries of one webhook or channel, with what is needed to send them. */
-export interface DeliveryQueue extends Pick<StoredWebhook, 'kind' | 'authentication' | 'responder' | 'key_id' | 'key_origin' | 'origin'> {
+export interface DeliveryQueue extends Receiver {
   /** The number of the webhook or channel, its id, and its tenant's number. */
   webhook: number;
   webhook_id: string;
   tenant: number;
-  url: string;
-  secret: string;
-  old_secret: string | null;
-  old_secret_until: string | null;
   /** Whether deliveries may be sent: 0 or 1. */
   active: number;
-  failing_since: string | null;
   /** Whether it or its tenant is deleted, so that its pending deliveries must be cancelled: 0 or 1. */
   gone: number;
   /** When the first pending delivery is due. */
   due_at: string;
 }
 
+const claimedColumns = ['seq', 'id', 'webhook', 'packet_id', 'event_id', 'event_type', 'attempts', 'created_at'] as const;
+
 /** A delivery that this instance has leased for an attempt. */
-export interface ClaimedDelivery {
-  readonly seq: number;
-  readonly id: string;
-  readonly webhook: number;
-  readonly packet_id: string | null;
-  readonly event_id: string;
-  readonly event_type: string;
-  readonly attempts: number;
-  readonly created_at: string;
-}
+export type ClaimedDelivery = Pick<StoredDelivery, (typeof claimedColumns)[number]>;
 
 /** Which failed deliveries to retry. */
 export interface RetryFilter {
@@ -205,26 +188,8 @@ export interface RetryFilter {
   readonly until?: Date | undefined;
 }
 
-/** A page of a list of deliveries. */
-export interface DeliveryPage {
-  readonly limit: number;
-  readonly offset: number;
-}
-
-const shown = [
-  'deliveries.id',
-  'webhooks.id as webhook_id',
-  'packet_id',
-  'event_type',
-  'status',
-  'attempts',
-  'last_error',
-  'last_status_code',
-  'next_retry_at',
-  'delivered_at',
-  'deliveries.created_at',
-  'deliveries.updated_at',
-] as const;
+const deliveryColumns = ['deliveries.id', 'webhooks.id as webhook_id', 'packet_id', 'event_type', ...outcomeColumns] as const;
+const shown = [...deliveryColumns, 'deliveries.created_at', 'deliveries.updated_at'] as const;
 
 /** How many deliveries of a deleted webhook are cancelled in one transaction. */
 const cancelSize = 1000;
@@ -243,11 +208,10 @@ export function createDeliveryStore(database: Database<Tables>) {
 
     /** Leases due deliveries until `until`: of each webhook or channel the earliest, up to its quota. */
     async claim(takes: readonly { owner: number; quota: number }[], now: Date, until: Date): Promise<ClaimedDelivery[]> {
-      const columns = ['seq', 'id', 'webhook', 'packet_id', 'event_id', 'event_type', 'attempts', 'created_at'] as const;
       const claim = { owner: 'webhook', due: 'due_at', now: now.toISOString(), until: until.toISOString(), takes };
       // A lease lost in a power failure causes one duplicate delivery at worst.
-      const rows = await database.session(async (session) => session.claim('deliveries', columns, claim), { asyncCommit: true });
-      return rows.map((values: Values) => Object.fromEntries(columns.map((column, index) => [column, values[index]])) as never);
+      const rows = await database.session(async (session) => session.claim('deliveries', claimedColumns, claim), { asyncCommit: true });
+      return rows.map((values: Values) => Object.fromEntries(claimedColumns.map((column, index) => [column, values[index]])) as never);
     },
 
     /** What to send for an event; undefined when its packet was deleted permanently. */
@@ -308,52 +272,30 @@ export function createDeliveryStore(database: Database<Tables>) {
 
     /** The number of pending deliveries, counted up to `most`. */
     async waiting(most: number): Promise<number> {
-      const some = database.longReads.selectFrom('deliveries').select('seq').where('due_at', 'is not', null).limit(most).as('some');
-      return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
+      const { longReads: db } = database;
+      return countOf(db.selectFrom(db.selectFrom('deliveries').select('seq').where('due_at', 'is not', null).limit(most).as('some')));
     },
 
     /** The deliveries of a webhook or channel, newest first, and how many there are. */
-    ofWebhook(
-      db: Kysely<Tables>,
-      tenant: number,
-      webhook: number,
-      status: DeliveryStatus | undefined,
-      page: DeliveryPage,
-    ): Promise<{ deliveries: Delivery[]; total: number }> {
-      return list(db, page, (eb) =>
-        eb.and([
-          eb('deliveries.tenant', '=', tenant),
-          eb('deliveries.webhook', '=', webhook),
-          ...(status === undefined ? [] : [eb('status', '=', status)]),
-        ]),
-      );
-    },
+    ofWebhook: (db: Kysely<Tables>, tenant: number, webhook: number, status: DeliveryStatus | undefined, page: Page) =>
+      list(db, page, (eb) => [
+        eb('deliveries.tenant', '=', tenant),
+        eb('deliveries.webhook', '=', webhook),
+        ...(status === undefined ? [] : [eb('status', '=', status)]),
+      ]),
 
     /** A page of a tenant's dead letters of webhooks, newest first, and their total. */
-    deadLetters(
-      db: Kysely<Tables>,
-      tenant: number,
-      webhook: number | undefined,
-      page: DeliveryPage,
-    ): Promise<{ deliveries: Delivery[]; total: number }> {
-      return list(db, page, (eb) =>
-        eb.and([
-          eb('deliveries.tenant', '=', tenant),
-          eb('kind', 'in', ['webhook', 'push']),
-          eb('status', '=', 'dead_letter'),
-          eb('next_retry_at', 'is not', null),
-          ...(webhook === undefined ? [] : [eb('deliveries.webhook', '=', webhook)]),
-        ]),
-      );
-    },
+    deadLetters: (db: Kysely<Tables>, tenant: number, webhook: number | undefined, page: Page) =>
+      list(db, page, (eb) => [
+        eb('deliveries.tenant', '=', tenant),
+        eb('kind', 'in', ['webhook', 'push']),
+        eb('status', '=', 'dead_letter'),
+        eb('next_retry_at', 'is not', null),
+        ...(webhook === undefined ? [] : [eb('deliveries.webhook', '=', webhook)]),
+      ]),
 
     /** Failed deliveries to webhooks to retry, oldest first, and their totals for active and inactive webhooks. */
-    async failed(
-      db: Kysely<Tables>,
-      tenant: number,
-      filter: RetryFilter,
-      limit: number,
-    ): Promise<{ seqs: number[]; active: number; inactive: number }> {
+    async failed(db: Kysely<Tables>, tenant: number, filter: RetryFilter, limit: number) {
       const matching = db
         .selectFrom('deliveries')
         .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
@@ -376,9 +318,9 @@ function queuesOf(db: Kysely<Tables>) {
       union all
       select (select min(webhook) from deliveries where due_at is not null and webhook > queued.webhook)
       from queued where queued.webhook is not null)
-    select webhooks.seq as webhook, webhooks.id as webhook_id, webhooks.tenant, kind, url, secret, old_secret, old_secret_until, active,
-      authentication, responder, key_id, key_origin, origin,
-      failing_since, case when webhooks.removed_at is null and tenants.deleted_at is null then 0 else 1 end as gone,
+    select webhooks.seq as webhook, webhooks.id as webhook_id, webhooks.tenant, active,
+      ${sql.join(receiverColumns.map((column) => sql.ref(column)))},
+      case when webhooks.removed_at is null and tenants.deleted_at is null then 0 else 1 end as gone,
       (select min(due_at) from deliveries where due_at is not null and webhook = webhooks.seq) as due_at
     from queued join webhooks on webhooks.seq = queued.webhook join tenants on tenants.number = webhooks.tenant`;
   return { compile: () => query.compile(db), execute: async () => (await query.execute(db)).rows };
@@ -425,13 +367,15 @@ type Joined = ExpressionBuilder<Tables, 'deliveries' | 'webhooks'>;
 
 async function list(
   db: Kysely<Tables>,
-  { limit, offset }: DeliveryPage,
-  matches: (eb: Joined) => ReturnType<Joined['and']>,
+  { limit, offset }: Page,
+  conditions: (eb: Joined) => Parameters<Joined['and']>[0] & readonly unknown[],
 ): Promise<{ deliveries: Delivery[]; total: number }> {
-  const matching = db.selectFrom('deliveries').innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook').where(matches);
+  const matching = db
+    .selectFrom('deliveries')
+    .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
+    .where((eb) => eb.and(conditions(eb)));
   const deliveries = await matching.select(shown).orderBy('deliveries.seq', 'desc').limit(limit).offset(offset).execute();
-  const { count } = await matching.select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow();
-  return { deliveries, total: Number(count) };
+  return { deliveries, total: await countOf(matching) };
 }
 
 /** Failed deliveries that are not leased: the `due_at` of a leased one is the end of its lease. */

@@ -2,6 +2,7 @@ import { conflict } from '../../kit/errors.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
 import type { Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
+import type { RowOf } from './tables.ts';
 
 /** The stored answer that a unit needs. */
 export interface IdempotencyNeeds {
@@ -15,14 +16,7 @@ export interface Idempotency {
 }
 
 /** The stored answer to a request with an idempotency key. */
-interface IdempotencyRecord {
-  /** Method, path and body of that request. */
-  readonly fingerprint: string;
-  readonly status: number;
-  /** Null where the answer must not be repeated (it has a secret in plain text, or its packet was deleted permanently). */
-  readonly body: string | null;
-  readonly etag: string | null;
-}
+type IdempotencyRecord = Pick<RowOf<'idempotency'>, 'fingerprint' | 'status' | 'body' | 'etag'>;
 
 /** A tenant's answers by idempotency key: those that units named, and new ones. */
 export class IdempotencyBuffer {

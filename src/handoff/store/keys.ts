@@ -1,4 +1,4 @@
-import type { ExpressionBuilder, Kysely } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Database, Row, Session } from '../../kit/sql/dialect.ts';
@@ -7,7 +7,7 @@ import type { ApiKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { everyTenant, type Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { Tables } from './tables.ts';
+import type { RowOf, Tables } from './tables.ts';
 import type { TenantNeeds } from './tenants.ts';
 
 /** The keys that a unit needs, besides those of the tenant that it names. */
@@ -18,49 +18,25 @@ export interface KeyNeeds extends TenantNeeds {
   readonly chainOf?: string;
 }
 
-/** A key to be stored. Times are ISO 8601 texts. */
-export interface KeyToStore {
-  id: string;
-  tenant_id: string;
-  name: string;
-  tier: Tier;
-  admin: boolean;
-  prefix: string;
-  hash: string;
-  created_at: string;
-  expires_at: string | null;
-  /** The first of the keys whose place it took; null: it took none's. */
-  rotated_from: string | null;
-  /** What it may do; null: everything. */
-  scopes: readonly Scope[] | null;
-  agents: readonly string[] | null;
-  responder: string | null;
-  /** The first keys of the chains of rotations of the keys through which it was created; null: none. */
-  lineage: readonly string[] | null;
-}
+/** A key to be stored, with its lists parsed. */
+export type KeyToStore = Omit<RowOf<'api_keys'>, 'admin' | 'scopes' | 'agents' | 'lineage' | 'revoked_at'> & {
+  readonly admin: boolean;
+  readonly scopes: readonly Scope[] | null;
+  readonly agents: readonly string[] | null;
+  readonly lineage: readonly string[] | null;
+};
 
 /** A stored key that is not revoked. */
 export type StoredKey = Readonly<Omit<KeyToStore, 'prefix' | 'hash' | 'created_at'>>;
 
 /** A valid API key with its tenant's limits. */
-export interface KeyAccess {
-  key_id: string;
-  key_tier: Tier;
-  admin: number;
-  hash: string;
-  tenant_id: string;
-  tenant_number: number;
-  tenant_tier: Tier;
-  handoffs_per_day: number | null;
-  /** When it expires, after a rotation; null: never. */
-  expires_at: string | null;
-  /** The first key of its chain of rotations; null: it replaced no key. */
-  rotated_from: string | null;
-  /** What it may do, as JSON arrays and a name; null: everything. */
-  scopes: string | null;
-  agents: string | null;
-  responder: string | null;
-}
+export type KeyAccess = Pick<RowOf<'api_keys'>, 'admin' | 'hash' | 'tenant_id' | 'expires_at' | 'rotated_from' | (typeof rights)[number]> &
+  Pick<RowOf<'tenants'>, 'handoffs_per_day'> & {
+    readonly key_id: string;
+    readonly key_tier: Tier;
+    readonly tenant_number: number;
+    readonly tenant_tier: Tier;
+  };
 
 const rights = ['scopes', 'agents', 'responder'] as const;
 const shownColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at', ...rights] as const;
@@ -167,8 +143,6 @@ async function readFamilies(session: Session, origins: readonly string[]): Promi
   return new Map([...firsts].map(([origin, chain]) => [origin, new Set(chain.flatMap((first) => [first, ...laterOf(first)]))]));
 }
 
-type Tx = Kysely<Tables>;
-
 type ShownRow = Omit<ApiKey, 'admin' | 'scopes' | 'agents'> & { admin: number; scopes: string | null; agents: string | null };
 
 const shown = ({ admin, scopes, agents, ...row }: ShownRow): ApiKey => ({
@@ -185,14 +159,6 @@ const stillValid = (now: Date) => (eb: ExpressionBuilder<Tables, 'api_keys'>) =>
 /** Reads keys, and creates the first tenant and admin key. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createKeyStore(database: Database<Tables>) {
-  // SQLite runs one write transaction at a time; PostgreSQL needs a lock on the tenant's row.
-  const locking = database.name === 'postgres';
-
-  async function lockTenant(tx: Tx, id: string): Promise<void> {
-    const query = tx.selectFrom('tenants').select('number').where('id', '=', id);
-    await (locking ? query.forUpdate() : query).execute();
-  }
-
   const validByHash = database.query<{ hash: string }, KeyAccess>((db, { hash }) =>
     db
       .selectFrom('api_keys')
@@ -260,7 +226,9 @@ export function createKeyStore(database: Database<Tables>) {
           .values(tenant)
           .onConflict((conflict) => conflict.column('id').doNothing())
           .execute();
-        await lockTenant(tx, tenant.id);
+        // SQLite runs one write transaction at a time; PostgreSQL needs a lock on the tenant's row.
+        const locking = tx.selectFrom('tenants').select('number').where('id', '=', tenant.id);
+        await (database.name === 'postgres' ? locking.forUpdate() : locking).execute();
         const admin = await tx
           .selectFrom('api_keys')
           .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')

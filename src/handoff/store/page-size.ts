@@ -1,5 +1,11 @@
 import { ServiceError } from '../../kit/errors.ts';
 
+/** Which part of a list a page has. */
+export interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
 /** The most bytes of one page, unless its first packet alone is larger. */
 export const maxPageBytes = 16 * 1024 * 1024;
 

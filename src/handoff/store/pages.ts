@@ -5,15 +5,13 @@ import { bound, type Database } from '../../kit/sql/dialect.ts';
 import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter } from './packet-filter.ts';
 import { shortText, wholeText } from './packet-texts.ts';
-import { maxPageBytes, pageTooLarge } from './page-size.ts';
+import { maxPageBytes, type Page, pageTooLarge } from './page-size.ts';
 import type { Tables } from './tables.ts';
 import { createTotals, oneRange, sumOf } from './totals.ts';
 
 /** A request for a page of a list. */
-export interface PacketPage {
+export interface PacketPage extends Page {
   readonly filter: PacketFilter;
-  readonly limit: number;
-  readonly offset: number;
   /** The id of the last packet of the previous page. */
   readonly after?: string | undefined;
   /** Whole packets instead of summaries. */
@@ -113,7 +111,7 @@ type Order = keyof typeof directions;
 /** Reads pages of lists, newest first by default: the order of ids in every index. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createPageReads(database: Database<Tables>) {
-  const totals = createTotals(database);
+  const totalOf = createTotals(database);
 
   /** A part as a single row: one text for all packets is much cheaper to transfer than a row for each. Packets keep the query's order. */
   function partOf(
@@ -241,7 +239,7 @@ export function createPageReads(database: Database<Tables>) {
         return { text: text ?? '', octets: Number(octets), last: last ?? page.after, more: more === 1, total: Number(total) };
       return Promise.all([
         readRest(tenant, page, { first, limit, inTurn, readLarge }),
-        counted ? Number(total) : totals.total(tenant, page.filter, inTurn),
+        counted ? Number(total) : totalOf(tenant, page.filter, inTurn),
       ]).then(([read, total]) => {
         if ('fitting' in read) throw pageTooLarge(read.fitting);
         return { ...read, total };

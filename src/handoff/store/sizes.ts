@@ -30,10 +30,8 @@ async function measureSqlite(db: Kysely<Tables>, tables: readonly string[]): Pro
     const counted = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(db);
     rows[table] = counted.rows[0]!.count;
   }
-  const { rows: found } = await sql<{
-    bytes: number;
-  }>`select page_count * page_size as bytes from pragma_page_count, pragma_page_size`.execute(db);
-  return { rows, bytes: found[0]!.bytes };
+  const size = sql<{ bytes: number }>`select page_count * page_size as bytes from pragma_page_count, pragma_page_size`;
+  return { rows, bytes: (await size.execute(db)).rows[0]!.bytes };
 }
 
 async function measurePostgres(db: Kysely<Tables>, tables: readonly string[]): Promise<Sizes> {

@@ -9,12 +9,12 @@ import { migrate } from '../../kit/sql/migrate.ts';
 import type { DeliveryStatus } from '../model/webhook.ts';
 import { createAgentStore } from './agents.ts';
 import { createAnswerLinkReads } from './answer-links.ts';
-import { createDeliveryStore, type DeliveryPage, type RetryFilter } from './deliveries.ts';
+import { createDeliveryStore, type RetryFilter } from './deliveries.ts';
 import type { InTurn } from './in-turn.ts';
 import { createKeyStore } from './keys.ts';
 import { migrations } from './migrations/index.ts';
 import { createPacketReads } from './packets.ts';
-import { pageTooLarge } from './page-size.ts';
+import { type Page, pageTooLarge } from './page-size.ts';
 import { createPageReads, type PacketPage } from './pages.ts';
 import { openWithReaders, type Reader, startSearchThread } from './readers.ts';
 import { createQueueReads } from './search/indexer.ts';
@@ -90,8 +90,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
           sizesAfter: (position: number, limit: number) => trail.sizesAfter(tenant, position, limit),
           between: (after: number, upTo: number) => trail.between(tenant, after, upTo),
           bounds: () => trail.bounds(tenant),
-          audit: (filter: Parameters<typeof trail.audit>[1], page: { limit: number; offset: number }) =>
-            trail.audit(tenant, filter, page, inTurn),
+          audit: (filter: Parameters<typeof trail.audit>[1], page: Page) => trail.audit(tenant, filter, page, inTurn),
         },
         webhooks: {
           list: () => webhooks.list(tenant),
@@ -107,18 +106,18 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
         },
         deliveries: {
           /** The deliveries of a webhook or channel, removed or not; undefined when it is unknown. */
-          of: (noun: Noun, id: string, status: DeliveryStatus | undefined, page: DeliveryPage) =>
+          of: (noun: Noun, id: string, status: DeliveryStatus | undefined, page: Page) =>
             inTurn(async (db) => {
               const webhook = await webhooks.number(tenant, id, noun);
               return webhook === undefined ? undefined : ofWebhook(db, tenant, webhook, status, page);
             }),
           detail: (webhook: number, id: string) => detail(tenant, webhook, id),
-          deadLetters: (webhook: number | undefined, page: DeliveryPage) => inTurn((db) => deadLetters(db, tenant, webhook, page)),
+          deadLetters: (webhook: number | undefined, page: Page) => inTurn((db) => deadLetters(db, tenant, webhook, page)),
           destination: (id: string) => destination(tenant, id),
           failed: (filter: RetryFilter, limit: number) => inTurn((db) => failed(db, tenant, filter, limit)),
         },
         agents: {
-          page: (page: { limit: number; offset: number }) => agents.page(tenant, page, inTurn),
+          page: (page: Page) => agents.page(tenant, page, inTurn),
         },
         /** The number of packets created on the day. */
         async usedOn(day: string): Promise<number> {

@@ -1,4 +1,4 @@
-import type { Generated } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
 import type { ChannelKind } from '../model/channel.ts';
 import type { Tier } from '../model/common.ts';
 import type { DeliveryError, DeliveryStatus, DisabledReason } from '../model/webhook.ts';
@@ -29,8 +29,10 @@ export interface Tables {
   idempotency: {
     tenant: number;
     key: string;
+    /** Method, path and body of the request. */
     fingerprint: string;
     status: number;
+    /** Null where the answer must not be repeated (it has a secret in plain text, or its packet was deleted permanently). */
     body: string | null;
     etag: string | null;
     created_at: string;
@@ -41,6 +43,9 @@ export interface Tables {
   /** The full-text index: an FTS5 table on SQLite, a tsvector column on PostgreSQL. `rowid` is the packet's `seq`. */
   search_index: { rowid: number; words: string };
 }
+
+/** A row of a table as it is read. */
+export type RowOf<Name extends keyof Tables> = Readonly<Selectable<Tables[Name]>>;
 
 interface TenantTable {
   id: string;
@@ -141,6 +146,7 @@ interface EventTable {
 /** Webhooks and channels: what deliveries are sent to. */
 interface WebhookTable {
   seq: Generated<number>;
+  /** `push`: for one packet, a push notification configuration of A2A. */
   kind: Generated<'webhook' | 'push' | ChannelKind>;
   id: string;
   tenant: number;
@@ -149,10 +155,12 @@ interface WebhookTable {
   /** A JSON array of the event types that it subscribes to. */
   events: string;
   secret: string;
+  /** The previous secret, and until when deliveries are also signed with it. */
   old_secret: string | null;
   old_secret_until: string | null;
   active: number;
   disabled_reason: DisabledReason | null;
+  /** Since when all of its deliveries have failed; null: the last one succeeded, or there was none. */
   failing_since: string | null;
   created_at: string;
   updated_at: string;
@@ -162,9 +170,12 @@ interface WebhookTable {
   authentication: string | null;
   /** The name of a channel, or the id that the client gave a push notification configuration. The rest belongs to channels. */
   name: string | null;
+  /** The person whose questions it gets; null: all questions. */
   responder: string | null;
+  /** The key that set the target, and the first key of its chain of rotations: the maker of the channel's answer links. */
   key_id: string | null;
   key_origin: string | null;
+  /** The origin of that request, with which answer links begin. */
   origin: string | null;
 }
 
@@ -184,7 +195,7 @@ interface AnswerLinkTable {
   expires_at: string;
   answered_at: string | null;
   revoked_at: string | null;
-  /** The id of the channel that it was made for. */
+  /** The id of the channel that it was made for; null: a caller made it. */
   channel: string | null;
 }
 

@@ -1,6 +1,5 @@
 import { notFound } from '../../kit/errors.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
-import type { Tier } from '../model/common.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { everyTenant, type Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
@@ -72,19 +71,11 @@ export const tenants: Kind<TenantNeeds, TenantBuffer> = {
 /** Reads tenants. */
 export function createTenantReads({ reads }: Database<Tables>) {
   return {
-    /** The number of an existing tenant. */
-    numbered: (id: string) => reads.selectFrom('tenants').select('number').where('id', '=', id).executeTakeFirstOrThrow(),
-
     /** The number and limits of an existing tenant. */
     withNumber: (id: string) =>
-      reads.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day']).where('id', '=', id).executeTakeFirstOrThrow() as Promise<{
-        number: number;
-        tier: Tier;
-        handoffs_per_day: number | null;
-      }>,
+      reads.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day']).where('id', '=', id).executeTakeFirstOrThrow(),
 
-    list: () =>
-      reads.selectFrom('tenants').select(columns).where('deleted_at', 'is', null).orderBy('number').execute() as Promise<Tenant[]>,
+    list: (): Promise<Tenant[]> => reads.selectFrom('tenants').select(columns).where('deleted_at', 'is', null).orderBy('number').execute(),
 
     async find(id: string): Promise<Tenant> {
       const tenant = await reads

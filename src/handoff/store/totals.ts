@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 
+import { countOf } from '../../kit/sql/count.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { priorities, statuses } from '../model/constants.ts';
 import type { InTurn } from './in-turn.ts';
@@ -29,7 +30,10 @@ const totalNames = [
   'hitl:required',
 ];
 
-/** Counts a tenant's packets. */
+/**
+ * Returns the function that counts a tenant's packets. The total is exact: from the counters that every change updates where
+ * they suffice, otherwise by counting.
+ */
 export function createTotals(database: Database<Tables>) {
   const all = database.query<{ tenant: number }, { name: string; value: number }>((db, { tenant }) =>
     db
@@ -39,28 +43,16 @@ export function createTotals(database: Database<Tables>) {
       .where('name', 'in', totalNames.map((name) => sql.lit(name)) as never),
   );
 
-  /** The exact total: from the counters that every change updates where they suffice, otherwise by counting. */
-  async function total(tenant: number, filter: PacketFilter, inTurn: InTurn): Promise<number> {
+  return async (tenant: number, filter: PacketFilter, inTurn: InTurn): Promise<number> => {
     const kept = countedBy(filter);
-    if (kept === undefined) return inTurn((db) => counted(db, tenant, filter));
+    if (kept === undefined) return inTurn((db) => countOf(db.selectFrom('packets').where(matches(tenant, filter))));
     // Read in one query: between two, a packet could move from one counter to another.
     const counters = await all.all({ tenant });
     let total = 0;
     for (const { from, to, sign } of kept)
       for (const { name, value } of counters) if (name >= from && name <= to) total += sign * Number(value);
     return total;
-  }
-
-  async function counted(db: Kysely<Tables>, tenant: number, filter: PacketFilter): Promise<number> {
-    const { count } = await db
-      .selectFrom('packets')
-      .select(sql<number>`count(*)`.as('count'))
-      .where(matches(tenant, filter))
-      .executeTakeFirstOrThrow();
-    return Number(count);
-  }
-
-  return { total };
+  };
 }
 
 /** A range of counter names, both ends included, to be added or subtracted. */

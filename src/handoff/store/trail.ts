@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
+import { countOf } from '../../kit/sql/count.ts';
 import { bound, type Database, type Row } from '../../kit/sql/dialect.ts';
 import type { AnyPacket, EventType, PacketEvent } from '../rules/packet.ts';
 import { type CounterBuffer, counters } from './counters.ts';
@@ -8,7 +9,8 @@ import type { Group, Kind } from './engine/group.ts';
 import { storable } from './engine/storable.ts';
 import type { InTurn } from './in-turn.ts';
 import { type PacketBuffer, packets } from './packets.ts';
-import type { Tables } from './tables.ts';
+import type { Page } from './page-size.ts';
+import type { RowOf, Tables } from './tables.ts';
 
 /** An entry of the audit log that is not about a packet. */
 export interface AuditNote {
@@ -191,25 +193,10 @@ function streamEvent(draft: Draft, position: number): StreamEvent {
 }
 
 /** A stored entry of the trail; `details` is JSON text. */
-export interface EventRow {
-  id: string;
-  packet_id: string | null;
-  event_type: string;
-  actor: string;
-  key_id: string | null;
-  resource: string;
-  details: string;
-  timestamp: string;
-}
+export type EventRow = Pick<RowOf<'events'>, (typeof columns)[number]>;
 
 /** An event of the trail with its stream event: null where it has none, or where the payload has been removed. */
-type TrailRow = Omit<StreamEvent, 'type' | 'packet_id' | 'source_agent' | 'target_agent' | 'payload'> & {
-  readonly type: string | null;
-  readonly packet_id: string | null;
-  readonly source_agent: string | null;
-  readonly target_agent: string | null;
-  readonly payload: string | null;
-};
+type TrailRow = Pick<RowOf<'events'>, (typeof streamColumns)[number]>;
 
 /** A filter for a tenant's audit log. */
 export interface AuditFilter {
@@ -221,6 +208,8 @@ export interface AuditFilter {
 }
 
 const columns = ['id', 'packet_id', 'event_type', 'actor', 'key_id', 'resource', 'details', 'timestamp'] as const;
+const streamedPacket = ['type', 'packet_id', 'status', 'source_agent', 'target_agent', 'claimant'] as const;
+const streamColumns = ['id', 'position', ...streamedPacket, 'payload', 'timestamp'] as const;
 
 /** The most events in a packet's history; older ones are left out. */
 const maxHistory = 10_000;
@@ -267,7 +256,7 @@ export function createTrailReads(database: Database<Tables>) {
   const between = database.query<{ tenant: number; after: number; upTo: number }, TrailRow>((db, { tenant, after, upTo }) =>
     db
       .selectFrom('events')
-      .select(['id', 'position', 'type', 'packet_id', 'status', 'source_agent', 'target_agent', 'claimant', 'payload', 'timestamp'])
+      .select(streamColumns)
       .where('tenant', '=', tenant)
       .where('position', '>', after)
       .where('position', '<=', upTo)
@@ -289,17 +278,9 @@ export function createTrailReads(database: Database<Tables>) {
       .where('name', 'in', [sql.lit(positionCounter), sql.lit(removedCounter)]),
   );
 
-  async function boundsOf(tenant: number): Promise<{ last: number; removed: number }> {
-    const values = new Map((await bounds.all({ tenant })).map(({ name, value }) => [name, value]));
-    return { last: values.get(positionCounter) ?? 0, removed: values.get(removedCounter) ?? 0 };
-  }
-
   async function total(tenant: number, filter: AuditFilter, inTurn: InTurn): Promise<number> {
     if (Object.keys(filter).length === 0) return (await count.first({ tenant }))?.value ?? 0;
-    const row = await inTurn((db) =>
-      db.selectFrom('events').select(sql<number>`count(*)`.as('count')).where(matches(tenant, filter)).executeTakeFirstOrThrow(),
-    );
-    return Number(row.count);
+    return inTurn((db) => countOf(db.selectFrom('events').where(matches(tenant, filter))));
   }
 
   return {
@@ -310,7 +291,10 @@ export function createTrailReads(database: Database<Tables>) {
     /** The last position of each of these tenants; tenants without events are left out. */
     positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
     /** A tenant's last position, and the highest position whose stream event was removed by retention; 0 where there is none. */
-    bounds: boundsOf,
+    async bounds(tenant: number): Promise<{ last: number; removed: number }> {
+      const values = new Map((await bounds.all({ tenant })).map(({ name, value }) => [name, value]));
+      return { last: values.get(positionCounter) ?? 0, removed: values.get(removedCounter) ?? 0 };
+    },
     /**
      * Removes stream events older than `before`, tenant by tenant in the order of positions; the audit log keeps its
      * entries. Removes up to `limit` of each tenant; returns how many it removed.
@@ -326,12 +310,7 @@ export function createTrailReads(database: Database<Tables>) {
       return (await ofPacket.all({ tenant, packet_id: packetId, limit: maxHistory })).reverse();
     },
     /** A page of the audit log, newest first, and the total number of entries. */
-    async audit(
-      tenant: number,
-      filter: AuditFilter,
-      { limit, offset }: { limit: number; offset: number },
-      inTurn: InTurn,
-    ): Promise<{ rows: EventRow[]; total: number }> {
+    async audit(tenant: number, filter: AuditFilter, { limit, offset }: Page, inTurn: InTurn) {
       const page = inTurn((db) =>
         db
           .selectFrom('events')

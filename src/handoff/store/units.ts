@@ -14,7 +14,7 @@ import { type OpenPacketCounts, type OpenPacketNeeds, openPacketCounts } from '.
 import { type PacketBuffer, type PacketNeeds, packets } from './packets.ts';
 import { type SourceBuffer, type SourceNeeds, sources } from './sources.ts';
 import type { Tables } from './tables.ts';
-import { type TenantBuffer, type TenantNeeds, tenants } from './tenants.ts';
+import { type TenantBuffer, tenants } from './tenants.ts';
 import { type CommittedEvents, committedEvents, type TrailBuffer, trail } from './trail.ts';
 import { type WebhookBuffer, type WebhookNeeds, webhooks } from './webhooks.ts';
 
@@ -37,23 +37,21 @@ const kinds: readonly Kind<Unit<unknown>, unknown>[] = [
   trail,
 ];
 
-type Needs = TenantNeeds &
-  KeyNeeds &
-  WebhookNeeds &
-  PacketNeeds &
-  ClaimNeeds &
-  DeliveryNeeds &
-  IdempotencyNeeds &
-  CounterNeeds &
-  OpenPacketNeeds &
-  SourceNeeds &
-  AnswerLinkNeeds;
-
 /**
  * A unit of work: the rows it needs locked, and the work on them. Concurrent units share a database transaction; `work` is
  * synchronous, uses only the transaction it is given, and may run more than once.
  */
-export interface Unit<T> extends Needs {
+export interface Unit<T>
+  extends KeyNeeds,
+    WebhookNeeds,
+    PacketNeeds,
+    ClaimNeeds,
+    DeliveryNeeds,
+    IdempotencyNeeds,
+    CounterNeeds,
+    OpenPacketNeeds,
+    SourceNeeds,
+    AnswerLinkNeeds {
   /** Whether it parses the packets with their content. */
   readonly whole?: boolean;
   /** About how many characters of input it has, where they may be many. */

@@ -2,11 +2,11 @@ import { type Kysely, sql } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
-import type { ChannelEvent, ChannelKind } from '../model/channel.ts';
-import type { DisabledReason, Webhook, WebhookEvent } from '../model/webhook.ts';
+import type { ChannelEvent } from '../model/channel.ts';
+import type { Webhook, WebhookEvent } from '../model/webhook.ts';
 import type { Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { Tables } from './tables.ts';
+import type { RowOf, Tables } from './tables.ts';
 
 /** The webhooks and channels that a unit needs. */
 export interface WebhookNeeds {
@@ -18,48 +18,14 @@ export interface WebhookNeeds {
   readonly announces?: boolean;
 }
 
-/** A stored webhook or channel. Times are ISO 8601 texts. */
-export interface StoredWebhook extends ChannelColumns {
-  /** Its `seq`; 0 before it is inserted. */
-  readonly seq: number;
-  readonly id: string;
-  /** `push`: for one packet, a push notification configuration of A2A. */
-  readonly kind: 'webhook' | 'push' | ChannelKind;
-  /** The URL, or the mail address. */
-  readonly url: string;
+/** A stored webhook or channel. Its `seq` is 0 before it is inserted. */
+export type StoredWebhook = Omit<RowOf<'webhooks'>, 'tenant' | 'events' | 'active'> & {
   readonly events: readonly (WebhookEvent | ChannelEvent)[];
-  readonly secret: string;
-  /** The previous secret, and until when deliveries are also signed with it. */
-  readonly old_secret: string | null;
-  readonly old_secret_until: string | null;
   readonly active: boolean;
-  readonly disabled_reason: DisabledReason | null;
-  /** Since when all of its deliveries have failed; null: the last one succeeded, or there was none. */
-  readonly failing_since: string | null;
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly removed_at: string | null;
-}
+};
 
-/** What only push notification configurations and channels have; null: none. */
-interface ChannelColumns {
-  /** The packet that it is for. */
-  readonly for_packet: string | null;
-  /** The HTTP authentication scheme and the credentials that it sends, as JSON. */
-  readonly authentication: string | null;
-  /** The name of a channel; the id that the client gave a push notification configuration. */
-  readonly name: string | null;
-  /** The person whose questions it gets; null: all questions. */
-  readonly responder: string | null;
-  /** The key that set the target, and the first key of its chain of rotations: the maker of the channel's answer links. */
-  readonly key_id: string | null;
-  readonly key_origin: string | null;
-  /** The origin of that request, with which answer links begin. */
-  readonly origin: string | null;
-}
-
-/** Those columns, of a webhook. */
-export const noChannel: ChannelColumns = {
+/** The columns that only push notification configurations and channels have, of a webhook. */
+export const noChannel = {
   for_packet: null,
   authentication: null,
   name: null,
@@ -67,7 +33,7 @@ export const noChannel: ChannelColumns = {
   key_id: null,
   key_origin: null,
   origin: null,
-};
+} satisfies Partial<StoredWebhook>;
 
 /** What deliveries are sent to: a webhook, or a channel. */
 export type Noun = 'webhook' | 'channel';
@@ -79,31 +45,13 @@ export function shownWebhook({ id, url, events, active, disabled_reason, created
   return { id, url, events: events as WebhookEvent[], active, disabled_reason, created_at };
 }
 
+const listedColumns = ['id', 'kind', 'url', 'name', 'events', 'responder', 'active', 'disabled_reason', 'created_at'] as const;
+const secretColumns = ['secret', 'old_secret', 'old_secret_until'] as const;
+const channelColumns = ['for_packet', 'authentication', 'key_id', 'key_origin', 'origin'] as const;
+
 const table = new Table<StoredWebhook>({
   name: 'webhooks',
-  columns: [
-    'seq',
-    'id',
-    'kind',
-    'url',
-    'events',
-    'secret',
-    'old_secret',
-    'old_secret_until',
-    'active',
-    'disabled_reason',
-    'failing_since',
-    'created_at',
-    'updated_at',
-    'removed_at',
-    'for_packet',
-    'authentication',
-    'name',
-    'responder',
-    'key_id',
-    'key_origin',
-    'origin',
-  ],
+  columns: [...listedColumns, 'seq', ...secretColumns, 'failing_since', 'updated_at', 'removed_at', ...channelColumns],
   key: 'seq',
   decode: (row) => ({ ...row, events: JSON.parse(row.events as string), active: row.active === 1 }) as unknown as StoredWebhook,
   encode: (webhook) => ({ ...webhook, events: JSON.stringify(webhook.events), active: webhook.active ? 1 : 0 }),
@@ -168,8 +116,6 @@ export const webhooks: Kind<WebhookNeeds, WebhookBuffer> = {
 
   flush: (session, group) => table.flush(session, group, webhooks),
 };
-
-const listedColumns = ['id', 'kind', 'url', 'name', 'events', 'responder', 'active', 'disabled_reason', 'created_at'] as const;
 
 /** A webhook or channel as lists need it. */
 export type ListedRow = Pick<StoredWebhook, (typeof listedColumns)[number]>;
@@ -238,7 +184,7 @@ export function createWebhookReads(database: Database<Tables>) {
         .execute(),
     /** Writes to a packet which webhooks are for it alone, so that whoever changes it need not look for them. */
     follow: (tenant: number, packetId: string): Promise<void> => database.transaction((tx) => follow(tx, database.name, tenant, packetId)),
-    /** Whether a channel of the tenant tells of new questions. */
+    /** Whether a channel of the tenant sends new questions. */
     isTold: (tenant: number): Awaitable<boolean> => andThen(telling.first({ tenant }), (row) => row !== undefined),
     /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
     async number(tenant: number, id: string, noun: Noun): Promise<number | undefined> {

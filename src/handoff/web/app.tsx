@@ -1,21 +1,16 @@
-import { QueryClientProvider } from '@tanstack/react-query';
 import { useCallback } from 'react';
-import { createBrowserRouter, Navigate, RouterProvider, useNavigate } from 'react-router';
+import { type RouteObject, useNavigate } from 'react-router';
 
-import { NotFound, PageFailure } from '../../kit/web/app/failure.tsx';
 import { KeyForm } from '../../kit/web/app/key-form.tsx';
-import { queryClient } from '../../kit/web/app/queries.ts';
 import { Shell } from '../../kit/web/app/shell.tsx';
-import { Product } from '../../kit/web/app/title.ts';
-import { Badge, Skeleton } from '../../kit/web/components/feedback.tsx';
-import { Toasts } from '../../kit/web/components/toasts.tsx';
+import { Badge } from '../../kit/web/components/feedback.tsx';
 import type { PacketSummary } from '../model/packet.ts';
 import { live, useLive } from './data/live.ts';
 import { useInbox, useOwnKey } from './data/queries.ts';
 import { Inbox } from './pages/inbox.tsx';
 
-/** The frame of the console. It follows the tenant's events, and notifies of a new question while the page is hidden. */
-function Console() {
+/** What is around every page of the console. It follows the tenant's events, and notifies of a new question while the page is hidden. */
+export function Console() {
   const own = useOwnKey();
   const isLive = live.use();
   const navigate = useNavigate();
@@ -54,50 +49,25 @@ function InboxLabel() {
   return <>Inbox{number === 0 ? '' : ` (${number})`}</>;
 }
 
-// The inbox is part of the first load; other pages are loaded when opened.
-const router = createBrowserRouter(
-  [
-    {
-      element: <Console />,
-      errorElement: <PageFailure />,
-      hydrateFallbackElement: <Skeleton lines={6} height="3rem" />,
-      children: [
-        { index: true, element: <Navigate to="/inbox" replace /> },
-        { path: 'inbox', element: <Inbox /> },
-        { path: 'packets', lazy: async () => ({ Component: (await import('./pages/packets.tsx')).Packets }) },
-        { path: 'packets/:id', lazy: async () => ({ Component: (await import('./pages/packet.tsx')).PacketPage }) },
-        { path: 'agents', lazy: async () => ({ Component: (await import('./pages/agents.tsx')).Agents }) },
-        {
-          path: 'webhooks',
-          lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).Notifying }),
-          children: [
-            { index: true, lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).Webhooks }) },
-            { path: 'dead-letters', lazy: async () => ({ Component: (await import('./pages/deliveries.tsx')).DeadLetters }) },
-            { path: 'channels', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).Channels }) },
-            { path: 'channels/:id', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).ChannelPage }) },
-            { path: ':id', lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).WebhookPage }) },
-          ],
-        },
-        { path: 'keys', lazy: async () => ({ Component: (await import('./pages/keys.tsx')).Keys }) },
-        { path: 'tenants', lazy: async () => ({ Component: (await import('./pages/tenants.tsx')).Tenants }) },
-        { path: 'tenants/:id', lazy: async () => ({ Component: (await import('./pages/tenants.tsx')).TenantPage }) },
-        { path: 'audit', lazy: async () => ({ Component: (await import('./pages/audit.tsx')).Audit }) },
-        { path: '*', element: <NotFound /> },
-      ],
-    },
-  ],
-  { basename: '/console' },
-);
-
-/** The console. */
-export function App() {
-  return (
-    <QueryClientProvider client={queryClient}>
-      <Product value="Console">
-        <Toasts>
-          <RouterProvider router={router} />
-        </Toasts>
-      </Product>
-    </QueryClientProvider>
-  );
-}
+/** The pages of the console. The inbox is part of the first load; other pages are loaded when opened. */
+export const pages: readonly RouteObject[] = [
+  { path: 'inbox', element: <Inbox /> },
+  { path: 'packets', lazy: async () => ({ Component: (await import('./pages/packets.tsx')).Packets }) },
+  { path: 'packets/:id', lazy: async () => ({ Component: (await import('./pages/packet.tsx')).PacketPage }) },
+  { path: 'agents', lazy: async () => ({ Component: (await import('./pages/agents.tsx')).Agents }) },
+  {
+    path: 'webhooks',
+    lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).Notifying }),
+    children: [
+      { index: true, lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).Webhooks }) },
+      { path: 'dead-letters', lazy: async () => ({ Component: (await import('./pages/deliveries.tsx')).DeadLetters }) },
+      { path: 'channels', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).Channels }) },
+      { path: 'channels/:id', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).ChannelPage }) },
+      { path: ':id', lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).WebhookPage }) },
+    ],
+  },
+  { path: 'keys', lazy: async () => ({ Component: (await import('./pages/keys.tsx')).Keys }) },
+  { path: 'tenants', lazy: async () => ({ Component: (await import('./pages/tenants.tsx')).Tenants }) },
+  { path: 'tenants/:id', lazy: async () => ({ Component: (await import('./pages/tenants.tsx')).TenantPage }) },
+  { path: 'audit', lazy: async () => ({ Component: (await import('./pages/audit.tsx')).Audit }) },
+];

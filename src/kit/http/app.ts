@@ -278,6 +278,11 @@ function frameworkError(error: unknown): ServiceError | undefined {
 /** How long a connection stays open after an answer to an invalid request, in milliseconds, so that the client can read it. */
 const refusedMs = 2_000;
 
+const clientErrors: Record<string, readonly [string, string]> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are too large.'],
+};
+
 /**
  * Answers what Node refuses before there is a request: an invalid request line, or headers that are too large or too slow.
  * @returns the status; undefined if the client has disconnected
@@ -286,13 +291,7 @@ function answerClientError({ code }: NodeJS.ErrnoException, socket: Socket): num
   if (socket.destroyed || !socket.writable) return undefined;
   // The client may keep its half open, and Node has no time-outs for what follows an error.
   setTimeout(() => socket.destroy(), refusedMs).unref();
-  const late = code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  const large = code === 'HPE_HEADER_OVERFLOW';
-  const [status, detail] = late
-    ? ['408 Request Timeout', 'The request took too long to arrive.']
-    : large
-      ? ['431 Request Header Fields Too Large', 'The headers are too large.']
-      : ['400 Bad Request', 'This is not a valid HTTP request.'];
+  const [status, detail] = clientErrors[code ?? ''] ?? ['400 Bad Request', 'This is not a valid HTTP request.'];
   const status_code = Number(status.slice(0, 3));
   const body = JSON.stringify({ detail, code: 'VALIDATION_ERROR', field: null, status_code });
   socket.end(

@@ -7,10 +7,14 @@ import type { HandlerContext } from './exchange.ts';
 import type { HttpResponse, JsonText, StreamResponse } from './response.ts';
 import { bodyValidator, queryValidator, type Validator } from './validate.ts';
 
+/** What a handler returns as the body: nothing where the response has none. */
+// biome-ignore lint/suspicious/noConfusingVoidType: an operation that returns nothing can be a handler as it is.
+type BodyOf<R extends Route> = undefined extends ResultOf<R> ? ResultOf<R> | void : ResultOf<R>;
+
 export type Handler<R extends Route, Context> = (
   request: RequestOf<R>,
   context: HandlerContext<Context>,
-) => Awaitable<ResultOf<R> | JsonText | HttpResponse<ResultOf<R>> | StreamResponse>;
+) => Awaitable<BodyOf<R> | JsonText | HttpResponse<ResultOf<R>> | StreamResponse>;
 
 /** Options of a mounted route. */
 export interface MountOptions {

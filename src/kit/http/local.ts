@@ -60,7 +60,7 @@ export function mountLocally<Context, Traits extends object>(
 }
 
 async function bodyOf(result: unknown): Promise<unknown> {
-  const body = result instanceof HttpResponse ? result.body : result;
+  const body = result instanceof HttpResponse ? result.parts.body : result;
   if (body instanceof JsonText) return JSON.parse(body.payload().toString());
   if (!(body instanceof JsonPieces)) return body;
   let text = '';

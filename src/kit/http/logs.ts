@@ -1,7 +1,7 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { isatty } from 'node:tty';
-import pino, { type DestinationStream } from 'pino';
+import pino, { type DestinationStream, type Logger } from 'pino';
 
 /** Buffered lines are written when they reach this many characters. */
 const writeAt = 16_384;
@@ -18,6 +18,27 @@ interface LogOutput extends DestinationStream {
   flush(done?: () => void): void;
 }
 
+/** Collects lines and passes them on in large texts. `flush` is called after all of them have been passed on. */
+function buffered(write: (text: string) => void, flush: (done?: () => void) => void): LogOutput & { pass(): void } {
+  let lines = '';
+  const pass = () => {
+    if (lines !== '') write(lines);
+    lines = '';
+  };
+  setInterval(pass, waitMs).unref();
+  return {
+    pass,
+    write(line) {
+      lines += line;
+      if (lines.length >= writeAt) pass();
+    },
+    flush(done) {
+      pass();
+      flush(done);
+    },
+  };
+}
+
 /**
  * Standard output for log lines. Writes are large and asynchronous: a write for every few lines would cost more than the
  * lines themselves, and a slow reader must not block the event loop. Buffered lines are written when the process exits.
@@ -32,29 +53,18 @@ function standardOutput(): LogOutput {
   const { flushSync } = output;
   output.on('error', () => void Object.assign(output, { flushSync: () => undefined }));
   output.on('write', () => void Object.assign(output, { flushSync }));
-  let lines = '';
-  const pass = () => {
-    if (lines !== '') output.write(lines);
-    lines = '';
-  };
-  setInterval(pass, waitMs).unref();
+  const lines = buffered(
+    (text) => void output.write(text),
+    // A pipe can't be synced to disk; that error is ignored.
+    (done) => output.flush(() => done?.()),
+  );
   process.on('exit', () => {
     // From here on only synchronous writes complete.
     Object.assign(output, { sync: true });
-    pass();
+    lines.pass();
     output.flushSync();
   });
-  return {
-    write(line) {
-      lines += line;
-      if (lines.length >= writeAt) pass();
-    },
-    flush(done) {
-      pass();
-      // A pipe can't be synced to disk; that error is ignored.
-      output.flush(() => done?.());
-    },
-  };
+  return lines;
 }
 
 /** How long a stop waits for the reader of a pipe, in milliseconds. */
@@ -81,21 +91,11 @@ function pipeOutput(fd: number): LogOutput {
   socket.unref();
   // The reader is gone.
   socket.on('error', () => undefined);
-  let lines = '';
-  const pass = () => {
-    if (lines !== '' && socket.writable && socket.writableLength < maxWaiting) socket.write(lines);
-    lines = '';
-  };
-  setInterval(pass, waitMs).unref();
-  // A write that the pipe has room for is complete when `write` returns.
-  process.on('exit', pass);
-  return {
-    write(line) {
-      lines += line;
-      if (lines.length >= writeAt) pass();
+  const lines = buffered(
+    (text) => {
+      if (socket.writable && socket.writableLength < maxWaiting) socket.write(text);
     },
-    flush(done) {
-      pass();
+    (done) => {
       if (done === undefined) return;
       const late = setTimeout(done, readWithinMs);
       socket.write('', () => {
@@ -103,21 +103,32 @@ function pipeOutput(fd: number): LogOutput {
         done();
       });
     },
-  };
+  );
+  // A write that the pipe has room for is complete when `write` returns.
+  process.on('exit', lines.pass);
+  return lines;
 }
 
 /** The format of log lines: readable text for people, or JSON for programs. */
 type LogFormat = 'pretty' | 'json';
 
 /** Standard output in the given format; without one, `pretty` on a terminal and `json` elsewhere. */
-export function logOutput(format: LogFormat = isatty(1) ? 'pretty' : 'json'): LogOutput {
+function logOutput(format: LogFormat = isatty(1) ? 'pretty' : 'json'): LogOutput {
   const output = standardOutput();
-  if (format === 'json') return output;
-  return {
-    write: (line) => output.write(readable(line)),
-    flush: (done) => output.flush(done),
-  };
+  return format === 'json' ? output : { ...output, write: (line) => output.write(readable(line)) };
 }
+
+/** The logger of a service. Its lines go to standard output unless a destination is given. */
+export function createLogger(
+  service: string,
+  { logLevel, logFormat }: { logLevel: string; logFormat: LogFormat | undefined },
+  destination: DestinationStream = logOutput(logFormat),
+): Logger {
+  return pino({ level: logLevel, base: { service } }, destination);
+}
+
+/** Resolves once the lines of a logger are written. */
+export const flushed = (logger: Logger): Promise<void> => new Promise((resolve) => logger.flush(() => resolve()));
 
 interface LogLine {
   level: number;

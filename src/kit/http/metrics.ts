@@ -13,15 +13,7 @@ interface GaugeParts {
 }
 
 /** The metrics of a program. */
-export interface Metrics {
-  registry: Registry;
-  /**
-   * Counts a finished request by method, route pattern (never the raw path) and status.
-   * @param seconds left out for a stream, whose duration depends on the client
-   */
-  observe(method: string, endpoint: string, status: number, seconds?: number): void;
-  stop(): void;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The gauges of a database: whether it answers, and how many writes wait for their commit. */
 export function databaseGauges({ ping, waiting }: { ping(): Promise<void>; waiting(): number }): GaugeParts[] {
@@ -40,19 +32,19 @@ export function databaseGauges({ ping, waiting }: { ping(): Promise<void>; waiti
 }
 
 /** Gauges of the process, with the names that Prometheus client libraries give them. */
-const processGauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
-  ['process_resident_memory_bytes', 'Resident memory of the process.', () => process.memoryUsage.rss()],
-  ['nodejs_heap_size_used_bytes', 'Used heap of the main thread.', () => process.memoryUsage().heapUsed],
-  ['nodejs_heap_size_total_bytes', 'Reserved heap of the main thread.', () => process.memoryUsage().heapTotal],
-  [
-    'nodejs_external_memory_bytes',
-    'Memory outside the heap that the objects of the main thread hold, such as buffers.',
-    () => process.memoryUsage().external,
-  ],
+const processGauges: readonly GaugeParts[] = [
+  { name: 'process_resident_memory_bytes', help: 'Resident memory of the process.', read: () => process.memoryUsage.rss() },
+  { name: 'nodejs_heap_size_used_bytes', help: 'Used heap of the main thread.', read: () => process.memoryUsage().heapUsed },
+  { name: 'nodejs_heap_size_total_bytes', help: 'Reserved heap of the main thread.', read: () => process.memoryUsage().heapTotal },
+  {
+    name: 'nodejs_external_memory_bytes',
+    help: 'Memory outside the heap that the objects of the main thread hold, such as buffers.',
+    read: () => process.memoryUsage().external,
+  },
 ];
 
 /** Request counters, latencies, event-loop lag, memory and processor time of the process, and the given gauges, in Prometheus text format. */
-export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
+export function createMetrics(gauges: readonly GaugeParts[]) {
   const registry = new Registry();
   const registers = [registry];
   const requests = new Counter({
@@ -68,7 +60,18 @@ export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   });
-  for (const { name, help, label, read } of gauges) {
+  const lag = monitorEventLoopDelay({ resolution: 10 });
+  lag.enable();
+  const lagGauge: GaugeParts = {
+    name: 'service_event_loop_lag_seconds',
+    help: 'The 99th percentile of the event loop delay since the last reading.',
+    read() {
+      const seconds = lag.count === 0 ? 0 : lag.percentile(99) / 1e9;
+      lag.reset();
+      return seconds;
+    },
+  };
+  for (const { name, help, label, read } of [...gauges, lagGauge, ...processGauges]) {
     new Gauge({
       name,
       help,
@@ -78,27 +81,6 @@ export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
         const value = await read();
         if (typeof value === 'number') this.set(value);
         else for (const [of, each] of Object.entries(value)) this.set({ [label!]: of }, each);
-      },
-    });
-  }
-  const lag = monitorEventLoopDelay({ resolution: 10 });
-  lag.enable();
-  new Gauge({
-    name: 'service_event_loop_lag_seconds',
-    help: 'The 99th percentile of the event loop delay since the last reading.',
-    registers,
-    collect() {
-      this.set(lag.count === 0 ? 0 : lag.percentile(99) / 1e9);
-      lag.reset();
-    },
-  });
-  for (const [name, help, read] of processGauges) {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
       },
     });
   }
@@ -114,7 +96,11 @@ export function createMetrics(gauges: readonly GaugeParts[]): Metrics {
   });
   return {
     registry,
-    observe(method, endpoint, status, seconds) {
+    /**
+     * Counts a finished request by method, route pattern (never the raw path) and status.
+     * @param seconds left out for a stream, whose duration depends on the client
+     */
+    observe(method: string, endpoint: string, status: number, seconds?: number): void {
       requests.inc({ method, endpoint, status });
       if (seconds !== undefined) latency.observe({ method, endpoint }, seconds);
     },

@@ -5,15 +5,7 @@ import { ServiceError } from '../errors.ts';
 import type { Route } from '../route.ts';
 
 /** The mounted paths and their methods. */
-export interface Paths {
-  /** Adds the method of a route to a path. Parameters in the path are written as `{id}`. */
-  add(path: string, route: Route): void;
-  /**
-   * The error of a request that the router matched to a path with parameters although it means another path: 405 if
-   * its path is mounted itself (`/packets/batch` is not a packet id), 404 if it ends in a slash (`/packets/` is not an empty id).
-   */
-  misroutedTo(path: string, request: FastifyRequest): ServiceError | undefined;
-}
+export type Paths = ReturnType<typeof createPaths>;
 
 interface KnownPath {
   readonly pattern: RegExp;
@@ -26,7 +18,7 @@ interface KnownPath {
  * known path, else 404.
  * @param admitStray runs before such an answer, unless the path is public
  */
-export function createPaths(app: FastifyInstance, admitStray: (request: FastifyRequest, reply: FastifyReply) => Awaitable<unknown>): Paths {
+export function createPaths(app: FastifyInstance, admitStray: (request: FastifyRequest, reply: FastifyReply) => Awaitable<unknown>) {
   const paths = new Map<string, KnownPath>();
   let longestFixedPath = 0;
   // Paths that are not routes of the API, such as the explorers, only take GET.
@@ -47,14 +39,19 @@ export function createPaths(app: FastifyInstance, admitStray: (request: FastifyR
   });
 
   return {
-    add(path, { access, method }) {
+    /** Adds the method of a route to a path. Parameters in the path are written as `{id}`. */
+    add(path: string, { access, method }: Route): void {
       const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`);
       const known = paths.get(path) ?? { pattern, access, methods: [] };
       known.methods.push(method);
       paths.set(path, known);
       if (!path.includes('{')) longestFixedPath = Math.max(longestFixedPath, path.length);
     },
-    misroutedTo(path, request) {
+    /**
+     * The error of a request that the router matched to a path with parameters although it means another path: 405 if
+     * its path is mounted itself (`/packets/batch` is not a packet id), 404 if it ends in a slash (`/packets/` is not an empty id).
+     */
+    misroutedTo(path: string, request: FastifyRequest): ServiceError | undefined {
       if (!path.includes('{')) return undefined;
       const asked = pathOf(request);
       // The length spares most ids a look-up.

@@ -29,7 +29,8 @@ export class JsonPieces {
   }
 }
 
-interface ResponseParts<T> {
+/** The parts of a response. */
+export interface ResponseParts<T> {
   /** By default the success status of the route. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -39,31 +40,26 @@ interface ResponseParts<T> {
 
 /** A response with a status or headers of its own. A class, so that a body with a field called `status` is not mistaken for one. */
 export class HttpResponse<T> {
-  readonly status: number | undefined;
-  readonly headers: Readonly<Record<string, string>> | undefined;
-  readonly body: T | JsonText | JsonPieces | undefined;
+  readonly parts: ResponseParts<T>;
 
-  constructor({ status, headers, body }: ResponseParts<T>) {
-    this.status = status;
-    this.headers = headers;
-    this.body = body;
+  constructor(parts: ResponseParts<T>) {
+    this.parts = parts;
   }
+}
+
+interface StreamParts {
+  /** Opens the stream. */
+  open(request: FastifyRequest, reply: FastifyReply): void;
+  /** Called instead if the client is gone or sent HEAD. */
+  abandon(): void;
+  readonly contentType?: string;
 }
 
 /** A response that takes over the connection of an admitted and validated request. */
 export class StreamResponse {
-  /** Opens the stream. */
-  readonly open: (request: FastifyRequest, reply: FastifyReply) => void;
-  /** Called instead if the client is gone or sent HEAD. */
-  readonly abandon: () => void;
-  readonly contentType: string | undefined;
+  readonly parts: StreamParts;
 
-  constructor(
-    open: (request: FastifyRequest, reply: FastifyReply) => void,
-    { abandon, contentType }: { abandon: () => void; contentType?: string },
-  ) {
-    this.open = open;
-    this.abandon = abandon;
-    this.contentType = contentType;
+  constructor(parts: StreamParts) {
+    this.parts = parts;
   }
 }

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { TSchema } from 'typebox';
 
 import { tooManyPending } from '../errors.ts';
 import { MemoryBudget } from '../memory-budget.ts';
 import type { ResponseShape } from '../route.ts';
 import type { Exchange } from './exchange.ts';
-import { HttpResponse, JsonPieces, JsonText, largeFrom, StreamResponse } from './response.ts';
+import { HttpResponse, JsonPieces, JsonText, largeFrom, type ResponseParts, StreamResponse } from './response.ts';
+import type { SchemaShape } from './validate.ts';
 
 /** The size of the pieces of a large response. Each piece that the connection accepts is progress. */
 const pieceBytes = 64 * 1024;
@@ -34,15 +34,13 @@ export class Sender {
    */
   send(exchange: Exchange<unknown>, result: unknown, successStatus: number): void {
     if (result instanceof StreamResponse) openStream(exchange, result);
-    else if (result instanceof HttpResponse) this.#write(exchange, result.status ?? successStatus, result.body, result.headers);
-    else this.#write(exchange, successStatus, result);
+    else this.#write(exchange, successStatus, result instanceof HttpResponse ? result.parts : { body: result });
   }
 
   #write(
     { route, request, reply, owner }: Exchange<unknown>,
-    status: number,
-    body: unknown,
-    headers?: Readonly<Record<string, string>>,
+    successStatus: number,
+    { status = successStatus, headers, body }: ResponseParts<unknown>,
   ): void {
     reply.code(status);
     if (reply.server.isStopping()) reply.header('connection', 'close');
@@ -95,7 +93,7 @@ export class Sender {
 }
 
 /** Hands the connection to a stream, unless the client has disconnected or sent HEAD. */
-function openStream({ request, reply }: Exchange<unknown>, stream: StreamResponse): void {
+function openStream({ request, reply }: Exchange<unknown>, { parts: stream }: StreamResponse): void {
   if (request.method === 'HEAD') {
     stream.abandon();
     reply.type(stream.contentType ?? 'text/plain').send('');
@@ -154,21 +152,13 @@ function serialized(body: unknown, shape: ResponseShape | undefined): string | B
   return JSON.stringify(shape?.schema === undefined ? body : pick(shape.schema, body));
 }
 
-interface Shape {
-  properties?: Record<string, TSchema>;
-  additionalProperties?: unknown;
-  items?: TSchema;
-  anyOf?: TSchema[];
-}
-
 /** The value reduced to the fields of its schema. If the schema allows additional properties, all fields are kept. */
-function pick(schema: TSchema, value: unknown): unknown {
-  const { properties, additionalProperties, items, anyOf } = schema as Shape;
+function pick({ properties, additionalProperties, items, anyOf }: SchemaShape, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return items === undefined ? value : value.map((item) => pick(items, item));
   if (anyOf !== undefined) {
     // Usually an object or null. With several object schemas it is unknown which one applies.
-    const objects = anyOf.filter((one) => (one as Shape).properties !== undefined);
+    const objects = anyOf.filter((one) => one.properties !== undefined);
     return objects.length === 1 ? pick(objects[0]!, value) : value;
   }
   if (properties === undefined || (additionalProperties !== undefined && additionalProperties !== false)) return value;

@@ -20,6 +20,9 @@ export function eventText({ event, data, id, retry }: ServerSentEvent): Buffer {
   return Buffer.from(`${retryLine}${idLine}event: ${event}\ndata: ${data}\n\n`);
 }
 
+/** A heartbeat for clients of protocols without one: a comment, which they ignore. */
+export const commentHeartbeat = Buffer.from(': keep-alive\n\n');
+
 /** TCP keep-alive probes start after five seconds without traffic and repeat every second, five times. */
 const keepAlive = { enable: true, initialDelay: 5_000, interval: 1_000, count: 5 };
 
@@ -40,8 +43,10 @@ interface EventsParts {
 
 /** An answer that is a stream of server-sent events. */
 export function eventStream({ streams, feed, abandon }: EventsParts): StreamResponse {
-  return new StreamResponse(
-    (request, reply) => {
+  return new StreamResponse({
+    abandon,
+    contentType: headers['content-type'],
+    open(request, reply) {
       reply.hijack();
       streams.open(takeOver(reply), request, (open) => {
         // With half-open connections allowed, a closing client only shows as the end of its sending half.
@@ -50,8 +55,7 @@ export function eventStream({ streams, feed, abandon }: EventsParts): StreamResp
         return feed(open);
       });
     },
-    { abandon, contentType: headers['content-type'] },
-  );
+  });
 }
 
 /** Sends the head, with the headers that hooks have set. The body ends with the connection, so each message is one write. */

@@ -145,18 +145,7 @@ interface Entry {
 }
 
 /** All open streams of a service. */
-export interface Streams {
-  /** Opens a stream for a request, which is logged when the stream ends. */
-  open(stream: Stream, request: FastifyRequest, feed: (open: OpenStream) => StreamFeed): OpenStream;
-  /** Sends the heartbeats that are due. */
-  sendHeartbeats(): void;
-  /** The number of open streams of a protocol. */
-  count(protocol: Stream['protocol']): number;
-  /** Ends all streams, spread over two seconds if they are many, and accepts no new ones. */
-  close(): Promise<void>;
-  /** @throws ServiceError 503 if streams are closing */
-  requireOpen(): void;
-}
+export type Streams = ReturnType<typeof createStreams>;
 
 /** The time over which many streams are ended, in milliseconds, so that their clients do not all reconnect at once. */
 const closeWithinMs = 2_000;
@@ -173,13 +162,7 @@ interface StreamsParts {
 }
 
 /** Creates a registry of open streams. */
-export function createStreams({
-  clock,
-  logger,
-  onEnded,
-  waitingMemory: memory = new WaitingMemory(),
-  isUnavailable,
-}: StreamsParts): Streams {
+export function createStreams({ clock, logger, onEnded, waitingMemory: memory = new WaitingMemory(), isUnavailable }: StreamsParts) {
   const entries = new Set<Entry>();
   const counts = { sse: 0, websocket: 0 };
   let closing = false;
@@ -193,7 +176,8 @@ export function createStreams({
   }
 
   return {
-    open(stream, request, feed) {
+    /** Opens a stream for a request, which is logged when the stream ends. */
+    open(stream: Stream, request: FastifyRequest, feed: (open: OpenStream) => StreamFeed): OpenStream {
       const { id, method, notes } = request;
       const { route = 'unknown', caller, callerField } = notes;
       const openedAt = clock().getTime();
@@ -226,7 +210,8 @@ export function createStreams({
       else if (closing) open.end('shutdown');
       return open;
     },
-    sendHeartbeats() {
+    /** Sends the heartbeats that are due. */
+    sendHeartbeats(): void {
       const now = clock();
       for (const entry of entries) {
         // After the clock was set back, the next heartbeat is due at the latest one interval from now.
@@ -241,11 +226,14 @@ export function createStreams({
         else entry.open.send(entry.feed.heartbeat(now));
       }
     },
-    count: (protocol) => counts[protocol],
-    requireOpen() {
+    /** The number of open streams of a protocol. */
+    count: (protocol: Stream['protocol']): number => counts[protocol],
+    /** @throws ServiceError 503 if streams are closing */
+    requireOpen(): void {
       if (closing) throw stopping();
     },
-    async close() {
+    /** Ends all streams, spread over two seconds if they are many, and accepts no new ones. */
+    async close(): Promise<void> {
       closing = true;
       const all = [...entries];
       const step = Math.max(100, Math.ceil(all.length / closeSteps));

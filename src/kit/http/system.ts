@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 
 import { ServiceError, unavailable } from '../errors.ts';
-import { health, metrics, ready } from '../system.ts';
+import { systemRoutes } from '../system.ts';
 import type { Metrics } from './metrics.ts';
 import type { Mount } from './mount.ts';
 
@@ -15,14 +15,14 @@ interface SystemParts {
 
 /** Mounts `/health`, `/ready` and `/metrics`. */
 export function mountSystem<Context>(mount: Mount<Context>, parts: SystemParts): void {
-  mount(health, () => ({ status: 'ok' }));
-  mount(ready, async () => {
+  mount(systemRoutes.health, () => ({ status: 'ok' }));
+  mount(systemRoutes.ready, async () => {
     await parts.ping().catch((error: unknown) => {
       throw unavailable(error);
     });
     return { status: 'ok' };
   });
-  mount(metrics, (_, { headers }) => {
+  mount(systemRoutes.metrics, (_, { headers }) => {
     if (parts.metricsToken !== undefined) requireToken(headers.authorization, parts.metricsToken);
     return parts.metrics.registry.metrics();
   });

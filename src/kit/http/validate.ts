@@ -80,7 +80,7 @@ const wholeNumber = /^-?\d{1,15}$/;
 /** Creates a validator of query strings and path parameters, which converts numbers and booleans from text. */
 export function queryValidator(schema: TSchema): Validator {
   const check = checker(queries, schema);
-  const { properties = {} } = schema as ObjectShape;
+  const { properties = {} } = schema as SchemaShape;
   const integers = Object.keys(properties).filter((name) => properties[name]!.type === 'integer');
   return (value) => {
     // JavaScript also converts texts such as `0x10` and a space to numbers.
@@ -120,70 +120,60 @@ function refusal(faults: readonly Fault[]): ServiceError {
 }
 
 /** Translates an error of the validator into a dotted path and a sentence. */
-function describe(
-  { instancePath, keyword, params, message, data, schema, parentSchema }: ErrorObject,
-  whole: string,
-  parameters?: readonly string[],
-): Fault {
+function describe(error: ErrorObject, whole: string, parameters?: readonly string[]): Fault {
+  const { instancePath, keyword, params, parentSchema } = error;
   const path = instancePath
     .split('/')
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
-  const at = (name?: string) => [...path, ...(name === undefined ? [] : [name])].join('.');
-  const name = at() === '' ? whole : at();
+  if (keyword === 'required') {
+    const field = [...path, params.missingProperty].join('.');
+    const { example } = (parentSchema as SchemaShape).properties?.[params.missingProperty] ?? {};
+    const hint = example === undefined || parameters ? '' : `, for example ${JSON.stringify(example)}`;
+    return { field, detail: `${field} is required${hint}.` };
+  }
+  if (keyword === 'additionalProperties') {
+    const field = [...path, params.additionalProperty].join('.');
+    const what = parameters === undefined ? 'field of this request' : `parameter of this request; it takes ${parameters.join(', ')}`;
+    return { field, detail: `${field} is not a ${what}.` };
+  }
+  const field = path.join('.');
+  return { field, detail: `${field === '' ? whole : field} ${predicateOf(error)}.` };
+}
+
+/** What is wrong with a value, as the end of a sentence. */
+function predicateOf({ keyword, params, message, data, schema }: ErrorObject): string | undefined {
   switch (keyword) {
-    case 'required': {
-      const field = at(params.missingProperty);
-      const { example } = (parentSchema as ObjectShape).properties?.[params.missingProperty] ?? {};
-      return {
-        field,
-        detail: `${field} is required${example === undefined || parameters ? '' : `, for example ${JSON.stringify(example)}`}.`,
-      };
-    }
-    case 'additionalProperties':
-      return {
-        field: at(params.additionalProperty),
-        detail:
-          parameters === undefined
-            ? `${at(params.additionalProperty)} is not a field of this request.`
-            : `${at(params.additionalProperty)} is not a parameter of this request; it takes ${parameters.join(', ')}.`,
-      };
     case 'enum':
-      return { field: at(), detail: `${name} must be one of ${(schema as unknown[]).join(', ')}.` };
+      return `must be one of ${(schema as unknown[]).join(', ')}`;
     case 'type':
-      if (params.type === 'integer' && typeof data === 'number') return { field: at(), detail: `${name} must be a whole number.` };
-      return { field: at(), detail: `${name} must be ${article(String(params.type))}, not ${typeName(data)}.` };
+      if (params.type === 'integer' && typeof data === 'number') return 'must be a whole number';
+      return `must be ${article(String(params.type))}, not ${typeName(data)}`;
     case 'minLength':
     case 'minItems':
-      return {
-        field: at(),
-        detail: params.limit === 1 ? `${name} must not be empty.` : `${name} must have at least ${params.limit} ${units[keyword]}.`,
-      };
+      return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} ${units[keyword]}`;
     case 'maxLength':
     case 'maxItems':
-      return { field: at(), detail: `${name} can have at most ${params.limit} ${units[keyword]}.` };
+      return `can have at most ${params.limit} ${units[keyword]}`;
     case 'minimum':
-      return { field: at(), detail: `${name} must be at least ${params.limit}.` };
+      return `must be at least ${params.limit}`;
     case 'maximum':
-      return { field: at(), detail: `${name} must be at most ${params.limit}.` };
+      return `must be at most ${params.limit}`;
     case 'not':
     case 'false schema':
-      return { field: at(), detail: `${name} can't be set.` };
+      return "can't be set";
     case 'format':
-      return { field: at(), detail: `${name} must be ${formats[String(params.format)] ?? `a ${params.format}`}.` };
+      return `must be ${formats[String(params.format)] ?? `a ${params.format}`}`;
     case 'pattern':
-      return { field: at(), detail: `${name} has a character that is not allowed.` };
+      return 'has a character that is not allowed';
     default:
-      return { field: at(), detail: `${name} ${message}.` };
+      return message;
   }
 }
 
 const units = { minLength: 'characters', maxLength: 'characters', minItems: 'items', maxItems: 'items' };
 
-const formats: Record<string, string> = {
-  timestamp: 'an ISO 8601 date or date-time',
-  uuid: 'a UUID',
-};
+const formats: Record<string, string> = { timestamp: 'an ISO 8601 date or date-time', uuid: 'a UUID' };
 
 function article(type: string): string {
   const names = type.split(',').map((one) => (/^[aio]/.test(one) ? `an ${one}` : `a ${one}`));
@@ -196,22 +186,23 @@ function typeName(value: unknown): string {
   return article(typeof value);
 }
 
-interface ObjectShape {
+/** The parts of a JSON schema that are read here and where answers are sent. */
+export interface SchemaShape {
   type?: string;
-  properties?: Record<string, ObjectShape>;
+  properties?: Record<string, SchemaShape>;
+  additionalProperties?: unknown;
   required?: string[];
-  items?: ObjectShape;
-  anyOf?: ObjectShape[];
+  items?: SchemaShape;
+  anyOf?: SchemaShape[];
   example?: unknown;
 }
 
 type Dropper = (value: unknown) => void;
 
 /** Creates a function that removes, in place, all optional fields with the value null that the schema describes. */
-function nullDropper(schema: TSchema): Dropper | undefined {
-  const shape = schema as ObjectShape;
+function nullDropper(shape: SchemaShape): Dropper | undefined {
   if (shape.type === 'array' && shape.items !== undefined) {
-    const inner = nullDropper(shape.items as TSchema);
+    const inner = nullDropper(shape.items);
     if (inner === undefined) return undefined;
     return (value) => {
       if (Array.isArray(value)) for (const item of value) inner(item);
@@ -221,7 +212,7 @@ function nullDropper(schema: TSchema): Dropper | undefined {
   const fields = Object.entries(shape.properties).map(([name, property]) => ({
     name,
     droppable: !shape.required?.includes(name) && property.type !== undefined && property.type !== 'null',
-    inner: nullDropper(property as TSchema),
+    inner: nullDropper(property),
   }));
   return (value) => {
     if (typeof value !== 'object' || value === null) return;

@@ -50,36 +50,28 @@ const options = {
 };
 const server = new WebSocketServer(options);
 
-/** @throws ServiceError 426 if the request does not ask for WebSocket in a supported version */
-function requireUpgrade({ raw }: FastifyRequest): void {
-  if (upgradeOf(raw) !== undefined && raw.headers['sec-websocket-version'] === '13') return;
-  throw new ServiceError('UPGRADE_REQUIRED', 'This path only accepts WebSocket, version 13.', {
-    headers: { Upgrade: 'websocket', Connection: 'Upgrade, close', 'Sec-WebSocket-Version': '13' },
-  });
-}
-
 /** An answer that opens a WebSocket connection. @throws ServiceError 426 if the request does not ask for one */
 export function webSocket({ streams, feed, abandon }: SocketParts): StreamResponse {
-  return new StreamResponse(
-    (request, reply) => {
-      try {
-        requireUpgrade(request);
-      } catch (error) {
+  return new StreamResponse({
+    abandon,
+    open(request, reply) {
+      const upgrade = upgradeOf(request.raw);
+      if (upgrade === undefined || request.raw.headers['sec-websocket-version'] !== '13') {
         abandon();
-        throw error;
+        throw new ServiceError('UPGRADE_REQUIRED', 'This path only accepts WebSocket, version 13.', {
+          headers: { Upgrade: 'websocket', Connection: 'Upgrade, close', 'Sec-WebSocket-Version': '13' },
+        });
       }
       reply.hijack();
-      const { socket, head, takeSocket } = upgradeOf(request.raw)!;
+      const { socket, head, takeSocket } = upgrade;
       takeSocket();
-      const failed = () => abandon();
-      socket.once('close', failed);
+      socket.once('close', abandon);
       server.handleUpgrade(request.raw, socket, head, (connection) => {
-        socket.removeListener('close', failed);
+        socket.removeListener('close', abandon);
         follow(connection, request, streams, feed);
       });
     },
-    { abandon },
-  );
+  });
 }
 
 function follow(connection: WebSocket, request: FastifyRequest, streams: Streams, feed: SocketParts['feed']): void {

@@ -31,20 +31,7 @@ export interface ConnectionParts {
 }
 
 /** Keep-alive connections, by origin. */
-export interface Connections {
-  /** A connection for an exchange: an idle one, a new one, or the next one that is released. */
-  acquire(origin: string, signal: AbortSignal): Promise<Connection>;
-  /** Returns a connection after a complete exchange. */
-  release(connection: Connection): void;
-  /** Closes a connection at once. */
-  discard(connection: Connection, reason: Error): void;
-  /** Closes a connection and opens another one for the same exchange. */
-  renew(connection: Connection): void;
-  /** The number of connections, idle ones included. */
-  count(): number;
-  /** Closes the idle connections. */
-  close(): void;
-}
+export type Connections = ReturnType<typeof createConnections>;
 
 interface Origin {
   open: number;
@@ -58,7 +45,7 @@ const maxKeepAliveMs = 60_000;
 
 /** Creates pools of connections. Each connect resolves the name again and has the guard check every address. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
-export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: ConnectionParts): Connections {
+export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: ConnectionParts) {
   const origins = new Map<string, Origin>();
   const idle = new Set<Connection>();
   const connectors = { 'https:': guarded('https:', guard, ca), 'http:': guarded('http:', guard) };
@@ -113,7 +100,8 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
   }
 
   return {
-    acquire(origin, signal) {
+    /** A connection for an exchange: an idle one, a new one, or the next one that is released. */
+    acquire(origin: string, signal: AbortSignal): Promise<Connection> {
       let pool = origins.get(origin);
       if (pool === undefined) {
         pool = { open: 0, idle: [], waiting: new Set() };
@@ -140,7 +128,8 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
         signal.addEventListener('abort', stop, { once: true });
       });
     },
-    release(connection) {
+    /** Returns a connection after a complete exchange. */
+    release(connection: Connection) {
       const pool = origins.get(connection.origin)!;
       const [next] = pool.waiting;
       if (next !== undefined) {
@@ -154,20 +143,24 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
       idle.add(connection);
       if (idle.size > maxIdle) forget(idle.values().next().value!);
     },
-    discard(connection, reason) {
+    /** Closes a connection at once. */
+    discard(connection: Connection, reason: Error): void {
       cut(connection, reason);
       forget(connection);
     },
-    renew(connection) {
+    /** Closes a connection and opens another one for the same exchange. */
+    renew(connection: Connection): void {
       cut(connection, new OutgoingError('connection_reset'));
       connection.client = open(connection);
     },
-    count() {
+    /** The number of connections, idle ones included. */
+    count(): number {
       let count = 0;
       for (const { open } of origins.values()) count += open;
       return count;
     },
-    close() {
+    /** Closes the idle connections. */
+    close(): void {
       for (const connection of [...idle]) forget(connection);
     },
   };

@@ -20,35 +20,18 @@ export interface Target {
 }
 
 /** Decides which addresses outgoing requests may reach, when a URL is registered and again at every connect. */
-export interface AddressGuard {
-  /** What is wrong with the form of a URL, as a sentence for the caller. Does not resolve the name. */
-  formProblem(url: string): string | undefined;
-  /**
-   * What is wrong with a URL, including its addresses, which are looked up for `owner`. A name that does not resolve is
-   * accepted, since each connect checks the addresses again.
-   */
-  problem(url: string, owner?: unknown): Promise<string | undefined>;
-  /** Whether a host is refused without a look-up, because it is an IP address or a local name. */
-  refusesHost(target: Target): boolean;
-  /** Whether plain text may be sent to a host at this address, because the allow list names either. */
-  allowsPlain(hostname: string, address: string): boolean;
-  /**
-   * The addresses of a name, all of them checked, looked up for `owner`, whose concurrent look-ups are bounded. One refused
-   * address refuses the name.
-   * @throws OutgoingError `dns_error` or `address_refused`
-   */
-  addressesOf(target: Target, owner?: unknown): Promise<readonly ResolvedAddress[]>;
-}
+export type AddressGuard = ReturnType<typeof createGuard>;
 
 const maxUrlLength = 2048;
 
 /** Creates a guard over an allow list. */
-export function createGuard({ allow, setting, plainHttp = false, ...lookupParts }: GuardParts): AddressGuard {
+export function createGuard({ allow, setting, plainHttp = false, ...lookupParts }: GuardParts) {
   const lookup = createLookup(lookupParts);
 
   const mayReach = (protocol: string, address: string): boolean =>
     allow.hasAddress(address) || (isPublic(address) && (plainHttp || protocol !== 'http:'));
 
+  /** Whether a host is refused without a look-up, because it is an IP address or a local name. */
   function refusesHost({ protocol, hostname }: Target): boolean {
     const host = bareHost(hostname);
     if (allow.hasHost(host)) return false;
@@ -56,6 +39,11 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
     return host === 'localhost' || host.endsWith('.localhost');
   }
 
+  /**
+   * The addresses of a name, all of them checked, looked up for `owner`, whose concurrent look-ups are bounded. One refused
+   * address refuses the name.
+   * @throws OutgoingError `dns_error` or `address_refused`
+   */
   async function addressesOf(target: Target, owner?: unknown): Promise<readonly ResolvedAddress[]> {
     const host = bareHost(target.hostname);
     if (refusesHost(target)) throw new OutgoingError('address_refused');
@@ -80,9 +68,15 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
   return {
     refusesHost,
     addressesOf,
-    allowsPlain: (hostname, address) => allow.hasHost(bareHost(hostname)) || (isIP(address) !== 0 && allow.hasAddress(address)),
+    /** Whether plain text may be sent to a host at this address, because the allow list names either. */
+    allowsPlain: (hostname: string, address: string): boolean =>
+      allow.hasHost(bareHost(hostname)) || (isIP(address) !== 0 && allow.hasAddress(address)),
     formProblem,
-    async problem(text, owner) {
+    /**
+     * What is wrong with a URL, including its addresses, which are looked up for `owner`. A name that does not resolve is
+     * accepted, since each connect checks the addresses again.
+     */
+    async problem(text: string, owner?: unknown): Promise<string | undefined> {
       const wrong = formProblem(text);
       if (wrong !== undefined) return wrong;
       const url = new URL(text);
@@ -112,6 +106,7 @@ export function guardedLookup(guard: AddressGuard, protocol: string, ownerOf: ()
   };
 }
 
+/** What is wrong with the form of a URL, as a sentence for the caller. Does not resolve the name. */
 function formProblem(text: string): string | undefined {
   if (text.length > maxUrlLength) return `The URL has more than ${maxUrlLength} characters.`;
   const url = URL.parse(text);

@@ -41,23 +41,14 @@ interface MailerParts {
 }
 
 /** Sends mails through one mail server. */
-export interface Mailer {
-  /**
-   * Sends a mail, on a connection of its own; resolves with the server's reply code.
-   * @throws OutgoingError `timeout`, `dns_error`, `connection_refused`, `connection_reset`, `tls_error`, `address_refused` or `cancelled`
-   * @throws MailRefused
-   */
-  send(mail: OutgoingMail): Promise<number>;
-  /** Aborts all exchanges as `cancelled`. */
-  close(): void;
-}
+export type Mailer = ReturnType<typeof createMailer>;
 
 /** The most bytes of one reply of a mail server. */
 const maxReply = 64 * 1024;
 
 /** Creates a mailer. The library is loaded with the first mail. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
-export function createMailer({ url, from, guard, ca }: MailerParts): Mailer {
+export function createMailer({ url, from, guard, ca }: MailerParts) {
   const { protocol, hostname: host, port, username, password } = new URL(url);
   const secure = protocol === 'smtps:';
   const target = { protocol, hostname: host };
@@ -121,7 +112,12 @@ export function createMailer({ url, from, guard, ca }: MailerParts): Mailer {
   }
 
   return {
-    async send(mail) {
+    /**
+     * Sends a mail, on a connection of its own; resolves with the server's reply code.
+     * @throws OutgoingError `timeout`, `dns_error`, `connection_refused`, `connection_reset`, `tls_error`, `address_refused` or `cancelled`
+     * @throws MailRefused
+     */
+    async send(mail: OutgoingMail): Promise<number> {
       if (isClosed) throw new OutgoingError('cancelled');
       const ending = new AbortController();
       const timer = setTimeout(() => ending.abort(new OutgoingError('timeout')), mail.timeoutMs);
@@ -135,7 +131,8 @@ export function createMailer({ url, from, guard, ca }: MailerParts): Mailer {
         exchanges.delete(ending);
       }
     },
-    close() {
+    /** Aborts all exchanges as `cancelled`. */
+    close(): void {
       isClosed = true;
       for (const ending of exchanges) ending.abort(new OutgoingError('cancelled'));
     },

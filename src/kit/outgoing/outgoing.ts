@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
 
 import { currentRequest } from '../current-request.ts';
 import { httpSpanEnd, type Span, type TraceContext, type Tracer, traceparentOf } from '../trace-context.ts';
@@ -54,23 +55,7 @@ interface OutgoingParts {
 }
 
 /** Outgoing HTTP with keep-alive, the address guard at every connect, one deadline, bounded responses and no redirects. */
-export interface Outgoing {
-  /**
-   * Sends a request; resolves when the head of the response has arrived.
-   * @throws OutgoingError with any failure
-   */
-  open(request: OutgoingRequest): Promise<OutgoingAnswer>;
-  /**
-   * Sends a request of which only the status and headers matter. Up to `maxBytes` of the body are read and discarded
-   * within the deadline, so that the connection can be reused; with a longer body it is closed.
-   * @throws OutgoingError with any failure but `too_large`
-   */
-  send(request: OutgoingRequest): Promise<Pick<OutgoingAnswer, 'status' | 'headers'>>;
-  /** The current number of connections, idle ones included. */
-  connections(): number;
-  /** Aborts all exchanges as `cancelled` and closes all connections. */
-  close(): void;
-}
+export type Outgoing = ReturnType<typeof createOutgoing>;
 
 /** The most interim responses (1xx) to a request. */
 const maxInterim = 10;
@@ -80,7 +65,7 @@ const maxOverhead = 256 * 1024;
 
 /** Creates a client for outgoing requests. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
-export function createOutgoing({ guard, connectionsPerOrigin = 32, ca, tracer }: OutgoingParts): Outgoing {
+export function createOutgoing({ guard, connectionsPerOrigin = 32, ca, tracer }: OutgoingParts) {
   let connections: Connections | undefined;
   const exchanges = new Set<AbortController>();
   let closed = false;
@@ -94,17 +79,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca, tracer }:
 
   /** Runs an exchange, from the wait for a connection to the last byte. */
   async function open(request: OutgoingRequest): Promise<OutgoingAnswer> {
-    const {
-      url,
-      method = 'POST',
-      idempotent = method === 'GET',
-      headers = {},
-      body,
-      timeoutMs,
-      maxBytes,
-      owner,
-      signal: outside,
-    } = request;
+    const { url, method = 'POST', idempotent = method === 'GET', headers, body, timeoutMs, maxBytes, owner, signal: outside } = request;
     if (closed || outside?.aborted) throw new OutgoingError('cancelled');
     const { origin, pathname, search } = new URL(url);
     const ending = new AbortController();
@@ -179,14 +154,25 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca, tracer }:
   }
 
   return {
+    /**
+     * Sends a request; resolves when the head of the response has arrived.
+     * @throws OutgoingError with any failure
+     */
     open: openTraced,
-    async send(request) {
+    /**
+     * Sends a request of which only the status and headers matter. Up to `maxBytes` of the body are read and discarded
+     * within the deadline, so that the connection can be reused; with a longer body it is closed.
+     * @throws OutgoingError with any failure but `too_large`
+     */
+    async send(request: OutgoingRequest): Promise<Pick<OutgoingAnswer, 'status' | 'headers'>> {
       const answer = await openTraced(request);
       void discardBody(answer.body);
       return { status: answer.status, headers: answer.headers };
     },
-    connections: () => connections?.count() ?? 0,
-    close() {
+    /** The current number of connections, idle ones included. */
+    connections: (): number => connections?.count() ?? 0,
+    /** Aborts all exchanges as `cancelled` and closes all connections. */
+    close(): void {
       closed = true;
       for (const ending of [...exchanges]) ending.abort(new OutgoingError('cancelled'));
       connections?.close();
@@ -202,13 +188,9 @@ function endSpan(span: Span, { url, method = 'POST' }: OutgoingRequest, { status
   span.end(httpSpanEnd(method, { ...(status === undefined ? {} : { status }), failure: failure ?? refused, more }));
 }
 
-interface Received {
-  statusCode: number;
-  headers: IncomingHttpHeaders;
-  body: AsyncIterable<Buffer>;
-}
+type Finish = (failure?: OutgoingError) => void;
 
-function answerOf({ statusCode, headers, body }: Received, maxBytes: number, finish: (failure?: OutgoingError) => void): OutgoingAnswer {
+function answerOf({ statusCode, headers, body }: Dispatcher.ResponseData, maxBytes: number, finish: Finish): OutgoingAnswer {
   async function* bounded(): AsyncGenerator<Buffer> {
     let failure: OutgoingError | undefined;
     let isWhole = false;

@@ -86,10 +86,10 @@ function writeAll(
           onProgress(done, total, `exporting ${table.name}`);
         }
       }
-      const bytes = await output.close((sha256) => JSON.stringify({ end: { rows: done, sha256 } } satisfies ClosingRecord));
+      const bytes = await output.end((sha256) => JSON.stringify({ end: { rows: done, sha256 } } satisfies ClosingRecord));
       return { rows: done, bytes };
     } finally {
-      await output.release();
+      await output.close();
     }
   });
 }
@@ -182,7 +182,6 @@ async function openOutput(path: string) {
   let pending: string[] = [];
   let length = 0;
   let bytes = 0;
-  let released = false;
   async function flush(): Promise<void> {
     const buffer = Buffer.from(pending.join(''));
     pending = [];
@@ -191,11 +190,6 @@ async function openOutput(path: string) {
     digest.update(buffer);
     await handle.writeFile(buffer);
   }
-  const release = async () => {
-    if (released) return;
-    released = true;
-    await handle.close();
-  };
   return {
     async line(text: string): Promise<void> {
       pending.push(text, '\n');
@@ -203,13 +197,12 @@ async function openOutput(path: string) {
       if (length > pageBytes) await flush();
     },
     /** Writes the last line, which is not part of the digest; returns the size of the file. */
-    async close(closing: (sha256: string) => string): Promise<number> {
+    async end(closing: (sha256: string) => string): Promise<number> {
       await flush();
       const last = Buffer.from(`${closing(digest.digest('hex'))}\n`);
       await handle.writeFile(last);
-      await release();
       return bytes + last.length;
     },
-    release,
+    close: () => handle.close(),
   };
 }

@@ -64,20 +64,19 @@ export async function importFrom(file: string, parts: Import): Promise<{ rows: n
 async function readAll(file: string, database: Database<unknown>, { moved, clock, onProgress, complete }: Import): Promise<number> {
   const { end, length } = await verified(file, moved);
   await database.transaction(async (tx) => {
-    const anyTx = tx as Kysely<unknown>;
-    if (database.name === 'postgres') await lockForMigration(anyTx);
-    await requireEmpty(anyTx, database, moved);
+    if (database.name === 'postgres') await lockForMigration(tx);
+    await requireEmpty(tx, database, moved);
     const lines = linesOf(file, length);
     const header = await headerIn(lines);
     const tables = tablesAt(moved, 'The file', header.migrations);
     const to = { clock, table: moved.migrationsTable };
-    await migrateWithin(anyTx, database, { ...to, migrations: moved.migrations.filter(({ name }) => header.migrations.includes(name)) });
-    await load(anyTx, { database, tables, header, lines, onProgress });
-    for (const table of tables) await numberFrom(anyTx, database, table, header.last[table.name]);
-    await migrateWithin(anyTx, database, { ...to, migrations: moved.migrations });
-    await complete?.(anyTx);
+    await migrateWithin(tx, database, { ...to, migrations: moved.migrations.filter(({ name }) => header.migrations.includes(name)) });
+    await load(tx, { database, tables, header, lines, onProgress });
+    for (const table of tables) await numberFrom(tx, database, table, header.last[table.name]);
+    await migrateWithin(tx, database, { ...to, migrations: moved.migrations });
+    await complete?.(tx);
     // The planner knows nothing of new tables until they are analyzed.
-    if (database.name === 'postgres') for (const { name } of tables) await sql`analyze ${sql.table(name)}`.execute(anyTx);
+    if (database.name === 'postgres') for (const { name } of tables) await sql`analyze ${sql.table(name)}`.execute(tx);
   });
   return end.rows;
 }

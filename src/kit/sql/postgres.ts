@@ -51,8 +51,8 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     : openPool({ ...config, statement_timeout: longTimeoutMs, ...(byIndex ? { options: '-c enable_seqscan=off' } : {}) }, longPoolSize);
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const longReads = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: longPool }) });
-  const writer = createWriter(config, new StatementNames(behindPgbouncer));
-  const names = new StatementNames(behindPgbouncer);
+  const writer = createWriter(config, statementNames(behindPgbouncer));
+  const nameOf = statementNames(behindPgbouncer);
 
   return {
     name: 'postgres',
@@ -61,7 +61,7 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     longReads,
     query(build, { long = false, quick = false } = {}) {
       const { sql, bind } = compileOnce(kysely, build);
-      const name = names.of(sql);
+      const name = nameOf(sql);
       const timeout = quick ? { query_timeout: quickTimeoutMs } : {};
       const run = async (values: unknown[]) =>
         (await (long ? longPool : pool).query({ name, text: sql, values, ...timeout })).rows as never[];
@@ -110,24 +110,20 @@ async function retrying<T>(transaction: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The short names of prepared statements, one for each SQL text; every connection prepares its own. */
-class StatementNames {
-  readonly #names = new Map<string, string>();
-  readonly #areUnnamed: boolean;
+/** The short name of a prepared statement by its SQL text, if it has one; every connection prepares its own. */
+type NameOf = (sql: string) => string | undefined;
 
-  constructor(areUnnamed: boolean) {
-    this.#areUnnamed = areUnnamed;
-  }
-
-  of(sql: string): string | undefined {
-    if (this.#areUnnamed) return undefined;
-    let name = this.#names.get(sql);
+function statementNames(areUnnamed: boolean): NameOf {
+  const names = new Map<string, string>();
+  return (sql) => {
+    if (areUnnamed) return undefined;
+    let name = names.get(sql);
     if (name === undefined) {
-      name = `baton_${this.#names.size}`;
-      this.#names.set(sql, name);
+      name = `baton_${names.size}`;
+      names.set(sql, name);
     }
     return name;
-  }
+  };
 }
 
 function sqlState(error: unknown): string {
@@ -148,17 +144,11 @@ function isUnavailable(error: unknown): boolean {
   );
 }
 
-interface Writer {
-  session<T>(work: (session: Session) => Promise<T>, options?: SessionOptions): Promise<T>;
-  waiting(): number;
-  close(): Promise<void>;
-}
-
 /**
  * The connection that writes groups, one transaction at a time. It is pipelined: statements of a group that do not depend
  * on each other's results are sent together. A failed connection is replaced at the next group.
  */
-function createWriter(config: pg.ClientConfig, names: StatementNames): Writer {
+function createWriter(config: pg.ClientConfig, nameOf: NameOf) {
   const queue = new SerialQueue();
   let client: pg.Client | undefined;
 
@@ -178,7 +168,7 @@ function createWriter(config: pg.ClientConfig, names: StatementNames): Writer {
     { asyncCommit = false, pipelined = false }: SessionOptions = {},
   ): Promise<T> {
     const connection = await connected();
-    const session = postgresSession(connection, names, asyncCommit);
+    const session = postgresSession(connection, nameOf, asyncCommit);
     try {
       if (!pipelined) await session.begun;
       const result = await work(session);
@@ -200,7 +190,8 @@ function createWriter(config: pg.ClientConfig, names: StatementNames): Writer {
   }
 
   return {
-    session: (work, options) => queue.run(() => retrying(() => transaction(work, options))),
+    session: <T>(work: (session: Session) => Promise<T>, options?: SessionOptions) =>
+      queue.run(() => retrying(() => transaction(work, options))),
     waiting: () => queue.waiting,
     async close() {
       await queue.idle();
@@ -226,7 +217,7 @@ interface PostgresSession extends Session {
 
 /** Begins a transaction, and returns its session. Rows are sent as one JSON parameter. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one function for each call of a session, each of them a statement.
-function postgresSession(client: pg.Client, names: StatementNames, asyncCommit: boolean): PostgresSession {
+function postgresSession(client: pg.Client, nameOf: NameOf, asyncCommit: boolean): PostgresSession {
   const sent: Promise<unknown>[] = [];
   let state: 'beginning' | 'open' | 'ended' = 'beginning';
   const begun = client.query(asyncCommit ? 'begin; set local synchronous_commit = off' : 'begin').then(() => {
@@ -236,7 +227,7 @@ function postgresSession(client: pg.Client, names: StatementNames, asyncCommit: 
 
   const run = <R extends unknown[]>(text: string, values: unknown[]) => {
     if (state === 'ended') throw new Error('The session has ended.');
-    return client.query<R>({ name: names.of(text), text, values, rowMode: 'array' });
+    return client.query<R>({ name: nameOf(text), text, values, rowMode: 'array' });
   };
   const query = (text: string, rows: readonly Row[]) => run<Values>(text, [JSON.stringify(rows)]);
   const requireBegun = () => {

@@ -9,6 +9,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 
+import { describeCause } from '../errors.ts';
 import type { Span, SpanEnd, TraceContext, Tracer } from '../trace-context.ts';
 
 /** The most spans that wait for the receiver; further ones are dropped. */
@@ -35,19 +36,18 @@ interface OtlpParts {
   version: string;
   /** Distinguishes the instances of a service. */
   instance: string;
-  /** Called with the first failed export after one that succeeded. */
-  onFailure(error: unknown): void;
-  stopWithinMs?: number;
+  /** Gets a warning at the first failed export after one that succeeded. */
+  logger: { warn(fields: object, message: string): void };
 }
 
 /**
  * Creates a tracer that exports by OTLP/HTTP in JSON. Nothing waits for an export: a receiver that is slow or gone costs the
  * spans beyond the bound. The exporter itself reads the standard variables for headers and certificates.
  */
-export function createOtlpTracer({ endpoint, ratio, stopWithinMs = lastExportsMs, ...parts }: OtlpParts): Tracer {
-  const exporter = reporting(
-    new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces`, timeoutMillis: exportMs }),
-    parts.onFailure,
+export function createOtlpTracer({ endpoint, ratio, logger, ...parts }: OtlpParts): Tracer {
+  const url = `${endpoint.replace(/\/$/, '')}/v1/traces`;
+  const exporter = reporting(new OTLPTraceExporter({ url, timeoutMillis: exportMs }), (error) =>
+    logger.warn({ err: describeCause(error) }, 'spans could not be exported'),
   );
   const attributes = { 'service.name': parts.service, 'service.version': parts.version, 'service.instance.id': parts.instance };
   const provider = new TracerProvider({
@@ -83,7 +83,7 @@ export function createOtlpTracer({ endpoint, ratio, stopWithinMs = lastExportsMs
     },
     async stop() {
       const { promise: late, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, stopWithinMs);
+      const timer = setTimeout(resolve, lastExportsMs);
       // A failed export has been reported.
       await Promise.race([provider.shutdown().catch(() => undefined), late]);
       clearTimeout(timer);

@@ -1,14 +1,11 @@
-/** A number and its unit, separate so that the unit can be styled; of two units both are in `value`. */
-export interface Quantity {
-  readonly value: string;
-  readonly unit: string;
-}
-
 const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/** A duration, as in the sentences of the services: milliseconds below a second, seconds below two minutes, then `7 min 40 s`, then `1 h 45 min 9 s`. */
-export function duration(milliseconds: number | null | undefined): Quantity {
+/**
+ * A duration, as in the sentences of the services: milliseconds below a second, seconds below two minutes, then `7 min 40 s`, then
+ * `1 h 45 min 9 s`. The unit is separate so that it can be styled; several units are all in `value`.
+ */
+export function duration(milliseconds: number | null | undefined): { value: string; unit: string } {
   if (milliseconds === null || milliseconds === undefined) return { value: '–', unit: '' };
   if (milliseconds < 1000) return { value: milliseconds < 10 ? plain.format(milliseconds) : whole.format(milliseconds), unit: 'ms' };
   if (milliseconds < 119_950) return { value: plain.format(milliseconds / 1000), unit: 's' };

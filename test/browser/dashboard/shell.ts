@@ -113,6 +113,16 @@ export function shellTests(dashboard: () => Dashboard): void {
     await page.getByRole('link', { name: supportChain.name }).waitFor();
   });
 
+  test("a page whose script can't be loaded is reported below the navigation, which still works", async (t) => {
+    const page = await dashboard().open(t, '/chains');
+    await page.route('**/assets/*.js', (route) => route.abort());
+    await page.getByRole('link', { name: 'Templates', exact: true }).click();
+    await page.getByRole('alert').getByRole('heading', { name: 'This page could not be loaded' }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole('link', { name: 'Chains', exact: true }).click();
+    await page.getByRole('link', { name: supportChain.name }).waitFor();
+  });
+
   test('placeholder lines are shown while chains load, and a missing chain is reported', async (t) => {
     const page = await dashboard().open(t, '/import');
     let letGo: () => void = () => undefined;

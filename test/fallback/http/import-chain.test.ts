@@ -114,7 +114,7 @@ for (const store of stores) {
       assert.ok(!service.logs.join('').includes('sk-ant'));
     });
 
-    test("201: LiteLLM: the chain starts at the group that has fallbacks and is nobody's fallback, wherever it stands in the file", async () => {
+    test('201: LiteLLM: the chain starts at the group that has fallbacks and is not itself a fallback, wherever it is in the file', async () => {
       const service = await shareFallback(store);
       const model_list = ['last', 'second', 'main'].map((model_name) => ({
         model_name,

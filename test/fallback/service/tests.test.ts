@@ -54,7 +54,7 @@ async function startHanging(t: TestContext, store: Store, tests: TestService) {
   const provider = await startProvider(t, answering(), hanging);
   const chain = await createChainService({ store, clock, newId }).create(requestOf(1, [], { api_base: provider.base }));
   const started = await tests.start(chain.id, { mode: 'live', prompt_count: 2 });
-  while (JSON.parse(started.text()).progress.done === 0) await nextTurn();
+  while (JSON.parse(started.record.text()).progress.done === 0) await nextTurn();
   return started;
 }
 

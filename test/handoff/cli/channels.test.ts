@@ -5,7 +5,7 @@ import { output, refused, startCliBench } from '../../support/cli.ts';
 import { packetIn } from '../../support/life.ts';
 import { startReceiver } from '../../support/receiver.ts';
 
-test('channels create, list, test and delete manage who is told of questions; a target from the environment stays out of the arguments', async (t) => {
+test('channels create, list, test and delete manage who is notified of questions; a target from the environment stays out of the arguments', async (t) => {
   const receiver = await startReceiver(t, 200);
   const bench = await startCliBench(t, {
     settings: { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_PUBLIC_URL: 'https://baton.example.com' },

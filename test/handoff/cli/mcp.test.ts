@@ -53,7 +53,7 @@ describe('service-cli mcp', () => {
     });
   }
 
-  test('answers with a sentence while the service can not be reached', async (t) => {
+  test('answers with a sentence while the service cannot be reached', async (t) => {
     const { tool } = startMcp(t, 'http://127.0.0.1:9');
     const { isError, content } = await tool('find_packets', {}, '2026-07-28');
     assert.equal(isError, true);

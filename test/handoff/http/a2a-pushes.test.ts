@@ -165,7 +165,7 @@ for (const store of stores) {
 }
 
 for (const store of storesOfSeveral) {
-  test(`Push notifications of A2A on ${store.name} survive a restart, and tell of what another instance does`, async (t) => {
+  test(`Push notifications of A2A on ${store.name} survive a restart, and report what another instance does`, async (t) => {
     const receiver = await startReceiver(t);
     const first = await startHooked(t, { store });
     const id = (await packetIn(first, 'awaiting_human')).id;

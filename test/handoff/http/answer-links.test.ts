@@ -164,7 +164,7 @@ for (const store of stores) {
       assert.equal((await make({ responder: 'mia' })).status, 403);
     });
 
-    test('a permanently deleted packet takes its links along, and old links are removed', async () => {
+    test('the links of a permanently deleted packet are removed, and so are old links', async () => {
       const service = await desk(store);
       const { id, link } = await asking(service);
       assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
@@ -249,7 +249,7 @@ for (const store of stores) {
       assert.equal(event.details.unverified, true);
     });
 
-    test('an answer in own words is refused when it is empty, too long, or the options are strict', async () => {
+    test('a free-text answer is refused when it is empty, too long, or the options are strict', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service, { strict_options: true }, { responder: 'dana' });
       assert.doesNotMatch((await open(service, link)).text, /in your own words/);
@@ -309,7 +309,7 @@ for (const store of stores) {
       assert.equal(heading(await open(service, withdrawn)), 'This link has expired');
     });
 
-    test('two people who answer at once: one answer counts, the other is told', async () => {
+    test('two people who answer at once: one answer counts, and the other person sees that', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service);
       const other = await linkTo(service, id);

@@ -99,7 +99,7 @@ describe('A mail server', () => {
     }
   });
 
-  test('that sends rubbish, floods or hangs up is a failed attempt; a stop cuts an attempt short, and it is due again', async (t) => {
+  test('that sends invalid data, floods or disconnects is a failed attempt; a stop cuts an attempt short, and it is due again', async (t) => {
     for (const [name, handle, error] of [
       ['hangs up', (socket: Socket) => void socket.end(), 'connection_reset'],
       ['no SMTP', (socket: Socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\n'), 'connection_reset'],
@@ -350,7 +350,7 @@ function requirePlain(object: { type: string }, length: number): void {
 
 for (const store of stores) {
   describe(`A question that excludes its source, on ${store.name}`, () => {
-    test('is told to a channel of the asking key without a link, and to others with one that answers', async (t) => {
+    test('is sent to a channel of the asking key without a link, and to others with one that answers', async (t) => {
       const service = await startHooked(t, { store, settings: mailSettings(mailServer.port) });
       const { key: operator, id: tenant_id } = await newTenant(service);
       const { body: agent } = await service.call('POST', '/keys', { body: { name: 'agent', tenant_id } });

@@ -59,7 +59,7 @@ async function answerAt(service: TestService, url: string, fields: Record<string
 
 for (const store of stores) {
   describe(`Channels on ${store.name}`, () => {
-    test('201 with the channel, which tells of questions and reminders by default; listed, changed and removed', async (t) => {
+    test('201 with the channel, which sends questions and reminders by default; listed, changed and removed', async (t) => {
       const service = await share(t, store);
       const made = await service.call('POST', '/channels', { body: { kind: 'email', target: 'dana@example.com', name: 'Dana' } });
       assert.equal(made.status, 201);
@@ -270,7 +270,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.hitl.responded_by, 'dana');
     });
 
-    test('a question that is given to somebody else while it is open is told to that person', async (t) => {
+    test('a question that is given to somebody else while it is open is sent to that person', async (t) => {
       const service = await share(t, store);
       const [dana, lee] = [person(), person()];
       await channelTo(service, dana, { responder: 'dana' });
@@ -282,7 +282,7 @@ for (const store of stores) {
       assert.deepEqual([mailsTo(dana).length, mailsTo(lee).length], [1, 1]);
     });
 
-    test('tells of the answer if it is to, without a link', async (t) => {
+    test('sends the answer if its events include it, without a link', async (t) => {
       const service = await share(t, store);
       const address = person();
       await channelTo(service, address, { events: ['answered'] });
@@ -296,7 +296,7 @@ for (const store of stores) {
       assert.equal(linkIn(mails[0]!.raw.replaceAll('=\r\n', '')), '');
     });
 
-    test('a question that is answered or withdrawn before its message is sent is not told: the delivery is cancelled', async (t) => {
+    test('a question that is answered or withdrawn before its message is sent causes no message: the delivery is cancelled', async (t) => {
       const service = await share(t, store);
       const address = person();
       const { id: channel } = await channelTo(service, address);
@@ -382,7 +382,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/channels/${id}/test`)).status, 409);
     });
 
-    test('GET /packets/awaiting says unnotified: true while no active channel tells of questions', async (t) => {
+    test('GET /packets/awaiting says unnotified: true while no active channel sends questions', async (t) => {
       const service = await share(t, store);
       const unnotified = async () => (await service.call('GET', '/packets/awaiting')).body.unnotified;
       assert.equal(await unnotified(), true);

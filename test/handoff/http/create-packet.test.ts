@@ -286,7 +286,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 0);
     });
 
-    test('400 for a missing field that nobody guesses shows a value that would do', async () => {
+    test('400 for a missing field that is hard to guess shows a valid value', async () => {
       const service = await shareService(store);
       for (const [path, value] of [
         ['metadata.source_agent.framework', 'langgraph'],

@@ -39,7 +39,7 @@ const refused = ({ status, body }: TestAnswer, pattern: RegExp, about = '') => {
 
 for (const store of stores) {
   describe(`The scopes of a key on ${store.name}`, () => {
-    test('GET /keys/self tells any key what it may do and which tenant it belongs to; without a valid key it is 401', async () => {
+    test('GET /keys/self returns the rights and the tenant of any key; without a valid key it is 401', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const own = { scopes: ['respond'], agents: ['resolver'], responder: 'dana' };
@@ -259,7 +259,7 @@ for (const store of stores) {
       for (const { key } of [second, third]) refused(await answerWith(service, key, id), /must be answered with another key/);
     });
 
-    test('refuses the keys whose place one of those took, while they are valid', async () => {
+    test('refuses the keys that one of those replaced, while they are valid', async () => {
       const service = await shareService(store);
       const { key, keyId } = await newTenant(service, { max_api_keys: 20 });
       const { body: second } = await service.call('POST', `/keys/${keyId}/rotate`, { key });

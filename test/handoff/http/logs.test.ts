@@ -8,6 +8,7 @@ import pg from 'pg';
 import { readable } from '../../../src/kit/http/logs.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { chainRequest, startFallback } from '../../support/fallback.ts';
+import { callTool } from '../../support/mcp.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -204,7 +205,8 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
     assert.deepEqual(rest, { code: 'SERVER_ERROR', field: null, status_code: 500, request_id: answer.headers['x-request-id'] });
     assert.doesNotMatch(detail, /packets|constraint|sql/i);
 
-    const [failure] = service.logs.map((line) => JSON.parse(line)).filter(({ level }) => level >= 50);
+    const failures = () => service.logs.map((line) => JSON.parse(line)).filter(({ level }) => level >= 50);
+    const [failure] = failures();
     assert.equal(failure.request_id, answer.headers['x-request-id']);
     assert.equal(failure.route, '/api/v1/packets');
     assert.match(failure.err.message, /no.packets/);
@@ -212,6 +214,11 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
     assert.equal(requestLines(service).at(-1)!.status, 500);
     assert.ok(!service.logs.join('').includes('wombat'));
     assert.ok(!service.logs.join('').includes(adminKey));
+
+    const { content } = await callTool(service, 'hand_over', { target_agent: 'resolver', summary: 'A refund' });
+    assert.match(content[0].text, /SERVER_ERROR/);
+    const ofTool = failures().find(({ route }) => route === '/mcp');
+    assert.match(ofTool.err.message, /no.packets/);
     assert.equal((await service.call('GET', '/packets')).body.total, 1);
   });
 

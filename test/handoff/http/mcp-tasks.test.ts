@@ -83,7 +83,7 @@ for (const store of stores) {
       assert.equal((await callTool(service, 'wait_for_packet', args, { tasks })).resultType, 'complete');
     });
 
-    test('a client that takes no tasks gets the result, in either revision', async () => {
+    test('a client without support for tasks gets the result, in either revision', async () => {
       const service = await shareService(store);
       for (const revision of ['2025-11-25', '2026-07-28'] as const) {
         const { id } = await createPacket(service);
@@ -163,7 +163,7 @@ for (const store of stores) {
       assert.equal((await elsewhere.messages.next()).value.result.resultType, 'complete', 'nothing to listen to');
     });
 
-    test('can not be listened to without declaring the extension, nor as something else than a list of ids', async () => {
+    test('cannot be listened to without declaring the extension, nor by anything but a list of ids', async () => {
       const service = await shareService(store);
       const { task } = await ask(service);
       const undeclared = await mcp(service, 'subscriptions/listen', { notifications: { taskIds: [task.taskId] } });

@@ -317,7 +317,7 @@ for (const store of stores) {
       assert.equal(service.handoff.waiting(), 0);
     });
 
-    test('takes nothing for a client that hangs up in the middle of a wait', async () => {
+    test('claims nothing for a client that disconnects during a wait', async () => {
       const service = await shareService(store);
       const address = await service.listen();
       const hangUp = new AbortController();
@@ -364,7 +364,7 @@ for (const store of stores) {
       while (!(await messages.next()).done);
     });
 
-    test('refuses what is no message: 400 for bad JSON and for a batch, 405 for GET, 413 above the tier, 415 for another type', async () => {
+    test('refuses invalid messages: 400 for bad JSON and for a batch, 405 for GET, 413 above the tier, 415 for another type', async () => {
       const service = await shareService(store);
       const headers = { 'content-type': 'application/json' };
       assert.equal((await service.call('POST', '//mcp', { raw: '{', headers })).status, 400);

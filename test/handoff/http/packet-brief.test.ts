@@ -49,7 +49,7 @@ for (const store of stores) {
       assert.deepEqual(body.omitted, [{ packet_id: ids[1], kind: 'ancestors', count: 1, href: `/api/v1/packets/${ids[1]}` }]);
     });
 
-    test('a permanently deleted ancestor ends the walk and is listed in omitted', async () => {
+    test('a permanently deleted ancestor ends the list of ancestors and is listed in omitted', async () => {
       const service = await shareService(store);
       const ids = await chain(service, 3);
       assert.equal((await service.call('DELETE', `/packets/${ids[1]}?hard=true`)).status, 204);

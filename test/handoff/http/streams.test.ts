@@ -103,11 +103,11 @@ describe('A stream', () => {
       service.clock.turn(jump);
       await service.handoff.runOnce.heartbeat();
       // A jump ahead makes a ping due at once.
-      if (jump > 0) await stream.events.next();
+      if (jump > 0) await stream.pings.next();
       service.clock.turn(30);
       const timestamp = service.clock.read().toISOString();
       await service.handoff.runOnce.heartbeat();
-      const ping = await stream.events.next();
+      const ping = await stream.pings.next();
       assert.deepEqual([ping.event, ping.data], ['ping', { timestamp }]);
     }
   });
@@ -128,10 +128,10 @@ describe('A stream', () => {
     await service.handoff.runOnce.heartbeat();
     await pinged;
     const timestamp = service.clock.read().toISOString();
-    const ping = await stream.events.next();
+    const ping = await stream.pings.next();
     assert.deepEqual([ping.event, ping.data], ['ping', { timestamp }]);
     assert.match(ping.id!, /^\d+-/);
-    assert.deepEqual(await socket.messages.next(), { type: 'ping', timestamp });
+    assert.deepEqual(await socket.pings.next(), { type: 'ping', timestamp });
     service.clock.turn(30);
     await service.handoff.runOnce.heartbeat();
     assert.equal((await mute.closed).code, 4201);

@@ -43,7 +43,7 @@ for (const store of stores) {
       assert.equal((await other).body.revision, 2);
     });
 
-    test('is answered at once when the packet is as wanted, or with wait_seconds=0 as it is', async () => {
+    test('is answered at once if the packet already meets the condition, or with wait_seconds=0', async () => {
       const service = await shareService(store, settings);
       const { id, revision } = await createPacket(service);
       for (const query of [

@@ -61,7 +61,7 @@ for (const store of stores) {
       assert.deepEqual([late.status, /dana answered/.test(late.body.detail)], [409, true]);
     });
 
-    test('each question that is asked has an id of its own, which callers can not set', async () => {
+    test('each question that is asked has its own id, which callers cannot set', async () => {
       const service = await shareService(store);
       const { id, hitl } = await createPacket(service, { hitl: { ...question, question_id: 'mine' } });
       assert.equal(hitl.question_id, null);

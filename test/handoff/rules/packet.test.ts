@@ -5,9 +5,10 @@ import fc from 'fast-check';
 import { type Status, statuses } from '../../../src/handoff/model/common.ts';
 import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { Hitl, Packet, PatchRequest } from '../../../src/handoff/model/packet.ts';
-import { type Command, chained, type Decision, decide, dueAt, entityTag, newPacket } from '../../../src/handoff/rules/packet.ts';
+import { type Command, chained, type Decision, decide, dueAt, newPacket } from '../../../src/handoff/rules/packet.ts';
 import { transitions } from '../../../src/handoff/rules/packet-life.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
+import { entityTagOf } from '../../../src/kit/etag.ts';
 
 const began = new Date('2026-03-01T09:30:00.000Z');
 const now = new Date('2026-03-01T10:00:00.000Z');
@@ -571,7 +572,7 @@ describe('a new packet', () => {
   test('is created, at revision 1, with the version of the schema and an entity tag of its revision', () => {
     const { packet, events } = newPacket(structuredClone(createExample) as never, { id, now, agentId: undefined });
     assert.deepEqual([packet.status, packet.revision, packet.version], ['created', 1, '1.0.0']);
-    assert.equal(entityTag(packet), '"1"');
+    assert.equal(entityTagOf(packet.revision), '"1"');
     assert.deepEqual(events, [{ event_type: 'created', type: 'packet.created', actor: 'agent:frontline', details: {} }]);
   });
 

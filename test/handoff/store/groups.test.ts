@@ -170,7 +170,7 @@ for (const store of stores) {
       assert.equal(await seen(), 1);
     });
 
-    test('every write of a session is committed with it, whatever its size and whoever awaits it', async (t) => {
+    test('every write of a session is committed with it, whatever its size and whether or not it is awaited', async (t) => {
       const { database, ids } = await open(t, store, { charactersPerTurn: 1 });
       const numbering = { column: 'position', owner: 'owner', counters: 'tallies', name: 'position' };
       const last = new Map<number, number>();
@@ -198,7 +198,7 @@ for (const store of stores) {
       assert.deepEqual(await ids(), [200]);
     });
 
-    test('a transaction that can not begin writes nothing', async (t) => {
+    test('a transaction that cannot begin writes nothing', async (t) => {
       const { database, ids } = await open(t, store);
       const fault = injectFault(1);
       t.after(fault.remove);

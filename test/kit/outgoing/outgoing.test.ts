@@ -444,7 +444,7 @@ describe('An answer', () => {
     assert.equal(sender.connections(), 0);
   });
 
-  test('that trickles is cut at the deadline', async (t) => {
+  test('that arrives too slowly is cut at the deadline', async (t) => {
     const { url, sockets } = await receiver(t, (_request, response) => {
       response.writeHead(200);
       response.write('a');

@@ -2,7 +2,7 @@ import type { Provider } from '../../model/chain.ts';
 import { kinds, modelName } from '../kinds.ts';
 import { duration } from '../wording.ts';
 import { oneBudget } from './budget.ts';
-import { CloudParams, cloudKind } from './cloud.ts';
+import { type CloudParams, cloudForm, cloudKind } from './cloud.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from './kind-names.ts';
 import { type ExportedProvider, type Exporter, slug, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
 
@@ -62,41 +62,36 @@ function providerEntry(exported: ExportedProvider, max_retries: number) {
 /** The part of a key with the account of a cloud; null for other providers. https://docs.getbifrost.ai/providers/supported-providers/overview */
 function cloudConfig(exported: ExportedProvider): Record<string, unknown> | null {
   const { provider } = exported;
-  const params = new CloudParams(exported, 'Bifrost');
-  const named = (names: Record<string, string>) => params.named(names, (variable) => `env.${variable}`);
-  const config = (): Record<string, unknown> | null => {
-    switch (cloudKind(provider)) {
-      case 'azure': {
-        const { endpoint = provider.api_base ?? params.required('api_base', 'https://resource.openai.azure.com'), ...others } = named({
+  const named = (params: CloudParams, names: Record<string, string>) => params.named(names, (variable) => `env.${variable}`);
+  return cloudForm<Record<string, unknown>>(exported, 'Bifrost', {
+    azure(params) {
+      const { endpoint = provider.api_base ?? params.required('api_base', 'https://resource.openai.azure.com'), ...others } = named(
+        params,
+        {
           ...{ endpoint: 'api_base', api_version: 'api_version' },
           ...(provider.params.client_id && provider.params.client_secret && provider.params.tenant_id
             ? { client_id: 'client_id', client_secret: 'client_secret', tenant_id: 'tenant_id' }
             : {}),
-        });
-        return { azure_key_config: { endpoint, ...others } };
-      }
-      case 'bedrock': {
-        const { region = params.required('aws_region_name', 'us-east-1'), ...others } = named({
-          ...{ region: 'aws_region_name', access_key: 'aws_access_key_id', secret_key: 'aws_secret_access_key' },
-          ...{ session_token: 'aws_session_token', role_arn: 'aws_role_name', session_name: 'aws_session_name' },
-        });
-        return { bedrock_key_config: { region, ...others } };
-      }
-      case 'vertex_ai': {
-        const {
-          project_id = params.required('vertex_project', 'project'),
-          region = params.required('vertex_location', 'us-central1'),
-          ...others
-        } = named({ project_id: 'vertex_project', region: 'vertex_location', auth_credentials: 'vertex_credentials' });
-        return { vertex_key_config: { project_id, region, ...others } };
-      }
-      case null:
-        return null;
-    }
-  };
-  const found = config();
-  params.warnOfOthers();
-  return found;
+        },
+      );
+      return { azure_key_config: { endpoint, ...others } };
+    },
+    bedrock(params) {
+      const { region = params.required('aws_region_name', 'us-east-1'), ...others } = named(params, {
+        ...{ region: 'aws_region_name', access_key: 'aws_access_key_id', secret_key: 'aws_secret_access_key' },
+        ...{ session_token: 'aws_session_token', role_arn: 'aws_role_name', session_name: 'aws_session_name' },
+      });
+      return { bedrock_key_config: { region, ...others } };
+    },
+    vertex_ai(params) {
+      const {
+        project_id = params.required('vertex_project', 'project'),
+        region = params.required('vertex_location', 'us-central1'),
+        ...others
+      } = named(params, { project_id: 'vertex_project', region: 'vertex_location', auth_credentials: 'vertex_credentials' });
+      return { vertex_key_config: { project_id, region, ...others } };
+    },
+  });
 }
 
 /** The base URL without its version path, which Bifrost adds. */

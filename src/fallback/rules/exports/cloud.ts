@@ -11,6 +11,19 @@ const cloudKinds: readonly (string | null)[] = ['azure', 'bedrock', 'vertex_ai']
 /** The provider's kind, if it is one of a cloud. */
 export const cloudKind = ({ provider }: Provider): CloudKind | null => (cloudKinds.includes(provider) ? (provider as CloudKind) : null);
 
+/** What a target needs to reach a provider of a cloud, with a warning of the parameters that it does not take; null for other providers. */
+export function cloudForm<Form>(
+  exported: ExportedProvider,
+  target: string,
+  forms: Record<CloudKind, (params: CloudParams) => Form>,
+): Form | null {
+  const kind = cloudKind(exported.provider);
+  const params = new CloudParams(exported, target);
+  const form = kind === null ? null : forms[kind](params);
+  params.warnOfOthers();
+  return form;
+}
+
 /** Reads the parameters of a provider of a cloud by their names in a target, and notes the ones that were not read. */
 export class CloudParams {
   readonly #provider: ExportedProvider;

@@ -1,3 +1,4 @@
+import type { Rule } from '../../model/chain.ts';
 import { contextCodes, filterCodes, quotaCodes, tooLong } from '../conditions.ts';
 import type { Protocol } from '../kinds.ts';
 import { keyEnv, speaksAnthropic, warnIfUnknown } from './kind-names.ts';
@@ -53,16 +54,15 @@ ${guardCode}`;
 export const literal = (value: unknown) => JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 
 /** A rule in generated code. */
-function ruleLiteral({ chain }: Source, index: number): string {
-  const { action, max_retries, wait_ms, backoff, max_wait_ms, respect_retry_after, then } = chain.fallback_rules[index]!;
+function ruleLiteral({ action, max_retries, wait_ms, backoff, max_wait_ms, respect_retry_after, then }: Rule): string {
   if (action !== 'retry') return `{ action: ${literal(action)} }`;
   return `{ action: 'retry', retries: ${max_retries}, waitMs: ${wait_ms}, backoff: ${literal(backoff)}, maxWaitMs: ${max_wait_ms}, respectRetryAfter: ${respect_retry_after}, then: ${literal(then)} }`;
 }
 
 /** Code for the list of rules. */
-function rulesCode(source: Source): string {
-  const lines = source.chain.fallback_rules.map((_, index) => `  ${ruleLiteral(source, index)},`);
-  return `/** The chain's rules; each counts its own retries, for each provider and call. */\nconst rules = [\n${lines.join('\n')}${lines.length > 0 ? '\n' : ''}];\nconst failover = { action: 'failover' };\nconst fail = { action: 'fail' };\n`;
+function rulesCode({ chain }: Source): string {
+  const lines = chain.fallback_rules.map((rule) => `  ${ruleLiteral(rule)},\n`);
+  return `/** The chain's rules; each counts its own retries, for each provider and call. */\nconst rules = [\n${lines.join('')}];\nconst failover = { action: 'failover' };\nconst fail = { action: 'fail' };\n`;
 }
 
 /** Code for the decisions of a provider, by condition or by condition and status; failover, the default, is omitted. */

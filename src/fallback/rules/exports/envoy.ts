@@ -2,7 +2,7 @@ import { conditionOf, knownStatuses } from '../conditions.ts';
 import { modelName } from '../kinds.ts';
 import { duration, listed } from '../wording.ts';
 import { oneBudget } from './budget.ts';
-import { CloudParams, cloudKind } from './cloud.ts';
+import { cloudForm, cloudKind } from './cloud.ts';
 import { baseOf, keyEnv, speaksAnthropic, warnIfUnknown } from './kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, slug, warnOfUnsupportedFields } from './target.ts';
 
@@ -27,7 +27,7 @@ export const envoyAiGateway: Exporter = (source) => {
   const { chain, providers, warnings } = source;
   const name = slug(chain.name);
   const secrets = providers.map(secretOf);
-  const clouds = providers.map((exported) => cloudForm(exported, secrets[exported.index]!));
+  const clouds = providers.map((exported) => formOf(exported, secrets[exported.index]!));
   const manifests: Manifest[] = [
     {
       apiVersion: `${gatewayGroup}/v1`,
@@ -81,45 +81,36 @@ interface CloudForm {
   security: Record<string, unknown>;
 }
 
-function cloudForm(exported: ExportedProvider, { name }: Secret): CloudForm | null {
+function formOf(exported: ExportedProvider, { name }: Secret): CloudForm | null {
   const { provider } = exported;
-  const params = new CloudParams(exported, 'Envoy');
   const secretRef = { name, namespace: 'default' };
-  const form = (): CloudForm | null => {
-    switch (cloudKind(provider)) {
-      case 'azure':
-        return {
-          base: provider.api_base ?? params.required('api_base', 'https://resource.invalid'),
-          schema: { name: 'AzureOpenAI', ...params.named({ version: 'api_version' }, (variable) => variable) },
-          security: { type: 'AzureAPIKey', azureAPIKey: { secretRef } },
-        };
-      case 'bedrock': {
-        const region = params.required('aws_region_name', 'us-east-1');
-        // Their values are in the credentials file.
-        params.named({ id: 'aws_access_key_id', key: 'aws_secret_access_key', token: 'aws_session_token' }, (variable) => variable);
-        return {
-          base: `https://bedrock-runtime.${region}.amazonaws.com`,
-          schema: { name: 'AWSBedrock' },
-          security: { type: 'AWSCredentials', awsCredentials: { region, credentialsFile: { secretRef } } },
-        };
-      }
-      case 'vertex_ai': {
-        const projectName = params.required('vertex_project', 'project');
-        const region = params.required('vertex_location', 'us-central1');
-        params.named({ file: 'vertex_credentials' }, (variable) => variable);
-        return {
-          base: `https://${region === 'global' ? '' : `${region}-`}aiplatform.googleapis.com`,
-          schema: { name: /^claude/.test(modelName(provider)) ? 'GCPAnthropic' : 'GCPVertexAI' },
-          security: { type: 'GCPCredentials', gcpCredentials: { projectName, region, credentialsFile: { secretRef } } },
-        };
-      }
-      case null:
-        return null;
-    }
-  };
-  const found = form();
-  params.warnOfOthers();
-  return found;
+  return cloudForm<CloudForm>(exported, 'Envoy', {
+    azure: (params) => ({
+      base: provider.api_base ?? params.required('api_base', 'https://resource.invalid'),
+      schema: { name: 'AzureOpenAI', ...params.named({ version: 'api_version' }, (variable) => variable) },
+      security: { type: 'AzureAPIKey', azureAPIKey: { secretRef } },
+    }),
+    bedrock(params) {
+      const region = params.required('aws_region_name', 'us-east-1');
+      // Their values are in the credentials file.
+      params.named({ id: 'aws_access_key_id', key: 'aws_secret_access_key', token: 'aws_session_token' }, (variable) => variable);
+      return {
+        base: `https://bedrock-runtime.${region}.amazonaws.com`,
+        schema: { name: 'AWSBedrock' },
+        security: { type: 'AWSCredentials', awsCredentials: { region, credentialsFile: { secretRef } } },
+      };
+    },
+    vertex_ai(params) {
+      const projectName = params.required('vertex_project', 'project');
+      const region = params.required('vertex_location', 'us-central1');
+      params.named({ file: 'vertex_credentials' }, (variable) => variable);
+      return {
+        base: `https://${region === 'global' ? '' : `${region}-`}aiplatform.googleapis.com`,
+        schema: { name: /^claude/.test(modelName(provider)) ? 'GCPAnthropic' : 'GCPVertexAI' },
+        security: { type: 'GCPCredentials', gcpCredentials: { projectName, region, credentialsFile: { secretRef } } },
+      };
+    },
+  });
 }
 
 function routeManifest(name: string, { chain, providers }: Source): Manifest {

@@ -7,7 +7,7 @@ import type { Routing } from '../../model/routing.ts';
 import { define } from '../chain.ts';
 import { importChain } from '../imports/import.ts';
 import { WarningList } from '../warning-list.ts';
-import { listed, plural } from '../wording.ts';
+import { listed, shortened } from '../wording.ts';
 import { aiSdk } from './ai-sdk.ts';
 import { bifrost } from './bifrost.ts';
 import { envoyAiGateway } from './envoy.ts';
@@ -50,19 +50,12 @@ export function exportChain(format: ExportFormat, input: ExportInput): Export {
   const config = exporter({ ...input, warnings, providers: exportedProviders(input, warnings) });
   const back = readBack(format, config, chain);
   if (back !== null && back.length > 0) {
-    warnings.loss('import_differs', null, `Importing this file gives a chain that differs in ${listed(named(back))}.`);
+    const fields = listed(shortened(back, 5, 'other field'));
+    warnings.loss('import_differs', null, `Importing this file gives a chain that differs in ${fields}.`);
   }
   const lossless = back !== null && !warnings.hasLoss;
   const filename = `${slug(chain.name)}.${ending}`;
   return { format, filename, content_type, config, content: write(config), lossless, warnings: warnings.items };
-}
-
-/** The most fields that one sentence names. */
-const maxNamed = 5;
-
-function named(fields: readonly string[]): readonly string[] {
-  if (fields.length <= maxNamed) return fields;
-  return [...fields.slice(0, maxNamed - 1), plural(fields.length - maxNamed + 1, 'other field')];
 }
 
 /** The formats that are lossless for a chain: an import gives the same chain, and the target behaves like it. */

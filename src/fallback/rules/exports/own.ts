@@ -1,5 +1,5 @@
 import type { ChainRequest } from '../../model/chain.ts';
-import { withoutNulls } from '../chain.ts';
+import { filled, withoutNulls } from '../chain.ts';
 import type { ExportInput } from './target.ts';
 
 /** The request that creates the chain: all fields with a value, including defaults. */
@@ -9,11 +9,9 @@ export function requestOf({ chain }: Pick<ExportInput, 'chain'>): ChainRequest {
     name,
     description,
     providers: providers.map((provider) =>
-      withoutNulls({ ...provider, params: orNothing(provider.params), metadata: orNothing(provider.metadata) }),
+      withoutNulls({ ...provider, params: filled(provider.params), metadata: filled(provider.metadata) }),
     ),
     fallback_rules: fallback_rules.map(withoutNulls),
-    metadata: orNothing(metadata),
+    metadata: filled(metadata),
   }) as ChainRequest;
 }
-
-const orNothing = (fields: Record<string, unknown>) => (Object.keys(fields).length === 0 ? null : fields);

@@ -1,8 +1,9 @@
 import type { ChainDefinition, Condition, Provider, Rule } from '../../model/chain.ts';
 import type { preferences } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
+import { filled } from '../chain.ts';
 import type { WarningList } from '../warning-list.ts';
-import { listed } from '../wording.ts';
+import { listed, uniqueName } from '../wording.ts';
 
 /** The input of an export: the chain, its routing, and the preference for targets that can't both retry and fail over. */
 export interface ExportInput {
@@ -50,7 +51,7 @@ export function exportedProviders({ chain, routing }: ExportInput, warnings: War
     provider,
     index,
     isLast: index === chain.providers.length - 1,
-    slug: freeSlug(slug(provider.name, `provider-${index}`), taken),
+    slug: uniqueName(slug(provider.name, `provider-${index}`), taken),
     reactionTo(condition, status) {
       const decision = routing.providers[index]!.decisions.find((known) => known.condition === condition)!;
       const decided = decision.exceptions.find(({ status_code }) => status_code === status) ?? decision;
@@ -74,13 +75,6 @@ export function slug(text: string, otherwise = 'chain'): string {
   return dashed === '' ? otherwise : dashed;
 }
 
-function freeSlug(plain: string, taken: Set<string>): string {
-  let free = plain;
-  for (let count = 2; taken.has(free); count += 1) free = `${plain}-${count}`;
-  taken.add(free);
-  return free;
-}
-
 /** The conditions on which a failure of a provider before the last one ends the chain. */
 export function endsOf({ routing }: Source): Condition[] {
   const decisions = routing.providers.slice(0, -1).flatMap((provider) => provider.decisions);
@@ -93,17 +87,15 @@ export function warnOfEnds(source: Source, instead: string): void {
   if (ends.length > 0) source.warnings.loss('fail', null, `The chain ends with an error on ${listed(ends)}; ${instead}.`);
 }
 
-const isFilled = (fields: object) => Object.keys(fields).length > 0;
-
 /** Warns of the fields that the format can't represent, in one warning. */
 export function warnOfUnsupportedFields({ chain, warnings }: Source, carries: { prices?: boolean; params?: boolean } = {}): void {
   const { description, metadata, providers } = chain;
   const isPriced = ({ input_cost_per_1m, output_cost_per_1m }: Provider) => input_cost_per_1m !== null || output_cost_per_1m !== null;
   const left: string[] = [];
   if (description !== null) left.push('the description');
-  if (isFilled(metadata)) left.push("the chain's metadata");
-  if (providers.some((provider) => isFilled(provider.metadata))) left.push("the providers' metadata");
-  if (!carries.params && providers.some(({ params }) => isFilled(params))) left.push("the providers' params");
+  if (filled(metadata)) left.push("the chain's metadata");
+  if (providers.some((provider) => filled(provider.metadata))) left.push("the providers' metadata");
+  if (!carries.params && providers.some(({ params }) => filled(params))) left.push("the providers' params");
   if (!carries.prices && providers.some(isPriced)) left.push('the prices');
   if (left.length > 0) warnings.loss('not_carried', null, `The format can't represent ${listed(left)}.`);
 }

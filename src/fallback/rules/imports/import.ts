@@ -7,12 +7,6 @@ import { readOwn } from './own.ts';
 import { readPortkey } from './portkey.ts';
 import { Section } from './section.ts';
 
-/** An imported file: the chain request, not validated yet, and findings about what was left out or interpreted differently. */
-interface ImportedRequest {
-  request: unknown;
-  findings: Warning[];
-}
-
 /** A parsed file to import. */
 export interface FileToImport {
   readonly format: ImportFormat;
@@ -26,10 +20,11 @@ export interface FileToImport {
 const readers = { litellm: readLitellm, portkey: readPortkey, json: readOwn, yaml: readOwn } as const;
 
 /**
- * Converts the parsed file of another program to a chain request. Pure.
+ * Converts the parsed file of another program to a chain request, not validated yet, with findings about what was left
+ * out or interpreted differently. Pure.
  * @throws ServiceError 400 with the invalid field of the file
  */
-export function importChain({ format, value, name, group }: FileToImport): ImportedRequest {
+export function importChain({ format, value, name, group }: FileToImport): { request: unknown; findings: Warning[] } {
   if (group !== undefined && format !== 'litellm') throw invalid('group', 'group is only for the format litellm.');
   const findings = new WarningList();
   const request = readers[format](new Section(value, '', findings), group);

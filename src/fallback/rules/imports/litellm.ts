@@ -1,12 +1,13 @@
 import { invalid } from '../../../kit/errors.ts';
 import { type Condition, maxProviders, maxTimeoutMs } from '../../model/chain.ts';
+import { filled, withoutNulls } from '../chain.ts';
 import { kindNamed } from '../exports/kind-names.ts';
 import { retryNames } from '../exports/litellm.ts';
 import { modelName } from '../kinds.ts';
 import { isSecret, paramNames, variableOf } from '../params.ts';
-import { listed, times } from '../wording.ts';
+import { listed, times, uniqueName } from '../wording.ts';
 import { type Ends, orderOf } from './litellm-fallbacks.ts';
-import { type Draft, filled, present, requireAtMost, Section, uniqueName } from './section.ts';
+import { type Draft, requireAtMost, Section } from './section.ts';
 
 /** LiteLLM's waits between retries, as fields of a rule. */
 const waits = { wait_ms: 500, max_wait_ms: 8_000 };
@@ -79,9 +80,9 @@ function readDeployment(entry: Section, index: number, taken: Set<string>, timeo
   const name = typeof display_name === 'string' && display_name !== '' ? display_name : group;
   const model = readModel(parameters, model_id);
   const { api_base } = parameters.fields;
-  const address = variableOf(api_base) === undefined ? (api_base ?? undefined) : undefined;
+  const address = variableOf(api_base) === undefined ? api_base : undefined;
   const params = readParams(parameters, model.provider ?? null);
-  const provider = present({
+  const provider = withoutNulls({
     ...model,
     api_base: model.provider === 'anthropic' && typeof address === 'string' ? anthropicBase(address) : address,
     api_key_env: parameters.keyVariable('api_key', /^os\.environ\/([A-Za-z_]\w*)$/),
@@ -122,7 +123,7 @@ function readParams(parameters: Section, kind: string | null): Draft {
   const { api_base } = parameters.fields;
   const headers = parameters.get('extra_headers') ?? parameters.get('headers');
   const kept = headers === undefined ? {} : withoutSecrets(new Section(headers, parameters.at('extra_headers'), parameters.findings));
-  return present({
+  return withoutNulls({
     ...withoutSecrets(parameters, names),
     ...(variableOf(api_base) === undefined ? {} : { api_base }),
     headers: filled(kept),

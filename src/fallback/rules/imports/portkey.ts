@@ -1,11 +1,12 @@
 import { invalid } from '../../../kit/errors.ts';
 import { type Condition, conditions, maxProviders } from '../../model/chain.ts';
+import { filled, withoutNulls } from '../chain.ts';
 import { conditionOf, knownStatuses, traitsOf } from '../conditions.ts';
 import { kindNamed } from '../exports/kind-names.ts';
 import { asRequested, paramNamesInPortkey } from '../exports/portkey.ts';
 import { isSecret } from '../params.ts';
-import { listed } from '../wording.ts';
-import { type Draft, filled, present, requireAtMost, Section, textAt, uniqueName } from './section.ts';
+import { listed, uniqueName } from '../wording.ts';
+import { type Draft, requireAtMost, Section, textAt } from './section.ts';
 
 /** A target with the statuses on which Portkey fails over; undefined for all failures. */
 interface Target {
@@ -123,11 +124,11 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
   if (model_id === asRequested) section.findings.add('model', parameters.at('model'), asks);
   const params = readParams(section, virtual);
   const usualName = model_id === asRequested ? (called ?? String(virtual)) : model_id;
-  return present({
+  return withoutNulls({
     name: uniqueName(typeof fields.name === 'string' && fields.name !== '' ? fields.name : usualName, taken),
     model_id,
     priority,
-    provider: kind ?? undefined,
+    provider: kind,
     api_base: fields.custom_host ?? (typeof resource === 'string' ? `https://${resource}.openai.azure.com` : undefined),
     api_key_env: section.keyVariable('api_key', variableReference),
     timeout_ms: section.number('request_timeout'),
@@ -156,15 +157,12 @@ const statusesOf = (condition: Condition) => knownStatuses.filter((status) => co
 
 /** Groups providers with equal settings into one rule, which names them unless all are equal. */
 function perProvider<T>(targets: readonly Target[], providers: readonly Draft[], read: (target: Target) => T): { of: T; named: Draft }[] {
-  const groups = new Map<string, { of: T; names: unknown[] }>();
-  targets.forEach((target, index) => {
-    const of = read(target);
-    const key = JSON.stringify(of) ?? '';
-    const group = groups.get(key) ?? { of, names: [] };
-    group.names.push(providers[index]!.name);
-    groups.set(key, group);
-  });
-  return [...groups.values()].map(({ of, names }) => ({ of, named: names.length === providers.length ? {} : { providers: names } }));
+  const settings = targets.map(read);
+  const groups = Map.groupBy(settings.keys(), (index) => JSON.stringify(settings[index]));
+  return [...groups.values()].map((indexes) => ({
+    of: settings[indexes[0]!]!,
+    named: indexes.length === providers.length ? {} : { providers: indexes.map((index) => providers[index]!.name) },
+  }));
 }
 
 /** The retry rules. Portkey waits 1, 2, 4 ... seconds, and retries failed connections like any other failure. */

@@ -112,17 +112,3 @@ function kindOf(value: unknown): string {
 
 /** A provider or a rule for a chain request, not validated yet. */
 export type Draft = Readonly<Record<string, unknown>>;
-
-/** The fields that have a value. */
-export const present = (fields: Draft): Draft => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-
-/** The fields; undefined if there are none. */
-export const filled = (fields: Draft): Draft | undefined => (Object.keys(fields).length === 0 ? undefined : fields);
-
-/** A unique name: the text itself, or with a number appended. */
-export function uniqueName(wanted: string, taken: Set<string>): string {
-  let name = wanted;
-  for (let count = 2; taken.has(name); count += 1) name = `${wanted}-${count}`;
-  taken.add(name);
-  return name;
-}

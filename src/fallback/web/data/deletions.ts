@@ -1,4 +1,4 @@
-import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { toast } from '../../../kit/web/components/toasts.tsx';
 import { sharedValue } from '../../../kit/web/shared-value.ts';
 import { api } from './api.ts';
 import { useDeleteChain } from './queries.ts';
@@ -22,7 +22,6 @@ export const useHidden = hidden.use;
 
 /** Deletes a chain when its message disappears, unless the user undoes it. */
 export function useDelete(): (chain: { id: string; name: string }) => void {
-  const toast = useToast();
   const remove = useDeleteChain();
   return ({ id, name }) => {
     const show = () => hidden.set(hidden.get().filter((other) => other !== id));

@@ -1,7 +1,6 @@
 import { keepPreviousData, useMutation } from '@tanstack/react-query';
 
-import { polled, queryClient, useChange, useRead } from '../../../kit/web/app/queries.ts';
-import type { FallbackClient } from '../../client/client.ts';
+import { polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
 import type { AccessInfo } from '../../model/access.ts';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
 import type { ExportFormat, ImportFormat, ImportRequest, TemplateRequest } from '../../model/export.ts';
@@ -10,11 +9,7 @@ import type { TestRequest, TestResult } from '../../model/test.ts';
 import { api } from './api.ts';
 
 /** The answer of the service to a read, cached by its key. */
-const useAnswer = <T>(
-  queryKey: readonly unknown[],
-  read: (client: FallbackClient, signal: AbortSignal) => Promise<T>,
-  options: Parameters<typeof useRead<T>>[2] = {},
-) => useRead(queryKey, (signal) => read(api(), signal), options);
+const useAnswer = reading(api);
 
 /** The rights of the current key; undefined until they are known. */
 export const useAccess = (): AccessInfo | undefined =>

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { queryClient, useDebounced } from '../../../kit/web/app/queries.ts';
 import { besideField, type Fault, faultsOf, isRefusal } from '../../../kit/web/app/transport.ts';
-import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
 import { api } from '../data/api.ts';
 import { useCheck, useSaveChain } from '../data/queries.ts';
@@ -31,7 +31,7 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
   const faults: readonly Fault[] = saving.faults.length > 0 ? saving.faults : checkFaults;
   return {
     draft,
-    setDraft,
+    onChange: setDraft,
     base,
     request,
     check: check.data,
@@ -63,9 +63,14 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
   };
 }
 
+/** The properties of a part of the editor: the draft and its changes. */
+export type PartProps = Pick<ReturnType<typeof useChainForm>, 'draft' | 'onChange' | 'faultOf' | 'onLeave'>;
+
+/** The properties of the fields of a row: of a provider or a rule. */
+export type RowProps<Row> = PartProps & { row: Row; index: number };
+
 function useSaving(request: ChainRequest) {
   const navigate = useNavigate();
-  const toast = useToast();
   const { mutate, error, variables, isPending, reset: forget } = useSaveChain();
   const [tried, setTried] = useState(false);
   const [theirs, setTheirs] = useState<Chain>();

@@ -1,13 +1,4 @@
-import {
-  type Chain,
-  type ChainRequest,
-  type Params,
-  type Provider,
-  type ProviderRequest,
-  type Rule,
-  type RuleRequest,
-  retryDefaults,
-} from '../../model/chain.ts';
+import { type ChainRequest, type Params, type ProviderRequest, type RuleRequest, retryDefaults } from '../../model/chain.ts';
 
 const providerTexts = ['provider', 'api_base', 'api_key_env'] as const;
 const providerNumbers = ['timeout_ms', 'max_tokens', 'input_cost_per_1m', 'output_cost_per_1m'] as const;
@@ -49,7 +40,7 @@ export interface ChainDraft {
 
 let keys = 0;
 /** A key that is unique on this page. */
-export const newKey = (): string => `row-${++keys}`;
+const newKey = (): string => `row-${++keys}`;
 
 /** An object with the value of each name. */
 const valuesOf = <Name extends string, T>(names: readonly Name[], read: (name: Name) => T) =>
@@ -57,44 +48,15 @@ const valuesOf = <Name extends string, T>(names: readonly Name[], read: (name: N
 
 const text = (value: string | number | null | undefined): string => (value === null || value === undefined ? '' : String(value));
 
-export const emptyProvider = (): ProviderDraft => ({
-  key: newKey(),
-  ...valuesOf(providerFields, () => ''),
-  priority: null,
-  params: '',
-  metadata: {},
-});
-
-export const emptyRule = (): RuleDraft => ({
-  key: newKey(),
-  condition: 'rate_limit',
-  action: 'retry',
-  ...valuesOf(retryNumbers, () => ''),
-  providers: [],
-  status_codes: '',
-  backoff: retryDefaults.backoff,
-  respect_retry_after: retryDefaults.respect_retry_after,
-  after: retryDefaults.then,
-});
-
-/** A new chain, with empty rows for the first provider and its backup. */
-export const emptyDraft = (): ChainDraft => ({
-  name: '',
-  description: '',
-  providers: [emptyProvider(), emptyProvider()],
-  rules: [],
-  metadata: {},
-});
-
-const providerDraft = (provider: Provider): ProviderDraft => ({
+const providerDraft = (provider: ProviderRequest): ProviderDraft => ({
   key: newKey(),
   ...valuesOf(providerFields, (name) => text(provider[name])),
-  priority: provider.priority,
-  params: Object.keys(provider.params).length === 0 ? '' : JSON.stringify(provider.params, null, 2),
-  metadata: provider.metadata,
+  priority: provider.priority ?? null,
+  params: Object.keys(provider.params ?? {}).length === 0 ? '' : JSON.stringify(provider.params, null, 2),
+  metadata: provider.metadata ?? {},
 });
 
-const ruleDraft = (rule: Rule, providers: readonly ProviderDraft[]): RuleDraft => ({
+const ruleDraft = (rule: RuleRequest, providers: readonly ProviderDraft[]): RuleDraft => ({
   key: newKey(),
   condition: rule.condition,
   action: rule.action,
@@ -106,15 +68,24 @@ const ruleDraft = (rule: Rule, providers: readonly ProviderDraft[]): RuleDraft =
   after: rule.then ?? retryDefaults.then,
 });
 
-/** The draft of a stored chain. */
-export function draftOf(chain: Chain): ChainDraft {
+const blankProvider = { name: '', model_id: '' };
+
+export const emptyProvider = (): ProviderDraft => providerDraft(blankProvider);
+
+export const emptyRule = (): RuleDraft => ruleDraft({ condition: 'rate_limit', action: 'retry' }, []);
+
+/** A new chain, with empty rows for the first provider and its backup. */
+export const emptyDraft = (): ChainDraft => draftOf({ name: '', providers: [blankProvider, blankProvider] });
+
+/** The draft of a chain. */
+export function draftOf(chain: ChainRequest): ChainDraft {
   const providers = chain.providers.map(providerDraft);
   return {
     name: chain.name,
     description: chain.description ?? '',
     providers,
-    rules: chain.fallback_rules.map((rule) => ruleDraft(rule, providers)),
-    metadata: chain.metadata,
+    rules: (chain.fallback_rules ?? []).map((rule) => ruleDraft(rule, providers)),
+    metadata: chain.metadata ?? {},
   };
 }
 

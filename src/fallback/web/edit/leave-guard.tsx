@@ -1,5 +1,4 @@
-import { useEffect } from 'react';
-import { useBlocker } from 'react-router';
+import { useBeforeUnload, useBlocker } from 'react-router';
 
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Dialog } from '../../../kit/web/components/dialog.tsx';
@@ -7,13 +6,9 @@ import { Dialog } from '../../../kit/web/components/dialog.tsx';
 /** Asks before leaving a page with unsaved changes. */
 export function LeaveGuard({ isUnsaved }: { isUnsaved(): boolean }) {
   const blocker = useBlocker(({ currentLocation, nextLocation }) => isUnsaved() && currentLocation.pathname !== nextLocation.pathname);
-  useEffect(() => {
-    const warn = (event: BeforeUnloadEvent) => {
-      if (isUnsaved()) event.preventDefault();
-    };
-    addEventListener('beforeunload', warn);
-    return () => removeEventListener('beforeunload', warn);
-  }, [isUnsaved]);
+  useBeforeUnload((event) => {
+    if (isUnsaved()) event.preventDefault();
+  });
   if (blocker.state !== 'blocked') return null;
   return (
     <Dialog

@@ -4,20 +4,15 @@ import { useState } from 'react';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { bind, Fields } from '../../../kit/web/components/form.tsx';
+import { toast } from '../../../kit/web/components/toasts.tsx';
+import { counted } from '../../../kit/web/format.ts';
 import { apiBase, kindOfModel } from '../../rules/kinds.ts';
-import type { ProviderDraft } from './draft.ts';
+import type { RowProps } from './chain-form.ts';
+import { changed, type ProviderDraft, withoutProvider } from './draft.ts';
 import styles from './fields.module.css';
 
-interface ProviderFieldsProps {
-  /** How the provider is called: by its name, or by its position while it has none. */
-  label: string;
-  provider: ProviderDraft;
-  faultOf(field: string): string | undefined;
-  onLeave(field: string): void;
-  onChange(changes: Partial<ProviderDraft>): void;
-  /** Absent for the only provider. */
-  onRemove?: (() => void) | undefined;
-}
+/** How a provider is called: by its name, or by its position while it has none. */
+export const nameOf = ({ name }: ProviderDraft, index: number) => `provider ${name === '' ? index + 1 : name}`;
 
 const usual = [
   { name: 'name', label: 'Name' },
@@ -39,10 +34,21 @@ const usualAddress = ({ provider, model_id }: ProviderDraft): string =>
   apiBase({ provider: provider.trim() === '' ? kindOfModel(model_id.trim()) : provider.trim(), model_id, api_base: null }) ?? 'none known';
 
 /** The fields of a provider; rarely used ones are collapsed. */
-export function ProviderFields({ label, provider, faultOf, onLeave, onChange, onRemove }: ProviderFieldsProps) {
+export function ProviderFields({ row: provider, index, draft, onChange, faultOf, onLeave }: RowProps<ProviderDraft>) {
+  const { key } = provider;
+  const label = nameOf(provider, index);
+  const change = (changes: Partial<ProviderDraft>) =>
+    onChange((before) => ({ ...before, providers: changed(before.providers, key, changes) }));
+  const faultIn = (field: string) => faultOf(`providers.${index}.${field}`, `${key}.${field}`);
+  const bound = bind(provider, change, faultIn, (field) => onLeave(`${key}.${field}`));
   const [opened, setOpened] = useState(false);
-  const open = opened || [...seldom, { name: 'params' }].some(({ name }) => faultOf(name) !== undefined);
-  const bound = bind(provider, onChange, faultOf, onLeave);
+  const open = opened || [...seldom, { name: 'params' }].some(({ name }) => faultIn(name) !== undefined);
+  function remove(): void {
+    const lost = draft.rules.length - withoutProvider(draft, key).rules.length;
+    const were = lost === 1 ? 'was' : 'were';
+    if (lost > 0) toast({ text: `${counted(lost, 'rule')} for ${provider.name} alone ${were} also removed.`, tone: 'warn' });
+    onChange((before) => withoutProvider(before, key));
+  }
   return (
     <>
       {(open ? [usual, seldom] : [usual]).map((fields, row) => (
@@ -68,8 +74,8 @@ export function ProviderFields({ label, provider, faultOf, onLeave, onChange, on
           {open ? 'Fewer fields' : 'More fields'}
           <span className="visually-hidden"> of {label}</span>
         </Button>
-        {onRemove === undefined ? null : (
-          <Button look="quiet" icon={Trash2} onClick={onRemove}>
+        {draft.providers.length === 1 ? null : (
+          <Button look="quiet" icon={Trash2} onClick={remove}>
             Remove<span className="visually-hidden"> {label}</span>
           </Button>
         )}

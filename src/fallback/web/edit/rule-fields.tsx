@@ -6,27 +6,20 @@ import { bind, Fields } from '../../../kit/web/components/form.tsx';
 import { words } from '../../../kit/web/format.ts';
 import { actions, afterRetries, backoffs, ruleConditions } from '../../model/chain.ts';
 import { ruleText } from '../parts/rule-text.ts';
-import { type ProviderDraft, type RuleDraft, ruleRequest } from './draft.ts';
+import type { RowProps } from './chain-form.ts';
+import { changed, type RuleDraft, ruleRequest } from './draft.ts';
 import styles from './fields.module.css';
-
-interface RuleFieldsProps {
-  /** How the rule is called: `rule 1`. */
-  label: string;
-  rule: RuleDraft;
-  providers: readonly ProviderDraft[];
-  faultOf(field: string): string | undefined;
-  onLeave(field: string): void;
-  onChange(changes: Partial<RuleDraft>): void;
-  onRemove(): void;
-}
 
 const conditionOptions = ruleConditions.map((value) => ({ value, label: value === 'any' ? 'anything' : words(value) }));
 
 /** The fields of a rule and its description in words. */
-export function RuleFields({ label, rule, providers, faultOf, onLeave, onChange, onRemove }: RuleFieldsProps) {
-  const bound = bind(rule, onChange, faultOf, onLeave);
+export function RuleFields({ row: rule, index, draft: { providers }, onChange, faultOf, onLeave }: RowProps<RuleDraft>) {
+  const change = (changes: Partial<RuleDraft>) => onChange((before) => ({ ...before, rules: changed(before.rules, rule.key, changes) }));
+  const faultIn = (field: string) => faultOf(`fallback_rules.${index}.${field}`, `${rule.key}.${field}`);
+  const bound = bind(rule, change, faultIn, (field) => onLeave(`${rule.key}.${field}`));
+  const remove = () => onChange((before) => ({ ...before, rules: before.rules.filter(({ key }) => key !== rule.key) }));
   const toggle = (key: string) =>
-    onChange({ providers: rule.providers.includes(key) ? rule.providers.filter((other) => other !== key) : [...rule.providers, key] });
+    change({ providers: rule.providers.includes(key) ? rule.providers.filter((other) => other !== key) : [...rule.providers, key] });
   return (
     <>
       <p className={styles.preview}>{ruleText(ruleRequest(rule, providers))}</p>
@@ -35,30 +28,35 @@ export function RuleFields({ label, rule, providers, faultOf, onLeave, onChange,
         <SelectField label="Do" options={actions} {...bound('action')} />
         <TextField label="Only for HTTP statuses" placeholder="all" {...bound('status_codes')} />
       </Fields>
-      {rule.action === 'retry' ? <RetryFields rule={rule} faultOf={faultOf} onLeave={onLeave} onChange={onChange} /> : null}
+      {rule.action === 'retry' ? <RetryFields rule={rule} bound={bound} onChange={change} /> : null}
       <fieldset className={`${styles.providers} cluster`}>
         <legend>For the providers (none chosen: all)</legend>
-        {providers.map(({ key, name }, index) => (
+        {providers.map(({ key, name }, position) => (
           <CheckField
             key={key}
-            label={name.trim() || `provider ${index + 1}`}
+            label={name.trim() || `provider ${position + 1}`}
             checked={rule.providers.includes(key)}
             onChange={() => toggle(key)}
           />
         ))}
-        {faultOf('providers') === undefined ? null : <p className={styles.fault}>{faultOf('providers')}</p>}
+        {faultIn('providers') === undefined ? null : <p className={styles.fault}>{faultIn('providers')}</p>}
       </fieldset>
       <div className={styles.rowActions}>
-        <Button look="quiet" icon={Trash2} onClick={onRemove}>
-          Remove<span className="visually-hidden"> {label}</span>
+        <Button look="quiet" icon={Trash2} onClick={remove}>
+          Remove<span className="visually-hidden"> rule {index + 1}</span>
         </Button>
       </div>
     </>
   );
 }
 
-function RetryFields({ rule, faultOf, onLeave, onChange }: Pick<RuleFieldsProps, 'rule' | 'faultOf' | 'onLeave' | 'onChange'>) {
-  const bound = bind(rule, onChange, faultOf, onLeave);
+interface RetryFieldsProps {
+  rule: RuleDraft;
+  bound: ReturnType<typeof bind<RuleDraft>>;
+  onChange(changes: Partial<RuleDraft>): void;
+}
+
+function RetryFields({ rule, bound, onChange }: RetryFieldsProps) {
   const number = { inputMode: 'numeric' } as const;
   return (
     <>

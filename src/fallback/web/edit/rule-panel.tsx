@@ -2,16 +2,14 @@ import { Plus } from 'lucide-react';
 
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
-import { changed, emptyRule, moved } from './draft.ts';
-import type { PartProps } from './provider-panel.tsx';
+import type { PartProps } from './chain-form.ts';
+import { emptyRule, moved } from './draft.ts';
 import { RuleFields } from './rule-fields.tsx';
 import { Sortable } from './sortable.tsx';
 
-const nameOf = (index: number) => `rule ${index + 1}`;
-
 /** The rules of a chain, in order. */
-export function RulePanel({ draft: { providers, rules }, onChange, faultOf, onLeave }: PartProps) {
-  const remove = (key: string) => onChange((before) => ({ ...before, rules: before.rules.filter((rule) => rule.key !== key) }));
+export function RulePanel(part: PartProps) {
+  const { draft, onChange } = part;
   return (
     <Panel
       title="Rules"
@@ -26,8 +24,8 @@ export function RulePanel({ draft: { providers, rules }, onChange, faultOf, onLe
         first one decides.
       </p>
       <Sortable
-        items={rules}
-        nameOf={(_, index) => nameOf(index)}
+        items={draft.rules}
+        nameOf={(_, index) => `rule ${index + 1}`}
         onMove={(from, to) => onChange((before) => ({ ...before, rules: moved(before.rules, from, to) }))}
         empty={
           <p className="muted">
@@ -36,17 +34,7 @@ export function RulePanel({ draft: { providers, rules }, onChange, faultOf, onLe
           </p>
         }
       >
-        {(rule, index) => (
-          <RuleFields
-            label={nameOf(index)}
-            rule={rule}
-            providers={providers}
-            faultOf={(field) => faultOf(`fallback_rules.${index}.${field}`, `${rule.key}.${field}`)}
-            onLeave={(field) => onLeave(`${rule.key}.${field}`)}
-            onChange={(changes) => onChange((before) => ({ ...before, rules: changed(before.rules, rule.key, changes) }))}
-            onRemove={() => remove(rule.key)}
-          />
-        )}
+        {(rule, index) => <RuleFields {...part} row={rule} index={index} />}
       </Sortable>
     </Panel>
   );

@@ -19,17 +19,15 @@ interface SortableProps<T extends { key: string }> {
 /** A list that is ordered by dragging, by the arrow keys on a row's handle (Space lifts and drops), or by its buttons. */
 export function Sortable<T extends { key: string }>({ items, nameOf, onMove, empty, children }: SortableProps<T>) {
   const frame = useRef<HTMLDivElement>(null);
-  useFocusOfChanges(
-    frame,
-    items.map(({ key }) => key),
-  );
+  const keys = items.map(({ key }) => key);
+  useFocusOfChanges(frame, keys);
   const sensors = useSensors(
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
   );
   // A lifted item is immediately over its own position; announcing that would replace the announcement of lifting.
   const hasMoved = useRef(false);
-  const indexOf = (key: unknown) => items.findIndex((item) => item.key === key);
+  const indexOf = (key: unknown) => keys.indexOf(String(key));
   const label = (key: unknown) => {
     const index = indexOf(key);
     return index === -1 ? 'The item' : nameOf(items[index]!, index);
@@ -59,7 +57,7 @@ export function Sortable<T extends { key: string }>({ items, nameOf, onMove, emp
         },
       }}
     >
-      <SortableContext items={items.map(({ key }) => key)} strategy={verticalListSortingStrategy}>
+      <SortableContext items={keys} strategy={verticalListSortingStrategy}>
         <div ref={frame} tabIndex={-1}>
           {items.length === 0 ? (
             empty

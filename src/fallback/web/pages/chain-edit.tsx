@@ -9,11 +9,11 @@ import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import type { Chain } from '../../model/chain.ts';
 import { useChain, useMayWrite } from '../data/queries.ts';
 import { Assessment } from '../edit/assessment.tsx';
-import { useChainForm } from '../edit/chain-form.ts';
+import { type PartProps, useChainForm } from '../edit/chain-form.ts';
 import { Conflict } from '../edit/conflict.tsx';
 import { type ChainDraft, draftOf, emptyDraft } from '../edit/draft.ts';
 import { LeaveGuard } from '../edit/leave-guard.tsx';
-import { type PartProps, ProviderPanel } from '../edit/provider-panel.tsx';
+import { ProviderPanel } from '../edit/provider-panel.tsx';
 import { RulePanel } from '../edit/rule-panel.tsx';
 
 /** The page for a new chain; `?from=` starts with a copy of another chain. */
@@ -47,14 +47,23 @@ export function EditChain() {
 
 function ChainForm({ start, kept }: { start: ChainDraft; kept?: Chain }) {
   const mayWrite = useMayWrite();
-  const { draft, setDraft, base, request, check, faults, faultOf, onLeave, isUnsaved, saving, save, keepTheirs, saveMine } = useChainForm(
-    start,
-    kept,
-  );
-  const part: PartProps = { draft, onChange: setDraft, faultOf, onLeave };
+  const navigate = useNavigate();
+  const { base, request, check, faults, isUnsaved, saving, save, keepTheirs, saveMine, ...part } = useChainForm(start, kept);
   return (
     <Form ref={saving.form} onSubmit={save}>
-      <Header base={base} busy={saving.busy} mayWrite={mayWrite} />
+      <PageHeader
+        sticky
+        title={base === undefined ? 'New chain' : `Edit ${base.name}`}
+        subtitle={base === undefined ? undefined : `Version ${base.version}`}
+        actions={
+          <>
+            <Button onClick={() => void navigate(base === undefined ? '/chains' : `/chains/${base.id}`)}>Cancel</Button>
+            <Button type="submit" look="primary" busy={saving.busy} disabled={!mayWrite}>
+              Save
+            </Button>
+          </>
+        }
+      />
       {mayWrite ? null : <Callout tone="info">This key may only read: changes can’t be saved with it.</Callout>}
       {saving.error === null ? null : (
         <Callout tone="bad" alert title="The chain was not saved.">
@@ -70,25 +79,6 @@ function ChainForm({ start, kept }: { start: ChainDraft; kept?: Chain }) {
       )}
       <LeaveGuard isUnsaved={isUnsaved} />
     </Form>
-  );
-}
-
-function Header({ base, busy, mayWrite }: { base: Chain | undefined; busy: boolean; mayWrite: boolean }) {
-  const navigate = useNavigate();
-  return (
-    <PageHeader
-      sticky
-      title={base === undefined ? 'New chain' : `Edit ${base.name}`}
-      subtitle={base === undefined ? undefined : `Version ${base.version}`}
-      actions={
-        <>
-          <Button onClick={() => void navigate(base === undefined ? '/chains' : `/chains/${base.id}`)}>Cancel</Button>
-          <Button type="submit" look="primary" busy={busy} disabled={!mayWrite}>
-            Save
-          </Button>
-        </>
-      }
-    />
   );
 }
 

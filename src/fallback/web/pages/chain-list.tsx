@@ -42,7 +42,18 @@ export function ChainList() {
         actions={mayWrite ? <WaysToCreate /> : undefined}
       />
       <Load query={{ ...chains, data: all }} what="The chains" height="3rem">
-        {(found) => (found.length === 0 ? <NoChains mayWrite={mayWrite} /> : <FoundChains chains={found} mayWrite={mayWrite} />)}
+        {(found) =>
+          found.length > 0 ? (
+            <FoundChains chains={found} mayWrite={mayWrite} />
+          ) : (
+            <Panel>
+              <Empty title="No chains yet" actions={mayWrite ? <WaysToCreate /> : undefined}>
+                A chain lists model providers in order, with rules for what happens when one fails. A stored chain can be explained, tested
+                and exported.
+              </Empty>
+            </Panel>
+          )
+        }
       </Load>
     </>
   );
@@ -141,16 +152,5 @@ function WaysToCreate() {
         New chain
       </LinkButton>
     </>
-  );
-}
-
-function NoChains({ mayWrite }: { mayWrite: boolean }) {
-  return (
-    <Panel>
-      <Empty title="No chains yet" actions={mayWrite ? <WaysToCreate /> : undefined}>
-        A chain lists model providers in order, with rules for what happens when one fails. A stored chain can be explained, tested and
-        exported.
-      </Empty>
-    </Panel>
   );
 }

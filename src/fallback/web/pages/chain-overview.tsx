@@ -56,8 +56,7 @@ export function ChainOverview() {
 }
 
 function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }) {
-  const worst = duration(summary.worst_case.latency_ms);
-  const { last_test } = summary;
+  const { last_test, worst_case } = summary;
   return (
     <>
       <p className={styles.text}>{said(summary.text)}</p>
@@ -65,12 +64,7 @@ function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }
         items={[
           { label: 'Providers', value: summary.provider_count, note: `${summary.primary} first` },
           { label: 'Rules', value: summary.rule_count, note: `${counted(summary.conditions.by_default.length, 'condition')} by default` },
-          {
-            label: 'Longest prompt',
-            value: worst.value,
-            unit: worst.unit,
-            note: `${counted(summary.worst_case.attempts, 'attempt')} at most`,
-          },
+          { label: 'Longest prompt', ...duration(worst_case.latency_ms), note: `${counted(worst_case.attempts, 'attempt')} at most` },
           {
             label: 'Last test',
             value: last_test === null ? '–' : <Verdict verdict={last_test.verdict} status={last_test.status} />,

@@ -15,7 +15,7 @@ import { saidOf } from '../parts/said.ts';
 import { useCurrentChain } from './chain.tsx';
 import styles from './export.module.css';
 
-const names: Record<string, string> = {
+const names: Record<ExportFormat, string> = {
   litellm: 'LiteLLM',
   portkey: 'Portkey',
   openrouter: 'OpenRouter',
@@ -31,9 +31,7 @@ const names: Record<string, string> = {
 export function ExportPage() {
   const chain = useCurrentChain();
   const [params, setParams] = useSearchParams();
-  const format = (exportFormats as readonly string[]).includes(params.get('format') ?? '')
-    ? (params.get('format') as ExportFormat)
-    : 'litellm';
+  const format = exportFormats.find((name) => name === params.get('format')) ?? 'litellm';
   const [preferRetry, setPreferRetry] = useState(false);
   const exported = useExport(chain, format, preferRetry ? 'retry' : 'failover');
   return (
@@ -46,7 +44,7 @@ export function ExportPage() {
             aria-current={name === format ? 'true' : undefined}
             onClick={() => setParams({ format: name }, { replace: true })}
           >
-            {names[name] ?? name}
+            {names[name]}
           </button>
         ))}
       </nav>

@@ -6,15 +6,15 @@ import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
 import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { Columns, PageHeader, Panel, Stats } from '../../../kit/web/components/layout.tsx';
-import { useToast } from '../../../kit/web/components/toasts.tsx';
-import { count, counted, dollars, duration, durationText, moment, percent } from '../../../kit/web/format.ts';
+import { toast } from '../../../kit/web/components/toasts.tsx';
+import { count, counted, dollars, duration, durationText, moment, percent, words } from '../../../kit/web/format.ts';
 import type { TestProgress, TestResult } from '../../model/test.ts';
 import { useFollowedResult } from '../data/progress.ts';
 import { useCancelTest, useMayWrite } from '../data/queries.ts';
+import { Action } from '../parts/action-cell.tsx';
 import { planName } from '../parts/plan-name.ts';
 import { PromptList } from '../parts/prompt-list.tsx';
 import { ResultCharts } from '../parts/result-charts.tsx';
-import { RuleHits } from '../parts/rule-hits.tsx';
 import { said } from '../parts/said.ts';
 import { ScenarioGrid } from '../parts/scenario-grid.tsx';
 import { Verdict, verdictMeanings } from '../parts/verdict.tsx';
@@ -96,7 +96,6 @@ function Quiet() {
 function Running({ result, streamed }: { result: TestResult; streamed: TestProgress | undefined }) {
   const cancel = useCancelTest();
   const mayWrite = useMayWrite();
-  const toast = useToast();
   const { progress, success_count, failure_count } =
     streamed !== undefined && streamed.progress.done >= result.progress.done ? streamed : result;
   return (
@@ -130,8 +129,6 @@ function Running({ result, streamed }: { result: TestResult; streamed: TestProgr
 }
 
 function Figures({ result }: { result: TestResult }) {
-  const p95 = duration(result.latency_ms?.p95);
-  const added = duration(result.added_latency_ms);
   return (
     <Panel title="Result">
       {result.verdict === null ? null : <p className={styles.meaning}>{verdictMeanings[result.verdict]}</p>}
@@ -144,8 +141,8 @@ function Figures({ result }: { result: TestResult }) {
           },
           { label: 'By fallback', value: percent(result.fallback_rate), note: counted(result.fallback_count, 'prompt') },
           { label: 'Lost', value: count(result.failure_count), unit: result.failure_count === 1 ? 'prompt' : 'prompts' },
-          { label: 'Latency p95', value: p95.value, unit: p95.unit, note: `median ${durationText(result.latency_ms?.p50)}` },
-          { label: 'Added by failures', value: added.value, unit: added.unit, note: 'mean time before the serving attempt' },
+          { label: 'Latency p95', ...duration(result.latency_ms?.p95), note: `median ${durationText(result.latency_ms?.p50)}` },
+          { label: 'Added by failures', ...duration(result.added_latency_ms), note: 'mean time before the serving attempt' },
           { label: 'Calls', value: count(result.attempts_total), note: counted(result.retry_count, 'retry', 'retries') },
           {
             label: 'Cost',
@@ -203,6 +200,29 @@ function Checks({ result }: { result: TestResult }) {
             </li>
           ))}
         </ul>
+      )}
+    </Panel>
+  );
+}
+
+/** The number of failures that each rule decided, and the rules that decided none. */
+function RuleHits({ result }: { result: TestResult }) {
+  return (
+    <Panel title="Rules">
+      {result.rules.length === 0 ? (
+        <p className="muted">The chain has no rules.</p>
+      ) : (
+        <ol className={styles.rules}>
+          {result.rules.map(({ condition, action, hits, never_hit }, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a rule is identified by its index.
+            <li key={index}>
+              <span>
+                <span className="muted tabular">{index + 1}</span> {words(condition)} <Action action={action} />
+              </span>
+              {never_hit ? <Badge tone="warn">never hit</Badge> : <span className="tabular">{counted(hits, 'hit')}</span>}
+            </li>
+          ))}
+        </ol>
       )}
     </Panel>
   );

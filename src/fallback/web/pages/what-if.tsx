@@ -59,22 +59,17 @@ export function WhatIf() {
   );
 }
 
-function WorstCase({ routing }: { routing: Routing }) {
-  const { value, unit } = duration(routing.worst_case.latency_ms);
+function WorstCase({ routing: { worst_case, warnings } }: { routing: Routing }) {
+  const { attempts, latency_ms } = worst_case;
   return (
     <>
       <Stats
         items={[
-          { label: 'Longest prompt', value, unit, note: 'timeouts and waits included' },
-          {
-            label: 'Most calls',
-            value: routing.worst_case.attempts,
-            unit: routing.worst_case.attempts === 1 ? 'attempt' : 'attempts',
-            note: 'for one prompt',
-          },
+          { label: 'Longest prompt', ...duration(latency_ms), note: 'timeouts and waits included' },
+          { label: 'Most calls', value: attempts, unit: attempts === 1 ? 'attempt' : 'attempts', note: 'for one prompt' },
         ]}
       />
-      <Notes tone="warn" notes={saidOf(routing.warnings)} />
+      <Notes tone="warn" notes={saidOf(warnings)} />
     </>
   );
 }

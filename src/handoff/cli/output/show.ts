@@ -1,4 +1,4 @@
-import type { Answer } from '../../../kit/client.ts';
+import type { Answer, ItemOf } from '../../../kit/client.ts';
 import type { Context } from '../context.ts';
 import { type Column, tableLines } from './table.ts';
 import type { Line } from './writer.ts';
@@ -6,23 +6,24 @@ import type { Line } from './writer.ts';
 /** Writes the answer to a command. */
 export type Show<Body> = (context: Context, answer: Answer<Body>, options: { readonly offset?: number; readonly full?: boolean }) => void;
 
-interface ListView<Body, Row> {
-  readonly columns: readonly Column<Row>[];
-  /** The plural of the items. As JSON, a bare list becomes an object with its items under this name. */
-  readonly noun: string;
-  rows(body: Body): readonly Row[];
-  readonly none: string;
-}
-
-/** Shows a list as a table, or with --quiet as ids only; then says how to get the next page, if there is one. */
-export function list<Body, Row extends { id: string }>({ columns, noun, rows, none }: ListView<Body, Row>): Show<Body> {
+/**
+ * Shows a list as a table, or with --quiet as ids only; then says how to get the next page, if there is one.
+ * @param noun the plural of the items. As JSON, a bare list becomes an object with its items under this name.
+ * @param options.id the field that --quiet shows
+ */
+export function list<Body>(
+  columns: readonly Column<ItemOf<Body>>[],
+  noun: string,
+  { none = `No ${noun}.`, id = 'id' as keyof ItemOf<Body> } = {},
+): Show<Body> {
   return (context, answer, { offset = 0 }) => {
     const { body, headers, text } = answer;
-    const items = rows(body);
+    // Without a list it is not the answer of a handoff service: the next line throws, and `reading` says so.
+    const items: ItemOf<Body>[] = Array.isArray(body) ? body : Object.values(body as object).find(Array.isArray)!;
     const total = Number((body as { total?: number }).total ?? headers['x-total-count'] ?? items.length);
     const name = noun.replace(/.* /, '');
     if (context.format === 'json') context.out.json(Array.isArray(body) ? `{"${name}":${text.trim()},"total":${total}}` : text);
-    else if (context.quiet) for (const { id } of items) context.out.line(id);
+    else if (context.quiet) for (const item of items) context.out.line(String(item[id]));
     else if (items.length === 0) context.say(none);
     else for (const line of tableLines(columns, items, context.out.columns)) context.out.line(line);
     const next = offset + items.length;

@@ -9,8 +9,7 @@ import { choicesOf } from '../../model/options.ts';
 import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { Delivery, DeliveryDetail, Webhook } from '../../model/webhook.ts';
-import type { Show } from './show.ts';
-import { shown } from './show.ts';
+import { one, type Show, shown } from './show.ts';
 import { type Column, pairLines } from './table.ts';
 import { type Colour, cut, oneLine } from './text.ts';
 
@@ -56,7 +55,7 @@ export const awaitingColumns: readonly Column<Listed>[] = [
   { title: 'HELD BY', value: ({ claimed_by }) => claimed_by?.agent_id, least: 8 },
 ];
 
-export const agentColumns: readonly Column<Agent & { id: string }>[] = [
+export const agentColumns: readonly Column<Agent>[] = [
   { title: 'ID', value: ({ agent_id }) => agent_id },
   { title: 'LAST SEEN', value: ({ last_seen_at }) => last_seen_at },
   { title: 'HOLDING', value: ({ holding }) => holding },
@@ -143,6 +142,9 @@ type Pair = readonly [string, string | number | null | undefined];
 /** A packet as lines of names and values. */
 export const packetLines = (packet: Packet): string[] => pairLines([...headPairs(packet), ...workPairs(packet)]);
 
+/** Shows a packet. With --quiet: its id. */
+export const onePacket: Show<Packet> = one(packetLines);
+
 /** How many messages `packets get` shows without --full, and how much of each value. */
 const shownMessages = 3;
 const shownText = 500;
@@ -217,21 +219,25 @@ export const claimed: Show<Packet> = shown((packet, { quiet }) => {
   return [packet.lease?.token === undefined ? packet.id : `${packet.id} ${packet.lease.token}`];
 });
 
+/** Shows what is not shown again, with --quiet only the value of the first pair, and warns of that. */
+function once<Body>(warning: string, pairsOf: (body: Body) => readonly [readonly [string, string], ...Pair[]]): Show<Body> {
+  return (context, answer, options) => {
+    const pairs = pairsOf(answer.body);
+    shown(() => (context.quiet ? [pairs[0][1]] : pairLines(pairs)))(context, answer, options);
+    if (context.format !== 'json') context.say(warning);
+  };
+}
+
 /** Shows a new key. With --quiet only the key. */
-export const newKey: Show<NewApiKey> = (context, answer, options) => {
-  const { id, key, name, tier, scopes, agents, responder } = answer.body;
-  const pairs = [
-    ['Key', key],
-    ['ID', id],
-    ['Name', name],
-    ['Tier', tier],
-    ['Scopes', scopes.join(', ')],
-    ['Agents', agents === null ? null : agents.join(', ')],
-    ['Answers as', responder],
-  ] as const;
-  shown(() => (context.quiet ? [key] : pairLines(pairs)))(context, answer, options);
-  if (context.format !== 'json') context.say('Store the key now: it is not shown again.');
-};
+export const newKey = once('Store the key now: it is not shown again.', ({ id, key, name, tier, scopes, agents, responder }: NewApiKey) => [
+  ['Key', key],
+  ['ID', id],
+  ['Name', name],
+  ['Tier', tier],
+  ['Scopes', scopes.join(', ')],
+  ['Agents', agents?.join(', ')],
+  ['Answers as', responder],
+]);
 
 /** A brief: the text as it is if Markdown was asked for, else a heading for each packet and each part. */
 export const brief: Show<Brief | string> = (context, { body, text }) => {
@@ -247,17 +253,15 @@ export const brief: Show<Brief | string> = (context, { body, text }) => {
 };
 
 /** Shows a new answer link. With --quiet only its address. */
-export const newAnswerLink: Show<NewAnswerLink> = (context, answer, options) => {
-  const { id, url, responder, expires_at } = answer.body;
-  const pairs = [
+export const newAnswerLink = once(
+  'Anyone with this address can answer. It is not shown again.',
+  ({ id, url, responder, expires_at }: NewAnswerLink) => [
     ['URL', url],
     ['ID', id],
     ['Responder', responder],
     ['Expires', expires_at],
-  ] as const;
-  shown(() => (context.quiet ? [url] : pairLines(pairs)))(context, answer, options);
-  if (context.format !== 'json') context.say('Anyone with this address can answer. It is not shown again.');
-};
+  ],
+);
 
 export const leaseLines = ({ lease: { generation, expires_at } }: { lease: Lease }) =>
   pairLines([

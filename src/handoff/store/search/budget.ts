@@ -19,38 +19,29 @@ export const unlimited: Allowance = { ms: Number.POSITIVE_INFINITY, steps: Numbe
 /** The search exceeds its allowance. */
 export class OverBudget extends Error {}
 
-/** What a search has used of its allowance. */
-export interface Budget {
-  /** The most steps of one statement. */
-  readonly steps: number;
-  /**
-   * Lets other reads of the thread run between two statements.
-   * @throws OverBudget when the search has used its time
-   */
-  pause(): Promise<void>;
-  /** @throws OverBudget when a statement with this many steps is not allowed */
-  allow(steps: number): void;
-  /** The search's own time so far, without that of the reads during its pauses. */
-  usedMs(): number;
-}
+export type Budget = ReturnType<typeof createBudget>;
 
-/** A budget. `now` returns milliseconds. */
-export function createBudget(allowance: Allowance = unlimited, now: () => number = () => 0): Budget {
+/** What a search has used of its allowance. `now` returns milliseconds. */
+export function createBudget(allowance: Allowance = unlimited, now: () => number = () => 0) {
   let usedMs = 0;
   let since = now();
   const usedSoFar = () => usedMs + now() - since;
   return {
+    /** The most steps of one statement. */
     steps: allowance.steps,
-    async pause() {
+    /** Lets other reads of the thread run between two statements. @throws OverBudget when the search has used its time */
+    async pause(): Promise<void> {
       usedMs = usedSoFar();
       since = now();
       if (usedMs > allowance.ms) throw new OverBudget();
       await nextTurn();
       since = now();
     },
-    allow(steps) {
+    /** @throws OverBudget when a statement with this many steps is not allowed */
+    allow(steps: number): void {
       if (steps > allowance.steps) throw new OverBudget();
     },
+    /** The search's own time so far, without that of the reads during its pauses. */
     usedMs: usedSoFar,
   };
 }

@@ -1,26 +1,15 @@
-import type { Database } from '../../../kit/sql/dialect.ts';
-import { SerialQueue } from '../../../kit/sql/dialect.ts';
+import { type Database, SerialQueue } from '../../../kit/sql/dialect.ts';
 import type { Thread } from '../../../kit/thread.ts';
 import type { Tables } from '../tables.ts';
-import { createIndexer, type QueuePosition, type Range } from './indexer.ts';
+import { createIndexer, type QueuePosition, type Range, type Written } from './indexer.ts';
 import type { SearchTasks } from './thread.ts';
 
-/**
- * How many queued packets one step takes. A larger step costs less per packet, but blocks all other writes on SQLite
- * while it is written (about 5 ms).
- */
-const stepSize = 400;
-
 /** What one step of indexing did. */
-export interface IndexStep {
+export interface IndexStep extends Written {
   /** How many queued packets it took. */
   readonly taken: number;
   /** Whether it left some for another step. */
   readonly more: boolean;
-  /** Packets that the database refused to index; they have left the queue and searches don't find them. */
-  readonly refused: readonly string[];
-  /** The last packet in the queue that was processed. */
-  readonly reached: QueuePosition | undefined;
 }
 
 /** Updates the search index asynchronously, on the search thread where there is one. */
@@ -37,12 +26,12 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   let stopped = false;
   let isPreparing = false;
 
-  async function prepare(which: Range): Promise<Pick<IndexStep, 'taken' | 'more'>> {
+  async function prepare(range: Range): Promise<Pick<IndexStep, 'taken' | 'more'>> {
     if (stopped) return nothing;
-    if (thread === undefined) return here.prepare(which);
+    if (thread === undefined) return here.prepare(range);
     isPreparing = true;
     try {
-      return await thread.call('prepare', which);
+      return await thread.call('prepare', range);
     } catch (error) {
       if (stopped) return nothing;
       throw error;
@@ -52,12 +41,11 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   }
 
   /** One step, over the whole queue or a range of it; steps run one at a time. */
-  function step(range: Omit<Range, 'limit'> = {}): Promise<IndexStep> {
-    const which = { ...range, limit: stepSize };
+  function step(range: Range = {}): Promise<IndexStep> {
     return queue.run(async () => {
       // Checked here, so that a service with nothing to index starts no thread.
       if ((await firstQueued.first({})) === undefined) return nothing;
-      const prepared = await prepare(which);
+      const prepared = await prepare(range);
       if (prepared.taken === 0) return nothing;
       // SQLite has one writer: the thread writes while this thread does not, so that neither waits for the other's lock.
       const written = await (thread === undefined ? here.write() : database.betweenTransactions(() => thread.call('write', {})));

@@ -1,7 +1,9 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 
+import { countOf } from '../../../kit/sql/count.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import type { PacketFilter } from '../packet-filter.ts';
+import type { Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
 
 /** The words and the filter of a tenant's search. */
@@ -63,12 +65,6 @@ export const searchBounds = (database: Database<Tables>['name']): SearchBounds =
   expected: { words: 100_000, phrases: 10_000 },
 });
 
-/** A page in the order of rank. */
-export interface RankedPage {
-  readonly limit: number;
-  readonly offset: number;
-}
-
 /** The `seq` of the matches of a page, best first, and how many matches pass the filter. */
 export interface RankedMatches {
   readonly seqs: readonly number[];
@@ -91,7 +87,7 @@ export interface MatchReads {
   /** The number of matches without the filter: exact up to `most`, and `most` + 1 when there are more. */
   count(search: FullTextQuery, most: number): Promise<number>;
   /** A page of the matches that pass the filter; undefined when they can't be ranked. `counted`: the number without the filter. */
-  ranked(search: FilteredQuery, page: RankedPage, counted: number): Promise<RankedMatches | undefined>;
+  ranked(search: FilteredQuery, page: Page, counted: number): Promise<RankedMatches | undefined>;
   /** Up to `most` matches after a position (empty: from the newest), newest first. */
   newest(search: FilteredQuery, after: string, most: number): Promise<Newest>;
 }
@@ -106,7 +102,7 @@ export async function countUpTo(database: Database<Tables>, bound: number, rows:
     .limit(bound + 1)
     .as('some');
   try {
-    return Number((await database.longReads.selectFrom(some).select(sql<number>`count(*)`.as('count')).executeTakeFirstOrThrow()).count);
+    return await countOf(database.longReads.selectFrom(some));
   } catch (error) {
     if (!database.isTimeout(error)) throw error;
     return bound + 1;

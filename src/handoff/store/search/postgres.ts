@@ -3,6 +3,7 @@ import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import { beginningOf } from '../../rules/tokenizer.ts';
 import { matches, type PacketFilter } from '../packet-filter.ts';
+import type { Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
 import { sumOf } from '../totals.ts';
 import { prefixOf } from './indexer.ts';
@@ -16,7 +17,6 @@ import {
   type MatchReads,
   type Newest,
   type RankedMatches,
-  type RankedPage,
   type SearchBounds,
 } from './matches.ts';
 
@@ -92,7 +92,7 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
     return { ...search, isCommon: hasPrefix && (await areMany(search, bounds.expected.phrases)) };
   }
 
-  async function ranked(search: FilteredQuery, page: RankedPage, counted: number): Promise<RankedMatches | undefined> {
+  async function ranked(search: FilteredQuery, page: Page, counted: number): Promise<RankedMatches | undefined> {
     const found = matching(search, search.filter)
       .select('search_index.rowid')
       .orderBy(sql`-ts_rank(search_index.words, ${allOf(search.queries)}::tsquery), search_index.rowid`)

@@ -1,11 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
+import { countOf } from '../../../kit/sql/count.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import type { Tables } from '../tables.ts';
 import { createIndexer } from './indexer.ts';
-
-/** How many queued packets one step indexes. */
-const stepSize = 400;
 
 /** Queues every packet for an index that has none of them. */
 export async function queueAll(tx: Kysely<unknown>): Promise<void> {
@@ -19,12 +17,11 @@ export async function queueAll(tx: Kysely<unknown>): Promise<void> {
  */
 export async function indexAll(database: Database<Tables>, onProgress: (done: number, total: number) => void): Promise<void> {
   const indexer = createIndexer(database);
-  const count = sql<number>`count(*)`.as('count');
-  const total = Number((await database.reads.selectFrom('search_queue').select(count).executeTakeFirstOrThrow()).count);
+  const total = await countOf(database.reads.selectFrom('search_queue'));
   const refused: string[] = [];
   let done = 0;
   for (let more = true; more; ) {
-    const prepared = await indexer.prepare({ limit: stepSize });
+    const prepared = await indexer.prepare({});
     refused.push(...(await indexer.write()).refused);
     done += prepared.taken;
     onProgress(done, Math.max(done, total));

@@ -5,7 +5,7 @@ import type { Database } from '../../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { type Searched, searchableTexts, snippetIn, snippetOf } from '../../rules/tokenizer.ts';
 import { shortText, wholeText } from '../packet-texts.ts';
-import { maxPageBytes } from '../page-size.ts';
+import { maxPageBytes, type Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
 import { type Budget, createBudget, OverBudget } from './budget.ts';
 import { type FullTextQuery, type Matches, type SearchFor, searchBounds } from './matches.ts';
@@ -20,9 +20,7 @@ export type SearchPlace =
   | { readonly order: 'newest'; readonly shown: number; readonly after: string; readonly skip: number };
 
 /** A search request. */
-export interface Search extends SearchFor {
-  readonly limit: number;
-  readonly offset: number;
+export interface Search extends SearchFor, Page {
   /** Where the previous page ended; used instead of `offset`. */
   readonly from?: SearchPlace | undefined;
 }
@@ -77,11 +75,8 @@ const snippetBytesAtOnce = 256 * 1024;
 type PlannedSearch = Search & FullTextQuery & { readonly textPhrases: Matches['phrases'] };
 
 /** A page's matches, before their texts are read. */
-interface Listed {
+interface Listed extends Omit<SearchPage, 'rows' | 'next'> {
   readonly seqs: readonly number[];
-  readonly order: 'rank' | 'newest';
-  readonly total: number;
-  readonly total_is: 'exact' | 'at_least';
   /** Where the next page begins after the first `count` matches of this one; undefined when none are left. */
   endAfter(count: number): SearchPlace | undefined;
 }
@@ -186,7 +181,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
   }
 
   /** The snippet from the first text of the packet that contains a phrase. */
-  async function snippetWithin(packet: Searched, phrases: Matches['phrases'], signal?: Stop): Promise<string | undefined> {
+  async function snippetWithin(packet: Searched, phrases: Matches['phrases'], signal?: AbortSignal): Promise<string | undefined> {
     let seen = 0;
     for (const text of searchableTexts(packet)) {
       const snippet = snippetIn(text, phrases);
@@ -201,7 +196,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
   }
 
   /** The packets with their snippets. A packet's content is read only if its summary has no match. */
-  async function shown(tenant: number, sizes: readonly { seq: number; whole: number }[], phrases: Matches['phrases'], signal?: Stop) {
+  async function shown({ tenant, phrases }: Matches, sizes: readonly { seq: number; whole: number }[], signal?: AbortSignal) {
     const seqs = sizes.map(({ seq }) => seq);
     const summaries = new Map((await textsOf(tenant, seqs, { whole: false })).map(({ seq, text }) => [Number(seq), text]));
     const rows: Found[] = [];
@@ -230,7 +225,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
     return rows;
   }
 
-  async function pageOf(search: Search, signal?: Stop): Promise<SearchResult> {
+  async function pageOf(search: Search, signal?: AbortSignal): Promise<SearchResult> {
     const listed = await list(search);
     if ('outgrown' in listed) return listed;
     signal?.throwIfAborted();
@@ -248,12 +243,12 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
     if (count < listed.seqs.length && search.from === undefined && search.offset > 0) return { fitting: count };
     await budget.pause();
     const { order, total, total_is } = listed;
-    return { rows: await shown(search.tenant, fitting, search.phrases, signal), order, total, total_is, next: listed.endAfter(count) };
+    return { rows: await shown(search, fitting, signal), order, total, total_is, next: listed.endAfter(count) };
   }
 
   return {
     /** `signal`: aborted when the caller's connection closes. */
-    async search(search: Search, signal?: Stop): Promise<SearchResult> {
+    async search(search: Search, signal?: AbortSignal): Promise<SearchResult> {
       try {
         return await pageOf(search, signal);
       } catch (error) {
@@ -263,6 +258,3 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
     },
   };
 }
-
-/** A signal that stops a search whose caller has disconnected. */
-type Stop = Pick<AbortSignal, 'throwIfAborted'>;

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import { beginningOf } from '../../rules/tokenizer.ts';
 import { matches, type PacketFilter } from '../packet-filter.ts';
+import type { Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
 import { sumOf } from '../totals.ts';
 import type { Budget } from './budget.ts';
@@ -15,7 +16,6 @@ import {
   type MatchReads,
   type Newest,
   type RankedMatches,
-  type RankedPage,
   type SearchBounds,
 } from './matches.ts';
 
@@ -149,7 +149,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
     return kept;
   }
 
-  async function ranked(search: FilteredQuery, { limit, offset }: RankedPage, counted: number): Promise<RankedMatches | undefined> {
+  async function ranked(search: FilteredQuery, { limit, offset }: Page, counted: number): Promise<RankedMatches | undefined> {
     const { tenant, filter, queries } = search;
     const ranking = await rankingPhrases(search);
     if (ranking.length === 0) return undefined;

@@ -10,12 +10,6 @@ const maxBytesAtOnce = 256 * 1024;
 /** How long a byte of a packet takes, in steps of the search index. */
 const stepsPerByte = 2;
 
-/** A search whose expensive phrases are replaced by their words; `textPhrases` are those phrases, which are looked up in the packets' texts. */
-interface SplitSearch {
-  readonly phrases: Matches['phrases'];
-  readonly textPhrases: Matches['phrases'];
-}
-
 interface TextParts {
   matches: MatchReads;
   bounds: SearchBounds;
@@ -64,8 +58,8 @@ export function createTextSearch({ matches, bounds, budget, sizesOf, textsOf }: 
   }
 
   return {
-    /** Replaces the expensive phrases of a search by their words. */
-    async splitPhrases({ tenant, phrases }: Matches): Promise<SplitSearch> {
+    /** Replaces the expensive phrases of a search by their words; `textPhrases` are those phrases, which are looked up in the packets' texts. */
+    async splitPhrases({ tenant, phrases }: Matches) {
       const textPhrases: (readonly string[])[] = [];
       const kept = new Map<string, readonly string[]>();
       for (const phrase of phrases) {

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
 
-import { polled, queryClient, useChange, useRead } from '../../../kit/web/app/queries.ts';
+import { polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
 import { useHasKey } from '../../../kit/web/app/session.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Scope, Status } from '../../model/common.ts';
@@ -12,11 +12,7 @@ import { askedStatus } from '../../rules/packet-life.ts';
 import { api } from './api.ts';
 
 /** The answer of the service to a read, cached by its key. */
-export const useAnswer = <T>(
-  queryKey: readonly unknown[],
-  read: (client: HandoffClient, signal: AbortSignal) => Promise<T>,
-  options: Parameters<typeof useRead<T>>[2] = {},
-) => useRead(queryKey, (signal) => read(api(), signal), options);
+export const useAnswer = reading(api);
 
 /** A change in the service, after which what is shown is read again. */
 export const useWrite = <Input, Answer>(write: (client: HandoffClient, input: Input) => Promise<Answer>, ...queryKey: readonly unknown[]) =>

@@ -41,7 +41,7 @@ export function Agents() {
             total === 0 ? (
               <Empty title="No agents yet">
                 <p>An agent is listed as soon as a request names it. For example, one that waits for work:</p>
-                <Command>service-cli packets claim-next --agent resolver --wait 30</Command>
+                <Command>service-cli packets next --agent resolver --wait 30</Command>
               </Empty>
             ) : (
               <>

@@ -11,7 +11,7 @@ import { TextField } from '../../../kit/web/components/field.tsx';
 import { Fields } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Pager, Table } from '../../../kit/web/components/table.tsx';
-import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { toast } from '../../../kit/web/components/toasts.tsx';
 import { count, moment, words } from '../../../kit/web/format.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import { api } from '../data/api.ts';
@@ -117,7 +117,6 @@ const Entries = ({ entries }: { entries: readonly AuditEntry[] }) => (
 
 /** Buttons that download what the filters match, up to a bound. */
 function Downloads({ filters }: { filters: Record<string, string> }) {
-  const toast = useToast();
   const [busy, setBusy] = useState(false);
   const download = async (name: string, type: string, write: (entries: readonly AuditEntry[]) => string) => {
     const entries: AuditEntry[] = [];

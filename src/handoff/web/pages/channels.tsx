@@ -1,20 +1,19 @@
-import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
-import { Button } from '../../../kit/web/components/button.tsx';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
+import { bind } from '../../../kit/web/components/form.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { useReport } from '../../../kit/web/components/toasts.tsx';
+import { report } from '../../../kit/web/components/toasts.tsx';
 import type { Channel, ChannelEvent, ChannelKind, ChannelRequest } from '../../model/channel.ts';
 import { channelEvents, channelKinds } from '../../model/constants.ts';
 import { useAnswer, useMay, useWrite } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
-import { Command, FormDialog } from '../parts/form-dialog.tsx';
+import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
 import { ReceiverPage, ReceiverState } from './receiver.tsx';
 
@@ -25,62 +24,52 @@ export function Channels() {
   useTitle('Channels');
   const channels = useChannels();
   const mayManage = useMay('manage');
-  const [making, setMaking] = useState(false);
   return (
-    <>
-      <Panel
-        title="Notify people of questions"
-        flush
-        actions={
-          mayManage ? (
-            <Button icon={Plus} onClick={() => setMaking(true)}>
-              New channel
-            </Button>
-          ) : undefined
+    <Panel
+      title="Notify people of questions"
+      flush
+      actions={mayManage ? <NewItem label="New channel">{(close) => <NewChannel onClose={close} />}</NewItem> : undefined}
+    >
+      <Load query={channels} what="The channels">
+        {(found) =>
+          found.length === 0 ? (
+            <Empty title="No channels yet">
+              <p>A mail address or a Slack channel gets each question with a link that answers it. To create one:</p>
+              <Command>service-cli channels create --kind email --target dana@example.com</Command>
+            </Empty>
+          ) : (
+            <Table
+              stacks
+              label="Channels"
+              rows={found}
+              keyOf={({ id }) => id}
+              columns={[
+                {
+                  name: 'Channel',
+                  cell: ({ id, name, target }) => (
+                    <Link to={`/webhooks/channels/${id}`}>
+                      <Name>{name ?? target}</Name>
+                    </Link>
+                  ),
+                },
+                { name: 'Kind', cell: ({ kind }) => kind },
+                { name: 'State', cell: (channel) => <ReceiverState of={channel} /> },
+                { name: 'Questions for', cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
+                { name: 'Tells of', cell: ({ events }) => events.join(', ') },
+                { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+              ]}
+            />
+          )
         }
-      >
-        <Load query={channels} what="The channels">
-          {(found) =>
-            found.length === 0 ? (
-              <Empty title="No channels yet">
-                <p>A mail address or a Slack channel gets each question with a link that answers it. To create one:</p>
-                <Command>service-cli channels create --kind email --target dana@example.com</Command>
-              </Empty>
-            ) : (
-              <Table
-                stacks
-                label="Channels"
-                rows={found}
-                keyOf={({ id }) => id}
-                columns={[
-                  {
-                    name: 'Channel',
-                    cell: ({ id, name, target }) => (
-                      <Link to={`/webhooks/channels/${id}`}>
-                        <Name>{name ?? target}</Name>
-                      </Link>
-                    ),
-                  },
-                  { name: 'Kind', cell: ({ kind }) => kind },
-                  { name: 'State', cell: (channel) => <ReceiverState of={channel} /> },
-                  { name: 'Questions for', cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
-                  { name: 'Tells of', cell: ({ events }) => events.join(', ') },
-                  { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
-                ]}
-              />
-            )
-          }
-        </Load>
-      </Panel>
-      {making ? <NewChannel onClose={() => setMaking(false)} /> : null}
-    </>
+      </Load>
+    </Panel>
   );
 }
 
 function NewChannel({ onClose }: { onClose: () => void }) {
-  const report = useReport();
   const [draft, setDraft] = useState({ kind: 'email', target: '', responder: '', events: ['asked', 'reminded'] as ChannelEvent[] });
   const set = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes });
+  const bound = bind(draft, set);
   const create = useWrite((client, body: ChannelRequest) => client.createChannel({ body }), 'channels');
   const request = {
     kind: draft.kind as ChannelKind,
@@ -97,18 +86,9 @@ function NewChannel({ onClose }: { onClose: () => void }) {
       request={create}
       onSubmit={() => create.mutate(request, { onSuccess: report('The channel is created.', onClose).onSuccess })}
     >
-      <SelectField label="Kind" options={channelKinds} value={draft.kind} onChange={({ target }) => set({ kind: target.value })} />
-      <TextField
-        label={draft.kind === 'email' ? 'Mail address' : 'Address of an incoming webhook of Slack'}
-        value={draft.target}
-        onChange={({ target }) => set({ target: target.value })}
-      />
-      <TextField
-        label="Only questions for (optional)"
-        hint="A responder. Answers by its links carry this name."
-        value={draft.responder}
-        onChange={({ target }) => set({ responder: target.value })}
-      />
+      <SelectField label="Kind" options={channelKinds} {...bound('kind')} />
+      <TextField label={draft.kind === 'email' ? 'Mail address' : 'Address of an incoming webhook of Slack'} {...bound('target')} />
+      <TextField label="Only questions for (optional)" hint="A responder. Answers by its links carry this name." {...bound('responder')} />
       <CheckGroup
         legend="Tells of questions that are"
         options={channelEvents}

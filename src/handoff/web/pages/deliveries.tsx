@@ -12,7 +12,7 @@ import { Badge, Empty, type Tone } from '../../../kit/web/components/feedback.ts
 import { SelectField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { type Column, Pager, Table } from '../../../kit/web/components/table.tsx';
-import { useReport, useToast } from '../../../kit/web/components/toasts.tsx';
+import { report, toast } from '../../../kit/web/components/toasts.tsx';
 import { counted, moment, words } from '../../../kit/web/format.ts';
 import { deliveryStatuses } from '../../model/constants.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
@@ -153,7 +153,6 @@ export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }
   const [status, setStatus] = useState('');
   const [page, setPage] = useState(0);
   const mayManage = useMay('manage');
-  const report = useReport();
   const query = { limit: perPage, offset: page * perPage, ...(status === '' ? {} : { status: status as DeliveryStatus }) };
   const deliveries = useAnswer(
     ['deliveries', id, query],
@@ -199,8 +198,6 @@ export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }
 export function DeadLetters() {
   useTitle('Dead letters');
   const mayManage = useMay('manage');
-  const toast = useToast();
-  const report = useReport();
   const [page, setPage] = useState(0);
   const query = { limit: perPage, offset: page * perPage };
   const letters = useAnswer(

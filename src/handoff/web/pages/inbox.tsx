@@ -58,7 +58,7 @@ export function Inbox() {
       />
       {unnotified ? (
         <Callout tone="info" actions={<LinkButton to="/webhooks/channels">Channels</LinkButton>}>
-          Nobody is told of new questions by mail or Slack: they appear here only.
+          Nobody is notified of new questions by mail or Slack. They only appear here.
         </Callout>
       ) : null}
       {number === maxQuestions ? <Callout tone="info">The oldest {maxQuestions} questions are shown.</Callout> : null}

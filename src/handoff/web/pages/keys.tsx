@@ -1,4 +1,3 @@
-import { Plus } from 'lucide-react';
 import { useState } from 'react';
 
 import { Load } from '../../../kit/web/app/load.tsx';
@@ -6,13 +5,14 @@ import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { CheckField, TextField } from '../../../kit/web/components/field.tsx';
+import { bind } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { scopes } from '../../model/constants.ts';
 import type { ApiKey, KeyRequest } from '../../model/key.ts';
 import { useAnswer, useMay, useOwnKey, useWrite } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
-import { FormDialog, ShownOnce } from '../parts/form-dialog.tsx';
+import { FormDialog, NewItem, ShownOnce } from '../parts/form-dialog.tsx';
 import { Ago, Name, TimeLeft } from '../parts/texts.tsx';
 
 const meanings = {
@@ -30,7 +30,6 @@ export function Keys({ tenantId }: { tenantId?: string }) {
   const keys = useAnswer(['keys', ...(tenantId === undefined ? [] : [tenantId])], (client, signal) =>
     tenantId === undefined ? client.listKeys({ signal }) : client.listTenantKeys({ params: { id: tenantId }, signal }),
   );
-  const [making, setMaking] = useState(false);
   const [asked, setAsked] = useState<{ what: 'rotate' | 'revoke'; key: ApiKey }>();
   const [secret, setSecret] = useState<string>();
   const rotate = useWrite((client, id: string) => client.rotateKey({ params: { id } }), 'keys');
@@ -44,9 +43,7 @@ export function Keys({ tenantId }: { tenantId?: string }) {
         flush
         actions={
           mayManage ? (
-            <Button icon={Plus} onClick={() => setMaking(true)}>
-              New key
-            </Button>
+            <NewItem label="New key">{(close) => <NewKey tenantId={tenantId} onClose={close} onMade={setSecret} />}</NewItem>
           ) : undefined
         }
       >
@@ -54,7 +51,6 @@ export function Keys({ tenantId }: { tenantId?: string }) {
           {(found) => <KeyTable keys={found} ownId={own?.id} {...(mayManage && { onAsk: (what, key) => setAsked({ what, key }) })} />}
         </Load>
       </Panel>
-      {making ? <NewKey tenantId={tenantId} onClose={() => setMaking(false)} onMade={setSecret} /> : null}
       <FormDialog
         open={asked?.what === 'rotate'}
         title={`Rotate ${asked?.key.name}`}
@@ -162,6 +158,7 @@ function NewKey({ tenantId, onClose, onMade }: NewKeyProps) {
   const own = useOwnKey();
   const [draft, setDraft] = useState({ name: '', agents: '', responder: '', scopes: [...(own?.scopes ?? scopes)], admin: false });
   const set = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes });
+  const bound = bind(draft, set);
   const create = useWrite((client, body: KeyRequest) => client.createKey({ body }), 'keys');
   const agents = draft.agents
     .split(',')
@@ -189,7 +186,7 @@ function NewKey({ tenantId, onClose, onMade }: NewKeyProps) {
         })
       }
     >
-      <TextField label="What it is for" value={draft.name} onChange={({ target }) => set({ name: target.value })} />
+      <TextField label="What it is for" {...bound('name')} />
       {own?.admin ? (
         <CheckField label="Admin key: may do everything" checked={draft.admin} onChange={({ target }) => set({ admin: target.checked })} />
       ) : null}
@@ -202,18 +199,8 @@ function NewKey({ tenantId, onClose, onMade }: NewKeyProps) {
             chosen={draft.scopes}
             onChange={(chosen) => set({ scopes: chosen })}
           />
-          <TextField
-            label="Only as these agents (optional)"
-            hint="Ids, separated by commas."
-            value={draft.agents}
-            onChange={({ target }) => set({ agents: target.value })}
-          />
-          <TextField
-            label="Answers only as (optional)"
-            hint="The name that its answers carry."
-            value={draft.responder}
-            onChange={({ target }) => set({ responder: target.value })}
-          />
+          <TextField label="Only as these agents (optional)" hint="Ids, separated by commas." {...bound('agents')} />
+          <TextField label="Answers only as (optional)" hint="The name that its answers carry." {...bound('responder')} />
         </>
       )}
     </FormDialog>

@@ -1,4 +1,3 @@
-import { Link2 } from 'lucide-react';
 import { Fragment, type ReactNode, useState } from 'react';
 import { useParams } from 'react-router';
 
@@ -54,7 +53,7 @@ export function PacketPage() {
             </div>
             <div className={styles.column}>
               <Facts packet={found} />
-              {found.hitl === null ? null : <AnswerLinks packet={found} icon={Link2} />}
+              {found.hitl === null ? null : <AnswerLinks packet={found} />}
               <PacketChain packet={found} />
               <Timeline packet={found} />
             </div>

@@ -6,7 +6,7 @@ import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
-import { useReport } from '../../../kit/web/components/toasts.tsx';
+import { report } from '../../../kit/web/components/toasts.tsx';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Channel } from '../../model/channel.ts';
 import type { Webhook } from '../../model/webhook.ts';
@@ -71,7 +71,6 @@ function Summary<T extends Webhook | Channel>({ of, item, title, about, actions 
   const { path, tested, removal, ...calls } = kinds[of];
   const mayManage = useMay('manage');
   const navigate = useNavigate();
-  const report = useReport();
   const [removing, setRemoving] = useState(false);
   const test = useWrite<undefined, unknown>((client) => calls.test(client, id), 'deliveries');
   const activate = useWrite<boolean, unknown>((client, on) => calls.activate(client, id, on), `${of}s`);

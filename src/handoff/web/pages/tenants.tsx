@@ -1,4 +1,3 @@
-import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 
@@ -14,7 +13,7 @@ import type { Tier } from '../../model/common.ts';
 import { tiers } from '../../model/constants.ts';
 import type { Tenant, TenantPatch } from '../../model/tenant.ts';
 import { useAnswer, useWrite } from '../data/queries.ts';
-import { FormDialog } from '../parts/form-dialog.tsx';
+import { FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
 import { Keys } from './keys.tsx';
 
@@ -37,16 +36,23 @@ const patchOf = ({ name, tier, perDay, maxKeys }: Draft): TenantPatch & { name: 
 export function Tenants() {
   useTitle('Tenants');
   const tenants = useAnswer(['tenants'], (client, signal) => client.listTenants({ signal }));
-  const [making, setMaking] = useState(false);
   const create = useWrite((client, draft: Draft) => client.createTenant({ body: patchOf(draft) }), 'tenants');
   return (
     <>
       <PageHeader
         title="Tenants"
         actions={
-          <Button icon={Plus} onClick={() => setMaking(true)}>
-            New tenant
-          </Button>
+          <NewItem label="New tenant">
+            {(close) => (
+              <TenantForm
+                title="New tenant"
+                submit="Create"
+                request={create}
+                onClose={close}
+                onSubmit={(draft) => create.mutate(draft, { onSuccess: close })}
+              />
+            )}
+          </NewItem>
         }
       />
       <Panel flush>
@@ -79,15 +85,6 @@ export function Tenants() {
           )}
         </Load>
       </Panel>
-      {making ? (
-        <TenantForm
-          title="New tenant"
-          submit="Create"
-          request={create}
-          onClose={() => setMaking(false)}
-          onSubmit={(draft) => create.mutate(draft, { onSuccess: () => setMaking(false) })}
-        />
-      ) : null}
     </>
   );
 }

@@ -1,4 +1,3 @@
-import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { Link, Outlet } from 'react-router';
 
@@ -7,14 +6,15 @@ import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { TextField } from '../../../kit/web/components/field.tsx';
+import { bind } from '../../../kit/web/components/form.tsx';
 import { PageHeader, PageTabs, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { useReport } from '../../../kit/web/components/toasts.tsx';
+import { report } from '../../../kit/web/components/toasts.tsx';
 import { webhookEvents } from '../../model/constants.ts';
 import type { Webhook, WebhookRequest } from '../../model/webhook.ts';
 import { useAnswer, useMay, useWrite } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
-import { Command, FormDialog } from '../parts/form-dialog.tsx';
+import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago } from '../parts/texts.tsx';
 import { ReceiverPage, ReceiverState } from './receiver.tsx';
 
@@ -44,51 +44,40 @@ export function Webhooks() {
   useTitle('Webhooks');
   const webhooks = useWebhooks();
   const mayManage = useMay('manage');
-  const [making, setMaking] = useState(false);
   return (
-    <>
-      <Panel
-        title="Registered"
-        flush
-        actions={
-          mayManage ? (
-            <Button icon={Plus} onClick={() => setMaking(true)}>
-              New webhook
-            </Button>
-          ) : undefined
+    <Panel
+      title="Registered"
+      flush
+      actions={mayManage ? <NewItem label="New webhook">{(close) => <NewWebhook onClose={close} />}</NewItem> : undefined}
+    >
+      <Load query={webhooks} what="The webhooks">
+        {(found) =>
+          found.length === 0 ? (
+            <Empty title="No webhooks yet">
+              <p>A webhook gets a signed request for each event, with retries. To register one:</p>
+              <Command>service-cli hooks create --url https://example.com/hook</Command>
+            </Empty>
+          ) : (
+            <Table
+              stacks
+              label="Webhooks"
+              rows={found}
+              keyOf={({ id }) => id}
+              columns={[
+                { name: 'Address', cell: ({ id, url }) => <Link to={`/webhooks/${id}`}>{url}</Link> },
+                { name: 'State', cell: (webhook) => <ReceiverState of={webhook} /> },
+                { name: 'Events', number: true, cell: ({ events }) => (events.length === webhookEvents.length ? 'all' : events.length) },
+                { name: 'Registered', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+              ]}
+            />
+          )
         }
-      >
-        <Load query={webhooks} what="The webhooks">
-          {(found) =>
-            found.length === 0 ? (
-              <Empty title="No webhooks yet">
-                <p>A webhook gets a signed request for each event, with retries. To register one:</p>
-                <Command>service-cli hooks create --url https://example.com/hook</Command>
-              </Empty>
-            ) : (
-              <Table
-                stacks
-                label="Webhooks"
-                rows={found}
-                keyOf={({ id }) => id}
-                columns={[
-                  { name: 'Address', cell: ({ id, url }) => <Link to={`/webhooks/${id}`}>{url}</Link> },
-                  { name: 'State', cell: (webhook) => <ReceiverState of={webhook} /> },
-                  { name: 'Events', number: true, cell: ({ events }) => (events.length === webhookEvents.length ? 'all' : events.length) },
-                  { name: 'Registered', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
-                ]}
-              />
-            )
-          }
-        </Load>
-      </Panel>
-      {making ? <NewWebhook onClose={() => setMaking(false)} /> : null}
-    </>
+      </Load>
+    </Panel>
   );
 }
 
 function NewWebhook({ onClose }: { onClose: () => void }) {
-  const report = useReport();
   const [draft, setDraft] = useState<WebhookRequest>(() => ({ url: '', events: [...webhookEvents], secret: newSecret() }));
   const create = useWrite((client, body: WebhookRequest) => client.createWebhook({ body }), 'webhooks');
   return (
@@ -115,21 +104,11 @@ interface WebhookFieldsProps {
 
 /** The fields of a webhook. An empty secret means to keep the present one. */
 function WebhookFields({ draft, onChange }: WebhookFieldsProps) {
+  const bound = bind(draft, (changes) => onChange({ ...draft, ...changes }));
   return (
     <>
-      <TextField
-        label="Address"
-        type="url"
-        placeholder="https://example.com/hook"
-        value={draft.url}
-        onChange={({ target }) => onChange({ ...draft, url: target.value })}
-      />
-      <TextField
-        label="Secret"
-        hint="Signs every delivery. Copy it now: it is never shown again."
-        value={draft.secret}
-        onChange={({ target }) => onChange({ ...draft, secret: target.value })}
-      />
+      <TextField label="Address" type="url" placeholder="https://example.com/hook" {...bound('url')} />
+      <TextField label="Secret" hint="Signs every delivery. Copy it now: it is never shown again." {...bound('secret')} />
       <CheckGroup
         legend="Events"
         options={webhookEvents}
@@ -152,7 +131,6 @@ export const WebhookPage = () => (
 );
 
 function ChangeWebhook({ webhook: { id, url, events } }: { webhook: Webhook }) {
-  const report = useReport();
   const [draft, setDraft] = useState<WebhookRequest>();
   const close = () => setDraft(undefined);
   const change = useWrite(

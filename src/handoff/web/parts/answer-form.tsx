@@ -9,7 +9,7 @@ import { Dialog } from '../../../kit/web/components/dialog.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { Fields, Form } from '../../../kit/web/components/form.tsx';
-import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { toast } from '../../../kit/web/components/toasts.tsx';
 import { keptText } from '../../../kit/web/shared-value.ts';
 import type { FormField } from '../../model/form.ts';
 import { choicesOf } from '../../model/options.ts';
@@ -36,14 +36,12 @@ interface Answer {
 
 interface AnswerFormProps {
   packet: Packet & { hitl: Hitl };
-  /** Called after the answer was recorded. */
-  onAnswered?: () => void;
   keys?: Ref<AnswerKeys>;
 }
 
 /** The form that answers the question of a packet. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the form and what its keys do; its parts are components of their own.
-export function AnswerForm({ packet, onAnswered, keys }: AnswerFormProps) {
+export function AnswerForm({ packet, keys }: AnswerFormProps) {
   const { hitl } = packet;
   const own = useOwnKey();
   const mayAnswer = useMay('respond');
@@ -52,7 +50,7 @@ export function AnswerForm({ packet, onAnswered, keys }: AnswerFormProps) {
   const set = (changes: Partial<typeof draft>) => setDraft((before) => ({ ...before, ...changes }));
   const [confirming, setConfirming] = useState(false);
   const nameField = useRef<HTMLInputElement>(null);
-  const answer = useAnswering(packet, onAnswered);
+  const answer = useAnswering(packet);
   const choices = choicesOf(hitl.options);
   const chosen = choices[draft.chosen];
   const responder = own?.responder ?? name.trim();
@@ -149,8 +147,7 @@ export function AnswerForm({ packet, onAnswered, keys }: AnswerFormProps) {
 }
 
 /** Sends an answer with the digest of what is shown, so that the service refuses it if the question has changed. */
-function useAnswering({ id, hitl }: Packet & { hitl: Hitl }, onAnswered?: () => void) {
-  const toast = useToast();
+function useAnswering({ id, hitl }: Packet & { hitl: Hitl }) {
   const answer = useWrite(
     (client, body: Answer & { responded_by: string; notes?: string }) =>
       client.respondPacket({
@@ -164,10 +161,7 @@ function useAnswering({ id, hitl }: Packet & { hitl: Hitl }, onAnswered?: () => 
     ...answer,
     mutate: (body: Parameters<typeof answer.mutate>[0]) =>
       answer.mutate(body, {
-        onSuccess() {
-          toast({ text: 'The answer is recorded.', tone: 'good' });
-          onAnswered?.();
-        },
+        onSuccess: () => toast({ text: 'The answer is recorded.', tone: 'good' }),
         onError: () => void queryClient.invalidateQueries({ queryKey: ['packets'] }),
       }),
   };

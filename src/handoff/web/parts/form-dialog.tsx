@@ -1,4 +1,5 @@
-import { type ReactNode, useRef } from 'react';
+import { Plus } from 'lucide-react';
+import { type ReactNode, useRef, useState } from 'react';
 
 import { faultsOf } from '../../../kit/web/app/transport.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
@@ -53,6 +54,19 @@ export function FormDialog({ title, open, onClose, submit, danger = false, onSub
         </button>
       </Form>
     </Dialog>
+  );
+}
+
+/** A button for something new, and its form, which is given the function that closes it. */
+export function NewItem({ label, children }: { label: string; children: (close: () => void) => ReactNode }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button icon={Plus} onClick={() => setOpen(true)}>
+        {label}
+      </Button>
+      {open ? children(() => setOpen(false)) : null}
+    </>
   );
 }
 

@@ -1,11 +1,12 @@
-import { Ban, Hand, type LucideIcon, Trash2, Undo2 } from 'lucide-react';
+import { Ban, Hand, Link2, type LucideIcon, Trash2, Undo2 } from 'lucide-react';
 import { useState } from 'react';
 
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
+import { bind } from '../../../kit/web/components/form.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
-import { useToast } from '../../../kit/web/components/toasts.tsx';
+import { toast } from '../../../kit/web/components/toasts.tsx';
 import { keptText } from '../../../kit/web/shared-value.ts';
 import type { Packet } from '../../model/packet.ts';
 import { allows, type Verb } from '../../rules/packet-life.ts';
@@ -48,7 +49,6 @@ const keptAgent = keptText('localStorage', 'baton.agent');
 /** The commands that the status of a packet allows. */
 export function Commands({ packet }: { packet: Packet }) {
   const mayWork = useMay('work');
-  const toast = useToast();
   const own = useOwnKey();
   const [kind, setKind] = useState<Kind>();
   const [agent, setAgent] = useState(() => keptAgent.read() ?? '');
@@ -112,13 +112,14 @@ const periods = [
 ];
 
 /** The answer links of a packet's question; the URL of a new one is shown once. */
-export function AnswerLinks({ packet, icon }: { packet: Packet; icon: LucideIcon }) {
+export function AnswerLinks({ packet }: { packet: Packet }) {
   const { id } = packet;
   const mayMake = useMay('respond') && allows(packet, 'respond');
   const links = useAnswer(['links', id], (client, signal) => client.listAnswerLinks({ params: { id }, signal })).data ?? [];
   const [open, setOpen] = useState(false);
   const [url, setUrl] = useState<string>();
   const [draft, setDraft] = useState({ responder: packet.hitl?.responder ?? '', seconds: '86400' });
+  const bound = bind(draft, (changes) => setDraft({ ...draft, ...changes }));
   const make = useWrite(
     (client, { responder, seconds }: typeof draft) =>
       client.createAnswerLink({ params: { id }, body: { expires_in: Number(seconds), ...(responder.trim() === '' ? {} : { responder }) } }),
@@ -132,7 +133,7 @@ export function AnswerLinks({ packet, icon }: { packet: Packet; icon: LucideIcon
       title="Answer links"
       actions={
         mayMake ? (
-          <Button icon={icon} onClick={() => setOpen(true)}>
+          <Button icon={Link2} onClick={() => setOpen(true)}>
             Make a link
           </Button>
         ) : undefined
@@ -174,15 +175,9 @@ export function AnswerLinks({ packet, icon }: { packet: Packet; icon: LucideIcon
         <TextField
           label="For whom (optional)"
           hint="The answer carries this name. Without it the person enters one."
-          value={draft.responder}
-          onChange={({ target }) => setDraft({ ...draft, responder: target.value })}
+          {...bound('responder')}
         />
-        <SelectField
-          label="Valid for"
-          options={periods}
-          value={draft.seconds}
-          onChange={({ target }) => setDraft({ ...draft, seconds: target.value })}
-        />
+        <SelectField label="Valid for" options={periods} {...bound('seconds')} />
       </FormDialog>
       <ShownOnce title="The answer link" secret={url} onClose={() => setUrl(undefined)}>
         Anyone with this address can answer the question. It is not shown again.

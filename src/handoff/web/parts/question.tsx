@@ -10,11 +10,10 @@ import { Ago, Name, Prose, TimeLeft } from './texts.tsx';
 interface QuestionProps {
   packet: Packet & { hitl: Hitl };
   keys?: Ref<AnswerKeys>;
-  onAnswered?: () => void;
 }
 
 /** The open question of a packet, with the form that answers it. */
-export function Question({ packet, keys, onAnswered }: QuestionProps) {
+export function Question({ packet, keys }: QuestionProps) {
   const { hitl, metadata } = packet;
   const [first] = useState(hitl.digest);
   return (
@@ -34,7 +33,7 @@ export function Question({ packet, keys, onAnswered }: QuestionProps) {
         </Callout>
       )}
       {/* What was chosen for another question is not kept. */}
-      <AnswerForm key={hitl.digest} packet={packet} {...(keys && { keys })} {...(onAnswered && { onAnswered })} />
+      <AnswerForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
     </section>
   );
 }

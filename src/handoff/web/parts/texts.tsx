@@ -58,8 +58,8 @@ const tones: Record<Status, Tone> = {
 export const StatusBadge = ({ status }: { status: Status }) => <Badge tone={tones[status]}>{words(status)}</Badge>;
 
 /** A text that an agent or a person wrote: with its line breaks, and without effect on the direction of the text around it. */
-export const Prose = ({ children, clamp = false }: { children: string; clamp?: boolean }) => (
-  <p className={clamp ? styles.clamped : styles.prose} dir="auto">
+export const Prose = ({ children }: { children: string }) => (
+  <p className={styles.prose} dir="auto">
     {children}
   </p>
 );

@@ -1,7 +1,7 @@
 import { useRouteError } from 'react-router';
 
 import { Button, LinkButton } from '../components/button.tsx';
-import { Callout, Empty } from '../components/feedback.tsx';
+import { Empty } from '../components/feedback.tsx';
 
 /** The page for unknown paths. */
 export function NotFound() {
@@ -12,21 +12,25 @@ export function NotFound() {
   );
 }
 
-/** The page after an error in another page. */
+/** What is shown in place of a page that failed. */
 export function PageFailure() {
   const error = useRouteError();
-  // After an update of the service a chunk may be missing; reloading the page fetches the new one.
-  const stale = error instanceof TypeError && /import|module/i.test(error.message);
+  // The scripts and styles of a page are missing after an update of the service, and while the service can't be reached.
+  // Chromium, Firefox, Safari and Vite each word it in their own way.
+  const isChunk = error instanceof Error && /dynamically imported|module script|preload CSS/.test(error.message);
   return (
-    <main>
-      <Callout
-        tone="bad"
-        alert
-        title={stale ? 'The service was updated.' : 'This page failed.'}
+    <div role="alert">
+      <Empty
+        level={1}
+        title={isChunk ? 'This page could not be loaded' : 'This page failed'}
         actions={<Button onClick={() => location.reload()}>Reload</Button>}
       >
-        {stale ? 'Reload the page to use the new version.' : error instanceof Error ? error.message : 'The cause is unknown.'}
-      </Callout>
-    </main>
+        {isChunk
+          ? "The service was updated, or it can't be reached. Reload the page."
+          : error instanceof Error
+            ? error.message
+            : 'The cause is unknown.'}
+      </Empty>
+    </div>
   );
 }

@@ -8,13 +8,8 @@ import styles from './key-form.module.css';
 import { askAgain } from './queries.ts';
 import { currentKey, setKey } from './session.ts';
 
-interface KeyFormProps {
-  /** Asks whether to keep the key until the tab is closed. Without the question it is kept. */
-  asksToKeep?: boolean;
-}
-
-/** Asks for the API key, which is kept only in this tab. */
-export function KeyForm({ asksToKeep = false }: KeyFormProps) {
+/** Asks for the API key, which is kept only in this tab: until it is closed, or with `asksToKeep` only if the user wants that. */
+export function KeyForm({ asksToKeep = false }: { asksToKeep?: boolean }) {
   const [keep, setKeep] = useState(!asksToKeep);
   const field = useRef<HTMLInputElement>(null);
   const wrong = currentKey() !== null;

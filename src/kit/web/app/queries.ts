@@ -21,12 +21,15 @@ export function askAgain(): void {
   void queryClient.invalidateQueries();
 }
 
-/** The answer of the service to a read, cached by its key. */
-export const useRead = <T>(
-  queryKey: readonly unknown[],
-  read: (signal: AbortSignal) => Promise<T>,
-  options: Omit<UseQueryOptions<T>, 'queryKey' | 'queryFn'> = {},
-) => useQuery({ queryKey, queryFn: ({ signal }) => read(signal), ...options });
+/** Makes the hook for the answer of a service to a read, cached by its key. */
+export const reading =
+  <Client>(api: () => Client) =>
+  <T>(
+    queryKey: readonly unknown[],
+    read: (client: Client, signal: AbortSignal) => Promise<T>,
+    options: Omit<UseQueryOptions<T>, 'queryKey' | 'queryFn'> = {},
+  ) =>
+    useQuery({ queryKey, queryFn: ({ signal }) => read(api(), signal), ...options });
 
 /** A change in the service. `refresh` updates the cache with the answer. */
 export const useChange = <Input, Answer>(

@@ -1,12 +1,11 @@
-import { createContext, useContext, useEffect } from 'react';
+import { useEffect } from 'react';
 
-/** The name of the application, which ends the title of every page. */
-export const Product = createContext('');
+/** The title in the document, which names the application and ends the title of every page. */
+const application = document.title;
 
 /** Sets the page's title in the browser's tab and history. */
 export function useTitle(title: string | undefined): void {
-  const product = useContext(Product);
   useEffect(() => {
-    document.title = [title, product, 'Baton'].filter(Boolean).join(' · ');
-  }, [title, product]);
+    document.title = title ? `${title} · ${application}` : application;
+  }, [title]);
 }

@@ -1,5 +1,5 @@
 import type { LucideIcon } from 'lucide-react';
-import type { ButtonHTMLAttributes, ReactNode, Ref } from 'react';
+import type { ButtonHTMLAttributes, Ref } from 'react';
 import { Link } from 'react-router';
 
 import styles from './button.module.css';
@@ -39,15 +39,8 @@ export function Button({ look = 'plain', icon: Icon, busy = false, children, onC
   );
 }
 
-interface LinkButtonProps {
-  to: string;
-  look?: Look;
-  icon?: LucideIcon;
-  children: ReactNode;
-}
-
 /** A link that looks like a button, for navigation. */
-export function LinkButton({ to, look = 'plain', icon: Icon, children }: LinkButtonProps) {
+export function LinkButton({ to, look = 'plain', icon: Icon, children }: Pick<ButtonProps, 'look' | 'icon' | 'children'> & { to: string }) {
   return (
     <Link to={to} className={buttonClass(look)}>
       {Icon === undefined ? null : <Icon size={15} aria-hidden="true" />}

@@ -12,7 +12,7 @@ export function Badge({ tone = 'neutral', children }: { tone?: Tone; children: R
   return <span className={`${styles.badge} ${styles[tone]}`}>{children}</span>;
 }
 
-interface CalloutProps {
+export interface CalloutProps {
   tone: Exclude<Tone, 'neutral'>;
   title?: ReactNode;
   children?: ReactNode;

@@ -13,12 +13,21 @@ interface Frame {
   unit?: string;
 }
 
-type Described = Frame & {
-  children: (props: { id: string; 'aria-describedby'?: string; 'aria-invalid'?: true; className: string }) => ReactNode;
-};
+/** What ties a control to its label, hint and error for assistive technology. */
+interface Ties {
+  id: string;
+  className: string;
+  'aria-describedby'?: string;
+  'aria-invalid'?: true;
+}
 
-/** A label with its control, hint and error, tied together for assistive technology. */
-function Field({ label, labelHidden = false, hint, error, unit, children }: Described) {
+interface FieldProps<Props extends Frame> {
+  props: Props;
+  control(props: Omit<Props, keyof Frame> & Ties): ReactNode;
+}
+
+/** A label with its control, hint and error. */
+function Field<Props extends Frame>({ props: { label, labelHidden = false, hint, error, unit, ...given }, control }: FieldProps<Props>) {
   const id = useId();
   const described = [hint === undefined ? '' : `${id}-hint`, error === undefined ? '' : `${id}-error`].filter(Boolean).join(' ');
   return (
@@ -28,7 +37,8 @@ function Field({ label, labelHidden = false, hint, error, unit, children }: Desc
         {unit === undefined ? null : <span className="visually-hidden"> in {unit}</span>}
       </label>
       <div className={styles.control}>
-        {children({
+        {control({
+          ...given,
           id,
           className: styles.input!,
           ...(described === '' ? {} : { 'aria-describedby': described }),
@@ -57,62 +67,36 @@ function Field({ label, labelHidden = false, hint, error, unit, children }: Desc
 type Without<T> = Omit<T, 'id' | 'className' | 'children'>;
 
 /** A line of text or a number. */
-export function TextField({
-  label,
-  labelHidden,
-  hint,
-  error,
-  unit,
-  ...input
-}: Frame & Without<InputHTMLAttributes<HTMLInputElement>> & { ref?: React.Ref<HTMLInputElement> }) {
-  return (
-    <Field {...defined({ label, labelHidden, hint, error, unit })}>
-      {(props) => <input autoComplete="off" spellCheck={false} {...input} {...props} />}
-    </Field>
-  );
+export function TextField(props: Frame & Without<InputHTMLAttributes<HTMLInputElement>> & { ref?: React.Ref<HTMLInputElement> }) {
+  return <Field props={props} control={(input) => <input autoComplete="off" spellCheck={false} {...input} />} />;
 }
+
+type TextAreaProps = Frame &
+  Without<TextareaHTMLAttributes<HTMLTextAreaElement>> & { code?: boolean; ref?: React.Ref<HTMLTextAreaElement> };
 
 /** A text of several lines. */
-export function TextArea({
-  label,
-  labelHidden,
-  hint,
-  error,
-  code = false,
-  ...input
-}: Frame & Without<TextareaHTMLAttributes<HTMLTextAreaElement>> & { code?: boolean; ref?: React.Ref<HTMLTextAreaElement> }) {
-  return (
-    <Field {...defined({ label, labelHidden, hint, error })}>
-      {(props) => <textarea spellCheck={!code} {...input} {...props} data-code={code || undefined} />}
-    </Field>
-  );
+export function TextArea({ code = false, ...props }: TextAreaProps) {
+  return <Field props={props} control={(input) => <textarea spellCheck={!code} {...input} data-code={code || undefined} />} />;
 }
 
+type SelectProps = Frame &
+  Without<SelectHTMLAttributes<HTMLSelectElement>> & { options: readonly (string | { value: string; label: string })[] };
+
 /** A choice among a few options. */
-export function SelectField({
-  label,
-  labelHidden,
-  hint,
-  error,
-  options,
-  ...input
-}: Frame & Without<SelectHTMLAttributes<HTMLSelectElement>> & { options: readonly (string | { value: string; label: string })[] }) {
-  return (
-    <Field {...defined({ label, labelHidden, hint, error })}>
-      {(props) => (
-        <select {...input} {...props}>
-          {options.map((option) => {
-            const { value, label: text } = typeof option === 'string' ? { value: option, label: option } : option;
-            return (
-              <option key={value} value={value}>
-                {text}
-              </option>
-            );
-          })}
-        </select>
-      )}
-    </Field>
+export function SelectField({ options, ...props }: SelectProps) {
+  const control = (select: Without<SelectHTMLAttributes<HTMLSelectElement>>) => (
+    <select {...select}>
+      {options.map((option) => {
+        const { value, label } = typeof option === 'string' ? { value: option, label: option } : option;
+        return (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        );
+      })}
+    </select>
   );
+  return <Field props={props} control={control} />;
 }
 
 /** A checkbox. */
@@ -129,9 +113,4 @@ export function CheckField({ label, hint, ...input }: { label: string; hint?: st
       )}
     </div>
   );
-}
-
-/** The frame without undefined properties (`exactOptionalPropertyTypes`). */
-function defined(frame: { [Name in keyof Frame]: Frame[Name] | undefined } & { label: string }): Frame {
-  return Object.fromEntries(Object.entries(frame).filter(([, value]) => value !== undefined)) as unknown as Frame;
 }

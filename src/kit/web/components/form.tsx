@@ -36,27 +36,19 @@ export function Fields({ min = '13rem', children }: { min?: string; children: Re
 
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
-/** The properties that bind a control to a field of a draft. */
-interface Bound {
-  value: string;
-  onChange(event: ChangeEvent<Control>): void;
-  error: string | undefined;
-  onBlur?(): void;
-}
-
 /** The fields of `T` that are strings. */
 type TextName<T> = { [Name in keyof T]: T[Name] extends string ? Name : never }[keyof T] & string;
 
-/** Binds controls to the strings of a draft: `<TextField label="Name" {...bound('name')} />`. `onLeave` is told of fields that the user leaves. */
+/** Binds controls to the strings of a draft: `<TextField label="Name" {...bound('name')} />`. `onLeave` is called with each field that the user leaves. */
 export function bind<T>(
   draft: T,
   onChange: (changes: Partial<T>) => void,
   faultOf: (name: string) => string | undefined = () => undefined,
   onLeave?: (name: string) => void,
-): (name: TextName<T>) => Bound {
-  return (name) => ({
+) {
+  return (name: TextName<T>) => ({
     value: draft[name] as string,
-    onChange: (event) => onChange({ [name]: event.target.value } as unknown as Partial<T>),
+    onChange: (event: ChangeEvent<Control>) => onChange({ [name]: event.target.value } as unknown as Partial<T>),
     error: faultOf(name),
     ...(onLeave === undefined ? {} : { onBlur: () => onLeave(name) }),
   });

@@ -1,6 +1,4 @@
-import type { ReactNode } from 'react';
-
-import { Callout, type Tone } from './feedback.tsx';
+import { Callout, type CalloutProps } from './feedback.tsx';
 import styles from './notes.module.css';
 
 interface Note {
@@ -9,17 +7,8 @@ interface Note {
   detail: string;
 }
 
-interface NotesProps {
-  notes: readonly Note[];
-  tone: Exclude<Tone, 'neutral'>;
-  title?: ReactNode;
-  /** Announced at once by screen readers. */
-  alert?: boolean;
-  actions?: ReactNode;
-}
-
 /** A list of faults, warnings or findings. Renders nothing if there are none. */
-export function Notes({ notes, ...callout }: NotesProps) {
+export function Notes({ notes, ...callout }: Omit<CalloutProps, 'children'> & { notes: readonly Note[] }) {
   if (notes.length === 0) return null;
   return (
     <Callout {...callout}>
