@@ -34,6 +34,8 @@ const emptyProcedures = `
       if has_rows then filled := filled || format('public.%I', named); end if;
     end loop;
     execute 'truncate ' || array_to_string(filled, ', ') || ' cascade';
+    -- Truncating a table keeps its statistics.
+    delete from pg_statistic where starelid in (select oid from pg_class where relnamespace = 'public'::regnamespace);
     perform setval(format('public.%I', sequencename)::regclass, start_value, false) from pg_sequences where schemaname = 'public';
     for named in select tablename from pg_tables where schemaname = 'testing' and tablename <> 'shape' loop
       execute format('insert into public.%I table testing.%I', named, named);

@@ -16,8 +16,11 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
-/** Settings with which no commit waits for the disk. A commit still writes the log first, which a test checks. */
-const volatile = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0'];
+/**
+ * Settings of the test server. No commit waits for the disk; a commit still writes the log first, which a test checks. The
+ * planner's statistics change only when a test runs `analyze`, so that plans do not depend on the machine's speed.
+ */
+const volatile = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0', 'autovacuum=off'];
 
 /**
  * Starts PostgreSQL from the npm package. It refuses to run as root, so root runs it as another user.
