@@ -1,7 +1,7 @@
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 
 import { type Awaitable, andThen, nextTurn } from '../../kit/awaitable.ts';
-import { bound, type Database } from '../../kit/sql/dialect.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
 import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter } from './packet-filter.ts';
 import { shortText, wholeText } from './packet-texts.ts';
@@ -138,7 +138,7 @@ export function createPageReads(database: Database<Tables>) {
         // A part with fewer packets than its limit is the last one. Searching for more could scan far with a rare filter.
         eb
           .case()
-          .when('part.count', '<', bound(params.limit))
+          .when('part.count', '<', params.limit)
           .then(sql.lit(0))
           .when(eb.exists(next))
           .then(sql.lit(1))
@@ -158,7 +158,7 @@ export function createPageReads(database: Database<Tables>) {
         return column === undefined ? query : query.where(`packets.${column}`, '=', params.value);
       };
       const rest = paged ? listed().where('packets.id', directions[order], params.after) : listed();
-      const rows = rest.orderBy('packets.id', order).limit(bound(params.limit)).offset(bound(params.offset));
+      const rows = rest.orderBy('packets.id', order).limit(params.limit).offset(params.offset);
       return partOf(db, textsOf(rows, shape), listed(), params, order);
     });
   }

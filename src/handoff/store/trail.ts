@@ -1,7 +1,7 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
 import { countOf } from '../../kit/sql/count.ts';
-import { bound, type Database, type Row } from '../../kit/sql/dialect.ts';
+import type { Database, Row } from '../../kit/sql/dialect.ts';
 import type { AnyPacket, EventType, PacketEvent } from '../rules/packet.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { type DeliveryBuffer, deliveries } from './deliveries.ts';
@@ -231,7 +231,7 @@ export function createTrailReads(database: Database<Tables>) {
             .where('tenant', '=', tenant)
             .where('packet_id', '=', packet_id)
             .orderBy('seq', 'desc')
-            .limit(bound(limit))
+            .limit(limit)
             .as('latest'),
         )
         .select([...columns, 'length'])
@@ -251,7 +251,7 @@ export function createTrailReads(database: Database<Tables>) {
         .where('tenant', '=', tenant)
         .where('position', '>', position)
         .orderBy('position')
-        .limit(bound(limit)),
+        .limit(limit),
   );
   const between = database.query<{ tenant: number; after: number; upTo: number }, TrailRow>((db, { tenant, after, upTo }) =>
     db

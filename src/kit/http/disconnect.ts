@@ -9,7 +9,10 @@ const disconnected = new Error('The client has disconnected.');
  */
 export function signalOf({ raw: response }: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  const abort = () => controller.abort(disconnected);
+  const abort = () => {
+    // A response that was sent closes as well. To abort then would dispatch an event for every request.
+    if (!response.writableFinished) controller.abort(disconnected);
+  };
   if (response.destroyed) abort();
   else response.once('close', abort);
   return controller.signal;

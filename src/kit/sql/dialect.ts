@@ -227,9 +227,6 @@ export interface Database<Tables> {
   close(): Promise<void>;
 }
 
-/** A parameter as a LIMIT or OFFSET. SQLite's planner looks at the value of a bare one, and so would re-plan at each run. */
-export const bound = (count: number) => sql<number>`cast(${count} as integer)`;
-
 const placeholder = Symbol('parameter');
 
 /** The placeholder of a parameter while a query is built. Its value is bound by name at each run. */

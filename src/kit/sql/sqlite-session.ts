@@ -112,7 +112,7 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
     insert: (table, rows) => write(rows, (columns) => insertInto(table, columns)),
     claim(table, columns, { owner, due, now, until, takes }) {
       const found = valuesStatement(
-        `select seq, ${columns.join(', ')} from ${table} where ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit ?`,
+        `select seq, ${columns.join(', ')} from ${table} where ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit cast(? as integer)`,
       );
       const rows = takes.flatMap((take) => found.all(take.owner, now, take.quota) as unknown as Values[]);
       for (const [seq] of rows) connection.run(`update ${table} set ${due} = ? where seq = ?`, [until, seq]);

@@ -6,6 +6,9 @@ import {
   type Dialect,
   type Driver,
   Kysely,
+  type LimitNode,
+  type OffsetNode,
+  type OperationNode,
   type QueryResult,
   SqliteAdapter,
   SqliteIntrospector,
@@ -40,6 +43,30 @@ const readOnlyCode = 8;
 /** The most results a view shares between identical reads. */
 const maxKnown = 100;
 
+/**
+ * Hides the values of parameters from SQLite's planner. It compares them with the conditions of partial indexes, and looks
+ * at those of LIMIT and OFFSET; it then plans the statement anew at each run, which can take longer than the run.
+ */
+class PlannedOnce extends SqliteQueryCompiler {
+  protected override getCurrentParameterPlaceholder(): string {
+    return '+?';
+  }
+
+  protected override visitLimit(node: LimitNode): void {
+    this.#appendCount('limit', node.limit);
+  }
+
+  protected override visitOffset(node: OffsetNode): void {
+    this.#appendCount('offset', node.offset);
+  }
+
+  #appendCount(clause: string, count: OperationNode): void {
+    this.append(`${clause} cast(`);
+    this.visitNode(count);
+    this.append(' as integer)');
+  }
+}
+
 /** Kysely over an `Execute`. Transactions are opened by `session` and `transaction` of the database, not through Kysely. */
 export function kyselyOver<Tables>(execute: Execute): Kysely<Tables> {
   const connection: DatabaseConnection = {
@@ -64,7 +91,7 @@ export function kyselyOver<Tables>(execute: Execute): Kysely<Tables> {
     createDriver: () => driver,
     createAdapter: () => new SqliteAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new PlannedOnce(),
   };
   return new Kysely<Tables>({ dialect });
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 
 import { readJson } from '../../../kit/json.ts';
 import { countOf } from '../../../kit/sql/count.ts';
-import { bound, type Database, type Session } from '../../../kit/sql/dialect.ts';
+import type { Database, Session } from '../../../kit/sql/dialect.ts';
 import { type Searched, searchableText, searchableWords } from '../../rules/tokenizer.ts';
 import { wholeText } from '../packet-texts.ts';
 import type { RowOf, Tables } from '../tables.ts';
@@ -153,7 +153,7 @@ function createQueueRead(database: Database<Tables>) {
       .where(sql<boolean>`${place} <= (${params.last_tenant}, ${params.last_packet})`)
       .orderBy('search_queue.tenant')
       .orderBy('search_queue.packet')
-      .limit(bound(params.limit)),
+      .limit(params.limit),
   );
   return (after: QueuePosition, upTo: QueuePosition, limit: number) =>
     query.all({
