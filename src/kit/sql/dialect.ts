@@ -1,4 +1,4 @@
-import { type Kysely, type QueryResult, sql } from 'kysely';
+import type { Kysely, QueryResult } from 'kysely';
 
 import type { Awaitable } from '../awaitable.ts';
 
