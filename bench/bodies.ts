@@ -39,6 +39,8 @@ export const searched = {
   everywhere: 'handoff',
   /** In 42 of 100 packets. */
   common: 'dispute',
+  /** In 5 of 100 packets. */
+  some: 'recurring',
   /** In one packet of 5,000. */
   rare: 'zephyrine',
   /** In one packet of 100 as a phrase; other packets have its words separately. */
@@ -55,6 +57,7 @@ export function seededRequest(number: number): Record<string, unknown> {
   const words = [
     searched.everywhere,
     number % 100 < 42 ? searched.common : 'question',
+    number % 20 === 3 ? searched.some : 'single',
     number % 5000 === 11 ? searched.rare : 'plain',
     standing,
   ];

@@ -56,6 +56,7 @@ const many = 'order refund customer invoice shipment carrier warehouse address p
 const dearest: Record<string, Record<string, string>> = {
   'a word in every packet': { q: searched.everywhere },
   'a word in 42 %': { q: searched.common },
+  'a word in 5 %': { q: searched.some },
   'a rare word': { q: searched.rare },
   'two words': { q: searched.phrase.join(' ') },
   'a phrase': { q: `"${searched.phrase.join(' ')}"` },
@@ -65,6 +66,7 @@ const dearest: Record<string, Record<string, string>> = {
   'a phrase of sixteen words': { q: `"${many}"` },
   'a rare word and fifteen': { q: `${searched.rare} ${many}` },
   'a common prefix': { q: 're*' },
+  'a prefix in 5 %': { q: `${searched.some.slice(0, 6)}*` },
   'a rare word and a prefix': { q: `${searched.rare} re*` },
   'a phrase with a prefix': { q: '"order re*"' },
   'a word and a tag': { q: searched.common, tags: 'batch-7' },
