@@ -52,8 +52,8 @@ export interface SearchBounds {
   readonly scannedPackets: number;
   /** The most packets whose texts are scanned for one page. */
   readonly scannedTexts: number;
-  /** PostgreSQL counts matches only if it expects a word, or a word of a phrase, in at most this many packets. */
-  readonly expected: { readonly words: number; readonly phrases: number };
+  /** PostgreSQL counts matches only if it expects one of the words in at most this many packets. */
+  readonly expected: number;
 }
 
 /** Limits that keep a search near a tenth of a second. PostgreSQL has to read the words of every packet that it scans. */
@@ -62,7 +62,7 @@ export const searchBounds = (database: Database<Tables>['name']): SearchBounds =
   counted: 100_000,
   scannedPackets: 20_000,
   scannedTexts: database === 'sqlite' ? 2_000 : 5_000,
-  expected: { words: 100_000, phrases: 10_000 },
+  expected: 10_000,
 });
 
 /** The `seq` of the matches of a page, best first, and how many matches pass the filter. */

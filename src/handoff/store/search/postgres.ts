@@ -79,17 +79,12 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
   async function plan({ tenant, phrases }: Matches): Promise<FullTextQuery & { isCommon: boolean }> {
     const search = { tenant, queries: phrases.map((phrase) => phraseQuery(phrase, tenant)) };
     const words = phrases.flat().filter((word) => beginningOf(word) === undefined);
-    let least = Number.POSITIVE_INFINITY;
     for (const word of words) {
       const rareWord = phraseQuery([word], tenant);
       const rows = await expected({ tenant, queries: [rareWord] });
-      if (rows <= bounds.expected.phrases) return { ...search, rareWord, isCommon: false };
-      least = Math.min(least, rows);
+      if (rows <= bounds.expected) return { ...search, rareWord, isCommon: false };
     }
-    const isPhrase = phrases.some(({ length }) => length > 1);
-    if (words.length > 0 && (isPhrase || least > bounds.expected.words)) return { ...search, isCommon: true };
-    const hasPrefix = words.length < phrases.flat().length;
-    return { ...search, isCommon: hasPrefix && (await areMany(search, bounds.expected.phrases)) };
+    return { ...search, isCommon: words.length > 0 || (await areMany(search, bounds.expected)) };
   }
 
   async function ranked(search: FilteredQuery, page: Page, counted: number): Promise<RankedMatches | undefined> {
