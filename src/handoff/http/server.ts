@@ -153,7 +153,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
       : request.headers['x-api-key'];
     if (key === undefined && route.keyInQuery && !route.forPrograms && devMode) return keys.defaultCaller();
     if (typeof key !== 'string' || key === '') throw unauthorized(route, noKey(route));
-    return andThen(keys.authenticate(key), (caller) => count(route, request, reply, caller));
+    return andThen(keys.authenticate(key, request.raw.socket), (caller) => count(route, request, reply, caller));
   }
 
   /** Counts a request for the page of an answer link, whether or not there is such a link. */

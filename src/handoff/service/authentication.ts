@@ -34,8 +34,12 @@ const maxKnownKeys = 10_000;
  * Returns the function that finds the caller behind an API key, undefined for a key that is unknown, revoked or expired.
  * Callers are cached until any key or tenant changes, so a revocation on any instance takes effect with the next call.
  */
-export function createAuthenticator(keys: Store['keys'], clock: Clock): (key: string) => Awaitable<Caller | undefined> {
+export function createAuthenticator(
+  keys: Store['keys'],
+  clock: Clock,
+): (key: string, connection?: object) => Awaitable<Caller | undefined> {
   const known = new Map<string, Caller>();
+  const hashFor = createHashing();
   let knownVersion = -1;
   const currentVersion = shared(() => keys.version());
 
@@ -64,11 +68,36 @@ export function createAuthenticator(keys: Store['keys'], clock: Clock): (key: st
     return caller.key_ends === undefined || caller.key_ends > clock().getTime() ? caller : undefined;
   }
 
-  return (key) => {
-    if (!looksLikeKey(key)) return undefined;
-    const hash = hashOf(key);
+  return (key, connection) => {
+    const hash = hashFor(key, connection);
+    if (hash === undefined) return undefined;
     return andThen(currentVersion(), (version) => callerOfKey(hash, version));
   };
+}
+
+/**
+ * Returns the function that hashes a key; undefined if the value can't be one. The hash of the last key of a connection is
+ * kept until the connection is gone, since most connections always send the same key. It decides nothing: whether the key
+ * is valid is looked up for each request.
+ */
+function createHashing(): (key: string, connection: object | undefined) => string | undefined {
+  const lastKeys = new WeakMap<object, { readonly key: string; readonly hash: string }>();
+  return (key, connection) => {
+    const last = connection && lastKeys.get(connection);
+    if (last !== undefined && isSame(last.key, key)) return last.hash;
+    if (!looksLikeKey(key)) return undefined;
+    const hash = hashOf(key);
+    if (connection !== undefined) lastKeys.set(connection, { key, hash });
+    return hash;
+  };
+}
+
+/** Whether two keys are equal, compared in constant time: clients behind one proxy may share its connection. */
+function isSame(a: string, b: string): boolean {
+  if (a.length !== b.length) return false;
+  let difference = 0;
+  for (let index = 0; index < a.length; index += 1) difference |= a.charCodeAt(index) ^ b.charCodeAt(index);
+  return difference === 0;
 }
 
 function callerOf({ admin, hash: _, expires_at, rotated_from, scopes, agents, ...caller }: KeyAccess): Caller {

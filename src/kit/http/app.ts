@@ -158,6 +158,7 @@ export function createApp({
     const route = routeOf(request);
     endSpan(request, statusCode);
     onAnswered(method, route, statusCode, ms / 1000);
+    if (!logger.isLevelEnabled('info')) return done();
     logger.info(
       {
         request_id: id,

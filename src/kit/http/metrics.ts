@@ -1,7 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 
 import type { Awaitable } from '../awaitable.ts';
+import { RequestMetrics } from './request-metrics.ts';
 
 /** A gauge that is read when the metrics are requested. */
 interface GaugeParts {
@@ -47,19 +48,7 @@ const processGauges: readonly GaugeParts[] = [
 export function createMetrics(gauges: readonly GaugeParts[]) {
   const registry = new Registry();
   const registers = [registry];
-  const requests = new Counter({
-    name: 'service_requests_total',
-    help: 'Requests answered.',
-    labelNames: ['method', 'endpoint', 'status'],
-    registers,
-  });
-  const latency = new Histogram({
-    name: 'service_request_latency_seconds',
-    help: 'Time from the first byte of a request to the last of its answer.',
-    labelNames: ['method', 'endpoint'],
-    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers,
-  });
+  const requests = new RequestMetrics(registry);
   const lag = monitorEventLoopDelay({ resolution: 10 });
   lag.enable();
   const lagGauge: GaugeParts = {
@@ -96,14 +85,8 @@ export function createMetrics(gauges: readonly GaugeParts[]) {
   });
   return {
     registry,
-    /**
-     * Counts a finished request by method, route pattern (never the raw path) and status.
-     * @param seconds left out for a stream, whose duration depends on the client
-     */
-    observe(method: string, endpoint: string, status: number, seconds?: number): void {
-      requests.inc({ method, endpoint, status });
-      if (seconds !== undefined) latency.observe({ method, endpoint }, seconds);
-    },
+    /** Counts a finished request by method, route pattern (never the raw path) and status. */
+    observe: (method: string, endpoint: string, status: number, seconds?: number) => requests.observe(method, endpoint, status, seconds),
     stop: () => lag.disable(),
   };
 }

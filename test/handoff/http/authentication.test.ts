@@ -230,6 +230,19 @@ for (const store of stores) {
       assert.equal(await late, undefined);
     });
 
+    test('on one connection each request is judged by its own key, and a revoked key is refused at the next', async (t) => {
+      const { access, caller, key } = await openAccess(t, store);
+      const connection = {};
+      assert.equal((await access.authenticate(key, connection))?.key_id, caller.key_id);
+      const last = key.at(-1) === '0' ? '1' : '0';
+      for (const other of [unknownKey(), `${key.slice(0, -1)}${last}`, `${key}x`, key.slice(0, -1), '']) {
+        assert.equal(await access.authenticate(other, connection), undefined);
+        assert.equal((await access.authenticate(key, connection))?.key_id, caller.key_id);
+      }
+      await access.revokeKey(caller, caller.key_id);
+      assert.equal(await access.authenticate(key, connection), undefined);
+    });
+
     test('a key with a wrong checksum is refused without a database lookup', async () => {
       const opened = await store.open('handoff');
       const clock = new TestClock();
