@@ -1,8 +1,9 @@
 import type { ChainDefinition, ChainRequest } from '../src/fallback/model/chain.ts';
-import type { Export, ExportFormat } from '../src/fallback/model/export.ts';
+import type { Export } from '../src/fallback/model/export.ts';
+import type { ExportFormat } from '../src/fallback/model/targets.ts';
 import { define } from '../src/fallback/rules/chain.ts';
-import { exportChain } from '../src/fallback/rules/exports/export.ts';
 import { routingOf } from '../src/fallback/rules/routing.ts';
+import { exportChain } from '../src/fallback/rules/targets/export.ts';
 import type { Behaviour, Fakes } from './fakes.ts';
 
 type Rules = NonNullable<ChainRequest['fallback_rules']>;

@@ -6,9 +6,9 @@ import { parse } from 'yaml';
 
 import type { ChainDefinition, ChainRequest } from '../src/fallback/model/chain.ts';
 import type { Warning } from '../src/fallback/model/common.ts';
-import type { ExportFormat } from '../src/fallback/model/export.ts';
+import type { ExportFormat } from '../src/fallback/model/targets.ts';
 import { define } from '../src/fallback/rules/chain.ts';
-import { importChain } from '../src/fallback/rules/imports/import.ts';
+import { importChain } from '../src/fallback/rules/targets/import.ts';
 import { exported } from './chains.ts';
 import { completion, type WayName, ways } from './fakes.ts';
 

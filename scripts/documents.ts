@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
+import { exportFormats, type Target, targets } from '../src/fallback/model/targets.ts';
 import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
 import type { Status } from '../src/handoff/model/common.ts';
 import { transitions, type Verb } from '../src/handoff/rules/packet-life.ts';
@@ -21,6 +23,8 @@ export async function generatedDocuments(): Promise<Record<string, string>> {
     'docs/schema.sqlite.sql': await sqliteSchema(),
     'docs/schema.postgres.sql': postgresSchema(),
     'docs/cli.md': await cliDocument(generatedNote),
+    'docs/chains.md': targetTable('docs/chains.md', 'lacks', ["What it can't express", ({ lacks }) => lacks]),
+    'docs/exports.md': targetTable('docs/exports.md', 'judged', ['Test', ({ judged }) => judged]),
     ...generatedOperations(),
   };
 }
@@ -33,6 +37,14 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 }
 
 const code = (text: string | undefined) => (text === undefined || text === '' ? 'none' : `\`${text}\``);
+
+/** A document whose table of targets, between two comments, is that of `model/targets.ts`. */
+function targetTable(path: string, name: string, [title, read]: [string, (target: Target) => string]): string {
+  const rows = exportFormats.map((format) => [code(format), read(targets[format]), targets[format].importedBy === null ? 'no' : 'yes']);
+  const between = new RegExp(`(<!-- targets: ${name} -->\n)[^]*?(<!-- end -->)`);
+  const text = readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
+  return text.replace(between, (_, start: string, end: string) => `${start}${table(['Target', title, 'Imported'], rows)}\n${end}`);
+}
 
 function settingsRows(settings: SettingsTable): string {
   const rows = Object.values(settings).map((setting) => [

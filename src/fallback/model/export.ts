@@ -4,25 +4,12 @@ import { choice, defaulted, described, IdParams, object } from '../../kit/schema
 import { Chain, ChainDefinition, ChainRequest, chainExample, chainRequestExample, definitionExample } from './chain.ts';
 import { ETag, exampleId, failing, Location, optional, shortName, Warning } from './common.ts';
 import { defineRoute } from './route.ts';
+import { exportFormats, importFormats } from './targets.ts';
 
-export const exportFormats = [
-  'litellm',
-  'portkey',
-  'openrouter',
-  'langchain',
-  'ai-sdk',
-  'bifrost',
-  'envoy-ai-gateway',
-  'json',
-  'yaml',
-] as const;
-export const importFormats = ['litellm', 'portkey', 'json', 'yaml'] as const;
 export const templateNames = ['env', 'runbook', 'curl'] as const;
 /** For chains that mix retries and failovers: what a target with a single number of retries does. */
 export const preferences = ['failover', 'retry'] as const;
 
-export type ExportFormat = (typeof exportFormats)[number];
-export type ImportFormat = (typeof importFormats)[number];
 export type TemplateName = (typeof templateNames)[number];
 
 /** The longest template, in characters. */

@@ -3,9 +3,9 @@ import { routeTable } from '../../kit/route.ts';
 import { choice, described, Id, IdParams, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { conditions, ruleConditions } from './chain.ts';
 import { count, exampleId, exampleTime, failing, rate } from './common.ts';
-import { exportFormats } from './export.ts';
 import { defineRoute } from './route.ts';
 import { WorstCase } from './routing.ts';
+import { exportFormats } from './targets.ts';
 import { modes, testStatuses, verdicts } from './test.ts';
 
 /** A summary of the latest test of a chain. */

@@ -1,8 +1,8 @@
 import type { ChainDefinition } from '../model/chain.ts';
 import type { TemplateName } from '../model/export.ts';
 import type { Routing } from '../model/routing.ts';
-import { baseOf } from './exports/kind-names.ts';
 import { callAddress, modelName, protocolOf } from './kinds.ts';
+import { baseOf } from './targets/kind-names.ts';
 
 /** An environment file with the variables of the chain's keys, without values. */
 const env = `# The keys of the chain {{ chain.name }}. Fill them in, and keep this file out of version control.

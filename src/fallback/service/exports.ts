@@ -1,20 +1,12 @@
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
-import type {
-  Export,
-  ExportFormat,
-  Imported,
-  ImportFormat,
-  ImportPreview,
-  preferences,
-  TemplateOutput,
-  TemplateRequest,
-} from '../model/export.ts';
+import type { Export, Imported, ImportPreview, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
+import type { ExportFormat, ImportFormat } from '../model/targets.ts';
 import { define, definitionOf } from '../rules/chain.ts';
-import { exportChain } from '../rules/exports/export.ts';
-import { type FileToImport, importChain } from '../rules/imports/import.ts';
 import { routingOf } from '../rules/routing.ts';
+import { exportChain } from '../rules/targets/export.ts';
+import { type FileToImport, importChain } from '../rules/targets/import.ts';
 import { namedTemplates, templateChain } from '../rules/templates.ts';
 import { warningsOf } from '../rules/warnings.ts';
 import type { ChainService } from './chains.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 
-import { exportFormats } from '../../../src/fallback/model/export.ts';
+import { exportFormats } from '../../../src/fallback/model/targets.ts';
 import { said } from '../../../src/fallback/web/parts/said.ts';
 import { assertAccessible, type Dashboard } from '../../support/dashboard.ts';
 

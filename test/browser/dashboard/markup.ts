@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 
-import { exportFormats } from '../../../src/fallback/model/export.ts';
+import { exportFormats } from '../../../src/fallback/model/targets.ts';
 import { type Dashboard, go } from '../../support/dashboard.ts';
 
 /** Texts that would run a script, load something or change the page if one of them were taken for markup in its place. */

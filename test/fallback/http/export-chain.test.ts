@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
-import { exportFormats, importFormats } from '../../../src/fallback/model/export.ts';
+import { exportFormats, importFormats } from '../../../src/fallback/model/targets.ts';
 import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
 import { createChain, shareFallback, startFallback } from '../../support/fallback.ts';
 import { stores } from '../../support/stores.ts';

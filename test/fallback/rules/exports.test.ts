@@ -5,11 +5,11 @@ import fc from 'fast-check';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
 
 import type { ChainRequest } from '../../../src/fallback/model/chain.ts';
-import { type ExportFormat, exportFormats, importFormats } from '../../../src/fallback/model/export.ts';
+import { type ExportFormat, exportFormats, importFormats } from '../../../src/fallback/model/targets.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
-import { exportChain } from '../../../src/fallback/rules/exports/export.ts';
-import { importChain } from '../../../src/fallback/rules/imports/import.ts';
 import { routingOf } from '../../../src/fallback/rules/routing.ts';
+import { exportChain } from '../../../src/fallback/rules/targets/export.ts';
+import { importChain } from '../../../src/fallback/rules/targets/import.ts';
 import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
 import { roughWords } from './chains.ts';
 

@@ -3,8 +3,9 @@ import { keepPreviousData, useMutation } from '@tanstack/react-query';
 import { polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
 import type { AccessInfo } from '../../model/access.ts';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
-import type { ExportFormat, ImportFormat, ImportRequest, TemplateRequest } from '../../model/export.ts';
+import type { ImportRequest, TemplateRequest } from '../../model/export.ts';
 import type { RoutingQuery } from '../../model/routing.ts';
+import type { ExportFormat, ImportFormat } from '../../model/targets.ts';
 import type { TestRequest, TestResult } from '../../model/test.ts';
 import { api } from './api.ts';
 

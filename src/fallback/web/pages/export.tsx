@@ -9,23 +9,12 @@ import { CheckField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted } from '../../../kit/web/format.ts';
-import { type Export, type ExportFormat, exportFormats } from '../../model/export.ts';
+import type { Export } from '../../model/export.ts';
+import { exportFormats, targets } from '../../model/targets.ts';
 import { useExport } from '../data/queries.ts';
 import { saidOf } from '../parts/said.ts';
 import { useCurrentChain } from './chain.tsx';
 import styles from './export.module.css';
-
-const names: Record<ExportFormat, string> = {
-  litellm: 'LiteLLM',
-  portkey: 'Portkey',
-  openrouter: 'OpenRouter',
-  langchain: 'LangChain JS',
-  'ai-sdk': 'AI SDK',
-  bifrost: 'Bifrost',
-  'envoy-ai-gateway': 'Envoy AI Gateway',
-  json: 'JSON',
-  yaml: 'YAML',
-};
 
 /** The page with a chain's exports. */
 export function ExportPage() {
@@ -44,7 +33,7 @@ export function ExportPage() {
             aria-current={name === format ? 'true' : undefined}
             onClick={() => setParams({ format: name }, { replace: true })}
           >
-            {names[name]}
+            {targets[name].label}
           </button>
         ))}
       </nav>
@@ -63,7 +52,6 @@ interface ExportedProps {
 
 function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
   const { format, filename, content, content_type, lossless, warnings } = exported;
-  const oneBudget = format === 'bifrost' || format === 'envoy-ai-gateway';
   return (
     <Panel
       title={
@@ -80,7 +68,7 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
         </>
       }
     >
-      {oneBudget ? (
+      {targets[format].oneBudget ? (
         <CheckField
           label="Prefer retries to failover"
           hint="This target has one number of retries for all failures. By default nothing is retried, so that waits are short."

@@ -11,18 +11,12 @@ import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted } from '../../../kit/web/format.ts';
-import { type ImportFormat, type ImportPreview, importFormats } from '../../model/export.ts';
+import type { ImportPreview } from '../../model/export.ts';
+import { detectFormat, type ImportFormat, importFormats, targets } from '../../model/targets.ts';
 import { lineOf } from '../data/line-of.ts';
 import { useImport, useImportPreview, useMayWrite } from '../data/queries.ts';
 import { ProviderPath } from '../parts/provider-path.tsx';
 import { saidOf } from '../parts/said.ts';
-
-/** Guesses the format of a file from its name and its text. */
-function guess(filename: string, text: string): ImportFormat {
-  if (/\bmodel_list\s*:/.test(text)) return 'litellm';
-  if (/"targets"\s*:/.test(text) && /"strategy"\s*:/.test(text)) return 'portkey';
-  return /\.ya?ml$/i.test(filename) || !/^\s*[{[]/.test(text) ? 'yaml' : 'json';
-}
 
 /** The page to import a chain from a file. */
 export function ImportPage() {
@@ -31,7 +25,7 @@ export function ImportPage() {
   const run = useImport();
   return (
     <>
-      <PageHeader title="Import a chain" subtitle="From LiteLLM, Portkey, or our own JSON and YAML." />
+      <PageHeader title="Import a chain" subtitle="A configuration of LiteLLM or Portkey, or a chain as JSON or YAML." />
       <Panel>{mayWrite ? <ImportForm run={run} /> : <p>This key may only read, so nothing can be imported with it.</p>}</Panel>
     </>
   );
@@ -70,7 +64,7 @@ function ImportForm({ run }: { run: ReturnType<typeof useImport> }) {
   const bound = bind(draft, change, faultOf);
   async function take(file: File | undefined): Promise<void> {
     const text = await file?.text();
-    if (text !== undefined) change({ content: text, format: guess(file!.name, text), group: '' });
+    if (text !== undefined) change({ content: text, format: detectFormat(file!.name, text), group: '' });
   }
   function submit(): void {
     setTried(true);
@@ -94,7 +88,7 @@ function ImportForm({ run }: { run: ReturnType<typeof useImport> }) {
         {...bound('content')}
       />
       <Fields>
-        <SelectField label="Format" options={importFormats} {...bound('format')} />
+        <SelectField label="Format" options={importFormats.map((value) => ({ value, label: targets[value].label }))} {...bound('format')} />
         <TextField label="Name of the chain" placeholder="as in the file" {...bound('name')} />
         {format !== 'litellm' ? null : candidates.length > 0 ? (
           <SelectField label="First model group" options={[{ value: '', label: 'Choose a group' }, ...candidates]} {...bound('group')} />

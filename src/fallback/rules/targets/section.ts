@@ -112,3 +112,6 @@ function kindOf(value: unknown): string {
 
 /** A provider or a rule for a chain request, not validated yet. */
 export type Draft = Readonly<Record<string, unknown>>;
+
+/** Reads a file; the chain starts at `group`, if the format has groups. @throws ServiceError 400 with the invalid field */
+export type Importer = (file: Section, group?: string) => Draft;

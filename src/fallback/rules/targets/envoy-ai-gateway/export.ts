@@ -1,10 +1,10 @@
-import { conditionOf, knownStatuses } from '../conditions.ts';
-import { modelName } from '../kinds.ts';
-import { duration, listed } from '../wording.ts';
-import { oneBudget } from './budget.ts';
-import { cloudForm, cloudKind } from './cloud.ts';
-import { baseOf, keyEnv, speaksAnthropic, warnIfUnknown } from './kind-names.ts';
-import { type ExportedProvider, type Exporter, type Source, slug, warnOfUnsupportedFields } from './target.ts';
+import { conditionOf, knownStatuses } from '../../conditions.ts';
+import { modelName } from '../../kinds.ts';
+import { duration, listed } from '../../wording.ts';
+import { oneBudget } from '../budget.ts';
+import { cloudForm, cloudKind } from '../cloud.ts';
+import { baseOf, keyEnv, speaksAnthropic, warnIfUnknown } from '../kind-names.ts';
+import { type ExportedProvider, type Exporter, type Source, slug, warnOfUnsupportedFields } from '../target.ts';
 
 /** A Kubernetes object. */
 interface Manifest {
@@ -23,7 +23,7 @@ const aiGroup = 'aigateway.envoyproxy.io';
  * route, and for each provider its backend, TLS and key. The keys are Secrets of the cluster.
  * https://aigateway.envoyproxy.io/docs/capabilities/traffic/provider-fallback
  */
-export const envoyAiGateway: Exporter = (source) => {
+export const exportEnvoy: Exporter = (source) => {
   const { chain, providers, warnings } = source;
   const name = slug(chain.name);
   const secrets = providers.map(secretOf);

@@ -1,11 +1,9 @@
 import { invalid } from '../../../kit/errors.ts';
 import type { Warning } from '../../model/common.ts';
-import type { ImportFormat } from '../../model/export.ts';
+import type { ImportFormat } from '../../model/targets.ts';
 import { WarningList } from '../warning-list.ts';
-import { readLitellm } from './litellm.ts';
-import { readOwn } from './own.ts';
-import { readPortkey } from './portkey.ts';
 import { Section } from './section.ts';
+import { importers } from './table.ts';
 
 /** A parsed file to import. */
 export interface FileToImport {
@@ -17,8 +15,6 @@ export interface FileToImport {
   readonly group?: string | undefined;
 }
 
-const readers = { litellm: readLitellm, portkey: readPortkey, json: readOwn, yaml: readOwn } as const;
-
 /**
  * Converts the parsed file of another program to a chain request, not validated yet, with findings about what was left
  * out or interpreted differently. Pure.
@@ -27,6 +23,6 @@ const readers = { litellm: readLitellm, portkey: readPortkey, json: readOwn, yam
 export function importChain({ format, value, name, group }: FileToImport): { request: unknown; findings: Warning[] } {
   if (group !== undefined && format !== 'litellm') throw invalid('group', 'group is only for the format litellm.');
   const findings = new WarningList();
-  const request = readers[format](new Section(value, '', findings), group);
+  const request = importers[format](new Section(value, '', findings), group);
   return { request: { ...request, name: name ?? request.name ?? `imported-${format}` }, findings: findings.items };
 }

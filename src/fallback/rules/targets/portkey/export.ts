@@ -1,29 +1,14 @@
-import type { Condition, Rule } from '../../model/chain.ts';
-import { conditionOf, knownStatuses } from '../conditions.ts';
-import { modelName } from '../kinds.ts';
-import { variableOf } from '../params.ts';
-import { times } from '../wording.ts';
-import { addressed, hasNoKey, keyEnv } from './kind-names.ts';
-import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from './target.ts';
+import type { Condition, Rule } from '../../../model/chain.ts';
+import { conditionOf, knownStatuses } from '../../conditions.ts';
+import { modelName } from '../../kinds.ts';
+import { variableOf } from '../../params.ts';
+import { times } from '../../wording.ts';
+import { addressed, hasNoKey, keyEnv } from '../kind-names.ts';
+import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
+import { asRequested, kindNames, paramNamesInPortkey } from './names.ts';
 
 /** A provider, or a nested strategy with targets. */
 type PortkeyTarget = Record<string, unknown>;
-
-/** The model of a provider that is called with the model of each request. */
-export const asRequested = 'as-requested';
-
-/** Portkey's names of parameters. */
-export const paramNamesInPortkey: Readonly<Record<string, string>> = {
-  api_version: 'api_version',
-  aws_region_name: 'aws_region',
-  aws_access_key_id: 'aws_access_key_id',
-  aws_secret_access_key: 'aws_secret_access_key',
-  aws_session_token: 'aws_session_token',
-  vertex_project: 'vertex_project_id',
-  vertex_location: 'vertex_region',
-  organization: 'openai_organization',
-  virtual_key: 'virtual_key',
-};
 
 /** The host of a resource of Azure OpenAI. */
 const azureHost = /^https:\/\/([a-z0-9-]+)\.openai\.azure\.com\/?$/i;
@@ -52,12 +37,12 @@ const connectionStatuses = [500, 503];
  * counts as 408. If providers fail over on different statuses, strategies are nested.
  * https://portkey.ai/docs/product/ai-gateway/fallbacks
  */
-export const portkey: Exporter = (source) => {
+export const exportPortkey: Exporter = (source) => {
   const statuses = statusesOf(source);
   const targets = source.providers.map((exported): PortkeyTarget => {
     const { provider } = exported;
     const retry = retryOf(exported, statuses, source);
-    const { kind, base } = addressed('portkey', exported);
+    const { kind, base } = addressed(kindNames, exported);
     return {
       name: provider.name,
       provider: kind,

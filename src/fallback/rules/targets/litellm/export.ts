@@ -1,18 +1,9 @@
-import type { Condition, Params, Provider } from '../../model/chain.ts';
-import { knownKind, modelName } from '../kinds.ts';
-import { listed } from '../wording.ts';
-import { addressed, hasNoKey, keyEnv, nameOfKind } from './kind-names.ts';
-import { type ExportedProvider, type Exporter, endsOf, type Source, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
-
-/** The conditions that LiteLLM's retry policy distinguishes, and its settings for each, in the order of their rules in a chain. */
-export const retryNames: readonly (readonly [Condition, readonly string[]])[] = [
-  ['rate_limit', ['RateLimitErrorRetries']],
-  ['timeout', ['TimeoutErrorRetries']],
-  ['auth_error', ['AuthenticationErrorRetries']],
-  ['invalid_request', ['BadRequestErrorRetries', 'NotFoundErrorRetries']],
-  ['content_filter', ['ContentPolicyViolationErrorRetries']],
-  ['server_error', ['InternalServerErrorRetries', 'ServiceUnavailableErrorRetries']],
-];
+import type { Condition, Params, Provider } from '../../../model/chain.ts';
+import { knownKind, modelName } from '../../kinds.ts';
+import { listed } from '../../wording.ts';
+import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
+import { type ExportedProvider, type Exporter, endsOf, type Source, warnOfEnds, warnOfUnsupportedFields } from '../target.ts';
+import { kindNames, retryNames } from './names.ts';
 
 /** Conditions without a retry count in LiteLLM, and the conditions it treats them like, as far as their statuses allow. */
 const likened: readonly { condition: Condition; like: Condition; never?: string }[] = [
@@ -30,14 +21,14 @@ const defaultMaxFallbacks = 5;
  * balancing; the order is in `fallbacks`. The retry policy belongs to the router, so all chains in a proxy share it.
  * https://docs.litellm.ai/docs/proxy/reliability
  */
-export const litellm: Exporter = (source) => {
+export const exportLitellm: Exporter = (source) => {
   const { chain, providers } = source;
   const groups = providers.map(({ index }) => (index === 0 ? chain.name : `${chain.name}-${index}`));
   const model_list = providers.map((exported) => {
     const { provider, index } = exported;
     // A model of an unknown kind goes out as it came in.
     const isAsIs = isUnknown(provider);
-    const { kind: named, base } = isAsIs ? { kind: provider.provider!, base: provider.api_base } : addressed('litellm', exported);
+    const { kind: named, base } = isAsIs ? { kind: provider.provider!, base: provider.api_base } : addressed(kindNames, exported);
     const kind = base !== null && nativeKinds.has(named) ? 'openai' : named;
     const litellm_params = {
       model: isAsIs ? provider.model_id : `${kind}/${modelName(provider)}`,
@@ -61,7 +52,7 @@ export const litellm: Exporter = (source) => {
 const nativeKinds = new Set(['gemini', 'cohere', 'ollama']);
 
 const isUnknown = ({ provider, model_id }: Provider) =>
-  provider !== null && knownKind(provider) === undefined && nameOfKind('litellm', provider) === null && model_id.startsWith(`${provider}/`);
+  provider !== null && knownKind(provider) === undefined && nameOfKind(kindNames, provider) === null && model_id.startsWith(`${provider}/`);
 
 /** The parameters by their names in LiteLLM. */
 function paramsOf({ provider, loss }: ExportedProvider): Params {

@@ -1,7 +1,7 @@
-import { invalid, ServiceError } from '../../../kit/errors.ts';
-import type { Condition } from '../../model/chain.ts';
-import { listed, plural } from '../wording.ts';
-import { type Section, textAt } from './section.ts';
+import { invalid, ServiceError } from '../../../../kit/errors.ts';
+import type { Condition } from '../../../model/chain.ts';
+import { listed, plural } from '../../wording.ts';
+import { type Section, textAt } from '../section.ts';
 
 /** The fallbacks of a single condition. */
 const specialFallbacks: readonly [string, Condition][] = [

@@ -1,6 +1,6 @@
-import { modelName } from '../kinds.ts';
-import { listed } from '../wording.ts';
-import { type ExportedProvider, type Exporter, type Source, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
+import { modelName } from '../../kinds.ts';
+import { listed } from '../../wording.ts';
+import { type ExportedProvider, type Exporter, type Source, warnOfEnds, warnOfUnsupportedFields } from '../target.ts';
 
 /** The most backups that OpenRouter accepts. */
 const maxBackups = 3;
@@ -10,7 +10,7 @@ const maxBackups = 3;
  * with its own keys and fails over on any error.
  * https://openrouter.ai/docs/features/model-routing
  */
-export const openrouter: Exporter = (source) => {
+export const exportOpenrouter: Exporter = (source) => {
   const { providers, warnings } = source;
   const [first, ...backups] = providers.map(modelSlug);
   if (backups.length > maxBackups) {

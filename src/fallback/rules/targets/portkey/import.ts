@@ -1,12 +1,12 @@
-import { invalid } from '../../../kit/errors.ts';
-import { type Condition, conditions, maxProviders } from '../../model/chain.ts';
-import { filled, withoutNulls } from '../chain.ts';
-import { conditionOf, knownStatuses, traitsOf } from '../conditions.ts';
-import { kindNamed } from '../exports/kind-names.ts';
-import { asRequested, paramNamesInPortkey } from '../exports/portkey.ts';
-import { isSecret } from '../params.ts';
-import { listed, uniqueName } from '../wording.ts';
-import { type Draft, requireAtMost, Section, textAt } from './section.ts';
+import { invalid } from '../../../../kit/errors.ts';
+import { type Condition, conditions, maxProviders } from '../../../model/chain.ts';
+import { filled, withoutNulls } from '../../chain.ts';
+import { conditionOf, knownStatuses, traitsOf } from '../../conditions.ts';
+import { isSecret } from '../../params.ts';
+import { listed, uniqueName } from '../../wording.ts';
+import { kindNamed } from '../kind-names.ts';
+import { type Draft, requireAtMost, Section, textAt } from '../section.ts';
+import { asRequested, kindNames, paramNamesInPortkey } from './names.ts';
 
 /** A target with the statuses on which Portkey fails over; undefined for all failures. */
 interface Target {
@@ -27,7 +27,7 @@ const inheritedNames = ['override_params', 'request_timeout', 'retry'];
 const maxNesting = maxProviders;
 
 /** Reads a Portkey gateway configuration: its strategies as one order, or a single target. */
-export function readPortkey(file: Section): Draft {
+export function importPortkey(file: Section): Draft {
   const targets = targetsOf(file, null);
   if (targets.length === 0) throw invalid('targets', 'No target is left to import.');
   // The last target has no successor. It is treated like the one before it, so that rules need not name providers.
@@ -106,7 +106,7 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
   const slug = typeof fields.provider === 'string' && fields.provider.startsWith('@') ? fields.provider : undefined;
   const virtual = fields.virtual_key ?? slug;
   const called = virtual !== undefined && (fields.provider === undefined || slug !== undefined) ? null : section.text('provider');
-  const kind = called === null ? null : kindNamed('portkey', called);
+  const kind = called === null ? null : kindNamed(kindNames, called);
   if (virtual !== undefined)
     section.note('virtual_key', 'virtual_key', 'is kept for exports to Portkey; only Portkey knows the provider and key behind it.');
   if (called !== null && kind === null)

@@ -1,9 +1,9 @@
-import type { ChainRequest } from '../../model/chain.ts';
-import { filled, withoutNulls } from '../chain.ts';
-import type { ExportInput } from './target.ts';
+import type { ChainRequest } from '../../../model/chain.ts';
+import { filled, withoutNulls } from '../../chain.ts';
+import type { ExportInput } from '../target.ts';
 
 /** The request that creates the chain: all fields with a value, including defaults. */
-export function requestOf({ chain }: Pick<ExportInput, 'chain'>): ChainRequest {
+export function exportOwn({ chain }: Pick<ExportInput, 'chain'>): ChainRequest {
   const { name, description, providers, fallback_rules, metadata } = chain;
   return withoutNulls({
     name,

@@ -1,13 +1,13 @@
-import { modelName } from '../kinds.ts';
-import { literal, moduleText } from './code.ts';
-import { baseOf, speaksAnthropic } from './kind-names.ts';
-import type { Exporter } from './target.ts';
+import { modelName } from '../../kinds.ts';
+import { literal, moduleText } from '../code.ts';
+import { baseOf, speaksAnthropic } from '../kind-names.ts';
+import type { Exporter } from '../target.ts';
 
 /**
  * A module for LangChain (JavaScript): `chain` is a Runnable that follows the chain. It implements the rules itself, since
  * `withFallbacks` can't stop at an error and `withRetry` can't distinguish errors by rule.
  */
-export const langchain: Exporter = (source) => {
+export const exportLangchain: Exporter = (source) => {
   const content = moduleText(source, {
     clients: {
       anthropic: "import { ChatAnthropic } from '@langchain/anthropic';\n",

@@ -1,13 +1,13 @@
-import { modelName } from '../kinds.ts';
-import { literal, moduleText } from './code.ts';
-import { baseOf, speaksAnthropic } from './kind-names.ts';
-import type { Exporter } from './target.ts';
+import { modelName } from '../../kinds.ts';
+import { literal, moduleText } from '../code.ts';
+import { baseOf, speaksAnthropic } from '../kind-names.ts';
+import type { Exporter } from '../target.ts';
 
 /**
  * A module for the AI SDK with `ai-fallback`: `chainModel()` returns a language model that follows the chain. Each model
  * is wrapped in the chain's rules; `ai-fallback` moves from one model to the next.
  */
-export const aiSdk: Exporter = (source) => {
+export const exportAiSdk: Exporter = (source) => {
   const content = moduleText(source, {
     clients: {
       anthropic: "import { createAnthropic } from '@ai-sdk/anthropic';\n",

@@ -1,13 +1,13 @@
-import { invalid } from '../../../kit/errors.ts';
-import { type Condition, maxProviders, maxTimeoutMs } from '../../model/chain.ts';
-import { filled, withoutNulls } from '../chain.ts';
-import { kindNamed } from '../exports/kind-names.ts';
-import { retryNames } from '../exports/litellm.ts';
-import { modelName } from '../kinds.ts';
-import { isSecret, paramNames, variableOf } from '../params.ts';
-import { listed, times, uniqueName } from '../wording.ts';
-import { type Ends, orderOf } from './litellm-fallbacks.ts';
-import { type Draft, requireAtMost, Section } from './section.ts';
+import { invalid } from '../../../../kit/errors.ts';
+import { type Condition, maxProviders, maxTimeoutMs } from '../../../model/chain.ts';
+import { filled, withoutNulls } from '../../chain.ts';
+import { modelName } from '../../kinds.ts';
+import { isSecret, paramNames, variableOf } from '../../params.ts';
+import { listed, times, uniqueName } from '../../wording.ts';
+import { kindNamed } from '../kind-names.ts';
+import { type Draft, requireAtMost, Section } from '../section.ts';
+import { type Ends, orderOf } from './fallbacks.ts';
+import { kindNames, retryNames } from './names.ts';
 
 /** LiteLLM's waits between retries, as fields of a rule. */
 const waits = { wait_ms: 500, max_wait_ms: 8_000 };
@@ -39,7 +39,7 @@ interface Deployment {
 }
 
 /** Reads a LiteLLM proxy configuration: the chain starts at `group`, or at the one that only has fallbacks, and follows `fallbacks`. */
-export function readLitellm(file: Section, group?: string): Draft {
+export function importLitellm(file: Section, group?: string): Draft {
   const { findings } = file;
   if (file.fields.include !== undefined)
     throw invalid('include', 'include names other files, which an import does not have; put their models and settings into this file.');
@@ -158,7 +158,7 @@ function readModel(parameters: Section, modelId: unknown): { model_id: string; p
   const { custom_llm_provider: provider } = parameters.fields;
   const named = typeof provider === 'string' ? provider : model.slice(0, Math.max(model.indexOf('/'), 0));
   const guess = named === '' ? inferred.find(([pattern]) => pattern.test(model))?.[1] : undefined;
-  const kind = guess ?? kindNamed('litellm', named);
+  const kind = guess ?? kindNamed(kindNames, named);
   if (kind === null) {
     const isKind = /^[a-z0-9][a-z0-9._-]{0,63}$/.test(named);
     const what = named === '' ? 'does not name a provider' : `names the unknown provider ${named}`;

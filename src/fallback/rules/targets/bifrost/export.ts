@@ -1,17 +1,18 @@
-import type { Provider } from '../../model/chain.ts';
-import { kinds, modelName } from '../kinds.ts';
-import { duration } from '../wording.ts';
-import { oneBudget } from './budget.ts';
-import { type CloudParams, cloudForm, cloudKind } from './cloud.ts';
-import { addressed, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from './kind-names.ts';
-import { type ExportedProvider, type Exporter, slug, warnOfEnds, warnOfUnsupportedFields } from './target.ts';
+import type { Provider } from '../../../model/chain.ts';
+import { kinds, modelName } from '../../kinds.ts';
+import { duration } from '../../wording.ts';
+import { oneBudget } from '../budget.ts';
+import { type CloudParams, cloudForm, cloudKind } from '../cloud.ts';
+import { addressed, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from '../kind-names.ts';
+import { type ExportedProvider, type Exporter, slug, warnOfEnds, warnOfUnsupportedFields } from '../target.ts';
+import { kindNames } from './names.ts';
 
 /**
  * A Bifrost gateway configuration (`config.json`): the providers with their keys and network settings, and a routing
  * rule for the chain's name as the model.
  * https://docs.getbifrost.ai/features/fallbacks
  */
-export const bifrost: Exporter = (source) => {
+export const exportBifrost: Exporter = (source) => {
   const { name } = source.chain;
   const max_retries = oneBudget(source, 'Bifrost');
   const providers: Record<string, unknown> = {};
@@ -19,7 +20,7 @@ export const bifrost: Exporter = (source) => {
     const { provider } = exported;
     const entry = providerEntry(exported, max_retries);
     const called = entryName(providers, exported, entry);
-    const isNative = called === nameOfKind('bifrost', provider.provider);
+    const isNative = called === nameOfKind(kindNames, provider.provider);
     providers[called] = isNative ? entry : { ...entry, custom_provider_config: customConfig(provider) };
     return { provider: called, model: modelName(provider) };
   });
@@ -46,7 +47,7 @@ function providerEntry(exported: ExportedProvider, max_retries: number) {
     loss('timeout', 'timeout_ms', `${provider.name}: Bifrost counts timeouts in whole seconds; the export has ${counted}.`);
   if (provider.max_tokens !== null) loss('max_tokens', 'max_tokens', `${provider.name}: Bifrost takes max_tokens only from each request.`);
   const cloud = cloudConfig(exported);
-  const base = cloud === null ? baseUrl(addressed('bifrost', exported).base, exported) : {};
+  const base = cloud === null ? baseUrl(addressed(kindNames, exported).base, exported) : {};
   const value = hasNoKey(provider) ? {} : { value: `env.${keyEnv(exported)}` };
   return {
     keys: [{ name: `${name}-key`, ...value, models: ['*'], weight: 1, ...cloud }],
@@ -109,7 +110,7 @@ const isPrivate = (host: string) =>
 /** The name of an entry: that of the kind if Bifrost knows it and address and settings match, else the provider's own. */
 function entryName(taken: Record<string, unknown>, { provider, slug: own }: ExportedProvider, entry: object): string {
   const { provider: kind, api_base } = provider;
-  const known = api_base === null || cloudKind(provider) !== null ? nameOfKind('bifrost', kind) : null;
+  const known = api_base === null || cloudKind(provider) !== null ? nameOfKind(kindNames, kind) : null;
   if (known !== null && (taken[known] === undefined || sameSettings(taken[known], entry))) return known;
   let name = own in kinds ? `${own}-custom` : own;
   while (taken[name] !== undefined) name = `${name}-2`;
@@ -125,7 +126,7 @@ const strip = (entry: unknown) => {
 function customConfig(provider: Provider): Record<string, unknown> {
   return {
     base_provider_type:
-      cloudKind(provider) === null ? (speaksAnthropic(provider) ? 'anthropic' : 'openai') : nameOfKind('bifrost', provider.provider),
+      cloudKind(provider) === null ? (speaksAnthropic(provider) ? 'anthropic' : 'openai') : nameOfKind(kindNames, provider.provider),
     allowed_requests: { chat_completion: true, chat_completion_stream: true },
   };
 }

@@ -2,52 +2,32 @@ import { stringify } from 'yaml';
 
 import { ServiceError } from '../../../kit/errors.ts';
 import type { ChainDefinition, ChainRequest } from '../../model/chain.ts';
-import { type Export, type ExportFormat, type ImportFormat, importFormats } from '../../model/export.ts';
+import type { Export } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
+import { type ExportFormat, type ImportFormat, importFormats, type Target, targets } from '../../model/targets.ts';
 import { define } from '../chain.ts';
-import { importChain } from '../imports/import.ts';
 import { WarningList } from '../warning-list.ts';
 import { listed, shortened } from '../wording.ts';
-import { aiSdk } from './ai-sdk.ts';
-import { bifrost } from './bifrost.ts';
-import { envoyAiGateway } from './envoy.ts';
-import { langchain } from './langchain.ts';
-import { litellm } from './litellm.ts';
-import { openrouter } from './openrouter.ts';
-import { requestOf } from './own.ts';
-import { portkey } from './portkey.ts';
-import { type Exporter, type ExportInput, exportedProviders, slug } from './target.ts';
-
-/** Each format's exporter, and how its files end. */
-const exporters: Readonly<Record<ExportFormat, readonly [Exporter, string]>> = {
-  litellm: [litellm, 'litellm.yaml'],
-  portkey: [portkey, 'portkey.json'],
-  openrouter: [openrouter, 'openrouter.json'],
-  langchain: [langchain, 'langchain.mjs'],
-  'ai-sdk': [aiSdk, 'ai-sdk.mjs'],
-  bifrost: [bifrost, 'bifrost.json'],
-  'envoy-ai-gateway': [envoyAiGateway, 'envoy.yaml'],
-  json: [requestOf, 'json'],
-  yaml: [requestOf, 'yaml'],
-};
-
-/** The media type and the text of a configuration, by the last part of a file's name. */
-const writers = {
-  json: { content_type: 'application/json', write: (config: unknown) => `${JSON.stringify(config, null, 2)}\n` },
-  yaml: { content_type: 'application/yaml', write: (config: unknown) => [config].flat().map(yamlText).join('---\n') },
-  mjs: { content_type: 'text/javascript', write: String },
-};
+import { importChain } from './import.ts';
+import { exporters } from './table.ts';
+import { type ExportInput, exportedProviders, slug } from './target.ts';
 
 /** A YAML document without anchors and line folding. Most programs read YAML 1.1, where `2024-10-21` is a date and `on` a boolean. */
 const yamlText = (value: unknown) => stringify(value, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
+
+/** The text of a configuration, by media type. */
+const writers: Readonly<Record<Target['contentType'], (config: unknown) => string>> = {
+  'application/json': (config) => `${JSON.stringify(config, null, 2)}\n`,
+  'application/yaml': (config) => [config].flat().map(yamlText).join('---\n'),
+  'text/javascript': String,
+};
 
 /** Exports a chain, with a warning for everything that the format can't express; it never fails for that reason. */
 export function exportChain(format: ExportFormat, input: ExportInput): Export {
   const { chain } = input;
   const warnings = new WarningList();
-  const [exporter, ending] = exporters[format];
-  const { content_type, write } = writers[ending.split('.').at(-1) as keyof typeof writers];
-  const config = exporter({ ...input, warnings, providers: exportedProviders(input, warnings) });
+  const { ending, contentType } = targets[format];
+  const config = exporters[format]({ ...input, warnings, providers: exportedProviders(input, warnings) });
   const back = readBack(format, config, chain);
   if (back !== null && back.length > 0) {
     const fields = listed(shortened(back, 5, 'other field'));
@@ -55,7 +35,7 @@ export function exportChain(format: ExportFormat, input: ExportInput): Export {
   }
   const lossless = back !== null && !warnings.hasLoss;
   const filename = `${slug(chain.name)}.${ending}`;
-  return { format, filename, content_type, config, content: write(config), lossless, warnings: warnings.items };
+  return { format, filename, content_type: contentType, config, content: writers[contentType](config), lossless, warnings: warnings.items };
 }
 
 /** The formats that are lossless for a chain: an import gives the same chain, and the target behaves like it. */

@@ -1,43 +1,28 @@
 import type { Provider } from '../../model/chain.ts';
-import { litellmKinds, portkeyKinds } from '../kind-lists.ts';
+import { litellmKinds } from '../kind-lists.ts';
 import { apiBase, foreignKind, knownKind, protocolOf } from '../kinds.ts';
 import type { ExportedProvider } from './target.ts';
 
-/** The targets with their own names for kinds of providers. */
-type NamingTarget = 'litellm' | 'portkey' | 'bifrost';
-
-/** The targets' names of kinds, where they differ from ours; those of Portkey otherwise have dashes for underscores. */
-const aliases: Readonly<Record<NamingTarget, Readonly<Record<string, string>>>> = {
-  litellm: { together: 'together_ai', fireworks: 'fireworks_ai', nvidia: 'nvidia_nim' },
-  portkey: {
-    mistral: 'mistral-ai',
-    gemini: 'google',
-    together: 'together-ai',
-    fireworks: 'fireworks-ai',
-    xai: 'x-ai',
-    perplexity: 'perplexity-ai',
-    azure: 'azure-openai',
-  },
-  bifrost: { vertex_ai: 'vertex' },
-};
-const known: Readonly<Record<NamingTarget, ReadonlySet<string>>> = {
-  litellm: litellmKinds,
-  portkey: portkeyKinds,
-  bifrost: new Set('openai anthropic mistral groq gemini openrouter xai cohere perplexity cerebras azure bedrock vertex'.split(' ')),
-};
+/** A target's names of kinds of providers. */
+export interface KindNames {
+  /** The names that it knows. */
+  readonly known: ReadonlySet<string>;
+  /** Its names that differ from ours, by ours; other names may have dashes for our underscores. */
+  readonly aliases: Readonly<Record<string, string>>;
+}
 
 /** A target's name of a kind; null if the target does not know the kind. */
-export function nameOfKind(target: NamingTarget, kind: string | null): string | null {
+export function nameOfKind({ known, aliases }: KindNames, kind: string | null): string | null {
   if (kind === null) return null;
-  if (Object.hasOwn(aliases[target], kind)) return aliases[target][kind]!;
-  return [kind, kind.replaceAll('_', '-')].find((name) => known[target].has(name)) ?? null;
+  if (Object.hasOwn(aliases, kind)) return aliases[kind]!;
+  return [kind, kind.replaceAll('_', '-')].find((name) => known.has(name)) ?? null;
 }
 
 /** The kind with this name at a target; null for an unknown name. */
-export function kindNamed(target: NamingTarget, name: string): string | null {
-  const aliased = Object.keys(aliases[target]).find((kind) => aliases[target][kind] === name);
+export function kindNamed({ known, aliases }: KindNames, name: string): string | null {
+  const aliased = Object.keys(aliases).find((kind) => aliases[kind] === name);
   if (aliased !== undefined) return aliased;
-  if (!known[target].has(name)) return null;
+  if (!known.has(name)) return null;
   const underscored = name.replaceAll('-', '_');
   return litellmKinds.has(underscored) ? underscored : name;
 }
@@ -46,9 +31,9 @@ export function kindNamed(target: NamingTarget, name: string): string | null {
  * A provider's kind and address for a target. A provider without a kind, or of a kind that the target does not know, is
  * exported as `openai` with the address of its API, with a warning.
  */
-export function addressed(target: NamingTarget, exported: ExportedProvider): { kind: string; base: string | null } {
+export function addressed(names: KindNames, exported: ExportedProvider): { kind: string; base: string | null } {
   const { provider } = exported;
-  const kind = nameOfKind(target, provider.provider);
+  const kind = nameOfKind(names, provider.provider);
   if (kind !== null) return { kind, base: provider.api_base };
   warnOfKind(exported);
   return { kind: 'openai', base: apiBase(provider) };

@@ -1,0 +1,35 @@
+import type { ExportFormat, ImportFormat } from '../../model/targets.ts';
+import { exportAiSdk } from './ai-sdk/export.ts';
+import { exportBifrost } from './bifrost/export.ts';
+import { exportEnvoy } from './envoy-ai-gateway/export.ts';
+import { exportLangchain } from './langchain/export.ts';
+import { exportLitellm } from './litellm/export.ts';
+import { importLitellm } from './litellm/import.ts';
+import { exportOpenrouter } from './openrouter/export.ts';
+import { exportOwn } from './own/export.ts';
+import { importOwn } from './own/import.ts';
+import { exportPortkey } from './portkey/export.ts';
+import { importPortkey } from './portkey/import.ts';
+import type { Importer } from './section.ts';
+import type { Exporter } from './target.ts';
+
+/** The exporter of each target in `model/targets.ts`. */
+export const exporters: Readonly<Record<ExportFormat, Exporter>> = {
+  litellm: exportLitellm,
+  portkey: exportPortkey,
+  openrouter: exportOpenrouter,
+  langchain: exportLangchain,
+  'ai-sdk': exportAiSdk,
+  bifrost: exportBifrost,
+  'envoy-ai-gateway': exportEnvoy,
+  json: exportOwn,
+  yaml: exportOwn,
+};
+
+/** The importer of each target whose files can be imported. */
+export const importers: Readonly<Record<ImportFormat, Importer>> = {
+  litellm: importLitellm,
+  portkey: importPortkey,
+  json: importOwn,
+  yaml: importOwn,
+};

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { detectFormat, exportFormats, importFormats, targets } from '../../../src/fallback/model/targets.ts';
+
+test('the format of a file is recognized by its text, else by its form', () => {
+  const files: [string, string, string][] = [
+    ['config.yaml', 'model_list:\n  - model_name: a\n', 'litellm'],
+    ['config.json', '{"model_list": []}', 'litellm'],
+    ['config.json', '{"strategy": {"mode": "fallback"}, "targets": []}', 'portkey'],
+    ['chain.json', '{"name": "a", "providers": []}', 'json'],
+    ['chain.yaml', 'name: a\nproviders: []\n', 'yaml'],
+    ['notes.txt', 'name: a\nproviders: []\n', 'yaml'],
+    ['flow.yml', '{name: a, providers: []}', 'yaml'],
+  ];
+  for (const [name, text, format] of files) assert.equal(detectFormat(name, text), format, text);
+});
+
+test('the lists of formats are those of the targets', () => {
+  assert.deepEqual(exportFormats, Object.keys(targets));
+  assert.deepEqual(importFormats, ['litellm', 'portkey', 'json', 'yaml']);
+});
