@@ -4,22 +4,26 @@ CREATE TABLE "migrations" (name text primary key, applied_at text not null);
 
 CREATE TABLE tenants (
   number integer primary key autoincrement, id text not null unique, name text not null, tier text not null,
-  handoffs_per_day integer, max_api_keys integer not null,
-  created_at text not null, updated_at text not null, deleted_at text, max_api_keys_set integer not null default 0);
+  handoffs_per_day integer, max_api_keys integer not null, max_api_keys_set integer not null default 0,
+  created_at text not null, updated_at text not null, deleted_at text);
 
 CREATE TABLE api_keys (
   id text primary key, tenant_id text not null references tenants (id), name text not null, tier text not null,
-  admin integer not null, prefix text not null, hash text not null unique,
-  created_at text not null, revoked_at text, expires_at text, rotated_from text, scopes text, agents text, responder text, lineage text);
+  admin integer not null, scopes text, agents text, responder text, lineage text, rotated_from text,
+  prefix text not null, hash text not null unique,
+  created_at text not null, expires_at text, revoked_at text);
 
 CREATE INDEX api_keys_by_tenant on api_keys (tenant_id, id);
+
+CREATE INDEX api_keys_by_origin on api_keys (rotated_from);
 
 CREATE TABLE versions (name text primary key, value bigint not null);
 
 CREATE TABLE packets (
   seq integer primary key autoincrement, tenant integer not null, id text not null, status text not null, revision integer not null,
   source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
-  due_at text, state text not null, digest text not null, lease text, parent text, depth integer not null default 1, claimed_by text, updated_at text not null default '', followers text);
+  claimed_by text, parent text, root text, depth integer not null, due_at text, updated_at text not null,
+  state text not null, digest text not null, lease text, followers text, sources text);
 
 CREATE UNIQUE INDEX packets_by_id on packets (tenant, id);
 
@@ -31,9 +35,25 @@ CREATE INDEX packets_by_target on packets (tenant, target_agent, id);
 
 CREATE INDEX packets_by_priority on packets (tenant, priority, id);
 
+CREATE INDEX packets_by_claimant on packets (tenant, claimed_by, id) where claimed_by is not null;
+
+CREATE INDEX packets_by_parent on packets (tenant, parent, id) where parent is not null;
+
+CREATE INDEX packets_by_root on packets (tenant, root, id) where root is not null;
+
 CREATE INDEX packets_hitl on packets (tenant, id) where hitl_required = 1;
 
 CREATE INDEX packets_due on packets (due_at) where due_at is not null;
+
+CREATE INDEX packets_waiting_for on packets (tenant, target_agent, priority, id) where status = 'created';
+
+CREATE INDEX packets_waiting on packets (tenant, priority, id) where status = 'created';
+
+CREATE INDEX packets_open on packets (tenant, source_agent)
+  where (status = 'created' or status = 'claimed' or status = 'in_progress' or status = 'awaiting_human');
+
+CREATE INDEX packets_held on packets (tenant, claimed_by)
+  where (status = 'claimed' or status = 'in_progress' or status = 'awaiting_human');
 
 CREATE TABLE contents (packet integer primary key, content text not null);
 
@@ -41,12 +61,18 @@ CREATE TABLE packet_tags (tenant integer not null, tag text not null, packet_id 
   primary key (tenant, tag, packet_id)) without rowid;
 
 CREATE TABLE events (
-  seq integer primary key autoincrement, id text not null, tenant integer not null, packet_id text, event_type text not null,
-  actor text not null, resource text not null, details text not null, timestamp text not null, key_id text, position bigint not null default 0, type text, status text, source_agent text, target_agent text, claimant text, payload text);
+  seq integer primary key autoincrement, id text not null, tenant integer not null, position bigint not null, packet_id text,
+  event_type text not null, actor text not null, key_id text, resource text not null, details text not null,
+  timestamp text not null,
+  type text, status text, source_agent text, target_agent text, claimant text, payload text);
+
+CREATE INDEX events_by_position on events (tenant, position);
 
 CREATE INDEX events_by_packet on events (tenant, packet_id);
 
 CREATE TABLE counters (tenant integer not null, name text not null, value bigint not null, primary key (tenant, name)) without rowid;
+
+CREATE INDEX counters_of_days on counters (name) where name >= 'created:' and name < 'created;';
 
 CREATE TABLE idempotency (
   tenant integer not null, key text not null, fingerprint text not null, status integer not null,
@@ -54,19 +80,28 @@ CREATE TABLE idempotency (
 
 CREATE INDEX idempotency_by_age on idempotency (created_at);
 
-CREATE TABLE search_queue (tenant integer not null, packet integer not null, revision integer not null,
-  primary key (tenant, packet)) without rowid;
+CREATE TABLE idempotency_packets (tenant integer not null, packet_id text not null, key text not null,
+  primary key (tenant, packet_id, key)) without rowid;
 
-CREATE VIRTUAL TABLE search_index using fts5(words, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '_'");
+CREATE INDEX idempotency_packets_by_key on idempotency_packets (tenant, key);
 
-CREATE INDEX events_by_position on events (tenant, position);
+CREATE TABLE agents (tenant integer not null, agent_id text not null, last_seen_at text not null,
+  primary key (tenant, agent_id)) without rowid;
+
+CREATE INDEX agents_by_sight on agents (tenant, last_seen_at, agent_id);
+
+CREATE INDEX agents_by_age on agents (last_seen_at);
 
 CREATE TABLE webhooks (
-  seq integer primary key autoincrement, id text not null unique, tenant integer not null, url text not null, events text not null,
-  secret text not null, old_secret text, old_secret_until text, active integer not null, disabled_reason text,
-  failing_since text, created_at text not null, updated_at text not null, removed_at text, kind text not null default 'webhook', name text, responder text, key_id text, key_origin text, origin text, for_packet text, authentication text);
+  seq integer primary key autoincrement, id text not null unique, tenant integer not null, kind text not null, for_packet text,
+  url text not null, name text, events text not null, responder text, authentication text,
+  secret text not null, old_secret text, old_secret_until text, key_id text, key_origin text, origin text,
+  active integer not null, disabled_reason text, failing_since text,
+  created_at text not null, updated_at text not null, removed_at text);
 
-CREATE INDEX webhooks_by_tenant on webhooks (tenant);
+CREATE INDEX webhooks_of_tenant on webhooks (tenant, removed_at) where for_packet is null;
+
+CREATE INDEX webhooks_of_packet on webhooks (tenant, for_packet) where for_packet is not null;
 
 CREATE TABLE messages (event_id text primary key, body text not null, traceparent text);
 
@@ -84,48 +119,20 @@ CREATE INDEX deliveries_due on deliveries (webhook, due_at) where due_at is not 
 
 CREATE INDEX deliveries_failed on deliveries (tenant, status) where next_retry_at is not null;
 
-CREATE INDEX packets_by_claimant on packets (tenant, claimed_by, id) where claimed_by is not null;
-
-CREATE INDEX packets_by_parent on packets (tenant, parent, id) where parent is not null;
-
-CREATE INDEX packets_waiting_for on packets (tenant, target_agent, priority, id) where status = 'created';
-
-CREATE INDEX packets_waiting on packets (tenant, priority, id) where status = 'created';
-
-CREATE TABLE agents (tenant integer not null, agent_id text not null, last_seen_at text not null,
-  primary key (tenant, agent_id)) without rowid;
-
-CREATE INDEX agents_by_sight on agents (tenant, last_seen_at, agent_id);
-
-CREATE TABLE idempotency_packets (tenant integer not null, packet_id text not null, key text not null,
-  primary key (tenant, packet_id, key)) without rowid;
-
-CREATE INDEX idempotency_packets_by_key on idempotency_packets (tenant, key);
-
-CREATE INDEX packets_open on packets (tenant, source_agent)
-  where status in ('created', 'claimed', 'in_progress', 'awaiting_human');
-
-CREATE INDEX counters_of_days on counters (name) where name >= 'created:' and name < 'created;';
-
 CREATE INDEX deliveries_ended on deliveries (updated_at) where status in ('delivered', 'cancelled');
 
-CREATE INDEX api_keys_by_origin on api_keys (rotated_from);
-
-CREATE INDEX packets_held on packets (tenant, claimed_by) where status in ('claimed', 'in_progress', 'awaiting_human');
-
-CREATE INDEX agents_by_age on agents (last_seen_at);
+CREATE INDEX deliveries_dead on deliveries (updated_at) where status = 'dead_letter';
 
 CREATE TABLE answer_links (
   seq integer primary key autoincrement, id text not null unique, tenant integer not null, packet_id text not null,
-  question text not null, token_hash text not null unique, responder text, key_id text not null,
-  key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text, channel text);
+  question text not null, token_hash text not null unique, responder text, channel text, key_id text not null,
+  key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text);
 
 CREATE INDEX answer_links_by_packet on answer_links (tenant, packet_id);
 
 CREATE INDEX answer_links_by_expiry on answer_links (expires_at);
 
-CREATE INDEX deliveries_dead on deliveries (updated_at) where status = 'dead_letter';
+CREATE TABLE search_queue (tenant integer not null, packet integer not null, revision integer not null,
+  primary key (tenant, packet)) without rowid;
 
-CREATE INDEX webhooks_of_tenant on webhooks (tenant, removed_at) where for_packet is null;
-
-CREATE INDEX webhooks_of_packet on webhooks (tenant, for_packet) where for_packet is not null;
+CREATE VIRTUAL TABLE search_index using fts5(words, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '_'");

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { countOf } from '../../kit/sql/count.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
-import { nameOf } from './migrations/0003-chain-names.ts';
+import { nameOf } from './migrations/0001-first.ts';
 import { fitting } from './pages.ts';
 import type { Tables } from './tables.ts';
 

@@ -1,13 +1,8 @@
-/** The types of the events that can make their key a source of the packet's question. */
-export const sourceEvents = ['created', 'claimed', 'awaiting_human', 'updated', 'in_progress'] as const;
+import type { PacketEvent } from './packet.ts';
 
-/**
- * Whether the key of an event is a source of the packet's question: it created or claimed the packet, asked the question
- * or changed it.
- * @param details the details of the event, as JSON
- */
-export function makesSource(eventType: string, details: string): boolean {
-  if (eventType === 'created' || eventType === 'claimed' || eventType === 'awaiting_human') return true;
-  const { fields } = JSON.parse(details) as { fields?: readonly string[] };
-  return fields?.includes('hitl') ?? false;
+/** Whether the key that caused an event is a source of the packet's question: it created or claimed the packet, asked the question or changed it. */
+export function makesSource({ event_type, details }: Pick<PacketEvent, 'event_type' | 'details'>): boolean {
+  if (event_type === 'created' || event_type === 'claimed' || event_type === 'awaiting_human') return true;
+  if (event_type !== 'updated' && event_type !== 'in_progress') return false;
+  return (details.fields as readonly string[] | undefined)?.includes('hitl') ?? false;
 }

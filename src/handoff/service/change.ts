@@ -1,6 +1,7 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
 import { type Command, decide, needsWhole } from '../rules/packet.ts';
+import { makesSource } from '../rules/sources.ts';
 import { withToken } from '../rules/text.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
@@ -60,7 +61,7 @@ export function changeIn(
   const text = packets.text(id);
   if (packet === before && !isRemoved) return { packet: text, revision: before.revision };
   if (isRemoved) packets.remove(id);
-  else packets.save(packet, { searchable, lease });
+  else packets.save(packet, { searchable, lease, source: events.some(makesSource) ? at.keyId : null });
   const changed = isRemoved ? '' : packets.text(id);
   requireSize(text, changed, maxBytes);
   trail.append(packet, events, at);

@@ -166,13 +166,12 @@ function createIn(
   const parentId = request.parent_packet_id?.toLowerCase();
   const parent = parentId === undefined ? undefined : packets.get(parentId);
   if (parentId !== undefined && parent === undefined) throw refuseParent();
-  const depth = parent === undefined ? 1 : packets.depth(parent.id) + 1;
-  requireDepth(depth, guards.chainDepthMax);
+  if (parent !== undefined) requireDepth(packets.depth(parent.id) + 1, guards.chainDepthMax);
   requireFewOpen(openPacketCounts, request.metadata.source_agent.id, guards.openPacketsPerAgent);
   countCreate();
   if (guards.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
   const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
-  packets.insert(packet, depth);
+  packets.insert(packet, { ...(parent === undefined ? {} : { parent: parent.id }), source: at.keyId });
   trail.append(packet, events, at);
   if (parent !== undefined) trail.append(parent, [chained(packet, agentId)], at);
   return packet;

@@ -23,7 +23,7 @@ export async function commitGuarded<T>(store: Store, tenant: number, { id, origi
       ...unit,
       packets: [id],
       announces: true,
-      ...(withSources ? { sourcesOf: [id], chainOf: origin } : {}),
+      ...(withSources ? { chainOf: origin } : {}),
       work(transaction) {
         const packet = transaction.packets.get(id);
         const done = packet && deed(packet);
@@ -39,9 +39,9 @@ export async function commitGuarded<T>(store: Store, tenant: number, { id, origi
 }
 
 /** @throws ServiceError 403 when the key, one whose place it took, or one through which it was created is a source of the question */
-function requireOutsider({ keys, sources }: Transaction, id: string, origin: string, deed: string): void {
+function requireOutsider({ keys, packets }: Transaction, id: string, origin: string, deed: string): void {
   const family = keys.chainOf(origin);
-  if (!sources.of(id).some((key) => family.has(key))) return;
+  if (!packets.sources(id).some((key) => family.has(key))) return;
   const who = 'this one created or claimed the packet, or asked, or was created by a key that did';
   throw new ServiceError('FORBIDDEN', `The question must be ${deed} with another key: ${who}.`);
 }

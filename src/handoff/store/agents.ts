@@ -4,7 +4,7 @@ import { countOf } from '../../kit/sql/count.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Agent } from '../model/agent.ts';
 import { claimableStatus, heldStatuses } from '../rules/packet-life.ts';
-import { quoted } from './engine/storable.ts';
+import { oneOf } from './engine/storable.ts';
 import type { InTurn } from './in-turn.ts';
 import type { Page } from './page-size.ts';
 import type { RowOf, Tables } from './tables.ts';
@@ -13,7 +13,7 @@ import type { RowOf, Tables } from './tables.ts';
 export type SeenAgent = RowOf<'agents'>;
 
 /** The condition of packets that an agent holds, as in the index that counts them. */
-const isHeld = sql<SqlBool>`packets.status in (${sql.raw(quoted(heldStatuses))})`;
+const isHeld = sql<SqlBool>`${sql.raw(oneOf('packets.status', heldStatuses))}`;
 
 /** The condition of packets that wait for an agent, as in the index that counts them. */
 const isWaiting = sql<SqlBool>`packets.status = ${sql.lit(claimableStatus)}`;

@@ -1,7 +1,7 @@
 import { openStatuses } from '../rules/packet-life.ts';
 import type { Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
-import { quoted, storable } from './engine/storable.ts';
+import { oneOf, storable } from './engine/storable.ts';
 
 /** The counts of open packets that a unit needs. */
 export interface OpenPacketNeeds {
@@ -10,7 +10,7 @@ export interface OpenPacketNeeds {
 }
 
 /** The condition of packets that are not finished, spelled as in the index that counts them. */
-const isOpen = `status in (${quoted(openStatuses)})`;
+const isOpen = oneOf('status', openStatuses);
 
 /** Counts of the open packets of source agents. */
 export class OpenPacketCounts {

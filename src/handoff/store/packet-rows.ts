@@ -16,8 +16,12 @@ export interface StoredPacket {
   readonly lease: StoredLease | null;
   /** Its depth in its chain: 1 for the root. */
   readonly depth: number;
+  /** The id of the root of its chain; null: it is the root itself. */
+  readonly root: string | null;
   /** The numbers of the webhooks that are for it alone, as a JSON array; null: none. */
   readonly followers: string | null;
+  /** The ids of the keys that are sources of its question, as a JSON array; null: none. */
+  readonly sources: string | null;
 }
 
 /** A stored packet before and after a group; `searchable`: it must be indexed again. */
@@ -28,10 +32,13 @@ export interface Change {
 }
 
 /** The columns that a packet is read from, beside its content. */
-export const foundColumns = ['id', 'seq', 'state', 'digest', 'lease', 'depth', 'followers'] as const;
+export const foundColumns = ['id', 'seq', 'state', 'digest', 'lease', 'depth', 'root', 'followers', 'sources'] as const;
 
 /** A stored packet, parsed as its summary. */
-export function storedOf([, seq, state, digest, lease, depth, followers]: Values, contents: ReadonlyMap<number, string>): StoredPacket {
+export function storedOf(
+  [, seq, state, digest, lease, depth, root, followers, sources]: Values,
+  contents: ReadonlyMap<number, string>,
+): StoredPacket {
   const content = contents.get(seq as number);
   if (content === undefined) throw new Error('A packet has no content.');
   const parts = { state: state as string, digest: digest as string, content };
@@ -41,7 +48,9 @@ export function storedOf([, seq, state, digest, lease, depth, followers]: Values
     seq: seq as number,
     lease: lease === null ? null : (JSON.parse(lease as string) as StoredLease),
     depth: depth as number,
+    root: root as string | null,
     followers: followers as string | null,
+    sources: sources as string | null,
   };
 }
 
@@ -100,7 +109,7 @@ export async function flushTags(session: Session, inserted: readonly Inserted[],
 }
 
 function packetRow(tenant: number, stored: StoredPacket): Row {
-  const { packet, parts, lease, depth } = stored;
+  const { packet, parts, lease, depth, root, sources } = stored;
   const { id, status, revision, parent_packet_id, metadata, hitl, updated_at } = packet;
   return {
     tenant,
@@ -115,15 +124,17 @@ function packetRow(tenant: number, stored: StoredPacket): Row {
     state: parts.state,
     digest: parts.digest,
     parent: parent_packet_id,
+    root,
     depth,
     claimed_by: holderOf(stored),
     updated_at,
     lease: lease === null ? null : JSON.stringify(lease),
+    sources,
   };
 }
 
 /** The columns that every change of a packet updates. */
-function movedRow(tenant: number, { packet, parts, lease }: StoredPacket): Row {
+function movedRow(tenant: number, { packet, parts, lease, sources }: StoredPacket): Row {
   const { id, status, revision, updated_at } = packet;
   return {
     tenant,
@@ -135,6 +146,7 @@ function movedRow(tenant: number, { packet, parts, lease }: StoredPacket): Row {
     digest: parts.digest,
     updated_at,
     lease: lease === null ? null : JSON.stringify(lease),
+    sources,
   };
 }
 

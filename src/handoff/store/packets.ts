@@ -80,22 +80,46 @@ export class PacketBuffer {
 
   /** The numbers of the webhooks that are for this packet alone. */
   followers(id: string): number[] {
-    const { followers } = this.#stored(id);
-    return followers === null ? [] : JSON.parse(followers);
+    return listOf(this.#stored(id).followers);
   }
 
-  insert(packet: Packet, depth = 1): void {
-    this.#journal.set(this.inserted, packet.id, { packet, parts: partsOf(packet), seq: 0, lease: null, depth, followers: null });
+  /** The id of the root of a packet's chain: its own if it is the root. */
+  root(id: string): string {
+    return this.#stored(id).root ?? id;
+  }
+
+  /** The ids of the keys that are sources of the packet's question. */
+  sources(id: string): string[] {
+    return listOf(this.#stored(id).sources);
+  }
+
+  /** Inserts a packet, into the chain of `parent`. `source`: the key that is a source of its question. */
+  insert(packet: Packet, { parent, source = null }: { parent?: string; source?: string | null } = {}): void {
+    const chain = parent === undefined ? { depth: 1, root: null } : { depth: this.depth(parent) + 1, root: this.root(parent) };
+    const sources = source === null ? null : JSON.stringify([source]);
+    this.#journal.set(this.inserted, packet.id, {
+      packet,
+      parts: partsOf(packet),
+      seq: 0,
+      lease: null,
+      ...chain,
+      followers: null,
+      sources,
+    });
     this.#count(packet, 1);
   }
 
-  /** Saves a packet that was found; a summary keeps the stored content. `lease`: the new lease state; undefined: unchanged. */
-  save(packet: AnyPacket, { searchable, lease }: { searchable: boolean; lease?: StoredLease | null | undefined }): void {
+  /**
+   * Saves a packet that was found; a summary keeps the stored content. `lease`: the new lease state; undefined: unchanged.
+   * `source`: a key that now is a source of its question.
+   */
+  save(packet: AnyPacket, { searchable, lease, source = null }: Saved): void {
     const { id } = packet;
     const stored = requireNumbered(this.#stored(id));
     const earlier = this.changed.get(id);
     const parts = 'counts' in packet ? { ...stored.parts, state: stateOf(packet) } : partsOf(packet);
-    const after = { ...stored, packet, parts, lease: lease === undefined ? stored.lease : lease };
+    const sources = source === null ? stored.sources : withItem(stored.sources, source);
+    const after = { ...stored, packet, parts, lease: lease === undefined ? stored.lease : lease, sources };
     const change = { before: earlier?.before ?? stored, after, searchable: searchable || (earlier?.searchable ?? false) };
     this.#journal.set(this.changed, id, change);
     this.#journal.set(this.found, id, after);
@@ -123,6 +147,21 @@ export class PacketBuffer {
     this.#counters.add(priorityCounters[metadata.priority], by);
     if (hitl?.required === true) this.#counters.add('hitl:required', by);
   }
+}
+
+/** What changes with a packet beside its text. */
+interface Saved {
+  readonly searchable: boolean;
+  readonly lease?: StoredLease | null | undefined;
+  readonly source?: string | null;
+}
+
+/** A list that is stored as a JSON array, or as null when it is empty. */
+const listOf = <T>(stored: string | null): T[] => (stored === null ? [] : JSON.parse(stored));
+
+function withItem(stored: string | null, item: string): string {
+  const list = listOf<string>(stored);
+  return stored !== null && list.includes(item) ? stored : JSON.stringify([...list, item]);
 }
 
 /** Requires a packet that was found: one inserted by the same unit has no `seq` yet, which its rows are updated by. */

@@ -101,6 +101,8 @@ interface PacketTable {
   digest: string;
   /** The id of its parent packet. */
   parent: string | null;
+  /** The id of the root of its chain; null: it is the root itself. */
+  root: string | null;
   /** Its depth in its chain: 1 for the root. */
   depth: number;
   /** The agent that holds it or held it last. */
@@ -110,6 +112,8 @@ interface PacketTable {
   lease: string | null;
   /** The numbers of the webhooks that are for it alone, as a JSON array; null: none. */
   followers: string | null;
+  /** The ids of the keys that are sources of its question, as a JSON array; null: none. */
+  sources: string | null;
 }
 
 /** An agent that requests of a tenant have named. */
@@ -132,7 +136,7 @@ interface EventTable {
   /** The key that acted; null: the service itself. */
   key_id: string | null;
   /** Its position among the tenant's events, in commit order from 1. */
-  position: Generated<number>;
+  position: number;
   /** The stream event's type and what subscriptions filter by; null where there is no stream event. */
   type: string | null;
   status: string | null;
@@ -147,7 +151,7 @@ interface EventTable {
 interface WebhookTable {
   seq: Generated<number>;
   /** `push`: for one packet, a push notification configuration of A2A. */
-  kind: Generated<'webhook' | 'push' | ChannelKind>;
+  kind: 'webhook' | 'push' | ChannelKind;
   id: string;
   tenant: number;
   /** The URL, or the mail address. */

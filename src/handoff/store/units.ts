@@ -12,7 +12,6 @@ import { type IdempotencyBuffer, type IdempotencyNeeds, idempotency } from './id
 import { type KeyBuffer, type KeyNeeds, keys } from './keys.ts';
 import { type OpenPacketCounts, type OpenPacketNeeds, openPacketCounts } from './open-packets.ts';
 import { type PacketBuffer, type PacketNeeds, packets } from './packets.ts';
-import { type SourceBuffer, type SourceNeeds, sources } from './sources.ts';
 import type { Tables } from './tables.ts';
 import { type TenantBuffer, tenants } from './tenants.ts';
 import { type CommittedEvents, committedEvents, type TrailBuffer, trail } from './trail.ts';
@@ -33,7 +32,6 @@ const kinds: readonly Kind<Unit<unknown>, unknown>[] = [
   idempotency,
   counters,
   openPacketCounts,
-  sources,
   trail,
 ];
 
@@ -50,7 +48,6 @@ export interface Unit<T>
     IdempotencyNeeds,
     CounterNeeds,
     OpenPacketNeeds,
-    SourceNeeds,
     AnswerLinkNeeds {
   /** Whether it parses the packets with their content. */
   readonly whole?: boolean;
@@ -72,7 +69,6 @@ export class Transaction {
   readonly webhooks: WebhookBuffer;
   readonly deliveries: DeliveryBuffer;
   readonly answerLinks: AnswerLinkBuffer;
-  readonly sources: SourceBuffer;
   readonly claimQueue: ClaimQueue;
   readonly openPacketCounts: OpenPacketCounts;
   readonly idempotency: IdempotencyBuffer;
@@ -87,7 +83,6 @@ export class Transaction {
     this.webhooks = group.of(webhooks, tenant);
     this.deliveries = group.of(deliveries, tenant);
     this.answerLinks = group.of(answerLinks, tenant);
-    this.sources = group.of(sources, tenant);
     this.claimQueue = group.of(claimQueue, tenant);
     this.openPacketCounts = group.of(openPacketCounts, tenant);
     this.idempotency = group.of(idempotency, tenant);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
+import type { Packet } from '../../../src/handoff/model/packet.ts';
 import type { Delivery } from '../../../src/handoff/model/webhook.ts';
-import { newPacket, type PacketEvent } from '../../../src/handoff/rules/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { createDeliveryStore } from '../../../src/handoff/store/deliveries.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
@@ -53,30 +54,34 @@ test('large units share a transaction, and the event loop runs between them', as
 });
 
 for (const store of stores) {
-  test(`the sources of a question include the keys of the units before, on ${store.name}`, async (t) => {
+  test(`a packet's row has the root of its chain and the sources of its question, also of units of the same group, on ${store.name}`, async (t) => {
     const { units } = await openUnits(t, store);
     const now = new Date();
-    const at = (keyId: string) => ({ now, keyId });
     const source_agent = { id: 'a', name: 'A', framework: 'f' };
     const request = { metadata: { source_agent, target_agent: { id: 'b', name: 'B' } }, context: { summary: 'Work' } };
-    const { packet, events } = newPacket(request, { id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', now, agentId: undefined });
-    const event = (event_type: PacketEvent['event_type'], details = {}) => ({ event_type, type: null, actor: 'agent:a', details });
+    const [one, two, three] = ['a', 'b', 'c'].map(
+      (last) => newPacket(request, { id: `0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8${last}`, now, agentId: undefined }).packet as Packet,
+    ) as [Packet, Packet, Packet];
     await units.commit(1, {
-      announces: true,
-      work({ packets, trail }) {
-        packets.insert(packet);
-        trail.append(packet, events, at('creator'));
-        trail.append(packet, [event('updated', { fields: ['hitl', 'context'] })], at('changer'));
-        trail.append(packet, [event('updated', { fields: ['context'] }), event('chained')], at('other'));
+      work({ packets }) {
+        packets.insert(one, { source: 'creator' });
+        packets.insert(two, { parent: one.id });
       },
     });
-    const [, own, foreign] = await Promise.all([
-      units.commit(1, { work: ({ trail }) => trail.append(packet, [event('claimed'), event('released')], at('claimer')) }),
-      units.commit(1, { sourcesOf: [packet.id], work: ({ sources }) => sources.of(packet.id) }),
-      units.commit(2, { sourcesOf: [packet.id], work: ({ sources }) => sources.of(packet.id) }),
+    await units.commit(1, { packets: [two.id], work: ({ packets }) => packets.insert(three, { parent: two.id, source: 'other' }) });
+    const saved = (source: string | null) =>
+      units.commit(1, { packets: [one.id], work: ({ packets }) => packets.save(one, { searchable: false, source }) });
+    await Promise.all([saved('changer'), saved(null), saved('creator'), saved('changer')]);
+    const ids = [one.id, two.id, three.id];
+    const read = await units.commit(1, {
+      packets: ids,
+      work: ({ packets }) => ids.map((id) => [packets.root(id), packets.depth(id), packets.sources(id)]),
+    });
+    assert.deepEqual(read, [
+      [one.id, 1, ['creator', 'changer']],
+      [one.id, 2, []],
+      [one.id, 3, ['other']],
     ]);
-    assert.deepEqual(own, ['creator', 'changer', 'claimer']);
-    assert.deepEqual(foreign, []);
   });
 }
 

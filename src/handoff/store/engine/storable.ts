@@ -7,3 +7,7 @@ export function storable(text: string): string {
 export function quoted(constants: readonly string[]): string {
   return constants.map((constant) => `'${constant}'`).join(', ');
 }
+
+/** The condition that a column has one of these constants, spelled as in the conditions of partial indexes. */
+export const oneOf = (column: string, constants: readonly string[]): string =>
+  `(${constants.map((constant) => `${column} = ${quoted([constant])}`).join(' or ')})`;
