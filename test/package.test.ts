@@ -185,7 +185,7 @@ describe('The packed package', () => {
     t.after(() => child.kill('SIGKILL'));
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
     for await (const line of createInterface({ input: child.stdout })) {
-      const [, address] = /^handoff listening on (\S+)$/.exec(line) ?? [];
+      const [, address] = /^handoff listening on (\S+)/.exec(line) ?? [];
       if (address === undefined) continue;
       const page = await fetch(`${address}/docs/assets/swagger-ui.css`);
       assert.equal(page.status, 200);

@@ -10,7 +10,7 @@ import { adminKey } from './support/service.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-const handoffLine = /^handoff listening on (\S+)$/;
+const handoffLine = /^handoff listening on (\S+)/;
 const startedLine = /"service":"handoff".*"pid":(\d+).*"msg":"started"/;
 
 interface Running {

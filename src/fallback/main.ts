@@ -4,6 +4,7 @@ import type { DestinationStream, Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause } from '../kit/errors.ts';
+import { createFailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
 import { parseJson } from '../kit/http/json.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
@@ -105,15 +106,22 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     onEnded: (method, route, status) => metrics.observe(method, route, status),
     isUnavailable: store.isUnavailable,
   });
-  const logFailure = (message: string) => (error: unknown) => logger.error({ err: describeCause(error) }, message);
+  const failures = createFailureLog({ logger, clock, isUnavailable: store.isUnavailable });
   const heartbeat = createLoop({
     runOnce: async () => {
       streams.sendHeartbeats();
       return heartbeatCheckMs;
     },
-    onError: logFailure('a heartbeat failed'),
+    onError: (error) => failures.failed('heartbeat', error),
   });
-  const leases = createLoop({ runOnce: tests.runOnce, onError: logFailure('the leases of tests could not be renewed') });
+  const leases = createLoop({
+    async runOnce() {
+      const next = await tests.runOnce();
+      failures.succeeded('leases');
+      return next;
+    },
+    onError: (error) => failures.failed('leases', error),
+  });
 
   const app = createServer({
     version,

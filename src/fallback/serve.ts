@@ -1,3 +1,4 @@
+import { isWildcard } from '../kit/http/app.ts';
 import { runService } from '../kit/serve.ts';
 import { isShared, startError } from '../kit/sql/database.ts';
 import { fileWarnings } from '../kit/sql/file-access.ts';
@@ -25,7 +26,11 @@ export async function serveFallback({ config, ...flags }: ServeFlags, environmen
       });
       const isForgotten = !isShared(databaseUrl) && flags.storage === undefined;
       const forgotten = isForgotten ? ['Chains and results are kept in memory and end with this process. Set --storage to keep them.'] : [];
-      return { ...service, warnings: [...service.warnings, ...forgotten, ...fileWarnings(databaseUrl)] };
+      return {
+        ...service,
+        isEverywhere: isWildcard(settings.host),
+        warnings: [...service.warnings, ...forgotten, ...fileWarnings(databaseUrl)],
+      };
     },
     portFlag,
   );

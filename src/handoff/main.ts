@@ -4,6 +4,7 @@ import type { DestinationStream, Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause } from '../kit/errors.ts';
+import { createFailureLog, type FailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
@@ -14,6 +15,7 @@ import { createGuard } from '../kit/outgoing/guard.ts';
 import { createMailer } from '../kit/outgoing/mail.ts';
 import { createOutgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
+import { requireService } from '../kit/sql/export.ts';
 import type { Tracer } from '../kit/trace-context.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
@@ -83,11 +85,10 @@ const unusedAdminKey =
 
 /**
  * Creates an admin key directly in the database, even while a service uses it, and returns it.
- * @throws when the database can't be opened, or is in memory
+ * @throws Error when the database can't be opened, is in memory, or is none of the service; nothing is created then
  */
 export async function makeAdminKey(settings: Settings): Promise<string> {
-  if (settings.databaseUrl === 'sqlite::memory:')
-    throw new Error('A database in memory belongs to the process that opened it; set SERVICE_DATABASE_URL to a database on disk.');
+  await requireService(settings.databaseUrl, { service: 'handoff', migrationsTable: 'migrations' });
   const newId = createIds();
   const store = await openStore({ databaseUrl: settings.databaseUrl, clock: systemClock, newId });
   try {
@@ -114,45 +115,43 @@ interface Base {
   readonly newId: NewId;
   readonly logger: Logger;
   readonly tracer: Tracer | undefined;
-  /** Makes the function that logs the failure of a job. */
-  onError(job: string): (error: unknown) => void;
 }
 
 async function createBase(settings: Settings, dependencies: Dependencies): Promise<Base> {
   const { clock = systemClock, random = systemRandom } = dependencies;
   const logger = createLogger('handoff', settings, dependencies.logs);
-  const onError = (job: string) => (error: unknown) => logger.error({ job, err: describeCause(error) }, 'job failed');
   const newId = createIds(random);
   const { version } = packageJson;
   const { otlpEndpoint: endpoint, traceRatio: ratio } = settings;
   const spans = { ratio, service: 'baton-handoff', version, instance: newId(clock()), logger };
   // Loaded only if it is used, like the Redis library below.
   const tracer = endpoint === undefined ? undefined : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({ endpoint, ...spans });
-  return { settings, dependencies, clock, random, newId, logger, tracer, onError };
+  return { settings, dependencies, clock, random, newId, logger, tracer };
 }
 
 /** Wires a handoff service: database, events, services, HTTP, jobs. */
 export async function createHandoff(settings: Settings, dependencies: Dependencies = {}): Promise<Handoff> {
   const base = await createBase(settings, dependencies);
-  const { clock, newId, logger, tracer, onError } = base;
+  const { clock, newId, logger, tracer } = base;
   const { databaseUrl, redisUrl } = settings;
   const store = await openStore({ databaseUrl, clock, newId, charactersPerTurn: dependencies.charactersPerTurn });
+  const failures = createFailureLog({ logger, clock, isUnavailable: store.isUnavailable });
   // Loaded only if it is used: the Redis library is a fifth of what a start loads.
   const redis = redisUrl === undefined ? undefined : (await import('./live/redis.ts')).createRedisLink(redisUrl, { logger, clock });
-  const live = createLive(base, store, redis);
+  const live = createLive(base, { store, redis, failures });
   const services = createServices(base, store, live);
   const { made: adminKey, unusedKey = false } = await services.keys.begin(settings.adminKey);
   const listening = createListening({ ...live, ...services, clock, newId, limits: tierLimits(settings) });
   const app = createHttp(base, { store, live, services, listening, redis });
   const recheck = async () => void (await Promise.all([listening.recheck(), redis?.check()]));
-  const jobs = createJobs(base, { store, live, services, recheck });
+  const jobs = createJobs(base, { store, live, services, failures, recheck });
 
   async function stop(): Promise<void> {
     logger.info('stopping');
     await live.waiting.stop();
     await app.close();
     await jobs.stop();
-    await services.agents.write().catch(onError('agents'));
+    await services.agents.write().catch((error: unknown) => failures.failed('agents', error));
     live.metrics.stop();
     await redis?.stop();
     await store.close();
@@ -180,7 +179,10 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
 }
 
 /** Wires what passes events on after a commit, and the metrics that it reports to. */
-function createLive({ settings, clock, logger, onError }: Base, store: Store, redis: RedisLink | undefined) {
+function createLive(
+  { settings, clock, logger }: Base,
+  { store, redis, failures }: { store: Store; redis: RedisLink | undefined; failures: FailureLog },
+) {
   const replays = new ReplayMemory(clock);
   const hub = new Hub({
     trail: {
@@ -192,7 +194,8 @@ function createLive({ settings, clock, logger, onError }: Base, store: Store, re
     memory: replays,
     onFailure(error, tenant_id) {
       metrics.failedAfterCommit();
-      logger.error({ tenant_id, err: describeCause(error) }, 'events could not be sent');
+      if (store.isUnavailable(error)) failures.failed('events', error);
+      else logger.error({ tenant_id, err: describeCause(error) }, 'events could not be sent');
     },
   });
   const streams = createStreams({
@@ -211,7 +214,7 @@ function createLive({ settings, clock, logger, onError }: Base, store: Store, re
     const relay = createRelay({
       redis,
       onHint: (tenant, position) => hub.hint(tenant, position),
-      onReady: () => void hub.poll().catch(onError('poll')),
+      onReady: () => void hub.poll().catch((error: unknown) => failures.failed('poll', error)),
       onIgnored: metrics.relayIgnored,
     });
     store.onCommit(({ tenant, last }) => relay.publish(tenant, last));
@@ -298,6 +301,7 @@ interface JobParts {
   store: Store;
   live: Live;
   services: Services;
+  failures: FailureLog;
   /** Checks the keys of streams and the connection to Redis. */
   recheck(): Promise<void>;
 }
@@ -306,8 +310,8 @@ interface JobParts {
 const firstPruneMs = 60_000;
 
 /** Wires the background jobs. They run from `start` to `stop`, which waits for delivery attempts in progress. */
-function createJobs(base: Base, { store, live, services, recheck }: JobParts) {
-  const { settings, clock, onError } = base;
+function createJobs(base: Base, { store, live, services, failures, recheck }: JobParts) {
+  const { settings, clock } = base;
   const { packets, agents } = services;
   const runOnce = {
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
@@ -331,13 +335,22 @@ function createJobs(base: Base, { store, live, services, recheck }: JobParts) {
       return heartbeatEveryMs;
     },
   };
-  const deliverer = createDelivererOf(base, { store, live, services, wake: () => delivering.wake() });
-  const delivering = createLoop({ runOnce: deliverer.round, onError: onError('deliver') });
+  const loopOf = (name: string, job: () => Promise<number>, firstAfterMs = 0) =>
+    createLoop({
+      async runOnce() {
+        const next = await job();
+        failures.succeeded(name);
+        return next;
+      },
+      onError: (error) => failures.failed(name, error),
+      firstAfterMs,
+    });
+  const deliverer = createDelivererOf(base, { store, live, services, failures, wake: () => delivering.wake() });
+  const delivering = loopOf('deliver', deliverer.round);
   store.deliveries.onWaiting(() => delivering.wake());
   // These can wait, and their long reads start a thread, which a start would have to share the processor with.
-  const loopOf = (name: string, job: () => Promise<number>) =>
-    createLoop({ runOnce: job, onError: onError(name), firstAfterMs: name === 'prune' || name === 'measure' ? firstPruneMs : 0 });
-  const loops = [...Object.entries(runOnce).map(([name, job]) => loopOf(name, job)), delivering];
+  const firstAfter = (name: string) => (name === 'prune' || name === 'measure' ? firstPruneMs : 0);
+  const loops = [...Object.entries(runOnce).map(([name, job]) => loopOf(name, job, firstAfter(name))), delivering];
 
   return {
     runOnce: {
@@ -360,8 +373,8 @@ function createJobs(base: Base, { store, live, services, recheck }: JobParts) {
 }
 
 function createDelivererOf(
-  { settings, dependencies, clock, random, onError }: Base,
-  { store, live, services, wake }: Omit<JobParts, 'recheck'> & { wake(): void },
+  { settings, dependencies, clock, random }: Base,
+  { store, live, services, failures, wake }: Omit<JobParts, 'recheck'> & { wake(): void },
 ) {
   return createDeliverer({
     store,
@@ -387,7 +400,7 @@ function createDelivererOf(
       services.mailer?.close();
     },
     onAttempt: live.metrics.attempted,
-    onError: onError('deliver'),
+    onError: (error) => failures.failed('deliver', error),
     wake,
   });
 }

@@ -1,5 +1,6 @@
+import { isWildcard } from '../kit/http/app.ts';
 import { runService } from '../kit/serve.ts';
-import { startError } from '../kit/sql/database.ts';
+import { databaseName, startError } from '../kit/sql/database.ts';
 import { fileWarnings } from '../kit/sql/file-access.ts';
 import { holdFile } from '../kit/sql/file-lock.ts';
 import { createHandoff, makeAdminKey } from './main.ts';
@@ -23,11 +24,18 @@ export async function serveHandoff({ config, ...flags }: ServeFlags, environment
     });
     const { adminKey, logger, start, stop } = service;
     const warnings = [...service.warnings, ...fileWarnings(settings.databaseUrl)];
-    return { logger, start, stop, warnings, notices: adminKey === undefined ? [] : [`admin key (shown only now): ${adminKey}`] };
+    return {
+      logger,
+      start,
+      stop,
+      isEverywhere: isWildcard(settings.host),
+      warnings,
+      notices: adminKey === undefined ? [] : [`admin key (shown only now): ${adminKey}`],
+    };
   });
 }
 
-/** Creates an admin key directly in the database and prints it, with `quiet` the key alone. On an error it prints a line for each problem and sets exit code 1. */
+/** Creates an admin key directly in the database and prints both, with `quiet` the key alone. On an error it prints a line for each problem and sets exit code 1. */
 export async function printAdminKey(
   { config, quiet = false }: Pick<ServeFlags, 'config'> & { quiet?: boolean },
   environment: NodeJS.ProcessEnv,
@@ -37,7 +45,7 @@ export async function printAdminKey(
     const key = await makeAdminKey(settings).catch((error: unknown) => {
       throw startError(settings.databaseUrl, error);
     });
-    console.log(quiet ? key : `handoff admin key (shown only now): ${key}`);
+    console.log(quiet ? key : `handoff admin key (shown only now) of ${databaseName(settings.databaseUrl)}: ${key}`);
   } catch (error) {
     for (const line of (error as Error).message.split('\n')) console.error(`handoff: ${line}`);
     process.exitCode = 1;

@@ -166,6 +166,12 @@ export function tookTooLong(): ServiceError {
   return inAMoment('The request timed out. Request fewer items, or try again in a moment.');
 }
 
+/** The log fields of an error whose place in the code says nothing, such as that of an unavailable database: type, message and code. */
+export function describeBriefly(cause: unknown): Omit<ReturnType<typeof describeCause>, 'stack'> {
+  const { stack: _, ...brief } = describeCause(cause);
+  return brief;
+}
+
 /** The log fields of an unexpected error: type, message and stack, without values that a database may quote. */
 export function describeCause(cause: unknown): { type: string; message: string; code?: unknown; stack?: string } {
   if (!(cause instanceof Error)) return { type: typeof cause, message: 'Something that is not an Error was thrown.' };

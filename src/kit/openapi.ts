@@ -37,7 +37,15 @@ interface Shared {
   headers: Map<string, string>;
 }
 
-const tenantKey = { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key of a tenant.' } };
+const tenantKey = {
+  apiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-API-Key',
+    description: 'An API key of a tenant. It has precedence if several are sent.',
+  },
+  bearer: { type: 'http', scheme: 'bearer', description: 'The same key as a bearer token.' },
+};
 
 /** The OpenAPI 3.1 description of a service, derived from its routes. */
 export function describeApi({

@@ -6,6 +6,8 @@ import { SettingsError } from './settings.ts';
 
 /** A service that is wired but does not listen yet. */
 interface Service {
+  /** Whether it listens on all addresses of the machine. */
+  readonly isEverywhere: boolean;
   /** Starts listening and returns the address. */
   start(): Promise<string>;
   /** Finishes requests in progress, then closes everything. */
@@ -39,10 +41,10 @@ export async function runService(name: string, create: () => Promise<Service>, p
     for (const notice of service?.notices ?? []) console.error(`${name} ${notice}`);
     process.exit(1);
   }
-  const { stop, logger } = service;
+  const { stop, logger, isEverywhere } = service;
   // Before the address is printed: the parent process may send a signal as soon as it has read the address.
   endWithProcess({ stop, onFatal: (error) => logger.fatal({ err: describeCause(error) }, 'unexpected error, the process ends') });
-  console.log(`${name} listening on ${address}`);
+  console.log(`${name} listening on ${address}${isEverywhere ? ' and on all other addresses of this machine' : ''}`);
   for (const notice of service.notices ?? []) console.log(`${name} ${notice}`);
   logger.info({ address, pid: process.pid, node: process.version }, 'started');
 }

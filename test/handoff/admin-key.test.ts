@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
 import { makeAdminKey } from '../../src/handoff/main.ts';
@@ -80,14 +81,15 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assert.ok(!JSON.stringify(entry).includes(key));
     });
 
-    test('is the first key of an empty database, so that the next start creates none', async (t) => {
+    test('is refused for a database on which no service was started, and creates nothing there', async (t) => {
       const { url, drop } = await store.open();
       t.after(() => drop());
-      const key = await makeAdminKey(readHandoffSettings({ environment: { SERVICE_DATABASE_URL: url } }));
-      const service = await startService(t, { databaseUrl: url, settings: { SERVICE_ADMIN_KEY: '' } });
-      assert.equal(service.handoff.adminKey, undefined);
-      const { body } = await service.call('GET', '/keys', { key });
-      assert.equal(body.length, 1);
+      const made = () => makeAdminKey(readHandoffSettings({ environment: { SERVICE_DATABASE_URL: url } }));
+      const problem = url.startsWith('sqlite')
+        ? /^There is no database of the handoff service at \/\S+: /
+        : /^There is no database of the handoff service at PostgreSQL at \S+: /;
+      for (let time = 0; time < 2; time += 1) await assert.rejects(made, ({ message }: Error) => problem.test(message));
+      if (url.startsWith('sqlite')) assert.ok(!existsSync(url.slice('sqlite://'.length)));
     });
   });
 }

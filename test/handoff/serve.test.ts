@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -94,7 +105,9 @@ async function serve(
 ): Promise<{ running: Running; address: string }> {
   const running = run(t, folder, ['serve', '--host', '127.0.0.1', '--port', '0', ...args], environment);
   const [first] = await running.lines(1);
-  const [, address] = /^handoff listening on (http:\/\/127\.0\.0\.1:\d+)$/.exec(first!) ?? assert.fail(`The first line is: ${first}`);
+  const [, address] =
+    /^handoff listening on (http:\/\/127\.0\.0\.1:\d+)( and on all other addresses of this machine)?$/.exec(first!) ??
+    assert.fail(`The first line is: ${first}`);
   return { running, address: address! };
 }
 
@@ -500,8 +513,8 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   test('a database file that may not be written: one line that says so, exit 1, and the file is as before', async (t) => {
     const folder = newFolder(t);
     const file = join(folder, 'read-only.db');
-    const first = run(t, folder, ['admin-key'], { SERVICE_DATABASE_URL: `sqlite://${file}` });
-    assert.equal((await first.ended).code, 0);
+    const first = await serve(t, folder, { SERVICE_DATABASE_URL: `sqlite://${file}` });
+    assert.equal(await stop(first.running), 0);
     const before = readFileSync(file);
     chmodSync(file, 0o444);
     for (const args of [['serve', '--port', '0'], ['admin-key']]) {
@@ -552,7 +565,8 @@ describe('service-cli', () => {
     assert.equal((await made.ended).code, 0);
     const [line, ...others] = made.stdout();
     assert.deepEqual([...others, ...made.stderr()], []);
-    const [, key] = /^handoff admin key \(shown only now\): (\S+)$/.exec(line!) ?? assert.fail(line);
+    const [file, key] = /^handoff admin key \(shown only now\) of (\/\S+): (\S+)$/.exec(line!)?.slice(1) ?? assert.fail(line);
+    assert.equal(realpathSync(file!), realpathSync(join(folder, 'data/handoff.db')));
     assert.equal((await call(address, 'GET', '/tenants', key!)).status, 200);
     assert.equal(await stop(running), 0);
   });
@@ -560,9 +574,17 @@ describe('service-cli', () => {
   test('admin-key for a database in memory is refused with a sentence', async (t) => {
     const { ended, stderr } = run(t, newFolder(t), ['admin-key'], { SERVICE_DATABASE_URL: 'sqlite::memory:' });
     assert.equal((await ended).code, 1);
+    assert.deepEqual(stderr(), ['handoff: A database in memory belongs to the process that opened it.']);
+  });
+
+  test('admin-key in a folder without a database names the one that it looked for, creates nothing and exits 1', async (t) => {
+    const folder = newFolder(t);
+    const { ended, stdout, stderr } = run(t, folder, ['admin-key']);
+    assert.equal((await ended).code, 1);
     assert.deepEqual(stderr(), [
-      'handoff: A database in memory belongs to the process that opened it; set SERVICE_DATABASE_URL to a database on disk.',
+      `handoff: There is no database of the handoff service at ${join(realpathSync(folder), 'data/handoff.db')}: SERVICE_DATABASE_URL or --config must name it.`,
     ]);
+    assert.deepEqual([stdout(), readdirSync(folder)], [[], []]);
   });
 
   test('--version prints the version, --help lists the commands', async (t) => {

@@ -111,7 +111,7 @@ async function run(
   // The unit of `ulimit -f` is 512 bytes (POSIX).
   const limit = fileLimitKib === undefined ? [] : ['/bin/sh', '-c', `ulimit -f ${fileLimitKib * 2}; exec "$0" "$@"`];
   const { child, lines, errors, printed, ended } = startProgram([...under, ...limit, process.execPath, ...args], { env });
-  const [, address = ''] = await printed(/^(?:handoff|fallback) listening on (\S+)$/);
+  const [, address = ''] = await printed(/^(?:handoff|fallback) listening on (\S+)/);
   return {
     address,
     lines,

@@ -419,7 +419,7 @@ const local: readonly Row[] = [
   },
   {
     name: 'admin-key',
-    text: 'create an admin key directly in the database, even while the service runs',
+    text: 'create an admin key directly in the database of the settings, which must exist, even while the service runs',
     operands: [],
     flags: [configFile],
     run: adminKey,

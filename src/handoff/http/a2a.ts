@@ -56,7 +56,7 @@ export function mountA2a({ mount, call, load, listening, pushes, clock, version,
   ) {
     loading ??= load();
     const endpoint = await loading;
-    const key = keyOf(headers, query.api_key as string | undefined, true)!;
+    const key = keyOf(headers, query.api_key as string | undefined)!;
     // A stream outlives its handler, and ends by its own signal.
     const gone = new AbortController();
     const signal = AbortSignal.any([endSignal, gone.signal]);

@@ -29,7 +29,7 @@ export function mountMcp({ mount, call, load, listening }: McpRouteParts): void 
     loading ??= load();
     const endpoint = await loading;
     const { caller, headers, endSignal: signal } = context;
-    const key = keyOf(headers, query.api_key, true)!;
+    const key = keyOf(headers, query.api_key)!;
     // Handlers read the key of a waiting request, to end the wait when it is revoked.
     const callApi: CallApi = (route, request) =>
       call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal });

@@ -148,11 +148,10 @@ export function createServer(parts: ServerParts): FastifyInstance {
     if (route.access === 'public') return undefined as never;
     if (route.access === 'link') return admitLink(request, reply);
     if (route.forPrograms) requireOwnHost(request.headers, isOwnHost, corsOrigins);
-    const key = route.keyInQuery
-      ? keyOf(request.headers, (request.query as Record<string, string | undefined>).api_key, route.forPrograms)
-      : request.headers['x-api-key'];
+    const key = keyOf(request.headers, route.keyInQuery ? (request.query as Record<string, string | undefined>).api_key : undefined);
     if (key === undefined && route.keyInQuery && !route.forPrograms && devMode) return keys.defaultCaller();
-    if (typeof key !== 'string' || key === '') throw unauthorized(route, noKey(route));
+    // A repeated parameter is an array.
+    if (typeof key !== 'string' || key === '') throw unauthorized(noKey(route));
     return andThen(keys.authenticate(key, request.raw.socket), (caller) => count(route, request, reply, caller));
   }
 
@@ -167,7 +166,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     const now = clock().getTime();
     if (caller === undefined) {
       limits.wrongKey(request.ip, now);
-      throw unauthorized(route, 'The API key is not valid.');
+      throw unauthorized('The API key is not valid.');
     }
     request.notes.caller = caller.tenant_id;
     return andThen(limits.take(caller, now), (state) => counted(route, request, reply, caller, state));
@@ -205,7 +204,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
       prefixes: prefixesOf,
       admit,
       // An unknown path gets 404 without a key; with one, the key is checked and the request counted.
-      admitStray: (request, reply) => (request.headers['x-api-key'] === undefined ? undefined : admit({ access: 'any' }, request, reply)),
+      admitStray: (request, reply) => (keyOf(request.headers) === undefined ? undefined : admit({ access: 'any' }, request, reply)),
       bodyLimit(route, caller) {
         if (route.access === 'link') return maxFormBytes;
         return route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller);
@@ -267,9 +266,9 @@ function requireRight(caller: Caller, { access, alternative }: Admission): void 
   else if (!caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
 }
 
-/** 401. Where the key may be a bearer token, the answer says so (RFC 9110, 11.6.1). */
-function unauthorized({ forPrograms }: Admission, detail: string): ServiceError {
-  return new ServiceError('UNAUTHORIZED', detail, forPrograms ? { headers: { 'www-authenticate': 'Bearer realm="baton"' } } : {});
+/** 401, with the scheme by which a key may be sent (RFC 9110, 11.6.1). */
+function unauthorized(detail: string): ServiceError {
+  return new ServiceError('UNAUTHORIZED', detail, { headers: { 'www-authenticate': 'Bearer realm="baton"' } });
 }
 
 /** Refuses a request that a foreign page may have caused by DNS rebinding. @throws ServiceError 403 */
@@ -285,7 +284,7 @@ function hasKey({ headers, query, url }: FastifyRequest): boolean {
   return url.startsWith('/answer/') || keyOf(headers, (query as Record<string, string | undefined>).api_key) !== undefined;
 }
 
-function noKey({ keyInQuery, forPrograms }: Admission): string {
-  if (forPrograms) return 'An API key is required, in the header X-API-Key, as Authorization: Bearer, or in the parameter api_key.';
-  return `An API key is required, in the header X-API-Key${keyInQuery ? ' or the parameter api_key' : ''}.`;
+function noKey({ keyInQuery }: Admission): string {
+  const places = ['in the header X-API-Key', 'as Authorization: Bearer', ...(keyInQuery ? ['in the parameter api_key'] : [])];
+  return `An API key is required, ${new Intl.ListFormat('en', { type: 'disjunction' }).format(places)}.`;
 }

@@ -80,11 +80,11 @@ export function createListening({ hub, streams, keys, clock, newId, limits }: Li
   };
 }
 
-/** The API key of a request: the header, else the bearer token if the route takes one, else the query parameter. */
-export function keyOf(headers: IncomingHttpHeaders, parameter: string | undefined, takesBearer = false): string | undefined {
+/** The API key of a request: the header, else the bearer token, else the query parameter. */
+export function keyOf(headers: IncomingHttpHeaders, parameter?: string): string | undefined {
   const header = headers['x-api-key'];
   if (typeof header === 'string') return header;
-  const [, token] = takesBearer ? (/^bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? []) : [];
+  const [, token] = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
   return token ?? parameter;
 }
 

@@ -30,7 +30,7 @@ export function createWait(list: WaitingList, listening: Pick<Listening, 'connec
       isRevoked = true;
       leave();
     };
-    const unwatch = listening.watch(keyOf(headers, undefined), { end });
+    const unwatch = listening.watch(keyOf(headers), { end });
     try {
       const packet = await list.wait(request, seconds * 1000);
       return { packet, isRevoked };

@@ -240,13 +240,15 @@ export async function callTool(
   }
 }
 
-/** Validates the arguments of a tool. An unknown name is refused together with the nearest known one. */
+/** Validates the arguments of a tool. An unknown name is refused with the argument that has such a field, else with the nearest known one. */
 function validate(name: string, { input }: Tool, args: Record<string, unknown>): void {
   const known = Object.keys(input.properties);
   const unknown = Object.keys(args).find((key) => !known.includes(key));
   if (unknown !== undefined) {
     const shown = unknown.slice(0, 100).toWellFormed();
-    throw invalid(shown, `${shown} is not an argument of ${name}; the nearest name is ${nearest(shown, known)}.`);
+    const holder = known.find((argument) => Object.hasOwn((input.properties[argument] as { properties?: object }).properties ?? {}, shown));
+    const hint = holder === undefined ? `the nearest name is ${nearest(shown, known)}` : `it is a field of ${holder}`;
+    throw invalid(shown, `${shown} is not an argument of ${name}; ${hint}.`);
   }
   validators.get(name)!(args);
 }

@@ -13,8 +13,7 @@ export interface HandoffRoute {
   /** Whether the key may be sent as the query parameter `api_key`, for clients that can't set headers. */
   readonly keyInQuery?: boolean;
   /**
-   * Whether it is for programs of other people's making: the key may be sent as a bearer token, a 401 names the schemes,
-   * and `Host` and `Origin` must name the service.
+   * Whether it is for programs of other people's making: `Host` and `Origin` must name the service.
    */
   readonly forPrograms?: boolean;
   /** The limit on the body's size: the tier's limit for one item (default), or the limit for a batch of items. */

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
-import { describeCause, type ErrorCode, errorCodes, ServiceError, toServiceError } from '../errors.ts';
+import { describeBriefly, describeCause, type ErrorCode, errorCodes, ServiceError, toServiceError } from '../errors.ts';
 import { parseTraceparent, type Span, type TraceContext, type Tracer, traceFields } from '../trace-context.ts';
 import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
@@ -198,7 +198,8 @@ export function createApp({
     if (error.code === 'RATE_LIMITED') onLimited(request, reply);
     if (error.status >= 500) {
       const cause = error.cause ?? thrown;
-      const fields = { request_id: request.id, route: routeOf(request), err: describeCause(cause), ...traceFields(request.notes?.trace) };
+      const err = error.code === 'SERVICE_UNAVAILABLE' ? describeBriefly(cause) : describeCause(cause);
+      const fields = { request_id: request.id, route: routeOf(request), err, ...traceFields(request.notes?.trace) };
       logger.error(fields, 'request failed');
     }
     return sendError(reply, request, error);
@@ -301,10 +302,13 @@ function answerClientError({ code }: NodeJS.ErrnoException, socket: Socket): num
   return status_code;
 }
 
+/** Whether listening on the host is listening on all addresses of the machine. */
+export const isWildcard = (host: string): boolean => ['0.0.0.0', '::'].includes(host);
+
 /** Starts listening. Returns the address to print, with the real port for port 0 and the loopback address for a wildcard. */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
   await app.listen({ host, port });
   const address = app.server.address() as AddressInfo;
-  const shown = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  const shown = isWildcard(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   return `http://${shown}:${address.port}`;
 }

@@ -134,8 +134,11 @@ function describe(error: ErrorObject, whole: string, parameters?: readonly strin
   }
   if (keyword === 'additionalProperties') {
     const field = [...path, params.additionalProperty].join('.');
-    const what = parameters === undefined ? 'field of this request' : `parameter of this request; it takes ${parameters.join(', ')}`;
-    return { field, detail: `${field} is not a ${what}.` };
+    if (parameters !== undefined)
+      return { field, detail: `${field} is not a parameter of this request; it takes ${parameters.join(', ')}.` };
+    const known = Object.keys((parentSchema as SchemaShape).properties ?? {});
+    const holder = path.length === 0 ? 'it' : path.join('.');
+    return { field, detail: `${field} is not a field of this request; ${holder} takes ${known.join(', ') || 'no fields'}.` };
   }
   const field = path.join('.');
   return { field, detail: `${field === '' ? whole : field} ${predicateOf(error)}.` };

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 
-import { isShared } from './database.ts';
+import { databaseName, isShared } from './database.ts';
 import { writeNewFile } from './new-file.ts';
 import { SqliteConnection, sqlitePath } from './sqlite-connection.ts';
 
@@ -23,11 +23,13 @@ export async function backUp(databaseUrl: string, file: string): Promise<number>
   return statSync(file).size;
 }
 
+/** Whether the file of a SQLite database exists; true for other databases. */
+export const hasFile = (databaseUrl: string): boolean => !databaseUrl.startsWith('sqlite') || existsSync(sqlitePath(databaseUrl));
+
 /** @throws Error when the URL names a database in memory, or a file that does not exist */
 export function requireData(databaseUrl: string): void {
   if (!isShared(databaseUrl)) throw new Error('A database in memory belongs to the process that opened it.');
-  if (databaseUrl.startsWith('sqlite') && !existsSync(sqlitePath(databaseUrl)))
-    throw new Error(`There is no database file ${sqlitePath(databaseUrl)}.`);
+  if (!hasFile(databaseUrl)) throw new Error(`There is no database file ${databaseName(databaseUrl)}.`);
 }
 
 function copy(path: string, target: string): void {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 
 import type { Database, DatabaseOptions } from './dialect.ts';
 import { openPostgres } from './postgres.ts';
@@ -43,11 +43,18 @@ export async function withDatabase<Tables, T>(url: string, work: (database: Data
 export function startError(url: string, error: unknown): unknown {
   const { code, message, errors } = error as { code?: unknown; message?: string; errors?: readonly Error[] };
   if (!url.startsWith('postgres') || typeof code !== 'string') return error;
-  const { host, pathname } = new URL(url);
   // Node reports a name with several addresses as one error without a message.
   const reason = message || errors?.map((one) => one.message).join('; ') || code;
   const hint = /unsupported startup parameter/.test(reason) ? ' Behind PgBouncer, add ?pgbouncer=true to the address.' : '';
-  return new Error(`PostgreSQL at ${host}${pathname} can't be used: ${reason}${hint && `.${hint}`}`, { cause: error });
+  return new Error(`${databaseName(url)} can't be used: ${reason}${hint && `.${hint}`}`, { cause: error });
+}
+
+/** The database of the URL as people know it: the path of the file, or server and name; never a password. */
+export function databaseName(url: string): string {
+  if (url === 'sqlite::memory:') return 'memory';
+  if (url.startsWith('sqlite')) return resolve(url.slice('sqlite://'.length));
+  const { host, pathname } = new URL(url);
+  return `PostgreSQL at ${host}${pathname}`;
 }
 
 /** Whether another connection, and so another thread, can open the same data. */

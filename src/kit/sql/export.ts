@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { promises } from 'node:fs';
 import { type Kysely, sql } from 'kysely';
 
-import { requireData } from './backup.ts';
-import { withDatabase } from './database.ts';
+import { hasFile, requireData } from './backup.ts';
+import { databaseName, isShared, withDatabase } from './database.ts';
 import type { Database, Row, Values } from './dialect.ts';
 import type { Migration } from './migrate.ts';
 import { writeNewFile } from './new-file.ts';
@@ -100,6 +100,18 @@ export function tablesAt({ migrations }: Moved, what: string, applied: readonly 
   if (unknown.length > 0)
     throw new Error(`${what} was written by another version, probably a newer one (it has ${unknown.join(', ')}); use that version.`);
   return tablesOf(migrations.filter(({ name }) => applied.includes(name)));
+}
+
+/** @throws Error that names the database, when the service was never started on it; nothing is created */
+export async function requireService(databaseUrl: string, { service, migrationsTable }: Omit<Moved, 'migrations'>): Promise<void> {
+  if (!isShared(databaseUrl)) requireData(databaseUrl);
+  const tables = hasFile(databaseUrl)
+    ? await withDatabase<unknown, string[]>(databaseUrl, ({ name, reads }) => presentTables(reads, name, [migrationsTable]))
+    : [];
+  if (tables.length === 0)
+    throw new Error(
+      `There is no database of the ${service} service at ${databaseName(databaseUrl)}: SERVICE_DATABASE_URL or --config must name it.`,
+    );
 }
 
 /** Which of the tables a database has. */

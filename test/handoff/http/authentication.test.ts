@@ -151,13 +151,31 @@ for (const store of stores) {
       assertUnauthorized(await service.call('GET', '/tenants', { key: 'wrong' }));
     });
 
-    test('401 for a key anywhere but in the header X-API-Key', async () => {
+    test('401 for a key anywhere but in the headers X-API-Key and Authorization', async () => {
       const service = await shareService(store);
       assertUnauthorized(await service.call('GET', `/packets?api_key=${adminKey}`, { key: null }));
       assertUnauthorized(await service.call('GET', `/packets?X-API-Key=${adminKey}`, { key: null }));
       assertUnauthorized(await service.call('POST', '/packets', { key: null, body: packetRequest({ api_key: adminKey }) }));
-      assertUnauthorized(await service.call('GET', '/packets', { key: null, headers: { authorization: `Bearer ${adminKey}` } }));
+      assertUnauthorized(await service.call('GET', '/packets', { key: null, headers: { authorization: `Basic ${adminKey}` } }));
       assertUnauthorized(await service.call('GET', '/packets', { key: null, headers: { cookie: `X-API-Key=${adminKey}` } }));
+    });
+
+    test('may be a bearer token, unless X-API-Key is sent too; 401 names the scheme', async () => {
+      const service = await shareService(store);
+      const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+      assert.equal((await service.call('GET', '/packets', { key: null, headers: bearer(adminKey) })).status, 200);
+      const created = await service.call('POST', '/packets', { key: null, headers: bearer(adminKey), body: packetRequest() });
+      assert.equal(created.status, 201);
+      assert.equal((await service.call('GET', '/packets', { key: adminKey, headers: bearer('wrong') })).status, 200);
+      for (const [key, token] of [
+        ['wrong', adminKey],
+        [null, 'wrong'],
+        [null, ''],
+      ] as const) {
+        const refused = await service.call('GET', '/packets', { key, headers: bearer(token) });
+        assertUnauthorized(refused);
+        assert.equal(refused.headers['www-authenticate'], 'Bearer realm="baton"');
+      }
     });
 
     test('a revoked key is refused from the next request on', async () => {

@@ -173,7 +173,7 @@ for (const store of stores) {
         ['PATCH', `/packets/${packet.id}`, { body: { status: 'created', decisions: [{ id: secret, decision: secret }] } }, 400],
         ['PATCH', `/packets/${packet.id}`, { body: { context: { summary: secret } }, headers: { 'if-match': `"${secret}"` } }, 412],
         ['GET', '/packets', { key: `${secret}-wrong-key` }, 401],
-        ['GET', '/packets', { key: null, headers: { authorization: `Bearer ${key}` } }, 401],
+        ['GET', '/packets', { key: null, headers: { authorization: `Bearer ${secret}-${key}` } }, 401],
         ['DELETE', `/keys/${made.body.id}`, {}, 204],
       ];
       for (const [method, path, options, expected] of calls)

@@ -114,6 +114,7 @@ for (const store of stores) {
     test('refuses bad arguments with a sentence for each, and an unknown name with the nearest one', async () => {
       const service = await shareService(store);
       for (const [tool, args, sentence] of [
+        ['complete', { packet_id: unknownId, completed: [] }, /^completed is not an argument of complete; it is a field of actions\. /],
         ['hand_over', { target_agent: 'x', sumary: 'y' }, /sumary is not an argument of hand_over; the nearest name is summary/],
         ['hand_over', { target_agent: 'x' }, /summary is required/],
         ['hand_over', { target_agent: '', summary: '' }, /summary must not be empty.*target_agent|target_agent must not be empty/s],

@@ -43,10 +43,11 @@ describe('A stream', () => {
     assert.equal(many.status, 400);
   });
 
-  test('takes the key only in the header or the parameter; a wrong key is 401', async (t) => {
+  test('takes the key only in a header or the parameter; a wrong key is 401', async (t) => {
     const { address } = await started(t);
     await listen(t, address, `?api_key=${adminKey}`, {});
     await listen(t, address, '', keyed);
+    await listen(t, address, '', { authorization: `Bearer ${adminKey}` });
     for (const [query, headers] of [
       ['', {}],
       ['?api_key=', {}],

@@ -1,0 +1,46 @@
+import type { Clock } from './clock.ts';
+import { describeBriefly, describeCause } from './errors.ts';
+
+interface FailureLogParts {
+  readonly logger: { error(fields: object, message: string): void; info(fields: object, message: string): void };
+  readonly clock: Clock;
+  /** Whether the error says that the database is unavailable. */
+  isUnavailable(error: unknown): boolean;
+}
+
+/** How often a line says that the database is still unavailable, in milliseconds. */
+const remindEveryMs = 60_000;
+
+export type FailureLog = ReturnType<typeof createFailureLog>;
+
+/**
+ * The log of background jobs. While the database is unavailable each of them fails every second, so that is one line at its
+ * beginning, one with the count of failures each minute, and one at its end.
+ */
+export function createFailureLog({ logger, clock, isUnavailable }: FailureLogParts) {
+  let outage: { since: number; said: number; failures: number; jobs: Set<string> } | undefined;
+  const seconds = (from: number) => Math.round((clock().getTime() - from) / 1000);
+  return {
+    /** Logs the failure of a job. */
+    failed(job: string, error: unknown): void {
+      if (!isUnavailable(error)) return void logger.error({ job, err: describeCause(error) }, 'job failed');
+      const err = describeBriefly(error);
+      const now = clock().getTime();
+      if (outage === undefined) {
+        logger.error({ job, err }, 'database unavailable');
+        outage = { since: now, said: now, failures: 0, jobs: new Set() };
+      }
+      outage.jobs.add(job);
+      outage.failures += 1;
+      if (now - outage.said < remindEveryMs) return;
+      outage.said = now;
+      logger.error({ seconds: seconds(outage.since), failures: outage.failures, err }, 'database still unavailable');
+    },
+    /** Ends an outage, if this job failed in it: a job that needs no database says nothing about it. */
+    succeeded(job: string): void {
+      if (outage?.jobs.has(job) !== true) return;
+      logger.info({ seconds: seconds(outage.since), failures: outage.failures }, 'database available again');
+      outage = undefined;
+    },
+  };
+}
