@@ -25,6 +25,15 @@ interface MetricsParts {
 export function createHandoffMetrics({ store, streams, replays, clock, isPrivate }: MetricsParts) {
   const unknown = Object.fromEntries(statuses.map((status) => [status, Number.NaN])) as Record<Status, number>;
   const counts = () => store.countByStatus().catch(() => unknown);
+  const ageGauge = (name: string, help: string, since: () => Promise<Date | undefined>) => ({
+    name,
+    help,
+    read: () =>
+      since().then(
+        (time) => (time === undefined ? 0 : Math.max(0, (clock().getTime() - time.getTime()) / 1000)),
+        () => Number.NaN,
+      ),
+  });
   let sizes: Sizes = { rows: {}, bytes: Number.NaN };
   const metrics = createMetrics([
     {
@@ -33,15 +42,17 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
       label: 'status',
       read: counts,
     },
-    {
-      name: 'service_oldest_question_age_seconds',
-      help: 'Age of the oldest unanswered question; 0 without one.',
-      read: () =>
-        store.oldestQuestion().then(
-          (asked) => (asked === undefined ? 0 : Math.max(0, (clock().getTime() - Date.parse(asked)) / 1000)),
-          () => Number.NaN,
-        ),
-    },
+    ageGauge('service_oldest_question_age_seconds', 'Age of the oldest unanswered question; 0 without one.', store.ages.oldestQuestion),
+    ageGauge(
+      'service_oldest_unclaimed_age_seconds',
+      'Age of the oldest packet that nobody has claimed; 0 without one.',
+      store.ages.oldestUnclaimed,
+    ),
+    ageGauge(
+      'service_oldest_claim_without_lease_age_seconds',
+      'Age of the oldest claim without a lease, which nothing ends but its holder; 0 without one.',
+      store.ages.oldestUnleased,
+    ),
     {
       name: 'service_active_packets',
       help: 'Packets that are neither completed, failed nor expired.',

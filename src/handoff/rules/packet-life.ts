@@ -64,6 +64,9 @@ export const [askedStatus] = statusesWith('respond') as [Status];
 /** The statuses of packets that an agent may hold. */
 export const heldStatuses = openStatuses.filter((status) => status !== claimableStatus);
 
+/** The statuses of packets that an agent holds and waits for nobody with. */
+export const workingStatuses = heldStatuses.filter((status) => status !== askedStatus);
+
 /** The verb for a PATCH to each status. A PATCH can't set `created` or `claimed`. */
 export const verbTo: Partial<Record<Status, Verb>> = {
   in_progress: 'start',

@@ -7,7 +7,7 @@ import { priorities, type Status, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import type { AnyPacket } from '../rules/packet.ts';
-import { askedStatus, claimableStatus } from '../rules/packet-life.ts';
+import { claimableStatus } from '../rules/packet-life.ts';
 import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { everyTenant, type Group, type Kind } from './engine/group.ts';
@@ -258,18 +258,6 @@ export interface PacketText {
   revision: number;
 }
 
-/** What PostgreSQL refuses to parse in JSON: an escaped NUL or half a surrogate pair. Escaped backslashes are matched to be kept. */
-const undecodable = String.raw`(\\\\)|\\u(?:0000|d[89a-f]..)`;
-const keepPairs = String.raw`\1`;
-
-/** SQL for the time a packet's question was asked. `state` is the beginning of a JSON object and ends with a comma. */
-const askedAt = (database: Database<Tables>) =>
-  database.name === 'sqlite'
-    ? sql<string | null>`json_extract(rtrim(packets.state, ',') || '}', '$.hitl.requested_at')`
-    : sql<
-        string | null
-      >`(regexp_replace(rtrim(packets.state, ','), ${undecodable}, ${keepPairs}, 'g') || '}')::json #>> '{hitl,requested_at}'`;
-
 /** Reads packets. Ids begin with the creation time, so newest first is the descending order of ids in every index. */
 export function createPacketReads(database: Database<Tables>) {
   const byId = database.query<{ tenant: number; id: string }, PacketText>((db, { tenant, id }) =>
@@ -318,18 +306,6 @@ export function createPacketReads(database: Database<Tables>) {
         .execute();
       const counts = new Map(rows.map(({ name, count }) => [name, Number(count)]));
       return Object.fromEntries(statuses.map((status) => [status, counts.get(`packets:${status}`) ?? 0])) as Record<Status, number>;
-    },
-    /** When the oldest unanswered question of all tenants was asked; undefined when there is none. */
-    async oldestQuestion(): Promise<string | undefined> {
-      const row = await database.longReads
-        .selectFrom('tenants')
-        // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all of it.
-        .crossJoin('packets')
-        .select(sql<string | null>`min(${askedAt(database)})`.as('asked'))
-        .whereRef('packets.tenant', '=', 'tenants.number')
-        .where('packets.status', '=', askedStatus)
-        .executeTakeFirst();
-      return row?.asked ?? undefined;
     },
   };
 }

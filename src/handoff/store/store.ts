@@ -8,6 +8,7 @@ import { isShared } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
 import type { DeliveryStatus } from '../model/webhook.ts';
 import { createAgentStore } from './agents.ts';
+import { createAgeReads } from './ages.ts';
 import { createAnswerLinkReads } from './answer-links.ts';
 import { createDeliveryStore, type RetryFilter } from './deliveries.ts';
 import type { InTurn } from './in-turn.ts';
@@ -153,7 +154,8 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     sweep: { due: packets.due, unclaimed: packets.unclaimed },
     index: { step: indexing.step, stop: indexing.stop, queued: queue.queued, isQueued: queue.isQueued },
     countByStatus: packets.countByStatus,
-    oldestQuestion: packets.oldestQuestion,
+    /** When the oldest work of each kind began that somebody has to finish. */
+    ages: createAgeReads(database),
     /** Deletes idempotency answers older than `before`, and day counters before `day`; up to `limit` of each. */
     async prune(before: Date, day: string, limit: number): Promise<number> {
       const old = await database.reads

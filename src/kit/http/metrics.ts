@@ -8,7 +8,7 @@ import { RequestMetrics } from './request-metrics.ts';
 interface GaugeParts {
   name: string;
   help: string;
-  /** The value, or with a label a value for each of its values. NaN if it is currently unknown. */
+  /** The value, or with a label a value for each of its values. NaN if it is currently unknown, which is then left out. */
   read(): Awaitable<number | Readonly<Record<string, number>>>;
   label?: string;
 }
@@ -68,8 +68,14 @@ export function createMetrics(gauges: readonly GaugeParts[]) {
       ...(label === undefined ? {} : { labelNames: [label] }),
       async collect() {
         const value = await read();
-        if (typeof value === 'number') this.set(value);
-        else for (const [of, each] of Object.entries(value)) this.set({ [label!]: of }, each);
+        const values =
+          typeof value === 'number'
+            ? [{ labels: {}, value }]
+            : Object.entries(value).map(([of, each]) => ({ labels: { [label!]: of }, value: each }));
+        for (const { labels, value: known } of values) {
+          if (Number.isNaN(known)) this.remove(labels);
+          else this.set(labels, known);
+        }
       },
     });
   }

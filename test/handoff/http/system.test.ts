@@ -141,12 +141,42 @@ for (const store of stores) {
       assert.equal(await age(), 10);
     });
 
+    test('/metrics has the ages of the oldest unclaimed packet and of the oldest claim without a lease, over all tenants', async (t) => {
+      const service = await startService(t, { store });
+      const ages = async () => {
+        const samples = await readMetrics(service);
+        return ['unclaimed', 'claim_without_lease'].map((what) => samples.get(`service_oldest_${what}_age_seconds`));
+      };
+      assert.deepEqual(await ages(), [0, 0]);
+      const other = await newTenant(service);
+      const { id: waiting } = await createPacket(service, {}, other.key);
+      service.clock.turn(100);
+      const claim = async (body: object) => {
+        const { id } = await createPacket(service);
+        assert.equal((await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a', ...body } })).status, 200);
+        return id as string;
+      };
+      await claim({ lease_seconds: 60 });
+      assert.deepEqual(await ages(), [100, 0]);
+      const held = await claim({});
+      service.clock.turn(10);
+      await createPacket(service);
+      assert.deepEqual(await ages(), [110, 10]);
+      assert.equal((await service.call('PATCH', `/packets/${held}`, { body: { status: 'in_progress' } })).status, 200);
+      assert.deepEqual(await ages(), [110, 10]);
+      assert.equal((await service.call('PATCH', `/packets/${held}`, { body: { status: 'completed' } })).status, 200);
+      assert.deepEqual(await ages(), [110, 0]);
+      // The packets of a deleted tenant wait for nobody.
+      assert.equal((await service.call('DELETE', `/tenants/${other.id}`)).status, 204);
+      assert.deepEqual(await ages(), [0, 0], waiting);
+    });
+
     test('/metrics has the rows of each table and the size of the database, as they were when they were last measured', async (t) => {
       const service = await startService(t, { store });
       const rows = async (table: string) => (await readMetrics(service)).get(`service_table_rows{table="${table}"}`);
       const bytes = async () => (await readMetrics(service)).get('service_database_bytes');
       await createPacket(service);
-      assert.deepEqual([await rows('packets'), await bytes()], [undefined, Number.NaN]);
+      assert.deepEqual([await rows('packets'), await bytes()], [undefined, undefined]);
       // PostgreSQL collects its statistics now and then, or when it is told to.
       if (store.name === 'PostgreSQL') await looking(service.databaseUrl, ({ query }) => query('analyze'));
       const next = await service.handoff.runOnce.measure();

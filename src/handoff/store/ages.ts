@@ -1,0 +1,56 @@
+import { type Expression, type ExpressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely';
+
+import { createdAt } from '../../kit/id.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
+import { askedStatus, claimableStatus, workingStatuses } from '../rules/packet-life.ts';
+import type { Tables } from './tables.ts';
+
+/** What PostgreSQL refuses to parse in JSON: an escaped NUL or half a surrogate pair. Escaped backslashes are matched to be kept. */
+const undecodable = String.raw`(\\\\)|\\u(?:0000|d[89a-f]..)`;
+const keepPairs = String.raw`\1`;
+
+/** SQL for a text in a packet, by its path. `state` is the beginning of a JSON object and ends with a comma. */
+const textIn = (database: Database<Tables>, ...path: string[]) =>
+  database.name === 'sqlite'
+    ? sql<string | null>`json_extract(rtrim(packets.state, ',') || '}', ${`$.${path.join('.')}`})`
+    : sql<
+        string | null
+      >`(regexp_replace(rtrim(packets.state, ','), ${undecodable}, ${keepPairs}, 'g') || '}')::json #>> ${`{${path.join(',')}}`}::text[]`;
+
+/** Reads how old unfinished work is, over all tenants that are not deleted. */
+export function createAgeReads(database: Database<Tables>) {
+  return {
+    /** When the oldest unanswered question of all tenants was asked; undefined when there is none. */
+    oldestQuestion: () => oldest(textIn(database, 'hitl', 'requested_at'), (eb) => eb('packets.status', '=', askedStatus)),
+    /** When the oldest claim of all tenants that has no lease, and whose holder waits for nobody, was made; undefined when there is none. */
+    oldestUnleased: () =>
+      oldest(textIn(database, 'claimed_at'), (eb) =>
+        eb.and([eb('packets.status', 'in', workingStatuses), eb('packets.lease', 'is', null)]),
+      ),
+    /** When the oldest packet of all tenants that nobody has claimed was created; undefined when there is none. */
+    async oldestUnclaimed(): Promise<Date | undefined> {
+      const first = sql<string | null>`(select min(packets.id) from packets
+        where packets.tenant = tenants.number and packets.status = ${sql.lit(claimableStatus)})`;
+      const row = await database.longReads
+        .selectFrom('tenants')
+        .select(sql<string | null>`min(${first})`.as('id'))
+        .where('deleted_at', 'is', null)
+        .executeTakeFirst();
+      return row?.id == null ? undefined : createdAt(row.id);
+    },
+  };
+
+  /** The earliest of the times of all tenants' packets that meet the condition. */
+  async function oldest(time: RawBuilder<string | null>, condition: (eb: ExpressionBuilder<Tables, 'packets'>) => Expression<SqlBool>) {
+    const row = await database.longReads
+      .selectFrom('tenants')
+      // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all of it.
+      .crossJoin('packets')
+      .select(sql<string | null>`min(${time})`.as('time'))
+      .whereRef('packets.tenant', '=', 'tenants.number')
+      .where('tenants.deleted_at', 'is', null)
+      .where((eb) => condition(eb as unknown as ExpressionBuilder<Tables, 'packets'>))
+      .executeTakeFirst();
+    return row?.time == null ? undefined : new Date(row.time);
+  }
+}
