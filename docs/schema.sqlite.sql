@@ -55,20 +55,19 @@ CREATE INDEX packets_open on packets (tenant, source_agent)
 CREATE INDEX packets_held on packets (tenant, claimed_by)
   where (status = 'claimed' or status = 'in_progress' or status = 'awaiting_human');
 
-CREATE TABLE contents (packet integer primary key, content text not null);
+CREATE TABLE contents (packet integer primary key, tenant integer not null, content text not null);
 
 CREATE TABLE packet_tags (tenant integer not null, tag text not null, packet_id text not null,
   primary key (tenant, tag, packet_id)) without rowid;
 
 CREATE TABLE events (
-  seq integer primary key autoincrement, id text not null, tenant integer not null, position bigint not null, packet_id text,
+  tenant integer not null, position bigint not null, id text not null, packet_id text,
   event_type text not null, actor text not null, key_id text, resource text not null, details text not null,
   timestamp text not null,
-  type text, status text, source_agent text, target_agent text, claimant text, payload text);
+  type text, status text, source_agent text, target_agent text, claimant text, payload text,
+  primary key (tenant, position));
 
-CREATE INDEX events_by_position on events (tenant, position);
-
-CREATE INDEX events_by_packet on events (tenant, packet_id);
+CREATE INDEX events_by_packet on events (tenant, packet_id, position);
 
 CREATE TABLE counters (tenant integer not null, name text not null, value bigint not null, primary key (tenant, name)) without rowid;
 
@@ -93,23 +92,24 @@ CREATE INDEX agents_by_sight on agents (tenant, last_seen_at, agent_id);
 CREATE INDEX agents_by_age on agents (last_seen_at);
 
 CREATE TABLE webhooks (
-  seq integer primary key autoincrement, id text not null unique, tenant integer not null, kind text not null, for_packet text,
+  seq integer primary key autoincrement, tenant integer not null, id text not null, kind text not null, for_packet text,
   url text not null, name text, events text not null, responder text, authentication text,
   secret text not null, old_secret text, old_secret_until text, key_id text, key_origin text, origin text,
   active integer not null, disabled_reason text, failing_since text,
-  created_at text not null, updated_at text not null, removed_at text);
+  created_at text not null, updated_at text not null, removed_at text, unique (tenant, id));
 
 CREATE INDEX webhooks_of_tenant on webhooks (tenant, removed_at) where for_packet is null;
 
 CREATE INDEX webhooks_of_packet on webhooks (tenant, for_packet) where for_packet is not null;
 
-CREATE TABLE messages (event_id text primary key, body text not null, traceparent text);
+CREATE TABLE messages (tenant integer not null, event_id text not null, body text not null, traceparent text,
+  primary key (tenant, event_id));
 
 CREATE TABLE deliveries (
-  seq integer primary key autoincrement, id text not null unique, tenant integer not null, webhook integer not null, packet_id text,
+  seq integer primary key autoincrement, tenant integer not null, id text not null, webhook integer not null, packet_id text,
   event_id text not null, event_type text not null, status text not null, attempts integer not null,
   last_error text, last_status_code integer, next_retry_at text, delivered_at text,
-  created_at text not null, updated_at text not null, due_at text);
+  created_at text not null, updated_at text not null, due_at text, unique (tenant, id));
 
 CREATE INDEX deliveries_by_webhook on deliveries (webhook);
 
@@ -124,9 +124,12 @@ CREATE INDEX deliveries_ended on deliveries (updated_at) where status in ('deliv
 CREATE INDEX deliveries_dead on deliveries (updated_at) where status = 'dead_letter';
 
 CREATE TABLE answer_links (
-  seq integer primary key autoincrement, id text not null unique, tenant integer not null, packet_id text not null,
-  question text not null, token_hash text not null unique, responder text, channel text, key_id text not null,
-  key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text);
+  seq integer primary key autoincrement, tenant integer not null, id text not null, packet_id text not null,
+  question text not null, token_hash text not null, responder text, channel text, key_id text not null,
+  key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text,
+  unique (tenant, id));
+
+CREATE INDEX answer_links_by_token on answer_links (token_hash);
 
 CREATE INDEX answer_links_by_packet on answer_links (tenant, packet_id);
 

@@ -259,7 +259,9 @@ describe('Instances that share a PostgreSQL', () => {
     const indexer = await connectTo(t, url);
     await indexer.query('begin');
     await indexer.query('select * from search_queue where packet = (select seq from packets where id = $1) for update', [id]);
-    await indexer.query("insert into search_index (rowid, words) select seq, '1_charged:1' from packets where id = $1", [id]);
+    await indexer.query("insert into search_index (tenant, rowid, words) select tenant, seq, '1_charged:1' from packets where id = $1", [
+      id,
+    ]);
     await indexer.query('delete from search_queue where packet = (select seq from packets where id = $1)', [id]);
     const removing = one.call('DELETE', `/packets/${id}?hard=true`);
     await untilBlocked(t, url);

@@ -1,7 +1,7 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { DeliveryService } from '../service/deliveries.ts';
-import type { DeliveryQueue } from '../store/deliveries.ts';
+import type { DeliveryQueue, DeliveryTake } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
 import { AttemptRoom, type Reservation } from './attempt-room.ts';
 import { type Attempt, Receiver } from './receivers.ts';
@@ -141,9 +141,9 @@ export function createDeliverer(parts: DelivererParts) {
   }
 
   /** How many deliveries to lease for each due webhook. The webhooks of one receiver share its room, and those of a tenant its leases. */
-  function quotasOf(queues: readonly DeliveryQueue[]): { owner: number; quota: number }[] {
+  function quotasOf(queues: readonly DeliveryQueue[]): DeliveryTake[] {
     const left = new Map<number, number>();
-    const quotas: { owner: number; quota: number }[] = [];
+    const quotas: DeliveryTake[] = [];
     // The longest due first, so that no webhook of a receiver or of a tenant starves.
     const byDue = queues.toSorted((one, other) => (one.due_at < other.due_at ? -1 : 1));
     for (const [receiver, own] of Map.groupBy(byDue, receiverOf)) {
@@ -154,7 +154,7 @@ export function createDeliverer(parts: DelivererParts) {
         const quota = Math.min(wanted, left.get(tenant) ?? room.leftOf(tenant));
         left.set(tenant, (left.get(tenant) ?? room.leftOf(tenant)) - quota);
         if (quota < wanted) short.add(tenant);
-        if (quota > 0) quotas.push({ owner: webhook, quota });
+        if (quota > 0) quotas.push({ tenant, owner: webhook, quota });
       }
     }
     return quotas;
@@ -165,7 +165,8 @@ export function createDeliverer(parts: DelivererParts) {
     async round(): Promise<number> {
       const now = clock();
       const queues = await store.deliveries.queues();
-      for (const { webhook } of queues.filter(({ gone }) => gone === 1)) if (await store.deliveries.cancel(webhook, now)) parts.wake();
+      for (const { tenant, webhook } of queues.filter(({ gone }) => gone === 1))
+        if (await store.deliveries.cancel(tenant, webhook, now)) parts.wake();
       const due = queues.filter(({ gone, active, due_at }) => gone === 0 && active === 1 && due_at <= now.toISOString());
       await claimDue(due, now);
       const wanted = new Set(queues.map(receiverName));

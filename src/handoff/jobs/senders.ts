@@ -81,7 +81,7 @@ export function createSend(parts: SenderParts): Send {
 
   const toWebhook: Send = async (item, onSize) => {
     const { delivery, queue } = item;
-    const message = await store.deliveries.message(delivery.event_id);
+    const message = await store.deliveries.message(queue.tenant, delivery.event_id);
     if (message === undefined) return 'removed';
     // Encoded once, for the signatures and the request.
     const body = Buffer.from(message.body);

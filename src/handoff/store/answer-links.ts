@@ -36,10 +36,10 @@ const table = new Table<StoredAnswerLink>({
   name: 'answer_links',
   columns,
   key: 'seq',
+  ofTenants: true,
   updated: ['answered_at', 'revoked_at'],
   decode: (row) => row as unknown as StoredAnswerLink,
   encode: (link) => ({ ...link }),
-  fresh: ({ seq: _, ...row }, tenant) => ({ tenant, ...row }),
 });
 
 /** A tenant's answer links, by id. */
@@ -87,7 +87,8 @@ export function createAnswerLinkReads(database: Database<Tables>) {
         sql<boolean>`case when channel is null
           then exists (select 1 from api_keys where (api_keys.id = key_origin or api_keys.rotated_from = key_origin)
             and api_keys.revoked_at is null and (api_keys.expires_at is null or api_keys.expires_at > ${now}))
-          else exists (select 1 from webhooks where webhooks.id = channel and webhooks.removed_at is null) end`,
+          else exists (select 1 from webhooks where webhooks.tenant = answer_links.tenant and webhooks.id = channel
+            and webhooks.removed_at is null) end`,
       ),
   );
   return {
@@ -113,13 +114,18 @@ export function createAnswerLinkReads(database: Database<Tables>) {
     async forget(before: Date, limit: number): Promise<number> {
       const old = await reads
         .selectFrom('answer_links')
-        .select('seq')
+        .select(['tenant', 'seq'])
         .where('expires_at', '<', before.toISOString())
         .orderBy('expires_at')
         .limit(limit)
         .execute();
-      const seqs = old.map(({ seq }) => seq);
-      if (seqs.length > 0) await database.transaction((tx) => tx.deleteFrom('answer_links').where('seq', 'in', seqs).execute());
+      if (old.length === 0) return 0;
+      await database.transaction(async (tx) => {
+        for (const [tenant, own] of Map.groupBy(old, (link) => link.tenant)) {
+          const seqs = own.map(({ seq }) => seq);
+          await tx.deleteFrom('answer_links').where('tenant', '=', tenant).where('seq', 'in', seqs).execute();
+        }
+      });
       return old.length;
     },
   };

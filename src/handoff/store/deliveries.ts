@@ -1,7 +1,7 @@
-import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { type ExpressionBuilder, type JoinBuilder, type Kysely, sql } from 'kysely';
 
 import { countOf } from '../../kit/sql/count.ts';
-import type { Database, Values } from '../../kit/sql/dialect.ts';
+import type { Database, Take, Values } from '../../kit/sql/dialect.ts';
 import { traceparentOf } from '../../kit/trace-context.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import type { Delivery, DeliveryDetail, DeliveryStatus } from '../model/webhook.ts';
@@ -58,10 +58,10 @@ const table = new Table<StoredDelivery>({
   name: 'deliveries',
   columns: ['seq', 'id', 'webhook', 'packet_id', 'event_id', 'event_type', ...outcomeColumns, 'created_at', 'updated_at', 'due_at'],
   key: 'seq',
+  ofTenants: true,
   updated: [...outcomeColumns, 'updated_at', 'due_at'],
   decode: (row) => row as unknown as StoredDelivery,
   encode: (delivery) => ({ ...delivery }),
-  fresh: ({ seq: _, ...row }, tenant) => ({ tenant, ...row }),
 });
 
 /** A tenant's deliveries, by `seq`, and the bodies of new ones. */
@@ -131,11 +131,10 @@ export const deliveries: Kind<DeliveryNeeds, DeliveryBuffer> = {
   },
 
   async erase(session, group, erased) {
-    const kept = await session.find('deliveries', ['event_id'], erased);
-    await session.remove(
-      'messages',
-      [...new Set(kept.map(([event_id]) => event_id as string))].map((event_id) => ({ event_id })),
-    );
+    const kept = await session.find('deliveries', ['tenant', 'event_id'], erased);
+    await session.remove('messages', [
+      ...new Map((kept as [number, string][]).map(([tenant, event_id]) => [event_id, { tenant, event_id }])).values(),
+    ]);
     await session.remove('deliveries', erased);
     for (const { tenant, packet_id } of erased) {
       const own = group.of(deliveries, tenant);
@@ -147,7 +146,9 @@ export const deliveries: Kind<DeliveryNeeds, DeliveryBuffer> = {
   async flush(session, group) {
     await session.insert(
       'messages',
-      group.each(deliveries, ({ messages }) => messages.map(({ event_id, body, traceparent }) => ({ event_id, body, traceparent }))),
+      group.each(deliveries, ({ messages }, tenant) =>
+        messages.map(({ event_id, body, traceparent }) => ({ tenant, event_id, body, traceparent })),
+      ),
     );
     await table.flush(session, group, deliveries);
   },
@@ -179,6 +180,16 @@ const claimedColumns = ['seq', 'id', 'webhook', 'packet_id', 'event_id', 'event_
 /** A delivery that this instance has leased for an attempt. */
 export type ClaimedDelivery = Pick<StoredDelivery, (typeof claimedColumns)[number]>;
 
+/** A leased delivery, and until when it is leased. */
+export interface Leased {
+  readonly delivery: ClaimedDelivery;
+  readonly queue: Pick<DeliveryQueue, 'tenant'>;
+  readonly until: Date;
+}
+
+/** How many deliveries to lease of a webhook or channel, by its `seq`. */
+export type DeliveryTake = Take;
+
 /** Which failed deliveries to retry. */
 export interface RetryFilter {
   /** Only those whose `next_retry_at` is at or before this time; undefined: all. */
@@ -198,8 +209,8 @@ const cancelSize = 1000;
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createDeliveryStore(database: Database<Tables>) {
   const queues = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
-  const message = database.query<{ event_id: string }, Message>((db, { event_id }) =>
-    db.selectFrom('messages').select(['body', 'traceparent']).where('event_id', '=', event_id),
+  const message = database.query<{ tenant: number; event_id: string }, Message>((db, { tenant, event_id }) =>
+    db.selectFrom('messages').select(['body', 'traceparent']).where('tenant', '=', tenant).where('event_id', '=', event_id),
   );
 
   return {
@@ -207,7 +218,7 @@ export function createDeliveryStore(database: Database<Tables>) {
     queues: () => queues.all({}),
 
     /** Leases due deliveries until `until`: of each webhook or channel the earliest, up to its quota. */
-    async claim(takes: readonly { owner: number; quota: number }[], now: Date, until: Date): Promise<ClaimedDelivery[]> {
+    async claim(takes: readonly DeliveryTake[], now: Date, until: Date): Promise<ClaimedDelivery[]> {
       const claim = { owner: 'webhook', due: 'due_at', now: now.toISOString(), until: until.toISOString(), takes };
       // A lease lost in a power failure causes one duplicate delivery at worst.
       const rows = await database.session(async (session) => session.claim('deliveries', claimedColumns, claim), { asyncCommit: true });
@@ -215,13 +226,13 @@ export function createDeliveryStore(database: Database<Tables>) {
     },
 
     /** What to send for an event; undefined when its packet was deleted permanently. */
-    message: async (eventId: string): Promise<Message | undefined> => message.first({ event_id: eventId }),
+    message: async (tenant: number, eventId: string): Promise<Message | undefined> => message.first({ tenant, event_id: eventId }),
 
     /** The id of the webhook or channel of a tenant's delivery. */
     destination: async (tenant: number, id: string): Promise<string | undefined> => {
       const found = database.reads
         .selectFrom('deliveries')
-        .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
+        .innerJoin('webhooks', ofDelivery)
         .select('webhooks.id')
         .where('deliveries.id', '=', id)
         .where('deliveries.tenant', '=', tenant);
@@ -232,8 +243,10 @@ export function createDeliveryStore(database: Database<Tables>) {
     detail: (tenant: number, webhook: number, id: string): Promise<DeliveryDetail | undefined> =>
       database.reads
         .selectFrom('deliveries')
-        .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
-        .leftJoin('messages', 'messages.event_id', 'deliveries.event_id')
+        .innerJoin('webhooks', ofDelivery)
+        .leftJoin('messages', (join) =>
+          join.onRef('messages.tenant', '=', 'deliveries.tenant').onRef('messages.event_id', '=', 'deliveries.event_id'),
+        )
         .select([...shown, 'deliveries.event_id', 'messages.body'])
         .where('deliveries.tenant', '=', tenant)
         .where('deliveries.webhook', '=', webhook)
@@ -241,23 +254,38 @@ export function createDeliveryStore(database: Database<Tables>) {
         .executeTakeFirst(),
 
     /** Releases leased deliveries: they are due at once. */
-    async release(inHand: readonly { delivery: ClaimedDelivery; until: Date }[], now: Date): Promise<void> {
-      for (const [until, items] of Map.groupBy(inHand, (item) => item.until.toISOString())) {
+    async release(inHand: readonly Leased[], now: Date): Promise<void> {
+      for (const items of Map.groupBy(inHand, ({ queue, until }) => `${queue.tenant} ${until.toISOString()}`).values()) {
+        const { tenant } = items[0]!.queue;
+        const until = items[0]!.until.toISOString();
         const seqs = items.map(({ delivery }) => delivery.seq);
         await database.transaction((tx) =>
-          tx.updateTable('deliveries').set({ due_at: now.toISOString() }).where('seq', 'in', seqs).where('due_at', '=', until).execute(),
+          tx
+            .updateTable('deliveries')
+            .set({ due_at: now.toISOString() })
+            .where('tenant', '=', tenant)
+            .where('seq', 'in', seqs)
+            .where('due_at', '=', until)
+            .execute(),
         );
       }
     },
 
     /** Cancels some pending deliveries of a deleted webhook or channel; returns whether there may be more. */
-    async cancel(webhook: number, now: Date): Promise<boolean> {
+    async cancel(tenant: number, webhook: number, now: Date): Promise<boolean> {
       const waiting = (db: Kysely<Tables>) =>
-        db.selectFrom('deliveries').select('seq').where('webhook', '=', webhook).where('due_at', 'is not', null).limit(cancelSize);
+        db
+          .selectFrom('deliveries')
+          .select('seq')
+          .where('tenant', '=', tenant)
+          .where('webhook', '=', webhook)
+          .where('due_at', 'is not', null)
+          .limit(cancelSize);
       const { numUpdatedRows } = await database.transaction((tx) =>
         tx
           .updateTable('deliveries')
           .set({ ...cancelled(), updated_at: now.toISOString() })
+          .where('tenant', '=', tenant)
           .where('seq', 'in', waiting(tx))
           .executeTakeFirst(),
       );
@@ -296,10 +324,7 @@ export function createDeliveryStore(database: Database<Tables>) {
 
     /** Failed deliveries to webhooks to retry, oldest first, and their totals for active and inactive webhooks. */
     async failed(db: Kysely<Tables>, tenant: number, filter: RetryFilter, limit: number) {
-      const matching = db
-        .selectFrom('deliveries')
-        .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
-        .where(retriable(tenant, filter));
+      const matching = db.selectFrom('deliveries').innerJoin('webhooks', ofDelivery).where(retriable(tenant, filter));
       const first = matching.select('deliveries.seq').where('active', '=', 1).orderBy('deliveries.seq').limit(limit);
       const byActive = matching.select(['active', sql<number>`count(*)`.as('count')]).groupBy('active');
       const rows = await first.execute();
@@ -322,7 +347,9 @@ function queuesOf(db: Kysely<Tables>) {
       ${sql.join(receiverColumns.map((column) => sql.ref(column)))},
       case when webhooks.removed_at is null and tenants.deleted_at is null then 0 else 1 end as gone,
       (select min(due_at) from deliveries where due_at is not null and webhook = webhooks.seq) as due_at
-    from queued join webhooks on webhooks.seq = queued.webhook join tenants on tenants.number = webhooks.tenant`;
+    from (select webhook, (select tenant from deliveries where due_at is not null and webhook = queued.webhook limit 1) as tenant
+      from queued where webhook is not null) as waiting
+    join webhooks on webhooks.tenant = waiting.tenant and webhooks.seq = waiting.webhook join tenants on tenants.number = webhooks.tenant`;
   return { compile: () => query.compile(db), execute: async () => (await query.execute(db)).rows };
 }
 
@@ -344,8 +371,10 @@ async function forgetOld(tx: Kysely<Tables>, kind: keyof typeof forgettable, bef
     .limit(limit)
     .execute();
   if (old.length === 0) return 0;
-  const seqs = old.map(({ seq }) => seq);
-  await tx.deleteFrom('deliveries').where('seq', 'in', seqs).where(isOld).execute();
+  for (const [tenant, own] of Map.groupBy(old, (delivery) => delivery.tenant)) {
+    const seqs = own.map(({ seq }) => seq);
+    await tx.deleteFrom('deliveries').where('tenant', '=', tenant).where('seq', 'in', seqs).where(isOld).execute();
+  }
   // All webhooks share the body of an event.
   const events = [...new Map(old.map((delivery) => [delivery.event_id, delivery])).values()];
   const given = sql.join(
@@ -353,17 +382,23 @@ async function forgetOld(tx: Kysely<Tables>, kind: keyof typeof forgettable, bef
       ({ tenant, packet_id, event_id }) => sql`(cast(${tenant} as bigint), cast(${packet_id} as text), cast(${event_id} as text))`,
     ),
   );
-  const { rows: unneeded } = await sql<{ event_id: string }>`
+  const { rows: unneeded } = await sql<{ tenant: number; event_id: string }>`
     with given (tenant, packet_id, event_id) as (values ${given})
-    select event_id from given where not exists (select 1 from deliveries
+    select tenant, event_id from given where not exists (select 1 from deliveries
       where deliveries.tenant = given.tenant and deliveries.packet_id = given.packet_id and deliveries.event_id = given.event_id)
   `.execute(tx);
-  const ids = unneeded.map(({ event_id }) => event_id);
-  if (ids.length > 0) await tx.deleteFrom('messages').where('event_id', 'in', ids).execute();
+  for (const [tenant, own] of Map.groupBy(unneeded, (message) => message.tenant)) {
+    const ids = own.map(({ event_id }) => event_id);
+    await tx.deleteFrom('messages').where('tenant', '=', tenant).where('event_id', 'in', ids).execute();
+  }
   return old.length;
 }
 
 type Joined = ExpressionBuilder<Tables, 'deliveries' | 'webhooks'>;
+
+/** Joins deliveries with their webhook or channel. */
+const ofDelivery = (join: JoinBuilder<Tables, 'deliveries' | 'webhooks'>) =>
+  join.onRef('webhooks.tenant', '=', 'deliveries.tenant').onRef('webhooks.seq', '=', 'deliveries.webhook');
 
 async function list(
   db: Kysely<Tables>,
@@ -372,7 +407,7 @@ async function list(
 ): Promise<{ deliveries: Delivery[]; total: number }> {
   const matching = db
     .selectFrom('deliveries')
-    .innerJoin('webhooks', 'webhooks.seq', 'deliveries.webhook')
+    .innerJoin('webhooks', ofDelivery)
     .where((eb) => eb.and(conditions(eb)));
   const deliveries = await matching.select(shown).orderBy('deliveries.seq', 'desc').limit(limit).offset(offset).execute();
   return { deliveries, total: await countOf(matching) };

@@ -35,12 +35,7 @@ export interface Change {
 export const foundColumns = ['id', 'seq', 'state', 'digest', 'lease', 'depth', 'root', 'followers', 'sources'] as const;
 
 /** A stored packet, parsed as its summary. */
-export function storedOf(
-  [, seq, state, digest, lease, depth, root, followers, sources]: Values,
-  contents: ReadonlyMap<number, string>,
-): StoredPacket {
-  const content = contents.get(seq as number);
-  if (content === undefined) throw new Error('A packet has no content.');
+export function storedOf([, seq, state, digest, lease, depth, root, followers, sources]: Values, content: string): StoredPacket {
   const parts = { state: state as string, digest: digest as string, content };
   return {
     packet: readJson(summaryText(parts)) as PacketSummary,
@@ -87,12 +82,12 @@ export async function flushRows(session: Session, inserted: readonly Inserted[],
   );
   await session.insert(
     'contents',
-    inserted.map(({ after }) => contentRow(after)),
+    inserted.map(({ tenant, after }) => contentRow(tenant, after)),
   );
   await session.update(
     'contents',
-    ['packet'],
-    rewritten.map(({ after }) => contentRow(after)),
+    ['tenant', 'packet'],
+    rewritten.map(({ tenant, after }) => contentRow(tenant, after)),
   );
 }
 
@@ -150,8 +145,8 @@ function movedRow(tenant: number, { packet, parts, lease, sources }: StoredPacke
   };
 }
 
-function contentRow({ parts, seq }: StoredPacket): Row {
-  return { packet: seq, content: parts.content };
+function contentRow(tenant: number, { parts, seq }: StoredPacket): Row {
+  return { tenant, packet: seq, content: parts.content };
 }
 
 /** Whether the filter columns, except for the status, are unchanged. */

@@ -13,7 +13,8 @@ import { type CounterBuffer, counters } from './counters.ts';
 import { everyTenant, type Group, type Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import { type Change, flushRows, flushTags, foundColumns, type StoredPacket, storedOf, tagRows } from './packet-rows.ts';
-import { wholeText } from './packet-texts.ts';
+import { ofPacket, wholeText } from './packet-texts.ts';
+import { indexKey } from './search/index-key.ts';
 import type { Tables } from './tables.ts';
 
 /** The packets that a unit needs. */
@@ -190,7 +191,7 @@ export const packets: Kind<PacketNeeds, PacketBuffer> = {
     );
     await session.remove(
       'search_index',
-      removed.map(({ stored }) => ({ rowid: stored.seq })),
+      removed.map(({ tenant, stored }) => indexKey(session, tenant, stored.seq)),
     );
     await session.remove(
       'packet_tags',
@@ -198,7 +199,7 @@ export const packets: Kind<PacketNeeds, PacketBuffer> = {
     );
     await session.remove(
       'contents',
-      removed.map(({ stored }) => ({ packet: stored.seq })),
+      removed.map(({ tenant, stored }) => ({ tenant, packet: stored.seq })),
     );
     await session.remove(
       'packets',
@@ -232,24 +233,23 @@ interface FoundRow {
 /** Reads packets by their ids and locks them. */
 async function findPackets(session: Session, group: Group<unknown>, keys: readonly Row[]): Promise<void> {
   if (keys.length === 0) return;
-  // Sent together; the contents are read after the packets are locked.
-  const [rows, contents] = await Promise.all([
-    session.find('packets', ['tenant', ...foundColumns], keys),
-    session.belonging('contents', ['packet', 'content'], 'packet', 'packets', keys),
-  ]);
-  const found = rows.map(([tenant, ...row]) => ({ tenant: tenant as number, row }));
-  keepFound(group, found, contents);
+  const columns = ['tenant', ...foundColumns];
+  const contents = { table: 'contents', column: 'content', by: 'packet' };
+  for (const [tenant, ...row] of await session.findWith('packets', columns, contents, keys)) {
+    const content = row.pop() as string;
+    group.of(packets, tenant as number).found.set(row[0] as string, storedOf(row, content));
+  }
 }
 
 /** Reads the contents of packets that are locked already. */
 export async function findContents(session: Session, group: Group<unknown>, found: readonly FoundRow[]): Promise<void> {
-  const keys = found.map(({ row: [, seq] }) => ({ packet: seq! }));
-  keepFound(group, found, await session.read('contents', ['packet', 'content'], keys));
-}
-
-function keepFound(group: Group<unknown>, found: readonly FoundRow[], contents: readonly Values[]): void {
-  const contentOf = new Map(contents as [number, string][]);
-  for (const { tenant, row } of found) group.of(packets, tenant).found.set(row[0] as string, storedOf(row, contentOf));
+  const keys = found.map(({ tenant, row: [, seq] }) => ({ tenant, packet: seq! }));
+  const contentOf = new Map((await session.read('contents', ['packet', 'content'], keys)) as [number, string][]);
+  for (const { tenant, row } of found) {
+    const content = contentOf.get(row[1] as number);
+    if (content === undefined) throw new Error('A packet has no content.');
+    group.of(packets, tenant).found.set(row[0] as string, storedOf(row, content));
+  }
 }
 
 /** A packet's JSON text and its revision. */
@@ -263,7 +263,7 @@ export function createPacketReads(database: Database<Tables>) {
   const byId = database.query<{ tenant: number; id: string }, PacketText>((db, { tenant, id }) =>
     db
       .selectFrom('packets')
-      .innerJoin('contents', 'contents.packet', 'packets.seq')
+      .innerJoin('contents', ofPacket)
       .select([wholeText.as('packet'), 'packets.revision'])
       .where('packets.tenant', '=', tenant)
       .where('packets.id', '=', id),

@@ -4,7 +4,7 @@ import { type Awaitable, andThen, nextTurn } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter } from './packet-filter.ts';
-import { shortText, wholeText } from './packet-texts.ts';
+import { ofPacket, shortText, wholeText } from './packet-texts.ts';
 import { maxPageBytes, type Page, pageTooLarge } from './page-size.ts';
 import type { Tables } from './tables.ts';
 import { createTotals, oneRange, sumOf } from './totals.ts';
@@ -98,7 +98,7 @@ function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean 
     : sql`octet_length(packets.state) + octet_length(packets.digest)`;
   const included = fewer ? text : sql<string | null>`case when ${bytes} <= ${sql.lit(largeBytes)} then ${text} end`;
   if (!full) return query.select(['packets.id', included.as('text')]);
-  return query.innerJoin('contents', 'contents.packet', 'packets.seq').select(['packets.id', included.as('text')]);
+  return query.innerJoin('contents', ofPacket).select(['packets.id', included.as('text')]);
 }
 
 /** A range without counters: the total is counted otherwise. */

@@ -12,17 +12,14 @@ export interface Tables {
   api_keys: ApiKeyTable;
   versions: { name: string; value: number };
   packets: PacketTable;
-  /**
-   * The content of packets, separate from the state, so that a claim neither writes nor parses the long part. It has no
-   * tenant, because it is only read through its packet.
-   */
-  contents: { packet: number; content: string };
+  /** The content of packets, separate from the state, so that a claim neither writes nor parses the long part. */
+  contents: { tenant: number; packet: number; content: string };
   packet_tags: { tenant: number; tag: string; packet_id: string };
   events: EventTable;
   webhooks: WebhookTable;
   answer_links: AnswerLinkTable;
   /** The bodies of deliveries, one per event. */
-  messages: { event_id: string; body: string; traceparent: string | null };
+  messages: { tenant: number; event_id: string; body: string; traceparent: string | null };
   deliveries: DeliveryTable;
   agents: AgentTable;
   counters: { tenant: number; name: string; value: number };
@@ -40,8 +37,8 @@ export interface Tables {
   /** Which packets the stored answers contain: when a packet is deleted permanently, so are its answers. */
   idempotency_packets: { tenant: number; packet_id: string; key: string };
   search_queue: { tenant: number; packet: number; revision: number };
-  /** The full-text index: an FTS5 table on SQLite, a tsvector column on PostgreSQL. `rowid` is the packet's `seq`. */
-  search_index: { rowid: number; words: string };
+  /** The full-text index: on PostgreSQL a tsvector column; on SQLite an FTS5 table without the tenant. `rowid` is the packet's `seq`. */
+  search_index: { tenant: number; rowid: number; words: string };
 }
 
 /** A row of a table as it is read. */
@@ -124,7 +121,6 @@ interface AgentTable {
 }
 
 interface EventTable {
-  seq: Generated<number>;
   id: string;
   tenant: number;
   packet_id: string | null;

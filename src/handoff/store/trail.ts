@@ -226,17 +226,17 @@ export function createTrailReads(database: Database<Tables>) {
         .selectFrom((inner) =>
           inner
             .selectFrom('events')
-            .select([...columns, 'seq'])
-            .select(sql<number>`sum(octet_length(details)) over (order by seq desc)`.as('length'))
+            .select([...columns, 'position'])
+            .select(sql<number>`sum(octet_length(details)) over (order by position desc)`.as('length'))
             .where('tenant', '=', tenant)
             .where('packet_id', '=', packet_id)
-            .orderBy('seq', 'desc')
+            .orderBy('position', 'desc')
             .limit(limit)
             .as('latest'),
         )
         .select([...columns, 'length'])
         .where('length', '<=', sql.lit(maxHistoryBytes))
-        .orderBy('seq', 'desc'),
+        .orderBy('position', 'desc'),
   );
   const count = database.query<{ tenant: number }, { value: number }>((db, { tenant }) =>
     db.selectFrom('counters').select('value').where('tenant', '=', tenant).where('name', '=', 'events'),
@@ -374,7 +374,7 @@ async function tenantsWithOld(db: Kysely<Tables>, before: Date): Promise<number[
 async function oldPayloads(db: Kysely<Tables>, tenant: number, position: number, before: Date, limit: number) {
   const oldest = await db
     .selectFrom('events')
-    .select(['seq', 'position', 'timestamp'])
+    .select(['position', 'timestamp'])
     .where('tenant', '=', tenant)
     .where('position', '>', position)
     .where('type', 'is not', null)
@@ -399,8 +399,8 @@ function forgetPayloadsOf(database: Database<Tables>, tenant: number, before: Da
     const { value } = await (database.name === 'postgres' ? locking.forUpdate() : locking).executeTakeFirstOrThrow();
     const old = await oldPayloads(tx, tenant, value, before, limit);
     if (old.length === 0) return 0;
-    const seqs = old.map(({ seq }) => seq);
-    await tx.updateTable('events').set({ payload: null }).where('seq', 'in', seqs).execute();
+    const positions = old.map(({ position }) => position);
+    await tx.updateTable('events').set({ payload: null }).where('tenant', '=', tenant).where('position', 'in', positions).execute();
     const last = { value: old.at(-1)!.position };
     await tx.updateTable('counters').set(last).where('tenant', '=', tenant).where('name', '=', removedCounter).execute();
     return old.length;

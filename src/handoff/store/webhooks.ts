@@ -53,9 +53,9 @@ const table = new Table<StoredWebhook>({
   name: 'webhooks',
   columns: [...listedColumns, 'seq', ...secretColumns, 'failing_since', 'updated_at', 'removed_at', ...channelColumns],
   key: 'seq',
+  ofTenants: true,
   decode: (row) => ({ ...row, events: JSON.parse(row.events as string), active: row.active === 1 }) as unknown as StoredWebhook,
   encode: (webhook) => ({ ...webhook, events: JSON.stringify(webhook.events), active: webhook.active ? 1 : 0 }),
-  fresh: ({ seq: _, ...row }, tenant) => ({ tenant, ...row }),
 });
 
 /** A tenant's webhooks and channels that are not removed, by id. */

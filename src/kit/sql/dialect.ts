@@ -18,6 +18,20 @@ interface Numbering {
   readonly name: string;
 }
 
+/** How many rows of an owner of a tenant to claim. */
+export interface Take {
+  readonly tenant: number;
+  readonly owner: number;
+  readonly quota: number;
+}
+
+/** Another table, whose column `by` is the `seq` of a row of the same tenant, and the column to read from it. */
+export interface Belonging {
+  readonly table: string;
+  readonly column: string;
+  readonly by: string;
+}
+
 /** Which rows to claim. Times are ISO 8601 texts. */
 export interface Claim {
   /** The column of a row's owner. */
@@ -26,7 +40,7 @@ export interface Claim {
   readonly due: string;
   readonly now: string;
   readonly until: string;
-  readonly takes: readonly { readonly owner: number; readonly quota: number }[];
+  readonly takes: readonly Take[];
 }
 
 /** Which rows `findFree` looks for. */
@@ -75,15 +89,16 @@ export function freeSearchSql(
  * Table and column names are constants of the program, never a caller's text.
  */
 export interface Session {
+  readonly name: 'sqlite' | 'postgres';
   /** Settles when the transaction has begun. Only work that is `pipelined` starts earlier; it awaits this before it writes. */
   readonly begun: Awaitable<unknown>;
   /** The rows of the table with these keys, locked until the transaction ends. */
   find(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
   /**
-   * The rows of the table whose column `by` is the `seq` of a row of `owner` with these keys. They are not locked, so use this
-   * for rows that change only while their owner row is locked.
+   * Like `find`, each row followed by a value of the row of another table that belongs to it. That row is not locked, so it
+   * must change only while its owner is locked. `columns` includes `seq`.
    */
-  belonging(table: string, columns: readonly string[], by: string, owner: string, keys: readonly Row[]): Awaitable<Values[]>;
+  findWith(table: string, columns: readonly string[], more: Belonging, keys: readonly Row[]): Awaitable<Values[]>;
   /** The rows of the table with these keys, as committed at the time of the call and without a lock. Null in a key matches null. */
   read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
   /**

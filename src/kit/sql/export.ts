@@ -80,7 +80,7 @@ function writeAll(
       let done = 0;
       for (const table of tablesAt(moved, 'The database', header.migrations)) {
         await output.line(JSON.stringify({ table: table.name, columns: table.columns } satisfies TableHeader));
-        for await (const page of pagesOf(tx, table)) {
+        for await (const page of pagesOf(tx, database.name, table)) {
           for (const row of page) await output.line(JSON.stringify(row));
           done += page.length;
           onProgress(done, total, `exporting ${table.name}`);
@@ -153,8 +153,19 @@ async function lastNumber(tx: Kysely<unknown>, database: Database<unknown>['name
   return Number(rows[0]!.last);
 }
 
+/** The columns of a table's primary key: PostgreSQL's begin with the tenant, where SQLite has row numbers. */
+async function keyOf(tx: Kysely<unknown>, database: Database<unknown>['name'], { name, key }: TableShape): Promise<readonly string[]> {
+  if (database === 'sqlite') return key;
+  const { rows } = await sql<{ column: string }>`
+    select attname as column from pg_index join pg_attribute on attrelid = indrelid and attnum = any(indkey)
+    where indrelid = to_regclass(quote_ident(${name})) and indisprimary order by array_position(indkey::int2[], attnum)`.execute(tx);
+  return rows.map(({ column }) => column);
+}
+
 /** The rows of a table in the order of its key, some at a time: their sizes are read first, so that memory is bounded. */
-export async function* pagesOf(tx: Kysely<unknown>, { name, columns, texts, key }: TableShape): AsyncGenerator<Values[]> {
+export async function* pagesOf(tx: Kysely<unknown>, database: Database<unknown>['name'], shape: TableShape): AsyncGenerator<Values[]> {
+  const { name, columns, texts } = shape;
+  const key = await keyOf(tx, database, shape);
   const table = sql.table(name);
   const refs = (names: readonly string[]) => sql.join(names.map((column) => sql.ref(column)));
   const keys = refs(key);

@@ -160,11 +160,20 @@ interface Load {
   onProgress: OnProgress;
 }
 
+/** A digest of rows in any order, since the databases have them in different orders: the sum of their digests. */
+class RowsDigest {
+  sum = 0n;
+
+  add(row: string): void {
+    this.sum += BigInt(`0x${createHash('sha256').update(row).digest('hex')}`);
+  }
+}
+
 /** Inserts the rows of all tables, and compares each table with what was read. */
 async function load(tx: Kysely<unknown>, { database, tables, header, lines, onProgress }: Load): Promise<void> {
   const total = Object.values(header.rows).reduce((sum, count) => sum + count, 0);
   let done = 0;
-  let reading: { shape: TableShape; columns: readonly string[]; digest: ReturnType<typeof createHash>; count: number } | undefined;
+  let reading: { shape: TableShape; columns: readonly string[]; digest: RowsDigest; count: number } | undefined;
   let batch: Values[] = [];
   let length = 0;
   async function flush(): Promise<void> {
@@ -180,15 +189,15 @@ async function load(tx: Kysely<unknown>, { database, tables, header, lines, onPr
     await flush();
     if (reading === undefined) return;
     const { shape, digest, count } = reading;
-    const stored = createHash('sha256');
-    for await (const page of pagesOf(tx, shape)) for (const row of page) stored.update(`${JSON.stringify(row)}\n`);
-    if (count !== header.rows[shape.name] || stored.digest('hex') !== digest.digest('hex'))
+    const stored = new RowsDigest();
+    for await (const page of pagesOf(tx, database.name, shape)) for (const row of page) stored.add(JSON.stringify(row));
+    if (count !== header.rows[shape.name] || stored.sum !== digest.sum)
       throw new Error(`The rows of ${shape.name} were not stored as they are in the file.`);
   }
   for await (const line of lines) {
     const value = JSON.parse(line) as Values | TableHeader;
     if (!('table' in value)) {
-      reading!.digest.update(`${line}\n`);
+      reading!.digest.add(line);
       batch.push(value);
       length += line.length;
       if (batch.length >= batchRows || length >= batchLength) await flush();
@@ -197,7 +206,7 @@ async function load(tx: Kysely<unknown>, { database, tables, header, lines, onPr
     await finish();
     const shape = tables.find(({ name }) => name === value.table);
     if (shape === undefined) throw new Error(`The file has a table ${value.table}, which its version does not have.`);
-    reading = { shape, columns: value.columns, digest: createHash('sha256'), count: 0 };
+    reading = { shape, columns: value.columns, digest: new RowsDigest(), count: 0 };
     // The file has the rows that migrations insert too.
     await sql`delete from ${sql.table(shape.name)}`.execute(tx);
   }

@@ -251,26 +251,36 @@ function postgresSession(client: pg.Client, nameOf: NameOf, asyncCommit: boolean
   const upsertInto = (table: string, columns: readonly string[], key: readonly string[]) =>
     `${insertInto(table, columns, ` order by ${key.join(', ')}`)} on conflict (${key.join(', ')}) do update set`;
   const namesIn = (table: string, columns: readonly string[]) => columns.map((column) => `${table}.${column}`).join(', ');
+  // All instances lock rows in the same order, so that two groups can't deadlock.
+  const find: Session['find'] = (table, columns, keys) =>
+    select(
+      keys,
+      (key) =>
+        `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${matches(table, key)} order by ${namesIn(table, key)} for update of ${table}`,
+    );
 
   return {
+    name: 'postgres',
     begun,
     sent,
     end() {
       state = 'ended';
     },
-    // All instances lock rows in the same order, so that two groups can't deadlock.
-    find: (table, columns, keys) =>
-      select(
-        keys,
-        (key) =>
-          `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${matches(table, key)} order by ${namesIn(table, key)} for update of ${table}`,
-      ),
-    belonging: (table, columns, by, owner, keys) =>
-      select(
-        keys,
-        (key) =>
-          `select ${namesIn(table, columns)} from ${table} join ${owner} on ${owner}.seq = ${table}.${by} join ${given(owner)} given on ${matches(owner, key)}`,
-      ),
+    find,
+    async findWith(table, columns, more, keys) {
+      // Sent together, as two statements: the second sees what was written by the transaction for whose lock the first waited.
+      const [rows, others] = await Promise.all([
+        find(table, columns, keys),
+        select(
+          keys,
+          (key) =>
+            `select ${more.table}.${more.by}, ${more.table}.${more.column} from ${more.table} join ${table} on ${table}.tenant = ${more.table}.tenant and ${table}.seq = ${more.table}.${more.by} join ${given(table)} given on ${matches(table, key)}`,
+        ),
+      ]);
+      const values = new Map(others.map(([seq, value]) => [seq, value]));
+      const place = columns.indexOf('seq');
+      return rows.map((row) => [...row, values.get(row[place]!)!]);
+    },
     read(table, columns, keys) {
       const equal = (column: string) => (keys[0]![column] === null ? `${table}.${column} is null` : `${table}.${column} = given.${column}`);
       return select(
@@ -310,10 +320,10 @@ function postgresSession(client: pg.Client, nameOf: NameOf, asyncCommit: boolean
       if (takes.length === 0) return [];
       requireBegun();
       const text = `with picked as materialized (
-          select due_rows.seq from json_to_recordset($1::json) as take (owner bigint, quota integer)
-          cross join lateral (select seq from ${table} where ${owner} = take.owner and ${due} is not null and ${due} <= $2
+          select take.tenant, due_rows.seq from json_to_recordset($1::json) as take (tenant bigint, owner bigint, quota integer)
+          cross join lateral (select seq from ${table} where tenant = take.tenant and ${owner} = take.owner and ${due} is not null and ${due} <= $2
             order by ${due} limit take.quota for update skip locked) due_rows)
-        update ${table} set ${due} = $3 from picked where ${table}.seq = picked.seq returning ${namesIn(table, columns)}`;
+        update ${table} set ${due} = $3 from picked where ${table}.tenant = picked.tenant and ${table}.seq = picked.seq returning ${namesIn(table, columns)}`;
       const values = [JSON.stringify(takes), now, until];
       return (await run<Values>(text, values)).rows;
     },

@@ -72,6 +72,7 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
     select(keys, (whereOf) => `select ${columns.join(', ')} from ${table} where ${whereOf()}`);
 
   return {
+    name: 'sqlite',
     begun: undefined,
     written: () => Promise.all(running),
     end() {
@@ -79,10 +80,10 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
     },
     find,
     read: find,
-    belonging(table, columns, by, owner, keys) {
-      const wanted = columns.map((column) => `${table}.${column}`).join(', ');
-      const joined = `${owner} join ${table} on ${table}.${by} = ${owner}.seq`;
-      return select(keys, (whereOf) => `select ${wanted} from ${joined} where ${whereOf(`${owner}.`)}`);
+    findWith(table, columns, more, keys) {
+      const wanted = [...columns.map((column) => `${table}.${column}`), `${more.table}.${more.column}`].join(', ');
+      const joined = `${table} join ${more.table} on ${more.table}.tenant = ${table}.tenant and ${more.table}.${more.by} = ${table}.seq`;
+      return select(keys, (whereOf) => `select ${wanted} from ${joined} where ${whereOf(`${table}.`)}`);
     },
     findFree(table, columns, search, limit) {
       const [first] = columns as [string];
@@ -112,11 +113,11 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
     insert: (table, rows) => write(rows, (columns) => insertInto(table, columns)),
     claim(table, columns, { owner, due, now, until, takes }) {
       const found = valuesStatement(
-        `select seq, ${columns.join(', ')} from ${table} where ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit cast(? as integer)`,
+        `select tenant, seq, ${columns.join(', ')} from ${table} where tenant = ? and ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit cast(? as integer)`,
       );
-      const rows = takes.flatMap((take) => found.all(take.owner, now, take.quota) as unknown as Values[]);
-      for (const [seq] of rows) connection.run(`update ${table} set ${due} = ? where seq = ?`, [until, seq]);
-      return rows.map(([, ...values]) => values);
+      const rows = takes.flatMap((take) => found.all(take.tenant, take.owner, now, take.quota) as unknown as Values[]);
+      for (const [tenant, seq] of rows) connection.run(`update ${table} set ${due} = ? where tenant = ? and seq = ?`, [until, tenant, seq]);
+      return rows.map(([, , ...values]) => values);
     },
     async insertNumbered(table, rows, { column, owner, counters, name }, last) {
       if (rows.length === 0) return;

@@ -227,16 +227,16 @@ for (const store of storesOfSeveral) {
       const details = JSON.stringify({ text: 'x'.repeat(1_000_000) });
       await database.transaction(async (tx) => {
         for (let count = 0; count < 20; count += 1)
-          await sql`insert into events (id, tenant, packet_id, event_type, actor, resource, details, timestamp)
-            select ${`e${count}`}, tenant, packet_id, ${`large ${count}`}, actor, resource, ${details}, timestamp from events where event_type = 'created'`.execute(
+          await sql`insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp)
+            select ${`e${count}`}, tenant, cast(${count + 1000} as integer), packet_id, ${`large ${count}`}, actor, resource, ${details}, timestamp from events where event_type = 'created'`.execute(
             tx,
           );
       });
       const { id: busy } = await createPacket(service);
       await database.transaction((tx) =>
         sql`with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < 10005)
-          insert into events (id, tenant, packet_id, event_type, actor, resource, details, timestamp)
-          select 'n' || number, tenant, packet_id, 'small', actor, resource, '{}', timestamp
+          insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp)
+          select 'n' || number, tenant, 2000 + number, packet_id, 'small', actor, resource, '{}', timestamp
           from events cross join numbers where packet_id = ${busy} order by number`.execute(tx),
       );
       await database.close();

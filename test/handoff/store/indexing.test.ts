@@ -117,7 +117,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
     test('only a packet that the database refuses is left out of the index; it leaves the queue, and the job names it', async (t) => {
       const { store, database } = await queuedPackets(t, testStore, 5);
       // A full-text index accepts any words, so a plain table with a check constraint replaces it.
-      const refusing = testStore.name === 'PostgreSQL' ? 'bigint primary key, words tsvector' : 'integer primary key, words text';
+      const refusing = testStore.name === 'PostgreSQL' ? 'bigint, tenant bigint, words tsvector' : 'integer primary key, words text';
       await database.transaction(async (tx) => {
         await sql.raw('drop table search_index').execute(tx);
         await sql.raw(`create table search_index (rowid ${refusing}, check (cast(words as text) not like '%n3%'))`).execute(tx);

@@ -6,7 +6,8 @@ import pg from 'pg';
 
 import { migrations as ofFallback } from '../../../src/fallback/store/migrations/index.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
-import { createPacket, packetRequest, startService } from '../../support/service.ts';
+import { looking } from '../../support/consistency.ts';
+import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
 /**
@@ -23,14 +24,11 @@ const withoutTenant: readonly [RegExp, string][] = [
   [/^select count\(\*\) as count from "\w+"$/, 'the sizes of tables'],
   [/limit \?\) as "some"$/, 'the queues in metrics'],
   [/"hash" = \?/, 'admission: the key names the tenant'],
-  [/"token_hash" = \?/, 'admission: the token of an answer link names the tenant'],
   [/^select ("packet"|"search_queue"\."tenant", .+) from "search_queue"/, 'the indexer, which works on all tenants in turn'],
   [
     /^select (id, lineage|rotated_from, id) from api_keys where \w+ = \?$/,
     'keys of a unit by id: an admin key may manage those of any tenant',
   ],
-  [/ from deliveries where webhook = \? and due_at /, 'pending deliveries to a webhook that the unit has locked'],
-  [/^update \w+ set .+ where seq = \??1?$/, 'a row that a unit or job has read with its tenant'],
   [/^select ("seq"|("seq", )?"tenant", .+) from "\w+" where .+ <=? \?( order by "\w+")? limit \?$/, 'due rows of all tenants, for jobs'],
 ];
 
@@ -38,6 +36,32 @@ const withoutTenant: readonly [RegExp, string][] = [
 function namesTenant(sql: string): boolean {
   const conditions = sql.slice(sql.search(/\b(where|on)\b/));
   return /\btenant(_id)?"?\s*\)?\s*(=|in\b|,[^()]*\)\s*(=|in\b))/.test(conditions);
+}
+
+/** The joins of a statement with one of the tables whose condition doesn't compare the tenant. */
+function joinsWithoutTenant(sql: string, tables: readonly string[]): string[] {
+  const joins = [...sql.matchAll(/(?:(left|inner|cross) )?join "?(\w+)[\s\S]*?(?=(?:(?:left|inner|cross) )?join |$)/g)];
+  return joins.flatMap(([join, kind, table]) => {
+    const [condition = ''] = join.split(/ where | order by | group by /);
+    // The conditions of a cross join are among those of the statement.
+    return tables.includes(table!) && !/\btenant"? = /.test(kind === 'cross' ? sql : condition) ? [join] : [];
+  });
+}
+
+/** Asserts that each join with one of the tables, and each change of one, names the tenant. */
+function assertTenantOf(sql: string, tables: readonly string[]): void {
+  assert.deepEqual(joinsWithoutTenant(sql, tables), [], sql);
+  const [, changed] = /^(?:update|delete from) "?(\w+)/.exec(sql) ?? [];
+  if (tables.includes(changed!) && changed !== 'api_keys') assert.match(sql, /\btenant"? (=|in) /, sql);
+}
+
+/** The names of the tables with a column for the tenant. */
+function tablesOfTenants(t: TestContext): string[] {
+  const named = `select m.name from sqlite_master m join pragma_table_info(m.name) c where m.type = 'table' and c.name in ('tenant', 'tenant_id')`;
+  return emptyDatabase(t)
+    .prepare(named)
+    .all()
+    .map(({ name }) => String(name));
 }
 
 /** Records every statement that is prepared during the test. */
@@ -114,15 +138,11 @@ function planner(t: TestContext): (sql: string) => string[] {
 // In memory nothing runs on another thread, so every statement is recorded.
 const databaseUrl = 'sqlite::memory:';
 
-test("no query of the service scans a growing table, or reaches a tenant's rows without naming the tenant", async (t) => {
-  const planOf = planner(t);
-  const replanned = noteReplanned(t);
-  const statements = noteStatements(t);
-  const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_DEAD_LETTER_RETENTION_SECONDS: '60' };
-  const service = await startService(t, { databaseUrl, settings });
-  // A migration may scan a table, because it runs once.
-  statements.clear();
-  replanned.clear();
+/** Settings with which `useEverything` works. */
+const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_DEAD_LETTER_RETENTION_SECONDS: '60' };
+
+/** Makes requests of every kind, and runs every job. */
+async function useEverything(service: TestService): Promise<void> {
   const ok = async (method: string, path: string, body?: unknown, headers = {}) => {
     const { status, text } = await service.call(method, path, { ...(body === undefined ? {} : { body }), headers });
     assert.ok(status < 300, `${method} ${path}: ${text}`);
@@ -160,6 +180,17 @@ test("no query of the service scans a growing table, or reaches a tenant's rows 
   await ok('POST', '/packets/claim-next', { agent_id: 'worker' });
   await ok('GET', '/agents');
   for (const job of Object.values(service.handoff.runOnce)) await job();
+}
+
+test("no query of the service scans a growing table, or reaches a tenant's rows without naming the tenant", async (t) => {
+  const planOf = planner(t);
+  const replanned = noteReplanned(t);
+  const statements = noteStatements(t);
+  const service = await startService(t, { databaseUrl, settings });
+  // A migration may scan a table, because it runs once.
+  statements.clear();
+  replanned.clear();
+  await useEverything(service);
 
   // The full-text index and the tables of pragmas run statements of their own.
   const planned = [...replanned].filter((sql) => !/ (search_index|"search_index"|pragma_\w+)\b/.test(sql));
@@ -177,14 +208,10 @@ test("no query of the service scans a growing table, or reaches a tenant's rows 
     assert.deepEqual(walked, [], `${sql}\n${plan.join('\n')}`);
   }
 
-  const tables = emptyDatabase(t)
-    .prepare(
-      "select m.name from sqlite_master m join pragma_table_info(m.name) c where m.type = 'table' and c.name in ('tenant', 'tenant_id')",
-    )
-    .all()
-    .map(({ name }) => String(name));
+  const tables = tablesOfTenants(t);
   const ofTenants = plans.filter(({ sql }) => new RegExp(`\\b(from|join|update) "?(${tables.join('|')})\\b`).test(sql));
   assert.ok(ofTenants.length > 50, `${ofTenants.length} statements reach tenants' rows`);
+  for (const { sql } of ofTenants) assertTenantOf(sql, tables);
   const unbound = ofTenants.filter(({ sql }) => !sql.startsWith('insert') && !namesTenant(sql)).map(({ sql }) => sql);
   assert.deepEqual(
     unbound.filter((sql) => !withoutTenant.some(([pattern]) => pattern.test(sql))),
@@ -192,6 +219,28 @@ test("no query of the service scans a growing table, or reaches a tenant's rows 
   );
   const unused = withoutTenant.filter(([pattern]) => !unbound.some((sql) => pattern.test(sql)));
   assert.deepEqual(unused, [], 'every exception is still needed');
+});
+
+test('on PostgreSQL every join with a table of tenants and every change of one names the tenant, and the keys begin with it', async (t) => {
+  const { url, drop } = await stores.at(-1)!.open('handoff');
+  const query = t.mock.method(pg.Client.prototype, 'query');
+  const service = await startService(t, { databaseUrl: url, settings });
+  t.after(drop);
+  await useEverything(service);
+  const given = query.mock.calls.map(({ arguments: [one] }) => one as unknown as string | { text: string });
+  query.mock.restore();
+  const statements = new Set(given.map((one) => (typeof one === 'string' ? one : one.text).replaceAll(/\s+/g, ' ')));
+  const tables = [...tablesOfTenants(t), 'search_index'];
+  const ofTenants = [...statements].filter((sql) => new RegExp(`\\b(from|join|update|into) "?(${tables.join('|')})\\b`).test(sql));
+  assert.ok(ofTenants.length > 70, `${ofTenants.length} statements reach tenants' rows`);
+  for (const sql of ofTenants) assertTenantOf(sql, tables);
+
+  const keys = await looking(url, ({ query }) =>
+    query(`select indrelid::regclass::text as table, attname as first from pg_index join pg_attribute on attrelid = indrelid and attnum = indkey[0]
+      where indisunique and indrelid::regclass::text in (${tables.map((name) => `'${name}'`)})`),
+  );
+  assert.deepEqual([...new Set(keys.map(({ table }) => table))].sort(), tables.toSorted());
+  for (const { table, first } of keys) if (table !== 'api_keys') assert.equal(first, 'tenant', table);
 });
 
 test('no condition of an index has a list of more than two constants, for which SQLite fills a temporary table at each write', () => {

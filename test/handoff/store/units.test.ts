@@ -208,7 +208,7 @@ for (const store of stores) {
           tx.deliveries.update(delivery, { ...delivery, status: 'delivered', due_at: null }, on);
         },
       });
-    const bodies = async () => [(await deliveries.message('event'))?.body, (await deliveries.message('ping'))?.body];
+    const bodies = async () => [(await deliveries.message(1, 'event'))?.body, (await deliveries.message(1, 'ping'))?.body];
     await end(first, day(2));
     assert.equal(await deliveries.forget('ended', day(2), 10), 0);
     assert.equal(await deliveries.forget('ended', day(3), 10), 1);

@@ -7,16 +7,16 @@ interface TableOptions<Stored> {
   readonly name: string;
   /** The columns that are read. */
   readonly columns: readonly string[];
-  /** The column by which rows are updated. */
+  /** The column by which rows are updated; rows of tenants also by their tenant. */
   readonly key: string;
+  /** Whether the rows belong to tenants, and the database numbers new ones in `seq`. */
+  readonly ofTenants?: true;
   /** The columns that an update writes; by default all that are read. */
   readonly updated?: readonly string[];
   /** An item from its row. */
   decode(row: Row): Stored;
   /** The row of a new or changed item. */
   encode(stored: Stored): Row;
-  /** The row to insert; the encoded one by default. */
-  fresh?(encoded: Row, tenant: number): Row;
 }
 
 /** An item, and the values of the other columns that were asked for. */
@@ -56,20 +56,26 @@ export class Table<Stored> {
 
   /** Writes what the buffers of all tenants contain. */
   async flush<Needs>(session: Session, group: Group<Needs>, kind: Kind<Needs, Flushed<Stored>>): Promise<void> {
-    const { name, columns, key, updated = columns, encode, fresh = (encoded) => encoded } = this.#options;
-    const written = [key, ...updated.filter((column) => column !== key)];
-    const changes = (stored: Stored) => {
-      const row = encode(stored);
+    const { name, columns, key, ofTenants = false, updated = columns, encode } = this.#options;
+    const keys = ofTenants ? ['tenant', key] : [key];
+    const written = [...keys, ...updated.filter((column) => column !== key)];
+    const fresh = (stored: Stored, tenant: number): Row => {
+      if (!ofTenants) return encode(stored);
+      const { seq: _, ...row } = encode(stored);
+      return { tenant, ...row };
+    };
+    const changes = (stored: Stored, tenant: number): Row => {
+      const row: Row = { ...encode(stored), tenant };
       return Object.fromEntries(written.map((column) => [column, row[column]!]));
     };
     await session.insert(
       name,
-      group.each(kind, ({ inserted }, tenant) => inserted.map((stored) => fresh(encode(stored), tenant))),
+      group.each(kind, ({ inserted }, tenant) => inserted.map((stored) => fresh(stored, tenant))),
     );
     await session.update(
       name,
-      [key],
-      group.each(kind, ({ changed }) => [...changed.values()].map(changes)),
+      keys,
+      group.each(kind, ({ changed }, tenant) => [...changed.values()].map((stored) => changes(stored, tenant))),
     );
   }
 }

@@ -4,8 +4,9 @@ import { readJson } from '../../../kit/json.ts';
 import { countOf } from '../../../kit/sql/count.ts';
 import type { Database, Session } from '../../../kit/sql/dialect.ts';
 import { type Searched, searchableText, searchableWords } from '../../rules/tokenizer.ts';
-import { wholeText } from '../packet-texts.ts';
+import { ofPacket, wholeText } from '../packet-texts.ts';
 import type { RowOf, Tables } from '../tables.ts';
+import { indexKey } from './index-key.ts';
 
 /**
  * The prefix of a tenant's words in the index. Each tenant has its own words there, so that a search reads nothing of other
@@ -146,8 +147,10 @@ function createQueueRead(database: Database<Tables>) {
   const query = database.query<QueueParams, QueueRow>((db, params) =>
     db
       .selectFrom('search_queue')
-      .leftJoin('packets', 'packets.seq', 'search_queue.packet')
-      .leftJoin('contents', 'contents.packet', 'packets.seq')
+      .leftJoin('packets', (join) =>
+        join.onRef('packets.tenant', '=', 'search_queue.tenant').onRef('packets.seq', '=', 'search_queue.packet'),
+      )
+      .leftJoin('contents', ofPacket)
       .select(['search_queue.tenant', 'search_queue.packet', 'search_queue.revision', 'packets.id', wholeText.as('text')])
       .where(sql<boolean>`${place} > (${params.after_tenant}, ${params.after_packet})`)
       .where(sql<boolean>`${place} <= (${params.last_tenant}, ${params.last_packet})`)
@@ -202,11 +205,11 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
     );
     await session.remove(
       'search_index',
-      outdated.map(({ key }) => ({ rowid: key.packet })),
+      outdated.map(({ key }) => indexKey(session, key.tenant, key.packet)),
     );
     await session.insert(
       'search_index',
-      present.map(({ key, text }) => ({ rowid: key.packet, words: text })),
+      present.map(({ key, text }) => ({ ...indexKey(session, key.tenant, key.packet), words: text })),
     );
     return current;
   };

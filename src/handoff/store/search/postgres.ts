@@ -51,7 +51,9 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
     const found: IndexQuery = db.selectFrom('search_index').where(condition(search));
     if (Object.keys(filter).length === 0) return found;
     return found
-      .innerJoin('packets', 'packets.seq', 'search_index.rowid')
+      .innerJoin('packets', (join) =>
+        join.onRef('packets.tenant', '=', 'search_index.tenant').onRef('packets.seq', '=', 'search_index.rowid'),
+      )
       .where(matches(search.tenant, filter, { tagsPerPacket: true }) as never) as unknown as IndexQuery;
   }
 
@@ -142,6 +144,7 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
       .select((eb) =>
         eb
           .selectFrom('search_index')
+          .where('search_index.tenant', '=', tenant)
           .whereRef('search_index.rowid', '=', 'scanned.seq')
           .select(sql<boolean>`search_index.words @@ ${allOf(queries)}::tsquery`.as('isMatch'))
           .as('isMatch'),

@@ -4,7 +4,7 @@ import { readJson } from '../../../kit/json.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { type Searched, searchableTexts, snippetIn, snippetOf } from '../../rules/tokenizer.ts';
-import { shortText, wholeText } from '../packet-texts.ts';
+import { ofPacket, shortText, wholeText } from '../packet-texts.ts';
 import { maxPageBytes, type Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
 import { type Budget, createBudget, OverBudget } from './budget.ts';
@@ -95,7 +95,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
   const sizesOf = (tenant: number, seqs: readonly number[]) =>
     database.longReads
       .selectFrom('packets')
-      .innerJoin('contents', 'contents.packet', 'packets.seq')
+      .innerJoin('contents', ofPacket)
       .select('packets.seq')
       .select(sql<number>`octet_length(packets.state) + octet_length(packets.digest)`.as('bytes'))
       .select(sql<number>`octet_length(packets.state) + octet_length(contents.content)`.as('whole'))
@@ -106,7 +106,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
     const packets = database.longReads.selectFrom('packets').where(among(tenant, seqs));
     return whole
       ? packets
-          .innerJoin('contents', 'contents.packet', 'packets.seq')
+          .innerJoin('contents', ofPacket)
           .select(['packets.seq', wholeText.as('text')])
           .execute()
       : packets.select(['packets.seq', shortText.as('text')]).execute();
