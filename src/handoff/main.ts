@@ -83,6 +83,9 @@ export interface Handoff {
 const unusedAdminKey =
   'SERVICE_ADMIN_KEY was ignored: the database already has an admin key, and this is not one of its keys. `service-cli admin-key` creates a new one.';
 
+const noPublicUrl =
+  'SERVICE_PUBLIC_URL is not set: the links that channels send begin with the address of the request that made the channel, which may be localhost.';
+
 /**
  * Creates an admin key directly in the database, even while a service uses it, and returns it.
  * @throws Error when the database can't be opened, is in memory, or is none of the service; nothing is created then
@@ -165,7 +168,10 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     app,
     logger,
     adminKey,
-    warnings: unusedKey ? [unusedAdminKey] : [],
+    warnings: [
+      ...(unusedKey ? [unusedAdminKey] : []),
+      ...(settings.publicUrl === undefined && (await store.hasOrigins()) ? [noPublicUrl] : []),
+    ],
     waiting: () => live.waiting.size,
     async start() {
       await redis?.start();

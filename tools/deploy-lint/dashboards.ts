@@ -67,7 +67,7 @@ const common = (job: string): Chart[] => [
     queries: Object.fromEntries(
       [0.5, 0.99].map((quantile) => [
         `${quantile * 100} %`,
-        `histogram_quantile(${quantile}, sum by (le) (rate(service_request_latency_seconds_bucket{job="${job}",endpoint!~".*(claim-next|/test|/mcp)"}[$__rate_interval])))`,
+        `histogram_quantile(${quantile}, sum by (le) (rate(service_request_latency_seconds_bucket{job="${job}",endpoint!~".*(claim-next|/test|/mcp|/packets/:id)|/a2a.*|/rehearsal/.*"}[$__rate_interval])))`,
       ]),
     ),
   },
@@ -118,10 +118,15 @@ const dashboards = {
       queries: { '{{tenant_id}}': 'topk(10, sum by (tenant_id) (rate(service_handoffs_total{job="handoff"}[$__rate_interval])))' },
     },
     {
-      title: 'Oldest question',
-      description: 'How long the oldest unanswered question has waited for a person.',
+      title: 'Oldest unfinished work',
+      description:
+        'How long the oldest unanswered question has waited for a person, the oldest unclaimed packet for an agent, and how old the oldest claim without a lease is.',
       unit: 's',
-      queries: { age: 'max(service_oldest_question_age_seconds{job="handoff"})' },
+      queries: {
+        question: 'max(service_oldest_question_age_seconds{job="handoff"})',
+        'unclaimed packet': 'max(service_oldest_unclaimed_age_seconds{job="handoff"})',
+        'claim without a lease': 'max(service_oldest_claim_without_lease_age_seconds{job="handoff"})',
+      },
     },
     {
       title: 'Attempts of webhook deliveries',

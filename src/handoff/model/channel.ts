@@ -33,6 +33,11 @@ export const Channel = object({
   active: Type.Boolean({ description: 'Whether messages are sent to it.' }),
   disabled_reason: { ...Webhook.properties.disabled_reason },
   created_at: timestamp('When it was created.'),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Where its links lead, if `SERVICE_PUBLIC_URL` does not say so; left out without a warning.',
+    }),
+  ),
 });
 
 const target = Type.String({

@@ -39,11 +39,12 @@ const maxAddress = 254;
 
 /** The operations on channels and their deliveries. */
 export function createChannelService({ store, clock, newId, urlProblem, mailProblem, publicUrl }: ChannelServiceParts) {
+  const shown = (row: ListedRow) => shownChannel(row, publicUrl);
   const { change, add, remove, test, deliveries, replay } = createDestinations({
     ...{ store, clock, newId },
     noun: 'channel',
     most: maxChannels,
-    show: shownChannel,
+    show: shown,
   });
 
   async function requireTarget(kind: ChannelKind, target: string, { tenant_number }: Caller): Promise<void> {
@@ -77,7 +78,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
     },
 
     async list(caller: Caller): Promise<Channel[]> {
-      return (await store.of(caller.tenant_number).webhooks.channels()).map(shownChannel);
+      return (await store.of(caller.tenant_number).webhooks.channels()).map(shown);
     },
 
     async change(caller: Caller, id: string, patch: ChannelPatch, origin: string): Promise<Channel> {
@@ -121,10 +122,20 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
 
 export type ChannelService = ReturnType<typeof createChannelService>;
 
-/** A channel as callers see it. */
-function shownChannel({ id, kind, url, name, events, responder, active, disabled_reason, created_at }: ListedRow): Channel {
+/** A channel as callers see it, with a warning if only a request says where its links lead. */
+function shownChannel({ kind, url, events, origin, ...row }: ListedRow, publicUrl: string | undefined): Channel {
+  const { id, name, responder, active, disabled_reason, created_at } = row;
   const target = kind === 'slack' ? `${new URL(url).origin}/...${url.slice(-4)}` : url;
-  return { id, kind: kind as ChannelKind, target, name, events: events as ChannelEvent[], responder, active, disabled_reason, created_at };
+  const warnings =
+    publicUrl === undefined && origin !== null
+      ? [
+          `The links in its messages begin with ${origin}, the address of the request that set its target; SERVICE_PUBLIC_URL sets the address at which people reach the service.`,
+        ]
+      : undefined;
+  return {
+    ...{ id, kind: kind as ChannelKind, target, name, events: events as ChannelEvent[], responder, active, disabled_reason, created_at },
+    ...defined({ warnings }),
+  };
 }
 
 const shownDelivery = ({ webhook_id, ...delivery }: Delivery): ChannelDelivery => ({ ...delivery, channel_id: webhook_id });

@@ -25,7 +25,7 @@ import { measure } from './sizes.ts';
 import { createTenantReads } from './tenants.ts';
 import { createTrailReads } from './trail.ts';
 import { createUnits, type Unit } from './units.ts';
-import { createWebhookReads, type Noun } from './webhooks.ts';
+import { createOriginsRead, createWebhookReads, type Noun } from './webhooks.ts';
 
 interface StoreParts {
   databaseUrl: string;
@@ -136,6 +136,8 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     },
     keys: createKeyStore(database),
     tenants: createTenantReads(database),
+    /** Whether the links of any channel begin with the origin of a request. */
+    hasOrigins: createOriginsRead(database),
     /** Records when agents of any tenant were last seen. */
     sawAgents: agents.saw,
     forgetAgents: agents.forget,

@@ -45,9 +45,9 @@ export function shownWebhook({ id, url, events, active, disabled_reason, created
   return { id, url, events: events as WebhookEvent[], active, disabled_reason, created_at };
 }
 
-const listedColumns = ['id', 'kind', 'url', 'name', 'events', 'responder', 'active', 'disabled_reason', 'created_at'] as const;
+const listedColumns = ['id', 'kind', 'url', 'name', 'events', 'responder', 'active', 'disabled_reason', 'origin', 'created_at'] as const;
 const secretColumns = ['secret', 'old_secret', 'old_secret_until'] as const;
-const channelColumns = ['for_packet', 'authentication', 'key_id', 'key_origin', 'origin'] as const;
+const channelColumns = ['for_packet', 'authentication', 'key_id', 'key_origin'] as const;
 
 const table = new Table<StoredWebhook>({
   name: 'webhooks',
@@ -137,6 +137,24 @@ async function follow(tx: Kysely<Tables>, database: 'sqlite' | 'postgres', tenan
     .execute();
   const followers = found.length === 0 ? null : JSON.stringify(found.map(({ seq }) => seq));
   await tx.updateTable('packets').set({ followers }).where('tenant', '=', tenant).where('id', '=', packetId).execute();
+}
+
+/** Returns whether any tenant has a channel whose links begin with the origin of a request. */
+export function createOriginsRead({ reads }: Database<Tables>): () => Promise<boolean> {
+  return async () => {
+    const found = await reads
+      .selectFrom('tenants')
+      // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all webhooks.
+      .crossJoin('webhooks')
+      .select('webhooks.id')
+      .whereRef('webhooks.tenant', '=', 'tenants.number')
+      .where('webhooks.for_packet', 'is', null)
+      .where('webhooks.removed_at', 'is', null)
+      .where('webhooks.origin', 'is not', null)
+      .limit(1)
+      .executeTakeFirst();
+    return found !== undefined;
+  };
 }
 
 /** Reads a tenant's webhooks and channels. */

@@ -4,12 +4,12 @@ import { after, describe, test } from 'node:test';
 import { happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { startMailServer } from '../../support/mail.ts';
 import { startReceiver } from '../../support/receiver.ts';
-import { adminKey, createPacket, newTenant, type TestService } from '../../support/service.ts';
+import { adminKey, createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
 import { openEvents } from '../../support/streams.ts';
-import { register, shareHooked } from '../../support/webhooks.ts';
+import { register, shareHooked, startHooked } from '../../support/webhooks.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const mailServer = await startMailServer({ after });
@@ -513,6 +513,9 @@ test('without SERVICE_PUBLIC_URL the links of a channel begin with the origin of
   const headers = { host: 'desk.example.com' };
   const made = await service.call('POST', '/channels', { body: { kind: 'slack', target: receiver.url }, headers });
   assert.equal(made.status, 201);
+  assert.match(made.body.warnings[0], /begin with http:\/\/desk\.example\.com, .*SERVICE_PUBLIC_URL/);
+  const [listed] = (await service.call('GET', '/channels')).body;
+  assert.deepEqual(listed, made.body);
   await createPacket(service, { hitl: question });
   await packetIn(service, 'awaiting_human');
   await service.handoff.runOnce.deliver();
@@ -520,4 +523,22 @@ test('without SERVICE_PUBLIC_URL the links of a channel begin with the origin of
   assert.match(receiver.posts[0]!.body, /"url":"http:\/\/desk\.example\.com\/answer\/[0-9a-f]{64}"/);
   const evil = await service.call('POST', '/channels', { body: { kind: 'slack', target: receiver.url }, headers: { host: 'evil.com/x' } });
   assert.equal(evil.status, 400);
+});
+
+test('a start without SERVICE_PUBLIC_URL warns of channels whose links begin with the origin of a request', async (t) => {
+  for (const store of stores) {
+    if (store.name === 'SQLite in memory') continue;
+    const service = await startHooked(t, { store });
+    const { databaseUrl } = service;
+    const warnings = async (settings: Record<string, string> = {}) => (await startService(t, { databaseUrl, settings })).handoff.warnings;
+    assert.deepEqual(await warnings(), []);
+    const made = await service.call('POST', '/channels', { body: { kind: 'slack', target: 'https://127.0.0.1/x' } });
+    assert.equal(made.status, 201);
+    const [warning, ...others] = await warnings();
+    assert.match(warning!, /^SERVICE_PUBLIC_URL is not set: /);
+    assert.deepEqual(others, []);
+    assert.deepEqual(await warnings({ SERVICE_PUBLIC_URL: 'https://baton.example.com' }), []);
+    assert.equal((await service.call('DELETE', `/channels/${made.body.id}`)).status, 204);
+    assert.deepEqual(await warnings(), []);
+  }
 });

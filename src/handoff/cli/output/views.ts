@@ -287,6 +287,7 @@ export const channelLines = (channel: Channel) =>
     ['Responder', channel.responder ?? 'anybody'],
     ['Active', channel.active ? 'yes' : `no ${channel.disabled_reason ?? ''}`],
     ['Events', channel.events.join(', ')],
+    ...(channel.warnings ?? []).map((warning) => ['Warning', warning] as const),
     ['Created', channel.created_at],
   ]);
 
