@@ -25,7 +25,7 @@ const seed = 1;
 function decide(engine: Engine, plan: Plan, index: number): Next[] {
   const random = seeded(seed, index);
   const scene = sceneOf(plan, index);
-  const position = startAt();
+  const position = startAt(engine);
   const decisions: Next[] = [];
   let nth = 0;
   for (;;) {

@@ -29,6 +29,7 @@ export type Action = (typeof actions)[number];
 /** The limits of a chain. */
 export const maxProviders = 50;
 const maxRules = 50;
+const maxTo = 20;
 export const maxTimeoutMs = 600_000;
 
 /** The defaults of optional fields; those of `priority` and `provider` depend on the position and the model. */
@@ -141,6 +142,12 @@ const ruleFields = {
   max_wait_ms: whole(0, 600_000, 'The longest wait, also with Retry-After. Default: 10000.'),
   respect_retry_after: Type.Boolean({ description: 'Whether Retry-After extends the wait, up to `max_wait_ms`. Default: true.' }),
   then: choice(afterRetries, { description: 'What happens when the retries are used up. Default: `failover`.' }),
+  to: Type.Array(Type.String({ maxLength: 256 }), {
+    minItems: 1,
+    maxItems: maxTo,
+    description:
+      "The providers that are tried on a failover, in this order, instead of the chain's; after the last one the prompt fails. A provider that has been left is not called again.",
+  }),
 };
 
 /** The optional fields of a rule that has none of them. */

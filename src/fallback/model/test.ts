@@ -7,7 +7,7 @@ import { count, exampleId, exampleTime, milliseconds, optional, rate, whole } fr
 export const modes = ['simulate', 'drill', 'live'] as const;
 export const presets = ['coverage', 'healthy', 'primary_down', 'cascade', 'flap', 'blackout'] as const;
 export const testStatuses = ['running', 'completed', 'failed', 'cancelled'] as const;
-export const verdicts = ['pass', 'partial', 'safe', 'fail'] as const;
+export const verdicts = ['pass', 'partial', 'lost_as_ruled', 'fail'] as const;
 
 export type Mode = (typeof modes)[number];
 export type Preset = (typeof presets)[number];
@@ -36,7 +36,9 @@ export const Fault = described('An injected failure of a provider.', {
 });
 
 export const TestRequest = described('The test to run.', {
-  prompt_count: optional(whole(1, maxPrompts, 'The number of prompts. Default: the number of `prompts`, or 5 without them.')),
+  prompt_count: optional(
+    whole(1, maxPrompts, 'The number of prompts. Default: that of `prompts`, else that of the scenes of the plan, else 5.'),
+  ),
   mode: optional(
     choice(modes, {
       description:
@@ -164,7 +166,7 @@ export const TestResult = described('A test and its result. While it runs, the f
   ),
   verdict: orNull(
     choice(verdicts),
-    '`pass`: all prompts served, all checks passed. `partial`: all served, an advisory check failed. `safe`: a prompt failed, but within the rules and bounds. `fail`: otherwise. Null until the test has ended.',
+    '`pass`: all prompts served, all checks passed. `partial`: all served, an advisory check failed. `lost_as_ruled`: a prompt was lost, but as the rules say and within the bounds; it is no pass. `fail`: otherwise. Null until the test has ended.',
   ),
   checks: Type.Array(Check, { description: 'The checks behind the verdict; empty until the test has ended.' }),
   chain: ChainDefinition,

@@ -29,7 +29,7 @@ export async function runPrompt(run: PromptRun): Promise<FinishedPrompt> {
   const { providers } = engine.chain;
   const random = seeded(seed, index);
   const clock = transport.begin(run);
-  const position = startAt();
+  const position = startAt(engine);
   const circumstances = { random, elapsed_ms: 0, deadline_ms: deadlineMs };
   const attempts: Attempt[] = [];
   let nth = 0;

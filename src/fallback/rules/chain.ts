@@ -115,13 +115,16 @@ function providerFaults(provider: unknown, index: number, names: Map<string, num
 }
 
 function ruleFaults(rule: unknown, index: number, names: ReadonlyMap<string, number>): Fault[] {
-  if (!isObject(rule) || !Array.isArray(rule.providers)) return [];
+  if (!isObject(rule)) return [];
   const known = [...names.keys()].slice(0, 10).join(', ');
-  return rule.providers.flatMap((name, position) =>
-    typeof name !== 'string' || names.has(name)
-      ? []
-      : [faultOf(`fallback_rules.${index}.providers.${position}`, `names no provider of this chain; its providers are ${known}.`)],
-  );
+  return ['providers', 'to'].flatMap((field) => {
+    const list = Array.isArray(rule[field]) ? rule[field] : [];
+    return list.flatMap((name: unknown, position) =>
+      typeof name !== 'string' || names.has(name)
+        ? []
+        : [faultOf(`fallback_rules.${index}.${field}.${position}`, `names no provider of this chain; its providers are ${known}.`)],
+    );
+  });
 }
 
 /** The fault of an API base URL, as the end of a sentence. */

@@ -19,11 +19,20 @@ export interface Engine {
   readonly chain: ChainDefinition;
   /** The candidates for each condition, by provider index. */
   readonly candidates: readonly Readonly<Record<Condition, Candidates>>[];
+  /** The chain's order, as provider indexes. */
+  readonly order: readonly number[];
+  /** The providers of each rule's `to`, as indexes; null for the chain's order. */
+  readonly targets: readonly (readonly number[] | null)[];
 }
 
 /** The state of a prompt: the current provider, and the retries that each rule has used there. */
-interface Position {
+export interface Position {
   provider: number;
+  /** The order that the prompt follows, which a rule's `to` replaces, and the place in it from which the next provider is sought. */
+  queue: readonly number[];
+  next: number;
+  /** The providers that were left, as far as the queue may name them again; null while the chain's own order is followed. */
+  left: Set<number> | null;
   /** Used retries by rule index; empty at a provider's first attempt. */
   used: Map<number, number>;
 }
@@ -71,7 +80,13 @@ export function createEngine(chain: ChainDefinition): Engine {
     ({ name }) =>
       Object.fromEntries(conditions.map((condition) => [condition, candidatesOf(name, condition)])) as Record<Condition, Candidates>,
   );
-  return { chain, candidates };
+  const indexOf = new Map(chain.providers.map(({ name }, index) => [name, index]));
+  return {
+    chain,
+    candidates,
+    order: chain.providers.map((_, index) => index),
+    targets: chain.fallback_rules.map(({ to }) => to?.map((name) => indexOf.get(name)!) ?? null),
+  };
 }
 
 /**
@@ -98,9 +113,36 @@ function waitBefore(rule: Rule, retry: number, retryAfter: number | null, random
   return Math.min(Math.max(wait, retryAfter), rule.max_wait_ms!);
 }
 
-/** The initial state of a prompt, at the given provider. */
-export function startAt(provider = 0): Position {
-  return { provider, used: new Map() };
+/** The initial state of a prompt, at the given provider of the chain's order. */
+export function startAt({ order }: Engine, provider = 0): Position {
+  return { provider, queue: order, next: provider + 1, left: null, used: new Map() };
+}
+
+/** The state after the current provider is left by a failover of this rule, or by a default; undefined if no provider is left. */
+export function after(engine: Engine, position: Position, rule: number | null): Position | undefined {
+  const next = { ...position, left: position.left === null ? null : new Set(position.left), used: new Map() };
+  return leave(engine, next, rule) ? next : undefined;
+}
+
+/** Moves to the next provider that was not left yet, by the `to` of the rule if it has one; returns whether there is one. */
+function leave({ targets }: Engine, position: Position, rule: number | null): boolean {
+  const to = rule === null ? null : targets[rule]!;
+  if (to !== null) {
+    // Along the chain's own order, the providers before the current one were left.
+    position.left ??= new Set(position.queue.slice(0, position.next - 1));
+    position.queue = to;
+    position.next = 0;
+  }
+  position.left?.add(position.provider);
+  while (position.next < position.queue.length) {
+    const provider = position.queue[position.next]!;
+    position.next += 1;
+    if (position.left?.has(provider)) continue;
+    position.provider = provider;
+    if (position.used.size > 0) position.used.clear();
+    return true;
+  }
+  return false;
 }
 
 /** The next step after a failed attempt. Updates `position`; otherwise pure. */
@@ -122,8 +164,6 @@ export function next(engine: Engine, position: Position, failure: Failure, { ran
     action = found.then!;
   }
   if (action === 'fail') return { action, wait_ms: 0, rule, end: 'rule' };
-  if (position.provider + 1 >= engine.chain.providers.length) return { action: 'fail', wait_ms: 0, rule, end: 'exhausted' };
-  position.provider += 1;
-  if (position.used.size > 0) position.used.clear();
+  if (!leave(engine, position, rule)) return { action: 'fail', wait_ms: 0, rule, end: 'exhausted' };
   return { action, wait_ms: 0, rule, end: null };
 }

@@ -3,9 +3,9 @@ import type { ChainDefinition, Condition } from '../model/chain.ts';
 import { defaultPrompts, type Fault, type Preset, type TestRequest } from '../model/test.ts';
 import { withoutNulls } from './chain.ts';
 import { type Failing, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
-import type { Case, Engine } from './engine.ts';
+import { type Engine, next, startAt } from './engine.ts';
 import type { Random } from './random.ts';
-import { casesOf, defaulted, endOf, retriesOf } from './reach.ts';
+import { casesOf, defaulted, retriesOf, waysTo } from './reach.ts';
 import { listed } from './wording.ts';
 
 /** An injected failure of a plan: the provider by index; null fields do not restrict it, and without a condition it only delays. */
@@ -32,8 +32,11 @@ export function presetOf({ mode, preset, faults }: TestRequest): Preset | null {
   return preset ?? 'coverage';
 }
 
-/** The number of prompts of a test. */
-export const promptCountOf = ({ prompt_count, prompts }: TestRequest): number => prompt_count ?? prompts?.length ?? defaultPrompts;
+/** The number of prompts of a test: by default each of the given texts once, or each scene of a preset, so that it can pass. */
+export function promptCountOf(request: TestRequest, plan?: Plan): number {
+  const { prompt_count, prompts } = request;
+  return prompt_count ?? prompts?.length ?? (presetOf(request) === null ? undefined : plan?.length) ?? defaultPrompts;
+}
 
 /** The plan of a request. @throws ServiceError 400 with all faults of the plan */
 export function planOf(engine: Engine, request: TestRequest): Plan {
@@ -119,10 +122,13 @@ const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
     (['connection_error', 'server_error', 'timeout'] as const).map((condition) =>
       served(`${chain.providers[0]!.name} is down: ${condition}`, [failing(0, usual(condition))]),
     ),
-  cascade({ chain: { providers } }) {
-    if (providers.length === 1) return [served('the only provider is down', down([0]))];
-    const counts = first(providers.length - 1).map((provider) => providers.length - 1 - provider);
-    return counts.map((count) => served(`the first ${count === 1 ? 'provider is' : `${count} providers are`} down`, down(first(count))));
+  cascade(engine) {
+    if (engine.chain.providers.length === 1) return [served('the only provider is down', down([0]))];
+    const order = orderWhenDown(engine);
+    const counts = first(order.length - 1).map((provider) => order.length - 1 - provider);
+    return counts.map((count) =>
+      served(`the first ${count === 1 ? 'provider is' : `${count} providers are`} down`, down(order.slice(0, count))),
+    );
   },
   flap: ({ chain }) => [
     served(`${chain.providers[0]!.name} is down for a while`, down([0])),
@@ -132,14 +138,30 @@ const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
   blackout: ({ chain: { providers } }) => [{ name: 'every provider is down', faults: down(first(providers.length)), expects: 'lost' }],
 };
 
+/** The providers in the order in which a prompt calls them if all are down. */
+function orderWhenDown(engine: Engine): number[] {
+  if (engine.targets.every((to) => to === null)) return [...engine.order];
+  const position = startAt(engine);
+  const order = [position.provider];
+  const circumstances = { random: () => 0, elapsed_ms: 0, deadline_ms: null };
+  for (;;) {
+    const { end } = next(engine, position, { ...usual('connection_error'), retry_after_ms: null }, circumstances);
+    if (end !== null) return order;
+    if (position.provider !== order.at(-1)) order.push(position.provider);
+  }
+}
+
 /** A plan that exercises every rule that can apply, the defaults, and the last provider. */
 function coveragePlan(engine: Engine): Plan {
   const { providers } = engine.chain;
   const cases = casesOf(engine);
-  const paths = pathsTo(engine, cases);
+  const paths = waysTo(engine, cases).map((way) => way?.failures.map((found) => failing(found.provider, found)));
   const scenes: Scene[] = [];
   const last = providers.length - 1;
-  if (last > 0 && paths[last] !== undefined) scenes.push(served(`all but ${providers[last]!.name} down`, paths[last]));
+  const path = last > 0 ? paths[last] : undefined;
+  // By a `to`, a prompt can skip providers.
+  if (path !== undefined)
+    scenes.push(served(path.length === last ? `all but ${providers[last]!.name} down` : `${providers[last]!.name} answers`, path));
   const recovering: Scene[] = [];
   for (const rule of engine.chain.fallback_rules.keys()) {
     const provider = cases.findIndex((list, index) => paths[index] !== undefined && list.some((found) => found.rule === rule));
@@ -164,17 +186,3 @@ function coveragePlan(engine: Engine): Plan {
 
 const labelOf = ({ condition, status_code }: Failing) =>
   status_code === null || status_code === usualStatus(condition) ? condition : `${condition} (${status_code})`;
-
-/** For each provider the failures of earlier ones that lead a prompt to it with the fewest retries; undefined if none do. */
-function pathsTo(engine: Engine, cases: readonly (readonly Case[])[]): (SceneFault[] | undefined)[] {
-  const paths: (SceneFault[] | undefined)[] = [[]];
-  for (const [provider, list] of cases.entries()) {
-    const path = paths[provider];
-    const leading = list.filter((found) => endOf(engine, found) === 'failover');
-    // Among equals, a connection error is preferred, because it does not depend on the request.
-    const order = (found: Case) => retriesOf(engine, found.rule) * 2 + Number(found.condition !== 'connection_error');
-    const [best] = leading.sort((one, other) => order(one) - order(other));
-    paths.push(path === undefined || best === undefined ? undefined : [...path, failing(provider, best)]);
-  }
-  return paths;
-}

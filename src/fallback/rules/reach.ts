@@ -1,6 +1,6 @@
 import { type Condition, conditions } from '../model/chain.ts';
 import { type Failing, traitsOf } from './conditions.ts';
-import { type Case, type Engine, longestWait, matchingRule } from './engine.ts';
+import { after, type Case, type Engine, longestWait, matchingRule, type Position, startAt } from './engine.ts';
 
 /**
  * All failures of every provider that rules can distinguish, by provider index, each with the rule that decides: for each
@@ -33,35 +33,117 @@ export function retriesOf(engine: Engine, rule: number | null): number {
   return found?.action === 'retry' ? found.max_retries! : 0;
 }
 
-/** The cases of the providers that prompts can reach: up to the first one that never fails over. */
-export function reachable(engine: Engine): readonly (readonly Case[])[] {
-  const cases = casesOf(engine);
-  const last = cases.findIndex((own) => !own.some((found) => endOf(engine, found) === 'failover'));
-  return last === -1 ? cases : cases.slice(0, last + 1);
+/** How a prompt gets to a provider: the state when it is called, and the failures that lead there. */
+export interface Way {
+  readonly position: Position;
+  readonly failures: readonly (Case & { readonly provider: number })[];
 }
 
 /**
- * The most attempts and the longest duration of a prompt: at every provider that it can reach, each rule that can decide a
- * failure there uses all its retries, with the longest waits.
+ * For each provider the easiest way to it, undefined if prompts never reach it: along the chain's own order rather than by
+ * the `to` of a rule, and with few retries.
  */
-export function worstCase(engine: Engine): { attempts: number; latency_ms: number } {
-  let attempts = 0;
-  let latency_ms = 0;
-  for (const [provider, cases] of reachable(engine).entries()) {
-    let own = 1;
-    for (const index of new Set(cases.map(({ rule }) => rule))) {
-      const retries = retriesOf(engine, index);
-      if (index === null || retries === 0) continue;
-      const rule = engine.chain.fallback_rules[index]!;
-      // Without a response there is no Retry-After that could extend the wait.
-      const raised = rule.respect_retry_after === true && cases.some((found) => found.rule === index && found.status_code !== null);
-      own += retries;
-      for (let retry = 1; retry <= retries; retry += 1) latency_ms += raised ? rule.max_wait_ms! : longestWait(rule, retry);
+export function waysTo(engine: Engine, cases = casesOf(engine)): readonly (Way | undefined)[] {
+  const ways: (Way | undefined)[] = engine.order.map(() => undefined);
+  const seen = new Set<string>();
+  let level: Way[] = [{ position: startAt(engine), failures: [] }];
+  // Each level uses one `to` more than the one before.
+  while (level.length > 0) {
+    const deeper: Way[] = [];
+    for (const way of level) {
+      const { provider, queue } = way.position;
+      const key = `${provider} of ${engine.targets.indexOf(queue)}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      ways[provider] ??= way;
+      for (const found of exitsOf(engine, cases[provider]!)) {
+        const position = after(engine, way.position, found.rule);
+        if (position === undefined) continue;
+        const next = { position, failures: [...way.failures, { ...found, provider }] };
+        if (targetOf(engine, found.rule) === null) level.push(next);
+        else deeper.push(next);
+      }
     }
-    attempts += own;
-    latency_ms += own * engine.chain.providers[provider]!.timeout_ms;
+    level = deeper;
   }
-  return { attempts, latency_ms };
+  return ways;
+}
+
+const targetOf = ({ targets }: Engine, rule: number | null) => (rule === null ? null : targets[rule]!);
+
+/** The failovers of a provider that lead to different providers: of those that lead to the same ones, the one with the fewest retries. */
+function exitsOf(engine: Engine, cases: readonly Case[]): Case[] {
+  const leading = cases.filter((found) => endOf(engine, found) === 'failover');
+  // Among equals, a connection error is preferred, because it does not depend on the request.
+  const order = (found: Case) => retriesOf(engine, found.rule) * 2 + Number(found.condition !== 'connection_error');
+  const byTarget = Map.groupBy(
+    leading.toSorted((one, other) => order(one) - order(other)),
+    ({ rule }) => String(targetOf(engine, rule)),
+  );
+  return [...byTarget.values()].map(([first]) => first!);
+}
+
+/** The cases of each provider, by its index; none for a provider that prompts never reach. */
+export function reachable(engine: Engine): readonly (readonly Case[])[] {
+  const cases = casesOf(engine);
+  const ways = waysTo(engine, cases);
+  return cases.map((own, provider) => (ways[provider] === undefined ? [] : own));
+}
+
+interface Bound {
+  attempts: number;
+  latency_ms: number;
+}
+
+/** How many states are followed to find the worst case; beyond them, it is that of a prompt that calls every provider. */
+const maxStates = 2_000;
+
+/**
+ * The most attempts and the longest duration of a prompt: at every provider that it can reach on one way, each rule that can
+ * decide a failure there uses all its retries, with the longest waits.
+ */
+export function worstCase(engine: Engine): Bound {
+  const cases = reachable(engine);
+  const own = cases.map((_, provider) => worstAt(engine, provider, cases[provider]!));
+  const exits = cases.map((found) => exitsOf(engine, found));
+  let states = 0;
+  function from(position: Position): Bound {
+    states += 1;
+    const { provider } = position;
+    const rest = { attempts: 0, latency_ms: 0 };
+    for (const { rule } of exits[provider]!) {
+      const next = states > maxStates ? undefined : after(engine, position, rule);
+      if (next === undefined) continue;
+      const { attempts, latency_ms } = from(next);
+      rest.attempts = Math.max(rest.attempts, attempts);
+      rest.latency_ms = Math.max(rest.latency_ms, latency_ms);
+    }
+    return sumOf([own[provider]!, rest]);
+  }
+  const worst = from(startAt(engine));
+  return states > maxStates ? sumOf(own) : worst;
+}
+
+const sumOf = (bounds: readonly Bound[]): Bound => ({
+  attempts: bounds.reduce((sum, { attempts }) => sum + attempts, 0),
+  latency_ms: bounds.reduce((sum, { latency_ms }) => sum + latency_ms, 0),
+});
+
+/** The worst case at one provider; nothing if it is never called. */
+function worstAt(engine: Engine, provider: number, cases: readonly Case[]): Bound {
+  if (cases.length === 0) return { attempts: 0, latency_ms: 0 };
+  let attempts = 1;
+  let waits = 0;
+  for (const index of new Set(cases.map(({ rule }) => rule))) {
+    const retries = retriesOf(engine, index);
+    if (index === null || retries === 0) continue;
+    const rule = engine.chain.fallback_rules[index]!;
+    // Without a response there is no Retry-After that could extend the wait.
+    const raised = rule.respect_retry_after === true && cases.some((found) => found.rule === index && found.status_code !== null);
+    attempts += retries;
+    for (let retry = 1; retry <= retries; retry += 1) waits += raised ? rule.max_wait_ms! : longestWait(rule, retry);
+  }
+  return { attempts, latency_ms: waits + attempts * engine.chain.providers[provider]!.timeout_ms };
 }
 
 /** The conditions that a default decides for some provider and status. */

@@ -2,19 +2,20 @@ import { invalid } from '../../kit/errors.ts';
 import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
 import type { Decision, Question, Routing, RoutingQuery, Step } from '../model/routing.ts';
 import { isStatusOf, traitsOf, usualStatus } from './conditions.ts';
-import { createEngine, type Engine, matchingRule, next, startAt } from './engine.ts';
-import { endOf, retriesOf, worstCase } from './reach.ts';
+import { after, createEngine, type Engine, matchingRule, next, type Position, startAt } from './engine.ts';
+import { endOf, retriesOf, waysTo, worstCase } from './reach.ts';
 import { warningsOf } from './warnings.ts';
 
 /** The chain's decisions for all failures, and the answer to the query's question. @throws ServiceError 400 for an incomplete one */
 export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}): Routing {
   const engine = createEngine(chain);
+  const positions = positionsOf(engine);
   const asked = questionOf(engine, query);
   return {
     order: chain.providers.map(({ name }) => name),
     providers: chain.providers.map(({ name }, provider) => ({
       name,
-      decisions: conditions.map((condition) => decisionOf(engine, provider, condition)),
+      decisions: conditions.map((condition) => decisionOf(engine, positions[provider]!, condition)),
     })),
     worst_case: worstCase(engine),
     warnings: warningsOf(chain, engine),
@@ -24,27 +25,37 @@ export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}): Rou
 }
 
 /** The decision for a condition at a provider, with the statuses for which another rule decides. */
-function decisionOf(engine: Engine, provider: number, condition: Condition): Decision {
+function decisionOf(engine: Engine, position: Position, condition: Condition): Decision {
+  const { provider } = position;
   const usual = usualStatus(condition);
   const rule = matchingRule(engine, provider, { condition, status_code: usual });
   const exceptions = traitsOf[condition].statuses.flatMap((status_code) => {
     if (status_code === null || status_code === usual) return [];
     const other = matchingRule(engine, provider, { condition, status_code });
-    return other === rule ? [] : [{ status_code, ...decided(engine, provider, condition, other) }];
+    return other === rule ? [] : [{ status_code, ...decided(engine, position, condition, other) }];
   });
-  return { condition, ...decided(engine, provider, condition, rule), exceptions };
+  return { condition, ...decided(engine, position, condition, rule), exceptions };
 }
 
-function decided(engine: Engine, provider: number, condition: Condition, rule: number | null) {
-  const { providers, fallback_rules } = engine.chain;
+/** The name of the provider that a failover leads to; null if none is left. */
+function nameAfter(engine: Engine, position: Position, rule: number | null): string | null {
+  const next = after(engine, position, rule);
+  return next === undefined ? null : engine.chain.providers[next.provider]!.name;
+}
+
+function decided(engine: Engine, position: Position, condition: Condition, rule: number | null) {
+  const { fallback_rules } = engine.chain;
   return {
     action: rule === null ? traitsOf[condition].byDefault : fallback_rules[rule]!.action,
     max_retries: retriesOf(engine, rule),
-    next_provider: endOf(engine, { condition, rule }) === 'failover' ? (providers[provider + 1]?.name ?? null) : null,
+    next_provider: endOf(engine, { condition, rule }) === 'failover' ? nameAfter(engine, position, rule) : null,
     source: rule === null ? ('default' as const) : ('rule' as const),
     rule,
   };
 }
+
+/** The states in which prompts usually get to the providers. */
+const positionsOf = (engine: Engine) => waysTo(engine).map((way, provider) => way?.position ?? startAt(engine, provider));
 
 function questionOf(engine: Engine, { provider: name, condition, status_code: status }: RoutingQuery) {
   if (name === undefined && condition === undefined && status === undefined) return undefined;
@@ -66,7 +77,7 @@ export function askedPath(
   status_code: number | null,
 ): { question: Question; path: Step[] } {
   const { providers } = engine.chain;
-  const position = startAt(provider);
+  const position = { ...positionsOf(engine)[provider]!, used: new Map<number, number>() };
   const path: Step[] = [];
   while (position.provider === provider) {
     // The maximum of the jitter gives the longest wait.

@@ -44,13 +44,14 @@ function orderSentence({ name, providers }: ChainDefinition): string {
   return `${name} asks ${first} first and falls back to ${shortened(rest, 5, 'other provider').join(', then ')}.`;
 }
 
-function ruleSentence({ condition, action, max_retries, providers, status_codes, then }: Rule, hasBackup: boolean): string {
+function ruleSentence({ condition, action, max_retries, providers, status_codes, then, to }: Rule, hasBackup: boolean): string {
   const what = condition === 'any' ? (status_codes === null ? 'any other failure' : 'a failure') : condition;
   const codes = status_codes === null ? '' : ` with status ${status_codes.join(' or ')}`;
   const where = providers === null ? '' : ` of ${listed(providers)}`;
+  const onward = to === null ? '' : ` to ${shortened(to, 5, 'other provider').join(', then ')}`;
   const does: Record<typeof action, string> = {
-    retry: `retries ${times(max_retries ?? 0)}, then ${then === 'failover' && hasBackup ? 'fails over' : 'fails'}`,
-    failover: hasBackup ? 'fails over at once' : 'fails',
+    retry: `retries ${times(max_retries ?? 0)}, then ${then === 'failover' && hasBackup ? `fails over${onward}` : 'fails'}`,
+    failover: hasBackup ? `fails over${onward} at once` : 'fails',
     fail: 'fails',
   };
   return `On ${what}${codes}${where} it ${does[action]}.`;

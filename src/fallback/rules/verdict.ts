@@ -31,7 +31,7 @@ export function judge(judged: Judged): { verdict: Verdict; checks: Check[] } {
   ];
   const holds = checks.filter(({ advisory, name }) => !advisory && name !== 'all_served').every(({ passed }) => passed);
   if (!holds) return { verdict: 'fail', checks };
-  if (lost.length > 0) return { verdict: 'safe', checks };
+  if (lost.length > 0) return { verdict: 'lost_as_ruled', checks };
   return { verdict: checks.every(({ passed }) => passed) ? 'pass' : 'partial', checks };
 }
 

@@ -16,13 +16,12 @@ export function warningsOf(chain: ChainDefinition, engine: Engine = createEngine
   const warnings = new WarningList();
   for (const [index, provider] of chain.providers.entries()) warnOfProvider(provider, `providers.${index}`, warnings);
   const reached = reachable(engine);
-  warnOfOrder(chain, reached.length, warnings);
+  warnOfOrder(chain, reached, warnings);
   for (const [index, rule] of chain.fallback_rules.entries()) warnOfFields(rule, `fallback_rules.${index}`, warnings);
   for (const index of chain.fallback_rules.keys()) warnOfIdleRule(chain, index, reached, warnings);
   const withoutRule = defaulted(engine).filter((condition) => traitsOf[condition].common);
   const does = chain.providers.length > 1 ? 'the next provider is tried at once' : 'the prompt fails';
-  if (withoutRule.length > 0)
-    warnings.add('no_rule', 'fallback_rules', `No rule covers every case of ${listed(withoutRule)}; by default ${does}.`);
+  if (withoutRule.length > 0) warnings.add('no_rule', 'fallback_rules', `There is no rule for ${listed(withoutRule)}; ${does}.`);
   const { attempts, latency_ms } = worstCase(engine);
   const worst = `${duration(latency_ms)} and ${plural(attempts, 'attempt')}`;
   if (latency_ms > slowMs)
@@ -51,7 +50,7 @@ function warnOfProvider(provider: Provider, at: string, warnings: WarningList): 
     warn('plain_http', 'api_base', `The key of ${name} would be sent unencrypted; use https.`);
 }
 
-function warnOfOrder({ providers }: ChainDefinition, reachedCount: number, warnings: WarningList): void {
+function warnOfOrder({ providers, fallback_rules }: ChainDefinition, reached: Reached, warnings: WarningList): void {
   if (providers.length === 1)
     warnings.add('no_backup', 'providers', `${providers[0]!.name} is the only provider, so there is nothing to fall back to.`);
   for (const [index, { name, priority }] of providers.entries()) {
@@ -64,19 +63,19 @@ function warnOfOrder({ providers }: ChainDefinition, reachedCount: number, warni
     const sentence = `Every provider is called at ${new URL(base).host}; an outage there takes the whole chain down.`;
     warnings.add('shared_host', 'providers', sentence);
   }
-  for (let index = reachedCount; index < providers.length; index += 1)
-    warnings.add(
-      'unreachable_provider',
-      `providers.${index}`,
-      `${providers[index]!.name} is never tried, because every failure of a provider before it ends the prompt.`,
-    );
+  const why = fallback_rules.some(({ to }) => to !== null)
+    ? 'no failure leads to it'
+    : 'every failure of a provider before it ends the prompt';
+  for (const [index, cases] of reached.entries())
+    if (cases.length === 0)
+      warnings.add('unreachable_provider', `providers.${index}`, `${providers[index]!.name} is never tried, because ${why}.`);
 }
 
 const retryFields = ['max_retries', 'wait_ms', 'backoff', 'max_wait_ms', 'respect_retry_after', 'then'] as const;
 
 /** Warns of unused or contradictory fields of a rule. */
 function warnOfFields(rule: Rule, at: string, warnings: WarningList): void {
-  const { condition, action, max_retries, wait_ms, max_wait_ms, status_codes, then } = rule;
+  const { condition, action, max_retries, wait_ms, max_wait_ms, status_codes, then, providers, to } = rule;
   const warn = (code: string, field: string, detail: string) => warnings.add(code, `${at}.${field}`, detail);
   if (action !== 'retry') {
     for (const field of retryFields.filter((name) => rule[name] !== null))
@@ -89,6 +88,10 @@ function warnOfFields(rule: Rule, at: string, warnings: WarningList): void {
     if (wait_ms! > max_wait_ms!)
       warn('wait_cut', 'wait_ms', `wait_ms is longer than max_wait_ms, so every wait is cut to ${duration(max_wait_ms!)}.`);
   }
+  if (to !== null && (action === 'fail' || (action === 'retry' && then === 'fail')))
+    warn('unused_field', 'to', 'to has no effect, because the rule never fails over.');
+  const own = to?.filter((name) => providers?.includes(name)) ?? [];
+  if (own.length > 0) warn('own_target', 'to', `${listed(own)} can't be tried after itself, so to skips it.`);
   if (status_codes === null || condition === 'any') return;
   const foreign = status_codes.filter((status) => !isStatusOf(condition, status));
   if (foreign.length > 0 && foreign.length < status_codes.length)
@@ -108,7 +111,7 @@ function warnOfIdleRule({ providers, fallback_rules }: ChainDefinition, index: n
     warnings.add('impossible_rule', `${at}.status_codes`, sentence);
     return;
   }
-  const own = reached.filter((_, provider) => rule.providers?.includes(providers[provider]!.name) ?? true);
+  const own = reached.filter((cases, provider) => cases.length > 0 && (rule.providers?.includes(providers[provider]!.name) ?? true));
   const earlier = new Set(own.flat().flatMap((found) => (found.rule !== null && covers(rule, found) ? [found.rule] : [])));
   const names = [...earlier].sort((one, other) => one - other).map((other) => `fallback_rules.${other}`);
   const decide = names.length > 1 ? 'decide' : 'decides';

@@ -125,4 +125,5 @@ const sameName = (id: string): Warning => ({
   code: 'same_name',
   field: 'name',
   detail: `Another chain, ${id}, had the same name when this one was saved.`,
+  loss: false,
 });

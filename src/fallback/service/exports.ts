@@ -111,6 +111,6 @@ function warningsFor({ template_name }: TemplateRequest, { providers }: ChainDef
   return providers.flatMap(({ name, api_key_env }, index) => {
     if (!isGiven(template_name) || api_key_env !== null) return [];
     const detail = `${name} has no api_key_env, so it is called without a key.`;
-    return [{ code: 'no_key', field: `providers.${index}.api_key_env`, detail }];
+    return [{ code: 'no_key', field: `providers.${index}.api_key_env`, detail, loss: false }];
   });
 }

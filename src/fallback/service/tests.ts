@@ -159,7 +159,7 @@ function prepare(chain: Chain, request: TestRequest, { clock, newId, random, liv
   const snapshot = definitionOf(chain);
   const engine = createEngine(snapshot);
   const plan = planOf(engine, request);
-  const count = promptCountOf(request);
+  const count = promptCountOf(request, plan);
   const max_calls_per_prompt = requireFewCalls(engine, count);
   const transport = transportFor(mode, snapshot, request.stream ?? false, live);
   const now = clock();

@@ -23,8 +23,9 @@ for (const store of stores) {
         assert.equal(status, 200, format);
         assert.deepEqual(Object.keys(body), ['format', 'filename', 'content_type', 'config', 'content', 'lossless', 'warnings']);
         assert.equal(body.format, format);
-        assert.equal(body.lossless, format === 'json' || format === 'yaml');
-        for (const warning of body.warnings) assert.deepEqual(Object.keys(warning), ['code', 'field', 'detail']);
+        assert.equal(body.lossless, ['langchain', 'ai-sdk', 'json', 'yaml'].includes(format), format);
+        assert.equal(body.lossless, !body.warnings.some(({ loss }: { loss: boolean }) => loss));
+        for (const warning of body.warnings) assert.deepEqual(Object.keys(warning), ['code', 'field', 'detail', 'loss']);
       }
     });
 

@@ -56,12 +56,13 @@ for (const store of stores) {
       assert.equal(kept.text, answer.text);
     });
 
-    test('without a body it has five prompts, and a seed that reproduces the result', async () => {
+    test('without a body it has a prompt for each scene, passes, and has a seed that reproduces the result', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       const answer = await service.call('POST', `/chains/${chain.id}/test`);
       assert.equal(answer.status, 201);
-      assert.equal(answer.body.results.length, 5);
+      const scenes = new Set(answer.body.results.map(({ scenario }: { scenario: string }) => scenario));
+      assert.deepEqual([answer.body.verdict, scenes.size], ['pass', answer.body.results.length]);
       const again = await run(service, chain.id, { seed: answer.body.seed });
       const { id, started_at, completed_at, duration_ms, ...figures } = answer.body;
       assert.deepEqual({ ...again, id, started_at, completed_at, duration_ms }, { id, started_at, completed_at, duration_ms, ...figures });
@@ -271,7 +272,7 @@ for (const store of stores) {
         /^production-chain asks gpt-4o first and falls back to claude\. On rate_limit it retries 3 times, then fails over\./,
       );
       assert.deepEqual(before.body.conditions.with_rule, ['rate_limit', 'timeout']);
-      assert.deepEqual(before.body.lossless_formats, ['json', 'yaml']);
+      assert.deepEqual(before.body.lossless_formats, ['langchain', 'ai-sdk', 'json', 'yaml']);
       const { primary, last_resort, provider_count, rule_count, worst_case } = before.body;
       assert.deepEqual(
         { primary, last_resort, provider_count, rule_count, worst_case },

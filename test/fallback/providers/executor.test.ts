@@ -10,7 +10,7 @@ import type { Transport } from '../../../src/fallback/providers/transport.ts';
 import { traitsOf, usualStatus } from '../../../src/fallback/rules/conditions.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { planOf, type Scene, sceneOf } from '../../../src/fallback/rules/plan.ts';
-import { worstCase } from '../../../src/fallback/rules/reach.ts';
+import { waysTo, worstCase } from '../../../src/fallback/rules/reach.ts';
 import { askedPath, routingOf } from '../../../src/fallback/rules/routing.ts';
 import { chainArbitrary, chainOf } from '../rules/chains.ts';
 
@@ -128,17 +128,11 @@ describe("Routing's answer is what the executor does", () => {
       fc.asyncProperty(chainArbitrary, outcomeArbitrary, fc.nat(), fc.nat(), async (chain, { condition, status_code }, at, seed) => {
         const place = at % chain.providers.length;
         const engine = createEngine(chain);
-        const { providers } = routingOf(chain);
-        // The providers before it fail in a way on which the chain fails over, according to the table.
-        const before = providers
-          .slice(0, place)
-          .map(({ decisions }) => decisions.find(({ next_provider }) => next_provider !== null)?.condition);
-        fc.pre(before.every((one) => one !== undefined));
+        // The providers before it fail in a way that leads to it.
+        const way = waysTo(engine)[place];
+        fc.pre(way !== undefined);
         const fault = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: 0, probability: null };
-        const faults = [
-          ...before.map((one, provider) => ({ ...fault, provider, condition: one!, status_code: usualStatus(one!) })),
-          { ...fault, provider: place, condition, status_code },
-        ];
+        const faults = [...way.failures.map((before) => ({ ...fault, ...before })), { ...fault, provider: place, condition, status_code }];
         const scene: Scene = { name: 'asked', faults, expects: 'either' };
         const { result } = await runPrompt({
           engine,

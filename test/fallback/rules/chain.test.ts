@@ -67,6 +67,7 @@ describe('A chain', () => {
         max_wait_ms: 10_000,
         respect_retry_after: true,
         then: 'failover',
+        to: null,
       },
       {
         ...none,
@@ -78,6 +79,7 @@ describe('A chain', () => {
         max_wait_ms: null,
         respect_retry_after: null,
         then: null,
+        to: null,
       },
     ]);
   });

@@ -46,6 +46,7 @@ const ruleArbitrary = (names: readonly string[]) =>
       max_wait_ms: fc.nat({ max: 5000 }),
       respect_retry_after: fc.boolean(),
       then: fc.constantFrom('failover' as const, 'fail' as const),
+      to: fc.uniqueArray(fc.constantFrom(...names), { minLength: 1, maxLength: 3 }),
     },
     { requiredKeys: ['condition', 'action'] },
   );

@@ -140,12 +140,18 @@ describe('A verdict', () => {
   const verdicts: [string, number, RuleRequest[], TestRequest, string][] = [
     ['pass: all served, and every rule fired', 3, rules, {}, 'pass'],
     ['partial: all served, but some rules never fired', 3, rules, { prompt_count: 1 }, 'partial'],
-    ['safe: lost as a rule says', 2, [{ condition: 'rate_limit', action: 'fail' }], {}, 'safe'],
-    ['safe: every provider was down by the plan', 3, rules, { preset: 'blackout', prompt_count: 2 }, 'safe'],
+    ['lost_as_ruled: lost as a rule says', 2, [{ condition: 'rate_limit', action: 'fail' }], {}, 'lost_as_ruled'],
+    ['lost_as_ruled: every provider was down by the plan', 3, rules, { preset: 'blackout', prompt_count: 2 }, 'lost_as_ruled'],
     ['fail: there is no backup', 1, rules, {}, 'fail'],
     ['fail: a deadline was over', 2, rules, { prompt_count: 1, deadline_ms: 1 }, 'fail'],
     ['pass: a healthy run, which proves little', 1, rules, { preset: 'healthy', prompt_count: 2 }, 'pass'],
-    ['safe: the faults given left nobody', 1, rules, { prompt_count: 1, faults: [{ provider: 'a', condition: 'server_error' }] }, 'safe'],
+    [
+      'lost_as_ruled: the faults given left nobody',
+      1,
+      rules,
+      { prompt_count: 1, faults: [{ provider: 'a', condition: 'server_error' }] },
+      'lost_as_ruled',
+    ],
   ];
   test('states the number of served prompts in a correct sentence', async () => {
     const saidOf = async (count: number, request: TestRequest) => (await run(chainOf(count, rules), request)).checks[0]!.detail;

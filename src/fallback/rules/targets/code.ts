@@ -54,9 +54,10 @@ ${guardCode}`;
 export const literal = (value: unknown) => JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 
 /** A rule in generated code. */
-function ruleLiteral({ action, max_retries, wait_ms, backoff, max_wait_ms, respect_retry_after, then }: Rule): string {
-  if (action !== 'retry') return `{ action: ${literal(action)} }`;
-  return `{ action: 'retry', retries: ${max_retries}, waitMs: ${wait_ms}, backoff: ${literal(backoff)}, maxWaitMs: ${max_wait_ms}, respectRetryAfter: ${respect_retry_after}, then: ${literal(then)} }`;
+function ruleLiteral({ action, max_retries, wait_ms, backoff, max_wait_ms, respect_retry_after, then, to }: Rule): string {
+  const onward = to === null ? '' : `, to: ${literal(to)}`;
+  if (action !== 'retry') return `{ action: ${literal(action)}${onward} }`;
+  return `{ action: 'retry', retries: ${max_retries}, waitMs: ${wait_ms}, backoff: ${literal(backoff)}, maxWaitMs: ${max_wait_ms}, respectRetryAfter: ${respect_retry_after}, then: ${literal(then)}${onward} }`;
 }
 
 /** Code for the list of rules. */
@@ -118,7 +119,7 @@ function retryAfterMs(value) {
 
 /**
  * Calls a provider and retries as its rules say. A thrown error has \`endsChain\`, which is true if no other provider may
- * be tried.
+ * be tried, and \`to\` with the names of those that are tried next, if not in the order of the chain.
  */
 async function guarded(provider, call, outer) {
   const used = new Map();
@@ -137,7 +138,7 @@ async function guarded(provider, call, outer) {
         await new Promise((resolve) => setTimeout(resolve, waitOf(rule, count, retryAfterMs(failure.retryAfter))));
         continue;
       }
-      throw Object.assign(error, { endsChain: rule.action === 'fail' || rule.then === 'fail' });
+      throw Object.assign(error, { endsChain: rule.action === 'fail' || rule.then === 'fail', to: rule.to });
     }
   }
 }

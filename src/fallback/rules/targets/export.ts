@@ -4,7 +4,7 @@ import { ServiceError } from '../../../kit/errors.ts';
 import type { ChainDefinition, ChainRequest } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
-import { type ExportFormat, type ImportFormat, importFormats, type Target, targets } from '../../model/targets.ts';
+import { type ExportFormat, exportFormats, type ImportFormat, importFormats, type Target, targets } from '../../model/targets.ts';
 import { define } from '../chain.ts';
 import { WarningList } from '../warning-list.ts';
 import { listed, shortened } from '../wording.ts';
@@ -33,14 +33,14 @@ export function exportChain(format: ExportFormat, input: ExportInput): Export {
     const fields = listed(shortened(back, 5, 'other field'));
     warnings.loss('import_differs', null, `Importing this file gives a chain that differs in ${fields}.`);
   }
-  const lossless = back !== null && !warnings.hasLoss;
+  const lossless = !warnings.hasLoss;
   const filename = `${slug(chain.name)}.${ending}`;
   return { format, filename, content_type: contentType, config, content: writers[contentType](config), lossless, warnings: warnings.items };
 }
 
 /** The formats that are lossless for a chain: an import gives the same chain, and the target behaves like it. */
-export function losslessFormats(chain: ChainDefinition, routing: Routing): ImportFormat[] {
-  return importFormats.filter((format) => exportChain(format, { chain, routing, prefer: 'failover' }).lossless);
+export function losslessFormats(chain: ChainDefinition, routing: Routing): ExportFormat[] {
+  return exportFormats.filter((format) => exportChain(format, { chain, routing, prefer: 'failover' }).lossless);
 }
 
 /** The paths of fields that an import of the export would change; null for a format that can't be imported. */

@@ -40,10 +40,12 @@ export function addressed(names: KindNames, exported: ExportedProvider): { kind:
 }
 
 /** Warns that a provider of an unknown kind is exported as OpenAI-compatible. */
-function warnOfKind({ provider: { name, provider, api_base }, loss }: ExportedProvider): void {
+function warnOfKind({ provider: { name, provider, api_base }, loss, advise }: ExportedProvider): void {
   const why = provider === null ? 'has no known kind' : `is of kind ${provider}, which this export has no name for`;
   const where = provider === null && api_base === null ? ' at api.openai.com' : '';
-  loss('provider_kind', 'provider', `${name} ${why}; it is exported as OpenAI-compatible${where}.`);
+  // With an address and without a kind, the chain's own calls are OpenAI-compatible too.
+  const warn = provider === null && api_base !== null ? advise : loss;
+  warn('provider_kind', 'provider', `${name} ${why}; it is exported as OpenAI-compatible${where}.`);
 }
 
 /** Warns if a provider of a kind that is not called by its name is exported as OpenAI-compatible. */
@@ -55,7 +57,7 @@ export function warnIfUnknown(exported: ExportedProvider): void {
  * The name of the environment variable with a provider's key. Targets require one. If the chain names none, this is the
  * usual variable of the kind, or one derived from the provider's name, with a warning.
  */
-export function keyEnv({ provider: { name, provider, api_base, api_key_env }, slug, loss }: ExportedProvider): string {
+export function keyEnv({ provider: { name, provider, api_base, api_key_env }, slug, advise }: ExportedProvider): string {
   if (api_key_env !== null) return api_key_env;
   const usual = foreignKind(provider)?.api_key_env ?? (api_base === null ? knownKind(provider)?.api_key_env : null);
   const derived = slug
@@ -64,7 +66,7 @@ export function keyEnv({ provider: { name, provider, api_base, api_key_env }, sl
     .replace(/^(?=\d)/, '_');
   const assumed = usual ?? `${derived}_API_KEY`;
   const sentence = `${name} has no api_key_env, which the target needs; the export refers to the environment variable ${assumed}.`;
-  loss('key_assumed', 'api_key_env', sentence);
+  advise('key_assumed', 'api_key_env', sentence);
   return assumed;
 }
 

@@ -1,7 +1,10 @@
-import type { ChainDefinition, Condition, Provider, Rule } from '../../model/chain.ts';
+import { type ChainDefinition, type Condition, conditions, type Provider, type Rule } from '../../model/chain.ts';
 import type { preferences } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
 import { filled } from '../chain.ts';
+import { usualStatus } from '../conditions.ts';
+import { after, createEngine, type Engine, matchingRule, type Position, startAt } from '../engine.ts';
+import { endOf, waysTo } from '../reach.ts';
 import type { WarningList } from '../warning-list.ts';
 import { listed, uniqueName } from '../wording.ts';
 
@@ -40,13 +43,19 @@ export interface ExportedProvider {
   readonly slug: string;
   /** The chain's reaction if it fails with `condition`, and with the HTTP `status` if that matters. */
   reactionTo(condition: Condition, status?: number): Reaction;
+  /** The providers that are tried after it, by index, if it fails with `condition` and each of them with a server error. */
+  onwards(condition: Condition): readonly number[];
   /** Warns of something about the provider, or its field, that the target can't express. */
   loss(code: string, field: string | null, detail: string): void;
+  /** Advises about something that does not change how the target behaves. */
+  advise(code: string, field: string | null, detail: string): void;
 }
 
 /** The providers of a chain, to be exported. */
 export function exportedProviders({ chain, routing }: ExportInput, warnings: WarningList): ExportedProvider[] {
   const taken = new Set<string>();
+  const engine = createEngine(chain);
+  const ways = waysTo(engine);
   return chain.providers.map((provider, index) => ({
     provider,
     index,
@@ -61,9 +70,46 @@ export function exportedProviders({ chain, routing }: ExportInput, warnings: War
         rule: decided.rule === null ? null : chain.fallback_rules[decided.rule]!,
       };
     },
-    loss: (code, field, detail) => warnings.loss(code, `providers.${index}${field === null ? '' : `.${field}`}`, detail),
+    onwards: (condition) => onwards(engine, ways[index]?.position ?? startAt(engine, index), condition),
+    loss: (code, field, detail) => warnings.loss(code, pathOf(index, field), detail),
+    advise: (code, field, detail) => warnings.add(code, pathOf(index, field), detail),
   }));
 }
+
+/** The providers after the one of a position. */
+function onwards(engine: Engine, from: Position, condition: Condition): number[] {
+  const found: number[] = [];
+  let failing: Condition = condition;
+  let position: Position | undefined = from;
+  while (position !== undefined) {
+    const rule = matchingRule(engine, position.provider, { condition: failing, status_code: usualStatus(failing) });
+    const goesOn = endOf(engine, { condition: failing, rule }) === 'failover';
+    position = goesOn ? after(engine, position, rule) : undefined;
+    if (position !== undefined) found.push(position.provider);
+    failing = 'server_error';
+  }
+  return found;
+}
+
+/** Warns of failovers by `to`, if the target has a single order. */
+export function warnOfTo({ chain, providers, warnings }: Source, target: string): void {
+  const names = chain.providers.map(({ name }) => name);
+  for (const { provider, reactionTo, onwards: after } of providers) {
+    const led = conditions.filter((condition) => reactionTo(condition).rule?.to != null && reactionTo(condition).failsOver);
+    for (const [to, alike] of Map.groupBy(led, (condition) =>
+      after(condition)
+        .map((index) => names[index]!)
+        .join(', then '),
+    ))
+      warnings.loss(
+        'to',
+        'fallback_rules',
+        `${target} has a single order; on ${listed(alike)}, the chain goes from ${provider.name} to ${to}.`,
+      );
+  }
+}
+
+const pathOf = (index: number, field: string | null) => `providers.${index}${field === null ? '' : `.${field}`}`;
 
 /** A name for files and objects of other programs: at most 40 lower-case letters, digits and dashes. */
 export function slug(text: string, otherwise = 'chain'): string {
@@ -97,5 +143,7 @@ export function warnOfUnsupportedFields({ chain, warnings }: Source, carries: { 
   if (providers.some((provider) => filled(provider.metadata))) left.push("the providers' metadata");
   if (!carries.params && providers.some(({ params }) => filled(params))) left.push("the providers' params");
   if (!carries.prices && providers.some(isPriced)) left.push('the prices');
-  if (left.length > 0) warnings.loss('not_carried', null, `The format can't represent ${listed(left)}.`);
+  // Only parameters change how a provider is called.
+  const isLoss = left.includes("the providers' params");
+  if (left.length > 0) warnings.add('not_carried', null, `The format can't represent ${listed(left)}.`, isLoss);
 }

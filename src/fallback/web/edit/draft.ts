@@ -23,6 +23,8 @@ export interface RuleDraft extends Record<(typeof retryNumbers)[number], string>
   action: string;
   /** The keys of the providers that it applies to; empty means all. */
   providers: readonly string[];
+  /** The keys of the providers of a failover, in order; empty means the chain's order. */
+  to: readonly string[];
   status_codes: string;
   backoff: string;
   respect_retry_after: boolean;
@@ -62,6 +64,7 @@ const ruleDraft = (rule: RuleRequest, providers: readonly ProviderDraft[]): Rule
   action: rule.action,
   ...valuesOf(retryNumbers, (name) => text(rule[name])),
   providers: providers.filter(({ name }) => rule.providers?.includes(name)).map(({ key }) => key),
+  to: (rule.to ?? []).flatMap((name) => providers.find((provider) => provider.name === name)?.key ?? []),
   status_codes: (rule.status_codes ?? []).join(', '),
   backoff: rule.backoff ?? retryDefaults.backoff,
   respect_retry_after: rule.respect_retry_after ?? retryDefaults.respect_retry_after,
@@ -119,6 +122,10 @@ const providerRequest = (draft: ProviderDraft, index: number) =>
     metadata: draft.metadata,
   }) as ProviderRequest;
 
+/** Whether a rule can fail over. */
+export const failsOver = ({ action, after }: Pick<RuleDraft, 'action' | 'after'>) =>
+  action === 'failover' || (action === 'retry' && after === 'failover');
+
 /** The rule for a request. Retry fields are only sent with the action retry. */
 export function ruleRequest(draft: RuleDraft, providers: readonly ProviderDraft[]): RuleRequest {
   const codes = draft.status_codes
@@ -126,6 +133,7 @@ export function ruleRequest(draft: RuleDraft, providers: readonly ProviderDraft[
     .filter(Boolean)
     .map(numberOf);
   const names = providers.filter(({ key }) => draft.providers.includes(key)).map(({ name }) => name.trim());
+  const to = draft.to.flatMap((key) => providers.find((provider) => provider.key === key)?.name.trim() ?? []);
   const retry = {
     ...valuesOf(retryNumbers, (name) => numberOf(draft[name])),
     backoff: draft.backoff,
@@ -137,6 +145,7 @@ export function ruleRequest(draft: RuleDraft, providers: readonly ProviderDraft[
     action: draft.action,
     providers: names.length === 0 ? null : names,
     status_codes: codes.length === 0 ? null : codes,
+    to: to.length === 0 || !failsOver(draft) ? null : to,
     ...(draft.action === 'retry' ? retry : {}),
   } as RuleRequest;
 }
@@ -167,7 +176,7 @@ export const withProviders = (draft: ChainDraft, providers: readonly ProviderDra
 /** The draft without a provider and without the rules for that provider alone. */
 export function withoutProvider(draft: ChainDraft, key: string): ChainDraft {
   const rules = draft.rules
-    .map((rule) => ({ ...rule, providers: rule.providers.filter((other) => other !== key) }))
+    .map((rule) => ({ ...rule, providers: rule.providers.filter((other) => other !== key), to: rule.to.filter((other) => other !== key) }))
     .filter(({ providers }, index) => providers.length > 0 || draft.rules[index]!.providers.length === 0);
   const providers = draft.providers.filter((provider) => provider.key !== key);
   return withProviders({ ...draft, rules }, providers);

@@ -7,7 +7,7 @@ import { words } from '../../../kit/web/format.ts';
 import { actions, afterRetries, backoffs, ruleConditions } from '../../model/chain.ts';
 import { ruleText } from '../parts/rule-text.ts';
 import type { RowProps } from './chain-form.ts';
-import { changed, type RuleDraft, ruleRequest } from './draft.ts';
+import { changed, failsOver, type ProviderDraft, type RuleDraft, ruleRequest } from './draft.ts';
 import styles from './fields.module.css';
 
 const conditionOptions = ruleConditions.map((value) => ({ value, label: value === 'any' ? 'anything' : words(value) }));
@@ -41,12 +41,42 @@ export function RuleFields({ row: rule, index, draft: { providers }, onChange, f
         ))}
         {faultIn('providers') === undefined ? null : <p className={styles.fault}>{faultIn('providers')}</p>}
       </fieldset>
+      {failsOver(rule) ? <ToFields rule={rule} providers={providers} fault={faultIn('to')} onChange={change} /> : null}
       <div className={styles.rowActions}>
         <Button look="quiet" icon={Trash2} onClick={remove}>
           Remove<span className="visually-hidden"> rule {index + 1}</span>
         </Button>
       </div>
     </>
+  );
+}
+
+interface ToFieldsProps {
+  rule: RuleDraft;
+  providers: readonly ProviderDraft[];
+  fault: string | undefined;
+  onChange(changes: Partial<RuleDraft>): void;
+}
+
+/** The providers of a failover, in the order in which they are chosen. */
+function ToFields({ rule: { to }, providers, fault, onChange }: ToFieldsProps) {
+  return (
+    <fieldset className={`${styles.providers} cluster`}>
+      <legend>Fail over to, in the order of choosing (none chosen: the order of the chain)</legend>
+      {providers.map(({ key, name }, position) => {
+        const place = to.indexOf(key);
+        const shown = name.trim() || `provider ${position + 1}`;
+        return (
+          <CheckField
+            key={key}
+            label={place === -1 ? shown : `${place + 1}. ${shown}`}
+            checked={place !== -1}
+            onChange={() => onChange({ to: place === -1 ? [...to, key] : to.filter((other) => other !== key) })}
+          />
+        );
+      })}
+      {fault === undefined ? null : <p className={styles.fault}>{fault}</p>}
+    </fieldset>
   );
 }
 

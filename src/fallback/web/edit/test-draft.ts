@@ -34,10 +34,7 @@ export const emptyFault = (provider: string): FaultDraft => {
   return { ...blank, provider, condition: 'rate_limit' };
 };
 
-/** The prompts of a test without a number and without texts. */
-export const usualPrompts = 20;
-
-/** A new test: a simulation of twenty prompts that covers all rules. */
+/** A new test: a simulation that covers all rules, with a prompt for each scene. */
 export const emptyTest = (): TestDraft => ({
   mode: 'simulate',
   preset: 'coverage',
@@ -62,8 +59,8 @@ export function testRequest({ mode, preset, prompt_count, seed, deadline_ms, pro
     .filter(Boolean);
   return {
     mode,
-    // Without a number, each text is used once.
-    prompt_count: numberOf(prompt_count) ?? (texts.length === 0 ? usualPrompts : null),
+    // Without a number, each text is used once, or each scene of the plan.
+    prompt_count: numberOf(prompt_count),
     seed: numberOf(seed),
     deadline_ms: numberOf(deadline_ms),
     prompts: texts.length === 0 ? null : texts,

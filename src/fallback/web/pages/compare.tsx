@@ -7,7 +7,7 @@ import { SelectField } from '../../../kit/web/components/field.tsx';
 import { Columns, PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { count, dollars, durationText, moment, percent, percentagePoints } from '../../../kit/web/format.ts';
-import type { TestResult } from '../../model/test.ts';
+import { type TestResult, verdicts } from '../../model/test.ts';
 import { useResult, useResults } from '../data/queries.ts';
 import { planName } from '../parts/plan-name.ts';
 import { Verdict } from '../parts/verdict.tsx';
@@ -91,7 +91,7 @@ interface Figure {
 const figures: readonly Figure[] = [
   { name: 'Served', of: ({ success_rate }) => success_rate, text: percent, moreIsBetter: true, difference: percentagePoints },
   { name: 'Lost', of: ({ failure_count }) => failure_count, text: count },
-  { name: 'By fallback', of: ({ fallback_rate }) => fallback_rate, text: percent, difference: percentagePoints },
+  { name: 'Served by fallback', of: ({ fallback_rate }) => fallback_rate, text: percent, difference: percentagePoints },
   { name: 'Retries', of: ({ retry_count }) => retry_count, text: count },
   { name: 'Calls', of: ({ attempts_total }) => attempts_total, text: count },
   { name: 'Latency p50', of: ({ latency_ms }) => latency_ms?.p50, text: durationText },
@@ -101,17 +101,24 @@ const figures: readonly Figure[] = [
   { name: 'Cost', of: ({ cost_usd }) => cost_usd.total, text: dollars },
 ];
 
-/** A row of the table. `better`: whether B is better; undefined if neither is, or one test was simulated and the other was not. */
+/** The rank of a result's verdict, the best first; a test without one is behind all others. */
+const rankOf = ({ verdict }: TestResult) => (verdict === null ? verdicts.length : verdicts.indexOf(verdict));
+
+/** A row of the table. `better`: whether B is better; undefined if neither is, if one test was simulated and the other was not, or if the better figure belongs to the test that lost prompts. */
 function rowOf({ name, of, text, moreIsBetter = false, difference = text }: Figure, left: TestResult, right: TestResult) {
   const [a, b] = [of(left) ?? null, of(right) ?? null];
   const shown = { name, a: a === null ? '–' : text(a), b: b === null ? '–' : text(b) };
   if (a === null || b === null) return { ...shown, change: '–', better: undefined };
   if (a === b) return { ...shown, change: 'same', better: undefined };
+  const isHigherBetter = b > a === moreIsBetter;
+  const [winner, loser] = isHigherBetter ? [right, left] : [left, right];
+  // Prompts that are lost early are quick and cheap; that is not better.
+  const isEarned = winner.verdict !== 'lost_as_ruled' && rankOf(winner) <= rankOf(loser);
   const comparable = (left.mode === 'simulate') === (right.mode === 'simulate');
   return {
     ...shown,
     change: `${b > a ? '+' : '−'}${difference(Math.abs(b - a))}`,
-    better: comparable ? b > a === moreIsBetter : undefined,
+    better: comparable && isEarned ? isHigherBetter : undefined,
   };
 }
 

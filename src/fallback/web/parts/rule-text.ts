@@ -14,7 +14,8 @@ export function ruleText(rule: RuleRequest): string {
 }
 
 function whatHappens(rule: RuleRequest): string {
-  if (rule.action === 'failover') return 'go to the next provider at once';
+  const next = rule.to?.length ? rule.to.join(', then ') : 'the next provider';
+  if (rule.action === 'failover') return `go to ${next} at once`;
   if (rule.action === 'fail') return 'stop and return the error';
   const retries = rule.max_retries ?? retryDefaults.max_retries;
   const wait = rule.wait_ms ?? retryDefaults.wait_ms;
@@ -23,5 +24,5 @@ function whatHappens(rule: RuleRequest): string {
   const grows = rule.backoff !== 'constant' && retries > 1;
   const waits = `${grows ? 'first ' : ''}after ${durationText(Math.min(wait, longest))}${grows ? `, then longer, up to ${durationText(longest)}` : ''}`;
   const extended = rule.respect_retry_after !== false ? `; Retry-After can raise a wait to ${durationText(longest)}` : '';
-  return `${times}, ${waits}${extended}; then ${rule.then === 'fail' ? 'stop and return the error' : 'go to the next provider'}`;
+  return `${times}, ${waits}${extended}; then ${rule.then === 'fail' ? 'stop and return the error' : `go to ${next}`}`;
 }

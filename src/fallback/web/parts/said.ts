@@ -23,6 +23,7 @@ const labels: Readonly<Record<string, string>> = {
   backoff: 'Later waits',
   max_wait_ms: 'Longest wait',
   then: 'Then',
+  to: 'Fail over to',
   respect_retry_after: 'Obey Retry-After',
   providers: 'Providers',
   fallback_rules: 'Rules',

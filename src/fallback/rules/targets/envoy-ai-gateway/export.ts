@@ -4,7 +4,7 @@ import { duration, listed } from '../../wording.ts';
 import { oneBudget } from '../budget.ts';
 import { cloudForm, cloudKind } from '../cloud.ts';
 import { baseOf, keyEnv, speaksAnthropic, warnIfUnknown } from '../kind-names.ts';
-import { type ExportedProvider, type Exporter, type Source, slug, warnOfUnsupportedFields } from '../target.ts';
+import { type ExportedProvider, type Exporter, type Source, slug, warnOfTo, warnOfUnsupportedFields } from '../target.ts';
 
 /** A Kubernetes object. */
 interface Manifest {
@@ -46,6 +46,7 @@ export const exportEnvoy: Exporter = (source) => {
       return backendManifests(exported, `${name}-${index}`, secrets[index]!, clouds[index]!);
     }),
   ];
+  warnOfTo(source, 'Envoy AI Gateway');
   warnOfUnsupportedFields(source, { params: true });
   const needed = [...new Map(secrets.map((secret) => [secret.name, secret])).values()];
   const list = listed(needed.map((secret) => `${secret.name} (${secret.field}: ${secret.env})`));

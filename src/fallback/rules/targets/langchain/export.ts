@@ -35,12 +35,17 @@ export const exportLangchain: Exporter = (source) => {
 
 const body = `/** The chain as a Runnable, with the input and output of a chat model. */
 export const chain = RunnableLambda.from(async (input, config) => {
+  const left = new Set();
+  let queue = [...providers];
   let last;
-  for (const provider of providers) {
+  for (let provider = queue.shift(); provider; provider = queue.shift()) {
+    if (left.has(provider)) continue;
+    left.add(provider);
     try {
       return await guarded(provider, (signal) => ask(provider, input, { ...config, signal }), config?.signal);
     } catch (error) {
       if (error.endsChain) throw error;
+      if (error.to) queue = error.to.map((name) => providers.find((other) => other.name === name));
       last = error;
     }
   }

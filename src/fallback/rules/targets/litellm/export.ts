@@ -1,8 +1,8 @@
-import type { Condition, Params, Provider } from '../../../model/chain.ts';
+import { type Condition, conditions, type Params, type Provider } from '../../../model/chain.ts';
 import { knownKind, modelName } from '../../kinds.ts';
-import { listed } from '../../wording.ts';
+import { listed, uniqueName } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
-import { type ExportedProvider, type Exporter, endsOf, type Source, warnOfEnds, warnOfUnsupportedFields } from '../target.ts';
+import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
 import { kindNames, retryNames } from './names.ts';
 
 /** Conditions without a retry count in LiteLLM, and the conditions it treats them like, as far as their statuses allow. */
@@ -22,8 +22,8 @@ const defaultMaxFallbacks = 5;
  * https://docs.litellm.ai/docs/proxy/reliability
  */
 export const exportLitellm: Exporter = (source) => {
-  const { chain, providers } = source;
-  const groups = providers.map(({ index }) => (index === 0 ? chain.name : `${chain.name}-${index}`));
+  const { providers } = source;
+  const groups = groupsOf(source);
   const model_list = providers.map((exported) => {
     const { provider, index } = exported;
     // A model of an unknown kind goes out as it came in.
@@ -40,13 +40,32 @@ export const exportLitellm: Exporter = (source) => {
       ...price('input_cost_per_token', provider.input_cost_per_1m),
       ...price('output_cost_per_token', provider.output_cost_per_1m),
     };
-    return { model_name: groups[index], litellm_params, model_info: { display_name: provider.name, model_id: provider.model_id } };
+    const names = { ...(provider.name === groups[index] ? {} : { display_name: provider.name }), model_id: provider.model_id };
+    return { model_name: groups[index], litellm_params, model_info: names };
   });
   // A chain tries its providers anew for each prompt.
   const router_settings = { ...retrySettings(source), disable_cooldowns: true, ...fallbacks(source, groups) };
   warnOfUnsupportedFields(source, { prices: true, params: true });
   return { model_list, router_settings };
 };
+
+/**
+ * The names of the model groups: the chain's name for the first provider, which callers ask for, and those of the others.
+ * Names with an asterisk would be patterns.
+ */
+function groupsOf({ chain: { name: chainName, providers }, warnings }: Source): string[] {
+  const taken = new Set<string>();
+  return providers.map(({ name }, index) => {
+    const wanted = index === 0 ? chainName : name;
+    const group = uniqueName(wanted.replaceAll('*', '-'), taken);
+    const said =
+      index === 0
+        ? `${name} is the first provider of the model ${group}, which callers ask LiteLLM for.`
+        : `The model group of ${name} is called ${group} in the export, because its own name is taken or a pattern.`;
+    if (group !== name) warnings.add('model_name', `providers.${index}.name`, said, group !== wanted);
+    return group;
+  });
+}
 
 /** Kinds that LiteLLM calls by their own protocol, and a chain by OpenAI's; with an address of their own they are exported as `openai`. */
 const nativeKinds = new Set(['gemini', 'cohere', 'ollama']);
@@ -118,23 +137,82 @@ function warnOfOneRouter({ providers, routing, warnings }: Source): void {
   }
 }
 
-/** The order of the backups. LiteLLM falls back on every failure or never. */
-function fallbacks(source: Source, groups: string[]): Record<string, unknown> {
-  const [first, ...backups] = groups;
-  const decisions = source.routing.providers.slice(0, -1).flatMap((provider) => provider.decisions);
-  if (first === undefined || decisions.every(({ next_provider }) => next_provider === null)) return {};
-  const ends = endsOf(source);
+/** The conditions with fallbacks of their own in LiteLLM. */
+const special = { context_window_fallbacks: 'context_length', content_policy_fallbacks: 'content_filter' } as const;
+
+/** The order of the backups. LiteLLM falls back on every other failure or never. */
+function fallbacks(source: Source, groups: readonly string[]): Record<string, unknown> {
+  const { providers, warnings } = source;
+  const first = providers[0]!;
+  const general = conditions
+    .filter((condition) => !Object.values<Condition>(special).includes(condition))
+    .map((condition) => first.onwards(condition))
+    .reduce((longest, order) => (order.length > longest.length ? order : longest));
+  const led = Object.entries(special).map(([setting, condition]) => ({
+    setting,
+    condition,
+    orders: ownOrders(source, general, condition),
+  }));
+  if (general.length === 0 && led.every(({ orders }) => orders.size === 0)) return {};
+  const ends = endsBefore(source, general);
   if (!ends.includes('invalid_response') || !ends.includes('content_filter')) {
     const sentence =
       'LiteLLM returns an empty answer (invalid_response), or one with the finish reason content_filter, to the caller; it never retries it or falls back on it.';
-    source.warnings.loss('empty_answer', null, sentence);
+    warnings.loss('empty_answer', null, sentence);
   }
-  warnOfEnds(source, 'LiteLLM falls back on any failure');
-  const map = [{ [first]: backups }];
+  if (ends.length > 0) warnings.loss('fail', null, `The chain ends with an error on ${listed(ends)}; LiteLLM falls back on any failure.`);
+  warnOfOtherOrders(source, general);
+  const named = (indexes: readonly number[]) => indexes.map((index) => groups[index]!);
+  const longest = Math.max(general.length, ...led.flatMap(({ orders }) => [...orders.values()].map((order) => order.length)));
   return {
-    fallbacks: map,
-    ...(ends.includes('context_length') ? {} : { context_window_fallbacks: map }),
-    ...(ends.includes('content_filter') ? {} : { content_policy_fallbacks: map }),
-    ...(backups.length > defaultMaxFallbacks ? { max_fallbacks: backups.length } : {}),
+    ...(general.length === 0 ? {} : { fallbacks: [{ [groups[0]!]: named(general) }] }),
+    ...Object.fromEntries(
+      led.flatMap(({ setting, orders }) => {
+        const maps = [...orders].map(([index, order]) => ({ [groups[index]!]: named(order) }));
+        return maps.length === 0 ? [] : [[setting, maps]];
+      }),
+    ),
+    ...(longest > defaultMaxFallbacks ? { max_fallbacks: longest } : {}),
   };
+}
+
+/**
+ * The providers with an order of their own for a condition, with that order: the first one, since LiteLLM otherwise ends, and
+ * others whose order is not the rest of the general one. After such an order, LiteLLM continues with the general one.
+ */
+function ownOrders({ providers, warnings }: Source, general: readonly number[], condition: Condition): Map<number, readonly number[]> {
+  const orders = new Map<number, readonly number[]>();
+  for (const { index, provider, onwards } of providers) {
+    const order = onwards(condition);
+    const rest = general.slice(general.indexOf(index) + 1);
+    if (order.length === 0 || (index > 0 && (!general.includes(index) || String(order) === String(rest)))) continue;
+    orders.set(index, order);
+    const left = rest.filter((other) => !order.includes(other)).map((other) => providers[other]!.provider.name);
+    const sentence = `On ${condition} at ${provider.name} the chain ends after ${order.map((other) => providers[other]!.provider.name).join(', then ')}; LiteLLM then tries ${listed(left)}.`;
+    if (index > 0 && left.length > 0) warnings.loss('to', 'fallback_rules', sentence);
+  }
+  return orders;
+}
+
+/** The conditions on which the chain ends at a provider after which LiteLLM has another one. */
+function endsBefore({ providers }: Source, general: readonly number[]): Condition[] {
+  const isSpecial = (condition: Condition) => Object.values<Condition>(special).includes(condition);
+  return conditions.filter((condition) =>
+    [0, ...general.slice(0, -1)].some(
+      (index) => providers[index]!.onwards(condition).length === 0 && general.length > 0 && !(index === 0 && isSpecial(condition)),
+    ),
+  );
+}
+
+/** Warns of failovers by `to` on other conditions, for which LiteLLM has a single order. */
+function warnOfOtherOrders({ providers, warnings }: Source, general: readonly number[]): void {
+  for (const { provider, index, reactionTo, onwards } of providers) {
+    const rest = String(general.slice(general.indexOf(index) + 1));
+    const led = conditions.filter((condition) => {
+      const isSpecial = Object.values<Condition>(special).includes(condition);
+      return !isSpecial && reactionTo(condition).rule?.to != null && onwards(condition).length > 0 && String(onwards(condition)) !== rest;
+    });
+    const sentence = `LiteLLM has one order for every failure but context_length and content_filter; on ${listed(led)}, the chain goes from ${provider.name} to others.`;
+    if (led.length > 0) warnings.loss('to', 'fallback_rules', sentence);
+  }
 }

@@ -4,7 +4,7 @@ import { modelName } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
 import { times } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv } from '../kind-names.ts';
-import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
+import { type ExportedProvider, type Exporter, type Source, warnOfTo, warnOfUnsupportedFields } from '../target.ts';
 import { asRequested, kindNames, paramNamesInPortkey } from './names.ts';
 
 /** A provider, or a nested strategy with targets. */
@@ -58,6 +58,7 @@ export const exportPortkey: Exporter = (source) => {
     };
   });
   for (const exported of source.providers) warnOfSharedStatuses(exported, source);
+  warnOfTo(source, 'Portkey');
   warnOfUnsupportedFields(source, { params: true });
   source.warnings.add(
     'keys_substituted',
