@@ -29,7 +29,7 @@ function decide(engine: Engine, plan: Plan, index: number): Next[] {
   const decisions: Next[] = [];
   let nth = 0;
   for (;;) {
-    const fault = faultAt(scene, { provider: position.provider, nth, prompt: index }, random);
+    const fault = faultAt(scene, { provider: position.provider, nth, prompt: index }, seed);
     if (fault === undefined || fault.condition === null) return decisions;
     const { condition, status_code, retry_after_ms } = fault;
     const step = next(engine, position, { condition, status_code, retry_after_ms }, { random, elapsed_ms: 0, deadline_ms: null });

@@ -9,7 +9,7 @@ import { listen } from '../kit/http/app.ts';
 import { parseJson } from '../kit/http/json.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
-import { createIds, type RandomSource, randomFraction, systemRandom } from '../kit/id.ts';
+import { createIds, type RandomSource, systemRandom } from '../kit/id.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
@@ -23,10 +23,15 @@ import { defaultGrants } from './rules/key-grants.ts';
 import { createAccess } from './service/access.ts';
 import { createChainService } from './service/chains.ts';
 import { createExportService } from './service/exports.ts';
+import { Rehearsals } from './service/rehearsal.ts';
+import { createRehearsalTokens } from './service/rehearsal-tokens.ts';
 import { createSandbox, type SandboxParts } from './service/sandbox.ts';
 import { createTestService } from './service/tests.ts';
 import { databaseUrlOf, type Settings } from './settings.ts';
 import { openStore } from './store/store.ts';
+
+/** How many prompts of a rehearsal run at a time. Each makes one call at a time, and the fake providers take 64. */
+const rehearsedAtOnce = 16;
 
 /** How often open streams are checked for due heartbeats, in milliseconds. */
 const heartbeatCheckMs = 1000;
@@ -43,6 +48,8 @@ export interface Dependencies {
   environment?: Readonly<Record<string, string | undefined>>;
   /** Certificate authorities to trust for providers instead of the default ones, in PEM. */
   ca?: string;
+  /** How many prompts of a rehearsal run at a time; by default 16. */
+  rehearsedAtOnce?: number;
   /** Resolves host names of providers; by default the system's resolver. */
   resolve?: Resolve;
 }
@@ -79,17 +86,31 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
   const access = createAccess(settings.apiKeys.keys);
   const chains = createChainService({ store, clock, newId });
-  const exports = createExportService({ chains, sandbox: createSandbox(dependencies.sandbox), parseJson, checkRequest: checkChainRequest });
-  const outgoing = createProviderCalls(settings, dependencies, tracer);
+  const tokens = createRehearsalTokens(store, random);
+  const exports = createExportService({
+    chains,
+    tokens,
+    sandbox: createSandbox(dependencies.sandbox),
+    parseJson,
+    checkRequest: checkChainRequest,
+  });
+  const { outgoing, urlProblem } = createProviderCalls(settings, dependencies, tracer);
+  const rehearsals = new Rehearsals();
+  const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
   const tests = createTestService({
     store,
     chains,
     clock,
     newId,
-    random: () => randomFraction(random),
+    random,
+    tokens,
+    rehearsals,
+    publicUrl,
+    rehearsedAtOnce: dependencies.rehearsedAtOnce ?? rehearsedAtOnce,
     live: {
       allowed: settings.allowLive,
       outgoing,
+      urlProblem,
       environment: dependencies.environment ?? {},
       grants: settings.liveKeys ?? defaultGrants,
       clock,
@@ -132,6 +153,9 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     chains,
     exports,
     tests,
+    rehearsals,
+    tokens,
+    publicUrl,
     streams,
     access,
     host: settings.host,
@@ -184,8 +208,12 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
 }
 
 /** Creates the client for calls to providers. It reaches private addresses only if they are explicitly allowed. */
-function createProviderCalls({ liveAllow }: Settings, { ca, resolve }: Dependencies, tracer: Tracer | undefined): Outgoing {
+function createProviderCalls(
+  { liveAllow }: Settings,
+  { ca, resolve }: Dependencies,
+  tracer: Tracer | undefined,
+): { outgoing: Outgoing; urlProblem: (url: string) => Promise<string | undefined> } {
   const allow = parseAllowList(liveAllow);
   const guard = createGuard({ allow, setting: 'SERVICE_LIVE_ALLOW', plainHttp: true, ...(resolve === undefined ? {} : { resolve }) });
-  return createOutgoing({ guard, tracer, ...(ca === undefined ? {} : { ca }) });
+  return { outgoing: createOutgoing({ guard, tracer, ...(ca === undefined ? {} : { ca }) }), urlProblem: (url) => guard.problem(url) };
 }

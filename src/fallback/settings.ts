@@ -1,4 +1,4 @@
-import { logSettings, metricsToken, tracingSettings } from '../kit/common-settings.ts';
+import { logSettings, metricsToken, publicUrl, tracingSettings } from '../kit/common-settings.ts';
 import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
 import {
   checked,
@@ -81,6 +81,7 @@ export const settingsTable = {
     help: 'How long test results are kept, in seconds, also those of deleted chains; 0: forever.',
     parse: whole(0, 3_153_600_000),
   },
+  publicUrl: publicUrl('The address at which gateways reach the fake providers of rehearsals. By default the origin of each request.'),
   trustedProxies,
   metricsToken: metricsToken(''),
   ...logSettings,

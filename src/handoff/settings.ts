@@ -1,4 +1,4 @@
-import { logSettings, metricsToken, tracingSettings } from '../kit/common-settings.ts';
+import { logSettings, metricsToken, publicUrl, tracingSettings } from '../kit/common-settings.ts';
 import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
 import {
   checked,
@@ -216,14 +216,9 @@ export const settingsTable = {
     help: 'How long a packet may stay unclaimed before it expires, in seconds; 0 = off.',
     parse: whole(),
   },
-  publicUrl: {
-    variable: 'SERVICE_PUBLIC_URL',
-    fallback: undefined,
-    help: 'The address at which people reach the service, for answer links. By default the origin of the request that makes a link.',
-    parse: checked((url) =>
-      /^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(url) && URL.canParse(url) ? undefined : 'an http or https URL without a query',
-    ),
-  },
+  publicUrl: publicUrl(
+    'The address at which people reach the service, for answer links. By default the origin of the request that makes a link.',
+  ),
   corsOrigins: {
     variable: 'SERVICE_CORS_ORIGINS',
     fallback: '',

@@ -9,5 +9,13 @@ export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable
 /** Resolves in the next turn of the event loop, after other pending callbacks have run. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** Resolves after `ms` milliseconds. */
-export const pauseFor = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
+/** Resolves after `ms` milliseconds; with a signal, also when that aborts. */
+export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    if (signal?.aborted) resolve();
+  });

@@ -36,6 +36,16 @@ export const tracingSettings = {
   },
 } as const;
 
+/** The address at which others reach a service. `help` says what for. */
+export const publicUrl = (help: string) => ({
+  variable: 'SERVICE_PUBLIC_URL',
+  fallback: undefined,
+  help,
+  parse: checked((url) =>
+    /^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(url) && URL.canParse(url) ? undefined : 'an http or https URL without a query',
+  ),
+});
+
 /** The bearer token of `/metrics`. `effect` completes the sentence "If set, `/metrics` requires it as a bearer token". */
 export const metricsToken = (effect: string) => ({
   variable: 'SERVICE_METRICS_TOKEN',

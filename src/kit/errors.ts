@@ -25,6 +25,7 @@ export const errorCodes = {
     meaning: 'A limit is used up; `limit` names it, and `Retry-After` has the seconds until a request is accepted again.',
   },
   SERVER_ERROR: { status: 500, meaning: 'The service failed; the log has the cause under the `request_id`.' },
+  REHEARSAL_NOT_RUNNING: { status: 503, meaning: 'No rehearsal of the chain runs, so its fake providers do not answer.' },
   SERVICE_UNAVAILABLE: { status: 503, meaning: 'The database is unavailable, or the service is overloaded; try again.' },
 } as const;
 

@@ -14,6 +14,8 @@ export const operations = {
   getTestResult: { method: 'GET', path: '/test-results/{id}' },
   cancelTest: { method: 'DELETE', path: '/test-results/{id}' },
   testEvents: { method: 'GET', path: '/test-results/{id}/events', text: true },
+  getRehearsalToken: { method: 'GET', path: '/chains/{id}/rehearsal-token' },
+  renewRehearsalToken: { method: 'POST', path: '/chains/{id}/rehearsal-token' },
   exportChain: { method: 'POST', path: '/chains/{id}/export' },
   exportTemplate: { method: 'POST', path: '/export-template', body: true },
   importChain: { method: 'POST', path: '/import', body: true },

@@ -1,4 +1,4 @@
-import type { Fault } from '../../kit/errors.ts';
+import { type Fault, invalid } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
 import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
@@ -10,10 +10,19 @@ import { faultsOf } from '../rules/chain.ts';
 import type { Caller } from '../service/access.ts';
 import type { ExportService } from '../service/exports.ts';
 
+interface ExportRouteParts {
+  exports: ExportService;
+  /** The origin at which gateways reach the service; undefined for that of each request. */
+  publicUrl: string | undefined;
+}
+
 /** Mounts the routes of exports, templates and imports. */
-export function mountExports(mount: Mount<Caller>, exports: ExportService): void {
-  mount(routes.exportChain, async ({ params, query: { format, raw, prefer } }) => {
-    const made = await exports.export(params.id, format, prefer);
+export function mountExports(mount: Mount<Caller>, { exports, publicUrl }: ExportRouteParts): void {
+  mount(routes.exportChain, async ({ params, query: { format, raw, prefer, rehearsal, rehearsal_base } }, { origin }) => {
+    if (!rehearsal && rehearsal_base !== undefined) throw invalid('rehearsal_base', 'rehearsal_base is only for rehearsal=true.');
+    const made = rehearsal
+      ? await exports.exportForRehearsal(params.id, format, prefer, rehearsal_base ?? publicUrl ?? origin)
+      : await exports.export(params.id, format, prefer);
     if (!raw) return made;
     const headers = {
       'content-type': `${made.content_type}; charset=utf-8`,

@@ -20,11 +20,14 @@ import type { RateLimit } from '../rules/rate-limit.ts';
 import type { Access, Caller } from '../service/access.ts';
 import type { ChainService } from '../service/chains.ts';
 import type { ExportService } from '../service/exports.ts';
+import type { Rehearsals } from '../service/rehearsal.ts';
+import type { RehearsalTokens } from '../service/rehearsal-tokens.ts';
 import type { TestService } from '../service/tests.ts';
 import type { Store } from '../store/store.ts';
 import { createAdmission, keyParameter } from './admission.ts';
 import { mountChains } from './chains.ts';
 import { mountExports } from './exports.ts';
+import { isFakeCall, mountFakeProviders, mountRehearsalTokens } from './rehearsal.ts';
 import { mountTests } from './tests.ts';
 
 export interface ServerParts {
@@ -36,6 +39,10 @@ export interface ServerParts {
   chains: ChainService;
   exports: ExportService;
   tests: TestService;
+  rehearsals: Rehearsals;
+  tokens: RehearsalTokens;
+  /** The origin at which gateways reach the service; undefined for that of each request. */
+  publicUrl: string | undefined;
   streams: Streams;
   access: Access;
   host: string;
@@ -65,8 +72,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
     onLimited: uncountRefused,
     callerField: 'label',
   });
-  // Without configured keys any key is accepted, so a key in a request proves nothing.
-  if (access.isOpen) refuseForeignPages(app, { hosts: [parts.host], hasKey: () => false });
+  // Without configured keys any key is accepted, so a key in a request proves nothing. A token of a rehearsal does.
+  if (access.isOpen) refuseForeignPages(app, { hosts: [parts.host], hasKey: isFakeCall });
   const { admit, admitStray } = createAdmission({ access, rateLimit, clock: parts.clock });
   const mount = createMount<Caller, FallbackRoute>({
     app,
@@ -80,8 +87,10 @@ export function createServer(parts: ServerParts): FastifyInstance {
   });
 
   mountChains(mount, parts.chains);
-  mountExports(mount, parts.exports);
+  mountExports(mount, parts);
   mountTests(mount, { tests, streams: parts.streams });
+  mountRehearsalTokens(mount, parts);
+  mountFakeProviders(app, parts.rehearsals);
   mount(routes.getAccess, (_, { caller }) => ({
     label: caller.label,
     may_write: caller.mayWrite,

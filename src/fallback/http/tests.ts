@@ -13,9 +13,9 @@ import { testEvents } from './events.ts';
 export function mountTests(mount: Mount<Caller>, { tests, streams }: { tests: TestService; streams: Streams }): void {
   const connections = new OwnerQuota();
   mount(routes.getSummary, ({ params }) => tests.summary(params.id));
-  mount(routes.runTest, async ({ params, query, body }, { caller, headers }) => {
+  mount(routes.runTest, async ({ params, query, body }, { caller, headers, origin }) => {
     if (query.dry_run) return tests.plan(params.id, body ?? {});
-    const started = await tests.start(params.id, body ?? {}, caller.id);
+    const started = await tests.start(params.id, body ?? {}, caller.id, origin);
     const location = `/test-results/${started.id}`;
     if (isAsync(headers.prefer)) {
       return new HttpResponse<never>({

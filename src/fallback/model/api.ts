@@ -7,6 +7,7 @@ import * as chainSchemas from './chain.ts';
 import { chainRoutes } from './chain-routes.ts';
 import { Warning } from './common.ts';
 import * as exports from './export.ts';
+import * as rehearsal from './rehearsal.ts';
 import * as routing from './routing.ts';
 import * as summary from './summary.ts';
 import * as testSchemas from './test.ts';
@@ -18,6 +19,7 @@ export const routes = {
   ...routing.routingRoutes,
   ...summary.summaryRoutes,
   ...testRoutes,
+  ...rehearsal.rehearsalRoutes,
   ...exports.exportRoutes,
   ...access.accessRoutes,
   ...systemRoutes,
@@ -57,6 +59,11 @@ const schemas = {
   ChainSummary: summary.ChainSummary,
   Fault: testSchemas.Fault,
   TestRequest: testSchemas.TestRequest,
+  Gateway: rehearsal.Gateway,
+  Expected: rehearsal.Expected,
+  Agreement: rehearsal.Agreement,
+  Difference: rehearsal.Difference,
+  RehearsalToken: rehearsal.RehearsalToken,
   Attempt: testSchemas.Attempt,
   PromptResult: testSchemas.PromptResult,
   Check: testSchemas.Check,

@@ -82,6 +82,21 @@ export const exportRoutes = routeTable('exports', {
           description: 'For targets with a single number of retries, if the chain mixes retries and failovers.',
         }),
       ),
+      rehearsal: defaulted(
+        Type.Boolean({
+          default: false,
+          description:
+            "Lead every address to the chain's fake providers, with the literal key `rehearsal`. For `litellm`, `portkey`, `json`, `langchain` and `ai-sdk`.",
+        }),
+      ),
+      rehearsal_base: Type.Optional(
+        Type.String({
+          maxLength: 2048,
+          pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
+          description:
+            'With `rehearsal`: the address at which the gateway reaches this service. Default: SERVICE_PUBLIC_URL, or the address of this request.',
+        }),
+      ),
     }),
     responses: {
       200: {

@@ -3,11 +3,12 @@ import Type, { type Static } from 'typebox';
 import { choice, described, Id, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { actions, ChainDefinition, conditions, definitionExample, ruleConditions } from './chain.ts';
 import { count, exampleId, exampleTime, milliseconds, optional, rate, whole } from './common.ts';
+import { Agreement, Difference, Expected, Gateway } from './rehearsal.ts';
 
-export const modes = ['simulate', 'drill', 'live'] as const;
+export const modes = ['simulate', 'drill', 'live', 'rehearsal'] as const;
 export const presets = ['coverage', 'healthy', 'primary_down', 'cascade', 'flap', 'blackout'] as const;
 export const testStatuses = ['running', 'completed', 'failed', 'cancelled'] as const;
-export const verdicts = ['pass', 'partial', 'lost_as_ruled', 'fail'] as const;
+export const verdicts = ['pass', 'partial', 'lost_as_ruled', 'fail', 'differs'] as const;
 
 export type Mode = (typeof modes)[number];
 export type Preset = (typeof presets)[number];
@@ -42,7 +43,7 @@ export const TestRequest = described('The test to run.', {
   mode: optional(
     choice(modes, {
       description:
-        '`simulate`: no network, virtual time. `drill`: real calls with injected faults. `live`: real calls. Default: `simulate`.',
+        '`simulate`: no network, virtual time. `drill`: real calls with injected faults. `live`: real calls. `rehearsal`: a gateway calls fake providers, which fail as planned, and is compared with the chain. Default: `simulate`.',
     }),
   ),
   preset: optional(choice(presets, { description: 'The plan of faults. Default: `coverage`. Not together with `faults`.' })),
@@ -59,6 +60,7 @@ export const TestRequest = described('The test to run.', {
   ),
   deadline_ms: optional(whole(1, 3_600_000, 'The longest duration of a prompt, end to end; then it fails with `timeout`.')),
   stream: optional(Type.Boolean({ description: 'Whether real calls request a streaming answer. Default: false.' })),
+  gateway: optional(Gateway),
 });
 
 /** What a test would do. */
@@ -98,6 +100,10 @@ export const PromptResult = described('The result of a prompt.', {
   latency_ms: milliseconds('End to end, including failed attempts and waits.'),
   error: orNull(condition, 'The final failure; null if the prompt was served.'),
   attempts: Type.Array(Attempt, { description: 'The first calls, in order: at most 100, and at most 16 MiB in a result.' }),
+  expected: Type.Optional(Expected),
+  agrees: Type.Optional(
+    Type.Boolean({ description: 'With the mode `rehearsal`: whether the gateway did what the chain says. Waits are not compared.' }),
+  ),
   attempts_omitted: Type.Optional(count('The number of further calls, whose details are left out. Absent if there are none.')),
 });
 
@@ -121,7 +127,7 @@ export const TestResult = described('A test and its result. While it runs, the f
     description:
       '`running`: also while it waits in the queue and, with several instances on one database, until the lease of a dead instance expires (30 s); the figures then cover the stored prompts. `failed`: the run itself failed. `cancelled`: stopped by a caller or by a stop of the service.',
   }),
-  error: orNull(Type.String(), 'Why the run failed or was cancelled.'),
+  error: orNull(Type.String(), 'Why the run failed or was cancelled, or why a gateway gave no answers.'),
   progress: object({ done: count('Finished prompts.'), total: count('All prompts.') }),
   mode: choice(modes),
   preset: orNull(choice(presets), 'The preset; null if the request has faults or the mode takes none.'),
@@ -166,9 +172,11 @@ export const TestResult = described('A test and its result. While it runs, the f
   ),
   verdict: orNull(
     choice(verdicts),
-    '`pass`: all prompts served, all checks passed. `partial`: all served, an advisory check failed. `lost_as_ruled`: a prompt was lost, but as the rules say and within the bounds; it is no pass. `fail`: otherwise. Null until the test has ended.',
+    '`pass`: all prompts served, all checks passed. `partial`: all served, an advisory check failed. `lost_as_ruled`: a prompt was lost, but as the rules say and within the bounds; it is no pass. `fail`: otherwise. `differs`: the gateway of a rehearsal does not do what the chain says. Null until the test has ended.',
   ),
   checks: Type.Array(Check, { description: 'The checks behind the verdict; empty until the test has ended.' }),
+  agreement: Type.Optional(Agreement),
+  differences: Type.Optional(Type.Array(Difference, { description: 'With the mode `rehearsal`: what the gateway does otherwise.' })),
   chain: ChainDefinition,
   results: Type.Array(PromptResult, { description: 'The finished prompts, in order.' }),
 });

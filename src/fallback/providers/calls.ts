@@ -24,13 +24,15 @@ export interface CallParts {
 interface RealCall extends Pick<Call, 'provider' | 'prompt' | 'timeoutMs'> {
   /** The key to send; undefined for none. */
   readonly key: string | undefined;
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly stream: boolean;
   readonly signal: AbortSignal;
 }
 
 /** Calls a provider once. The result contains no text of the provider except an error code. */
 export async function callProvider({ outgoing, clock }: CallParts, call: RealCall): Promise<CallResult> {
-  const { provider, prompt, key, stream, timeoutMs, signal } = call;
+  const { provider, prompt, key, headers: further, stream, timeoutMs, signal } = call;
   const protocol = protocols[protocolOf(provider)];
   const { headers, body } = protocol.request(provider, prompt, stream);
   const request = {
@@ -40,6 +42,7 @@ export async function callProvider({ outgoing, clock }: CallParts, call: RealCal
       accept: stream ? 'text/event-stream' : 'application/json',
       ...headers,
       ...(key === undefined ? {} : protocol.keyHeaders(key)),
+      ...further,
     },
     body,
     timeoutMs,

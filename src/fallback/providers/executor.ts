@@ -38,7 +38,7 @@ export async function runPrompt(run: PromptRun): Promise<FinishedPrompt> {
     const provider = providers[current]!;
     const start = clock.elapsed();
     const timeoutMs = deadlineMs === null ? provider.timeout_ms : Math.min(provider.timeout_ms, Math.max(deadlineMs - start, 1));
-    const fault = scene.faults.length === 0 ? undefined : faultAt(scene, { provider: current, nth, prompt: index }, random);
+    const fault = scene.faults.length === 0 ? undefined : faultAt(scene, { provider: current, nth, prompt: index }, seed);
     let called = clock.call({ provider, prompt, timeoutMs, fault, random });
     if (called instanceof Promise) {
       called = await called;

@@ -29,11 +29,23 @@ const failureMs: Readonly<Record<Condition, number>> = {
 /** The transport of simulations: no requests are sent, and time is virtual. */
 export const simulation: Transport = {
   mode: 'simulate',
-  begin: () => new VirtualClock(),
+  begin: () => new VirtualClock(1),
+};
+
+/** The transport of what a gateway should do with fake providers, which answer at once. */
+export const instantSimulation: Transport = {
+  mode: 'rehearsal',
+  begin: () => new VirtualClock(0),
 };
 
 class VirtualClock implements PromptClock {
   #elapsed = 0;
+  readonly #pace: number;
+
+  /** @param pace the factor of latencies; with 0, every answer takes a millisecond */
+  constructor(pace: 0 | 1) {
+    this.#pace = pace;
+  }
 
   elapsed(): number {
     return this.#elapsed;
@@ -41,7 +53,9 @@ class VirtualClock implements PromptClock {
 
   call({ provider, timeoutMs, fault, random }: Call): CallResult {
     const took =
-      fault === undefined ? spread(Math.min(answerMs, provider.timeout_ms / 2), random()) : faultLatency(fault, timeoutMs, random());
+      fault === undefined
+        ? spread(Math.min(answerMs, provider.timeout_ms / 2) * this.#pace, random())
+        : faultLatency(fault, timeoutMs, random(), this.#pace);
     if (took > timeoutMs || (fault !== undefined && isSilent(fault))) {
       this.#elapsed += Math.min(took, timeoutMs);
       return fault === undefined ? slow : silenced;
@@ -77,10 +91,10 @@ const answerOf = (provider: Provider, injected: boolean): CallResult => ({
 const isSilent = ({ condition, status_code, latency_ms }: SceneFault) =>
   condition === 'timeout' && status_code === null && latency_ms === null;
 
-function faultLatency(fault: SceneFault, timeoutMs: number, random: number): number {
+function faultLatency(fault: SceneFault, timeoutMs: number, random: number, pace: number): number {
   if (fault.latency_ms !== null) return fault.latency_ms;
   if (isSilent(fault)) return timeoutMs;
-  return Math.min(spread(failureMs[fault.condition!], random), timeoutMs);
+  return Math.min(spread(failureMs[fault.condition!] * pace, random), timeoutMs);
 }
 
 /** A random duration from half to one and a half of `ms`, in whole milliseconds, at least one. */

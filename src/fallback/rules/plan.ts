@@ -4,7 +4,7 @@ import { defaultPrompts, type Fault, type Preset, type TestRequest } from '../mo
 import { withoutNulls } from './chain.ts';
 import { type Failing, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
 import { type Engine, next, startAt } from './engine.ts';
-import type { Random } from './random.ts';
+import { seeded } from './random.ts';
 import { casesOf, defaulted, retriesOf, waysTo } from './reach.ts';
 import { listed } from './wording.ts';
 
@@ -52,11 +52,22 @@ export function planOf(engine: Engine, request: TestRequest): Plan {
 /** The scene of a prompt. */
 export const sceneOf = (plan: Plan, index: number): Scene => plan[index % plan.length]!;
 
-/** The fault for a call, if any: the first fault of the scene that matches. */
-export function faultAt(scene: Scene, call: { provider: number; nth: number; prompt: number }, random: Random): SceneFault | undefined {
-  return scene.faults.find(({ provider, from, to, times, probability }) => {
+/** A call of a prompt: the provider by index, and how many calls of it came before. */
+interface PlannedCall {
+  readonly provider: number;
+  readonly nth: number;
+  readonly prompt: number;
+}
+
+/**
+ * The fault for a call, if any: the first fault of the scene that matches. A fault with a probability is drawn from the
+ * seed and the call alone, so that a gateway meets the same faults as the simulation of its chain.
+ */
+export function faultAt(scene: Scene, call: PlannedCall, seed: number): SceneFault | undefined {
+  return scene.faults.find(({ provider, from, to, times, probability }, index) => {
     if (provider !== call.provider || call.prompt < from || call.prompt > to) return false;
-    return (times === null || call.nth < times) && (probability === null || random() < probability);
+    if (times !== null && call.nth >= times) return false;
+    return probability === null || seeded(seed, call.prompt, provider, call.nth, index)() < probability;
   });
 }
 

@@ -61,24 +61,26 @@ export class Tally {
     counts.retry_count += retries_used;
     if (success) {
       counts.success_count += 1;
-      this.#addedMs += attempts.at(-1)!.start_ms;
+      this.#addedMs += attempts.at(-1)?.start_ms ?? 0;
       if (served_by !== this.#first) counts.fallback_count += 1;
     } else counts.failure_count += 1;
     this.prompts.push({ index, success, served_by, latency_ms, attempts: attempts.length, end, scene });
-    for (const attempt of attempts) this.#addAttempt(attempt);
+    for (const attempt of attempts) this.#addAttempt(attempt, served_by);
   }
 
-  #addAttempt({ provider, condition, rule, injected, cost_usd }: Attempt): void {
-    const figures = this.#providers.get(provider)!;
-    const reached = this.reached.get(provider)!;
+  #addAttempt({ provider, condition, rule, injected, cost_usd }: Attempt, served: string | null): void {
+    const figures = this.#providers.get(provider);
+    const reached = this.reached.get(provider);
+    // A gateway may call a provider that the chain does not have.
+    if (figures === undefined || reached === undefined) return;
     figures.attempts += 1;
     if (!injected) reached.calls += 1;
     if (rule !== null) this.#rules[rule]!.hits += 1;
     this.#cost.total = sumOf(this.#cost.total, cost_usd);
     if (condition === null) {
-      // The attempt without a failure served the prompt.
+      // In a chain the attempt without a failure serves the prompt; a gateway may call further providers.
       figures.successes += 1;
-      figures.served += 1;
+      if (provider === served) figures.served += 1;
       reached.answers += 1;
       return;
     }

@@ -1,3 +1,4 @@
+import type { Agreement } from '../model/rehearsal.ts';
 import type { Check, Mode, Preset, Verdict } from '../model/test.ts';
 import type { Engine } from './engine.ts';
 import { reachable, worstCase } from './reach.ts';
@@ -11,6 +12,8 @@ interface Judged {
   readonly tally: Tally;
   /** The tolerance per attempt beyond the time bound of a prompt, since real time is not exact. */
   readonly slackMs: number;
+  /** Of a rehearsal: how far the gateway agrees, and why it is not usable. */
+  readonly rehearsed?: (Agreement & { readonly problem: string | null }) | undefined;
 }
 
 /** Presets in which the first provider fails, so that a backup must answer. */
@@ -18,21 +21,32 @@ const needBackup: ReadonlySet<Preset | null> = new Set(['coverage', 'primary_dow
 
 /** The checks of a finished run and the resulting verdict. */
 export function judge(judged: Judged): { verdict: Verdict; checks: Check[] } {
-  const { mode, preset, tally, engine } = judged;
+  const { mode, preset, tally, engine, rehearsed } = judged;
   const done = tally.prompts.toSorted((one, other) => one.index - other.index);
   const lost = done.filter(({ success }) => !success);
   const checks = [
     check('all_served', lost.length === 0, servedSentence(done.length, lost.length)),
+    ...(rehearsed === undefined ? [] : [agreementCheck(rehearsed)]),
     ...(lost.length === 0 ? [] : [lossesCheck(lost)]),
-    boundedCheck(judged, done),
+    // A gateway that agrees is bounded like the chain; its waits are its own.
+    ...(rehearsed === undefined ? [boundedCheck(judged, done)] : []),
     ...(preset === 'coverage' ? [rulesCheck(judged)] : []),
     ...(needBackup.has(preset) && engine.chain.providers.length > 1 ? [backupCheck(judged)] : []),
-    ...(mode === 'simulate' ? [] : [answersCheck(judged)]),
+    ...(mode === 'drill' || mode === 'live' ? [answersCheck(judged)] : []),
   ];
+  if (rehearsed !== undefined && (rehearsed.differing > 0 || rehearsed.problem !== null)) return { verdict: 'differs', checks };
   const holds = checks.filter(({ advisory, name }) => !advisory && name !== 'all_served').every(({ passed }) => passed);
   if (!holds) return { verdict: 'fail', checks };
   if (lost.length > 0) return { verdict: 'lost_as_ruled', checks };
   return { verdict: checks.every(({ passed }) => passed) ? 'pass' : 'partial', checks };
+}
+
+function agreementCheck({ prompts, differing, problem }: NonNullable<Judged['rehearsed']>): Check {
+  const detail =
+    differing === 0
+      ? 'The gateway did what the chain says.'
+      : `In ${differing} of ${plural(prompts, 'prompt')} the gateway did not do what the chain says.`;
+  return check('agrees', differing === 0 && problem === null, problem === null ? detail : `${problem} ${detail}`);
 }
 
 /** How many of the prompts were served, as a sentence. */

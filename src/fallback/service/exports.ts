@@ -7,15 +7,18 @@ import { define, definitionOf } from '../rules/chain.ts';
 import { routingOf } from '../rules/routing.ts';
 import { exportChain } from '../rules/targets/export.ts';
 import { type FileToImport, importChain } from '../rules/targets/import.ts';
+import { exportForRehearsal, requireRehearsalFormat } from '../rules/targets/rehearsal.ts';
 import { namedTemplates, templateChain } from '../rules/templates.ts';
 import { warningsOf } from '../rules/warnings.ts';
 import type { ChainService } from './chains.ts';
 import { maxTemplateBytes } from './liquid.ts';
+import { fakeBase, type RehearsalTokens } from './rehearsal-tokens.ts';
 import type { Sandbox } from './sandbox.ts';
 
 interface ExportServiceParts {
   chains: Pick<ChainService, 'get' | 'create'>;
   sandbox: Sandbox;
+  tokens: Pick<RehearsalTokens, 'of'>;
   /** Parses JSON as it is parsed in a request. @throws ServiceError 400 */
   parseJson(text: Buffer): unknown;
   /** Validates an imported chain like a create request. @throws ServiceError 400 with all faults */
@@ -26,7 +29,7 @@ interface ExportServiceParts {
 type ImportedFile = Omit<FileToImport, 'value'> & { readonly content: unknown };
 
 /** The operations for exports, templates and imports. */
-export function createExportService({ chains, sandbox, parseJson, checkRequest }: ExportServiceParts) {
+export function createExportService({ chains, sandbox, tokens, parseJson, checkRequest }: ExportServiceParts) {
   /** Parses a file. YAML is read in the sandbox, where it can be interrupted, and then validated like JSON. */
   async function parse(format: ImportFormat, text: string, owner: string): Promise<unknown> {
     if (text.trim() === '') throw invalid('content', 'content must not be empty.');
@@ -51,6 +54,16 @@ export function createExportService({ chains, sandbox, parseJson, checkRequest }
     async export(id: string, format: ExportFormat, prefer: (typeof preferences)[number]): Promise<Export> {
       const chain = definitionOf(await chains.get(id));
       return exportChain(format, { chain, routing: routingOf(chain), prefer });
+    },
+
+    /**
+     * Exports a chain whose addresses lead to its fake providers at `origin`.
+     * @throws ServiceError 404 for an unknown chain, 400 for a format without addresses
+     */
+    async exportForRehearsal(id: string, format: ExportFormat, prefer: (typeof preferences)[number], origin: string): Promise<Export> {
+      const chain = definitionOf(await chains.get(id));
+      const base = fakeBase(origin, await tokens.of(id));
+      return exportForRehearsal(requireRehearsalFormat(format), { chain, prefer }, base);
     },
 
     /** Renders a template. @throws ServiceError 400 with line and column for an invalid template, 404 for an unknown chain */

@@ -1,13 +1,13 @@
 import type { PromptResult, TestProgress, TestResult, TestStatus } from '../model/test.ts';
-import { assumptions } from '../providers/simulate.ts';
 import type { Engine } from '../rules/engine.ts';
 import { type FinishedPrompt, Tally } from '../rules/statistics.ts';
 import { judge } from '../rules/verdict.ts';
+import type { Rehearsal } from './rehearsal.ts';
 
 /** What is known of a test before it runs. */
 type TestParameters = Pick<
   TestResult,
-  'id' | 'chain_id' | 'chain_version' | 'chain' | 'mode' | 'preset' | 'seed' | 'prompt_count' | 'deadline_ms' | 'started_at'
+  'id' | 'chain_id' | 'chain_version' | 'chain' | 'mode' | 'preset' | 'seed' | 'prompt_count' | 'deadline_ms' | 'started_at' | 'assumptions'
 >;
 
 /** How many attempts of a prompt a result shows; it counts the others. */
@@ -21,13 +21,15 @@ export class TestRecord {
   /** The result without its prompts. Its figures and its progress are those of the start. */
   readonly head: TestResult;
   readonly #tally: Tally;
+  readonly #rehearsal: Rehearsal | undefined;
   /** The results of the prompts as JSON, by index, each serialized once for the store and all answers. */
   readonly #texts: string[] = [];
   #bytes = 0;
   #stored = 0;
 
-  constructor({ id, chain_id, chain_version, chain, ...parameters }: TestParameters) {
-    const { mode, prompt_count } = parameters;
+  constructor({ id, chain_id, chain_version, chain, assumptions, ...parameters }: TestParameters, rehearsal?: Rehearsal) {
+    const { prompt_count } = parameters;
+    this.#rehearsal = rehearsal;
     this.#tally = new Tally(chain);
     // The fields have the order of the API description; `results` is the last.
     this.head = {
@@ -42,9 +44,10 @@ export class TestRecord {
       completed_at: null,
       duration_ms: null,
       ...this.#tally.figures(),
-      assumptions: mode === 'simulate' ? [...assumptions] : [],
+      assumptions,
       verdict: null,
       checks: [],
+      ...rehearsal?.figures(),
       chain,
       results: [],
     };
@@ -74,8 +77,9 @@ export class TestRecord {
   /** Completes the test with the verdict on its prompts, all of which have finished. */
   complete(engine: Engine, slackMs: number): void {
     const { mode, preset } = this.head;
-    const judged = judge({ engine, mode, preset, tally: this.#tally, slackMs });
-    Object.assign(this.head, { status: 'completed', ...judged });
+    const rehearsed = this.#rehearsal && { ...this.#rehearsal.figures().agreement, problem: this.#rehearsal.problem };
+    const judged = judge({ engine, mode, preset, tally: this.#tally, slackMs, rehearsed });
+    Object.assign(this.head, { status: 'completed', error: rehearsed?.problem ?? null, ...judged });
   }
 
   /** Ends the test before all prompts have finished. */
@@ -89,7 +93,7 @@ export class TestRecord {
 
   /** The result as JSON, without its prompts. */
   headText(): string {
-    return JSON.stringify({ ...this.head, ...this.#tally.figures(), progress: this.progress().progress });
+    return JSON.stringify({ ...this.head, ...this.#tally.figures(), ...this.#rehearsal?.figures(), progress: this.progress().progress });
   }
 
   /** The result as JSON, with its prompts ordered by index. */

@@ -7,14 +7,15 @@ import type { FinishedPrompt } from '../rules/statistics.ts';
 export interface Run extends Omit<PromptRun, 'scene' | 'index' | 'prompt'> {
   readonly plan: Plan;
   readonly count: number;
+  /** How many prompts run at a time; by default 1. */
+  readonly atOnce?: number;
+  /** Runs a prompt otherwise than through the chain's engine. */
+  readonly play?: (run: PromptRun) => Promise<FinishedPrompt>;
   /** The prompts, used in turn. */
   readonly prompts: readonly string[];
   /** Called for each finished prompt, and awaited, so that storing keeps up. */
   onDone(done: FinishedPrompt): void | Promise<void>;
 }
-
-/** The concurrent prompts of a test with real calls. */
-const promptsAtOnce = 4;
 
 /** How many attempts are simulated before yielding to the event loop. */
 const attemptsPerTurn = 100;
@@ -24,7 +25,7 @@ const attemptsPerTurn = 100;
  * @throws the signal's reason if it is cancelled
  */
 export async function runTest(run: Run): Promise<void> {
-  const { count, plan, prompts, signal, transport } = run;
+  const { count, atOnce = 1, play = runPrompt, plan, prompts, signal, transport } = run;
   let next = 0;
   let attempts = 0;
   let hasFailed = false;
@@ -33,7 +34,7 @@ export async function runTest(run: Run): Promise<void> {
       signal.throwIfAborted();
       const index = next;
       next += 1;
-      const done = await runPrompt({ ...run, scene: sceneOf(plan, index), index, prompt: prompts[index % prompts.length]! });
+      const done = await play({ ...run, scene: sceneOf(plan, index), index, prompt: prompts[index % prompts.length]! });
       attempts += done.result.attempts.length;
       const kept = run.onDone(done);
       if (kept !== undefined) await kept;
@@ -43,7 +44,7 @@ export async function runTest(run: Run): Promise<void> {
       }
     }
   }
-  const workers = Array.from({ length: transport.mode === 'simulate' ? 1 : Math.min(promptsAtOnce, count) }, () =>
+  const workers = Array.from({ length: Math.min(atOnce, count) }, () =>
     work().catch((error: unknown) => {
       hasFailed = true;
       throw error;

@@ -1,24 +1,19 @@
-import type { Clock } from '../../kit/clock.ts';
-import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
-import type { NewId } from '../../kit/id.ts';
-import type { Chain } from '../model/chain.ts';
+import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import type { ChainSummary } from '../model/summary.ts';
-import { maxCalls, maxSeed, type TestPlan, type TestProgress, type TestRequest, type TestResult } from '../model/test.ts';
+import type { TestPlan, TestProgress, TestRequest, TestResult } from '../model/test.ts';
 import { definitionOf } from '../rules/chain.ts';
-import { createEngine, type Engine } from '../rules/engine.ts';
-import { planOf, presetOf, promptCountOf } from '../rules/plan.ts';
-import { worstCase } from '../rules/reach.ts';
 import { routingOf } from '../rules/routing.ts';
 import { summaryOf } from '../rules/summary.ts';
 import { losslessFormats } from '../rules/targets/export.ts';
 import type { Store } from '../store/store.ts';
 import type { ChainService } from './chains.ts';
 import { cancelled, createLeases, type Retention } from './leases.ts';
-import { type LiveParts, transportFor } from './live.ts';
-import { progressOf, TestRecord } from './record.ts';
+import { type PrepareParts, prepare, type Rehearsing } from './prepare.ts';
+import { progressOf } from './record.ts';
+import type { Rehearsals } from './rehearsal.ts';
 import { createRemoteTests } from './remote-tests.ts';
 import { createResults } from './results.ts';
-import { createRunQueue } from './run-queue.ts';
+import { createRunQueue, type QueueEntry } from './run-queue.ts';
 import { type ProgressListener, RunningTest } from './running-test.ts';
 
 /** The most concurrent tests, the most waiting tests, and the most bytes of their chains and prompts. */
@@ -27,17 +22,10 @@ const limits = { atOnce: 4, mostWaiting: 1000, maxBytes: 64 * 1024 * 1024 };
 /** How long calls in progress may take when the service stops, in milliseconds. */
 const lastCallsMs = 5_000;
 
-/** The prompt of a test whose request names none. */
-const defaultPrompt = 'Reply with the single word: ready';
-
-export interface TestServiceParts {
+export interface TestServiceParts extends PrepareParts {
   store: Store;
   chains: Pick<ChainService, 'get'>;
-  clock: Clock;
-  newId: NewId;
-  /** A number from 0 to below 1. */
-  random(): number;
-  live: LiveParts;
+  rehearsals: Rehearsals;
   retention: Retention;
   /** Called with each internal error of a run. */
   onError(error: unknown): void;
@@ -51,7 +39,7 @@ export type TestService = ReturnType<typeof createTestService>;
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations on one noun, each of them short, over the parts that they share.
 export function createTestService(parts: TestServiceParts) {
-  const { store, chains, clock, live, retention, onError } = parts;
+  const { store, chains, clock, live, retention, rehearsals, onError } = parts;
   const queue = createRunQueue(limits);
   const runningTests = new Map<string, RunningTest>();
   const leases = createLeases({ store, clock, retention, runningTests });
@@ -59,22 +47,35 @@ export function createTestService(parts: TestServiceParts) {
   const results = createResults(store, runningTests);
   let stopping = false;
 
-  async function start(chainId: string, request: TestRequest, owner = ''): Promise<RunningTest> {
+  /** @throws ServiceError 409 if a rehearsal of the chain runs already */
+  function beginRehearsal(chainId: string, { token, rehearsal }: Rehearsing): () => void {
+    const end = rehearsals.start(chainId, token, rehearsal);
+    if (end === undefined) throw conflict('A rehearsal of this chain runs already; wait until it ends.');
+    return end;
+  }
+
+  async function start(chainId: string, request: TestRequest, owner = '', origin = ''): Promise<RunningTest> {
     if (stopping) throw new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping and starts no more tests.');
-    const { record, run } = prepare(await chains.get(chainId), request, parts);
+    const { record, run, rehearsing } = await prepare(await chains.get(chainId), request, origin, parts);
     const { id, chain_id } = record.head;
+    const endRehearsal = rehearsing === undefined ? () => undefined : beginRehearsal(chain_id, rehearsing);
     const test = new RunningTest(record, { store, clock, now: live.now, keep: retention.perChain, onError });
     const bytes = JSON.stringify(record.head.chain).length + run.prompts.reduce((sum, prompt) => sum + prompt.length, 0);
-    const entry = queue.enter({ owner, bytes, signal: test.signal });
-    await store.results.begin({ id, chainId: chain_id, text: record.text(), leaseUntil: leases.until() }).catch((error: unknown) => {
-      entry.leave();
+    let entry: QueueEntry | undefined;
+    try {
+      entry = queue.enter({ owner, bytes, signal: test.signal });
+      await store.results.begin({ id, chainId: chain_id, text: record.text(), leaseUntil: leases.until() });
+    } catch (error) {
+      entry?.leave();
+      endRehearsal();
       throw error;
-    });
+    }
     test.ended = test
       .run(run, entry)
       // If another instance has ended the test because this one seemed dead, callers have seen the stored result, so it is final.
       .then(async (final) => final ?? (await results.stored(id)) ?? record.text())
       .finally(() => {
+        endRehearsal();
         runningTests.delete(id);
         test.publish();
       });
@@ -105,7 +106,7 @@ export function createTestService(parts: TestServiceParts) {
 
     /** What a test would do at most. Refuses what `start` would refuse, and starts nothing. */
     async plan(chainId: string, request: TestRequest): Promise<TestPlan> {
-      const { record, max_calls_per_prompt } = prepare(await chains.get(chainId), request, parts);
+      const { record, max_calls_per_prompt } = await prepare(await chains.get(chainId), request, '', parts);
       const { mode, preset, prompt_count } = record.head;
       return { mode, preset, prompt_count, max_calls: prompt_count * max_calls_per_prompt, max_calls_per_prompt };
     },
@@ -151,42 +152,4 @@ export function createTestService(parts: TestServiceParts) {
       clearTimeout(timeout);
     },
   };
-}
-
-/** Validates a request and prepares its run. Stores nothing. @throws ServiceError 400 or 403 */
-function prepare(chain: Chain, request: TestRequest, { clock, newId, random, live }: TestServiceParts) {
-  const mode = request.mode ?? 'simulate';
-  const snapshot = definitionOf(chain);
-  const engine = createEngine(snapshot);
-  const plan = planOf(engine, request);
-  const count = promptCountOf(request, plan);
-  const max_calls_per_prompt = requireFewCalls(engine, count);
-  const transport = transportFor(mode, snapshot, request.stream ?? false, live);
-  const now = clock();
-  const seed = request.seed ?? Math.floor(random() * (maxSeed + 1));
-  const deadlineMs = request.deadline_ms ?? null;
-  const record = new TestRecord({
-    id: newId(now),
-    chain_id: chain.id,
-    chain_version: chain.version,
-    chain: snapshot,
-    mode,
-    preset: presetOf(request),
-    seed,
-    prompt_count: count,
-    deadline_ms: deadlineMs,
-    started_at: now.toISOString(),
-  });
-  const run = { engine, plan, transport, count, prompts: request.prompts ?? [defaultPrompt], seed, deadlineMs };
-  return { record, run, max_calls_per_prompt };
-}
-
-/** The most calls for one prompt. @throws ServiceError 400 if all prompts could make too many */
-function requireFewCalls(engine: Engine, prompts: number): number {
-  const { attempts } = worstCase(engine);
-  if (attempts * prompts <= maxCalls) return attempts;
-  throw invalid(
-    'prompt_count',
-    `prompt_count ${prompts} allows up to ${attempts * prompts} calls, ${attempts} for each prompt, and a test may make at most ${maxCalls}; with this chain prompt_count can be at most ${Math.floor(maxCalls / attempts)}.`,
-  );
 }

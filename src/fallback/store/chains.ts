@@ -68,6 +68,21 @@ export function createChainStore(database: Database<Tables>) {
       return numUpdatedRows > 0n;
     },
 
+    /** The chain's rehearsal token; undefined without one or without the chain. */
+    async token(id: string): Promise<string | undefined> {
+      const row = await database.reads.selectFrom('chains').select('rehearsal_token').where('id', '=', id).executeTakeFirst();
+      return row?.rehearsal_token ?? undefined;
+    },
+
+    /** Stores a rehearsal token, or keeps the stored one unless `replace`; returns the token, or undefined without the chain. */
+    async setToken(id: string, token: string, replace: boolean): Promise<string | undefined> {
+      const rehearsal_token = replace ? token : sql<string>`coalesce(rehearsal_token, ${token})`;
+      const rows = await database.transaction((tx) =>
+        tx.updateTable('chains').set({ rehearsal_token }).where('id', '=', id).returning('rehearsal_token').execute(),
+      );
+      return rows[0]?.rehearsal_token ?? undefined;
+    },
+
     /** Deletes a chain if it still has the version, or any version if that is undefined; returns whether it did. */
     async remove(id: string, version: number | undefined): Promise<boolean> {
       const [{ numDeletedRows } = { numDeletedRows: 0n }] = await database.transaction((tx) => {

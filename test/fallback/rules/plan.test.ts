@@ -90,14 +90,19 @@ describe('A plan', () => {
       { provider: 'a', condition: 'rate_limit' as const, probability: 0.5 },
     ];
     const [scene] = planOf(createEngine(chainOf(2)), { faults });
-    const met = (nth: number, prompt: number, drawn: number, provider = 0) =>
-      faultAt(scene!, { provider, nth, prompt }, () => drawn)?.condition;
-    assert.equal(met(0, 1, 0.9), 'timeout');
-    assert.equal(met(1, 3, 0.9), 'timeout');
-    assert.equal(met(2, 1, 0.4), 'rate_limit');
-    assert.equal(met(0, 0, 0.4), 'rate_limit');
-    assert.equal(met(0, 4, 0.5), undefined);
-    assert.equal(met(0, 1, 0, 1), undefined);
+    const met = (nth: number, prompt: number, seed = 1, provider = 0) => faultAt(scene!, { provider, nth, prompt }, seed)?.condition;
+    assert.equal(met(0, 1), 'timeout');
+    assert.equal(met(1, 3), 'timeout');
+    assert.equal(met(0, 1, 1, 1), undefined);
+    const drawn = Array.from({ length: 400 }, (_, seed) => met(2, 1, seed));
+    assert.deepEqual(new Set(drawn), new Set(['rate_limit', undefined]));
+    const failed = drawn.filter((condition) => condition === 'rate_limit').length;
+    assert.ok(failed > 150 && failed < 250, `${failed} of 400 draws with a probability of 0.5`);
+    assert.deepEqual(
+      Array.from({ length: 400 }, (_, seed) => met(2, 1, seed)),
+      drawn,
+      'the same seed draws the same',
+    );
   });
 
   test('that is invalid is refused with all faults', () => {

@@ -8,11 +8,13 @@ import { define } from '../../../src/fallback/rules/chain.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { planOf } from '../../../src/fallback/rules/plan.ts';
 import { createChainService } from '../../../src/fallback/service/chains.ts';
+import { Rehearsals } from '../../../src/fallback/service/rehearsal.ts';
+import { createRehearsalTokens } from '../../../src/fallback/service/rehearsal-tokens.ts';
 import { runTest } from '../../../src/fallback/service/runs.ts';
 import { createTestService } from '../../../src/fallback/service/tests.ts';
 import { openStore } from '../../../src/fallback/store/store.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
-import { createIds } from '../../../src/kit/id.ts';
+import { createIds, systemRandom } from '../../../src/kit/id.ts';
 import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { createGuard } from '../../../src/kit/outgoing/guard.ts';
 import { createOutgoing } from '../../../src/kit/outgoing/outgoing.ts';
@@ -48,12 +50,33 @@ async function opened(t: TestContext) {
   const { url, drop } = await inMemory.open();
   const store = await openStore({ databaseUrl: url, clock });
   const guard = createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' });
-  const live = { allowed: true, outgoing: createOutgoing({ guard }), environment: {}, grants: [], clock, now: () => performance.now() };
+  const live = {
+    allowed: true,
+    outgoing: createOutgoing({ guard }),
+    environment: {},
+    grants: [],
+    clock,
+    now: () => performance.now(),
+    urlProblem: async () => undefined,
+  };
   const onError = (error: unknown) => {
     throw error;
   };
   const chains = createChainService({ store, clock, newId });
-  const parts = { store, chains, clock, newId, random: () => 0.5, live, retention: { perChain: 0, seconds: 0 }, onError };
+  const parts = {
+    store,
+    chains,
+    clock,
+    newId,
+    random: systemRandom,
+    tokens: createRehearsalTokens(store, systemRandom),
+    rehearsals: new Rehearsals(),
+    publicUrl: undefined,
+    rehearsedAtOnce: 4,
+    live,
+    retention: { perChain: 0, seconds: 0 },
+    onError,
+  };
   const tests = createTestService(parts);
   t.after(async () => {
     await tests.stop();

@@ -4,11 +4,13 @@ import { describe, type TestContext, test } from 'node:test';
 import type { TestProgress, TestResult } from '../../../src/fallback/model/test.ts';
 import { createChainService } from '../../../src/fallback/service/chains.ts';
 import { headOf } from '../../../src/fallback/service/record.ts';
+import { Rehearsals } from '../../../src/fallback/service/rehearsal.ts';
+import { createRehearsalTokens } from '../../../src/fallback/service/rehearsal-tokens.ts';
 import { createRunQueue } from '../../../src/fallback/service/run-queue.ts';
 import { createTestService, type TestService, type TestServiceParts } from '../../../src/fallback/service/tests.ts';
 import { openStore, type Store } from '../../../src/fallback/store/store.ts';
 import { nextTurn } from '../../../src/kit/awaitable.ts';
-import { createIds } from '../../../src/kit/id.ts';
+import { createIds, systemRandom } from '../../../src/kit/id.ts';
 import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { createGuard } from '../../../src/kit/outgoing/guard.ts';
 import { createOutgoing } from '../../../src/kit/outgoing/outgoing.ts';
@@ -30,12 +32,26 @@ function partsOf(
   now: () => number = () => performance.now(),
 ): TestServiceParts {
   const outgoing = createOutgoing({ guard: createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' }) });
-  const live = { allowed: true, outgoing, environment: {}, grants: [], clock, now };
+  const live = { allowed: true, outgoing, environment: {}, grants: [], clock, now, urlProblem: async () => undefined };
   const onError = (error: unknown) => {
     throw error;
   };
   const chains = createChainService({ store, clock, newId });
-  return { store, chains, clock, newId, random: () => 0.5, live, retention: keepAll, onError, ...more };
+  return {
+    store,
+    chains,
+    clock,
+    newId,
+    random: systemRandom,
+    tokens: createRehearsalTokens(store, systemRandom),
+    rehearsals: new Rehearsals(),
+    publicUrl: undefined,
+    rehearsedAtOnce: 4,
+    live,
+    retention: keepAll,
+    onError,
+    ...more,
+  };
 }
 
 /** A store that is closed and dropped after the test. */

@@ -1,0 +1,104 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+import { ServiceError, tooManyPending } from '../../kit/errors.ts';
+import { discardBody, readBody } from '../../kit/http/body.ts';
+import type { Mount } from '../../kit/http/mount.ts';
+import { HttpResponse } from '../../kit/http/response.ts';
+import { MemoryBudget } from '../../kit/memory-budget.ts';
+import { routes } from '../model/api.ts';
+import type { RehearsalToken } from '../model/rehearsal.ts';
+import type { Caller } from '../service/access.ts';
+import { type FakeExchange, type FakeRequest, maxFakeCalls, type Rehearsal, type Rehearsals } from '../service/rehearsal.ts';
+import { fakeBase, type RehearsalTokens } from '../service/rehearsal-tokens.ts';
+
+/** The largest body of a call of a fake provider, in bytes. */
+const maxBodyBytes = 1024 * 1024;
+
+/** The paths of the fake providers. Their token is their key. */
+const fakePrefix = '/rehearsal/';
+
+/** Whether a request is for a fake provider. */
+export const isFakeCall = (request: FastifyRequest): boolean => request.url.startsWith(fakePrefix);
+
+interface RehearsalRouteParts {
+  tokens: RehearsalTokens;
+  /** The origin at which gateways reach the service; undefined for that of each request. */
+  publicUrl: string | undefined;
+}
+
+/** Mounts the routes of rehearsal tokens. */
+export function mountRehearsalTokens(mount: Mount<Caller>, { tokens, publicUrl }: RehearsalRouteParts): void {
+  const shown = (token: string, origin: string): RehearsalToken => ({ token, base: fakeBase(publicUrl ?? origin, token) });
+  mount(routes.getRehearsalToken, async ({ params }, { origin }) => shown(await tokens.of(params.id), origin));
+  mount(routes.renewRehearsalToken, async ({ params }, { origin }) => {
+    const body = shown(await tokens.renew(params.id), origin);
+    return new HttpResponse<RehearsalToken>({ status: 201, body });
+  });
+}
+
+/** Mounts the fake providers. They have no part in the API description, since only gateways call them. */
+export function mountFakeProviders(app: FastifyInstance, rehearsals: Rehearsals): void {
+  const budget = new MemoryBudget(4 * maxFakeCalls * maxBodyBytes);
+  app.route({
+    method: ['GET', 'POST'],
+    url: `${fakePrefix}:token/:provider/*`,
+    exposeHeadRoute: false,
+    onRequest(request, reply, done) {
+      request.notes.route = `${fakePrefix}:token/:provider/*`;
+      const { token, provider, '*': path } = request.params as Record<'token' | 'provider' | '*', string>;
+      const rehearsal = rehearsals.find(token);
+      if (rehearsal === undefined) {
+        done(new ServiceError('REHEARSAL_NOT_RUNNING', 'No rehearsal of this chain runs. Start one; then its fake providers answer.'));
+        return;
+      }
+      const leave = rehearsal.enter();
+      if (leave === undefined) {
+        done(tooManyPending('calls of fake providers'));
+        return;
+      }
+      const { raw } = request;
+      const tooLarge = (limit: number) => `The body is larger than the limit of ${limit} bytes.`;
+      const announced = Number(request.headers['content-length']);
+      readBody(raw, { limit: maxBodyBytes, tooLarge, announced, budget, owner: token }, (error, bytes, held) => {
+        budget.release(token, held);
+        if (error !== null) {
+          leave();
+          discardBody(raw);
+          done(error);
+        } else answer(reply, rehearsal, { provider, path, body: bytes?.toString() ?? '' }, leave);
+      });
+    },
+    // `onRequest` answers.
+    handler: () => undefined,
+  });
+}
+
+/** Answers a call as its fake provider. `leave` is called when the exchange is over. */
+function answer(reply: FastifyReply, rehearsal: Rehearsal, call: FakeRequest, leave: () => void): void {
+  reply.hijack();
+  const response = reply.raw;
+  const { reaction, latencyMs, done } = rehearsal.take(call, () => void response.destroy());
+  const timer = latencyMs > 0 ? setTimeout(() => react(response, reaction), latencyMs) : undefined;
+  response.once('close', () => {
+    clearTimeout(timer);
+    done();
+    leave();
+  });
+  if (timer === undefined) react(response, reaction);
+}
+
+function react(response: ServerResponse, reaction: FakeExchange['reaction']): void {
+  if (reaction === 'silence') return;
+  if (reaction === 'reset') {
+    response.socket?.resetAndDestroy();
+    return;
+  }
+  const { status, headers, body, isCut } = reaction;
+  if (!isCut) {
+    response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
+    return;
+  }
+  response.writeHead(status, headers);
+  response.write(body, () => response.destroy());
+}

@@ -1,0 +1,221 @@
+import type { Condition } from '../model/chain.ts';
+import type { Protocol } from '../rules/kinds.ts';
+import type { SceneFault } from '../rules/plan.ts';
+
+/** The answer of a fake provider. */
+export interface FakeAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Whether the connection ends in the middle of the body. */
+  readonly isCut: boolean;
+}
+
+/** What a fake provider does with a call: it answers, never does, or resets the connection. */
+export type FakeReaction = FakeAnswer | 'silence' | 'reset';
+
+/** A call of a fake provider. */
+export interface FakeCall {
+  readonly protocol: Protocol;
+  /** The name of the provider, which an answer contains. */
+  readonly provider: string;
+  readonly model: string;
+  readonly stream: boolean;
+}
+
+/** The fields of a fault that decide the answer. */
+export type FakeFault = Pick<SceneFault, 'condition' | 'status_code' | 'retry_after_ms'>;
+
+/** The usage that each answer reports, in tokens. */
+const usage = { input: 12, output: 6 };
+
+/** The reaction of a provider that fails with `fault`, or of a healthy one without. */
+export function fakeReaction(call: FakeCall, fault: FakeFault | undefined): FakeReaction {
+  const condition = fault?.condition ?? null;
+  if (fault === undefined || condition === null) return success(call);
+  const { status_code: status, retry_after_ms } = fault;
+  if (condition === 'connection_error') return 'reset';
+  if (status === null) return 'silence';
+  if (status === 200) return condition === 'content_filter' ? withheld(call) : unusable(call);
+  const retryAfter = retry_after_ms === null ? {} : { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) };
+  return { ...json(errorBody(call.protocol, condition, status), status), headers: { ...jsonType, ...retryAfter } };
+}
+
+/** The answer to a list of models. */
+export const fakeModels = (model: string): FakeAnswer =>
+  json({ object: 'list', data: [{ id: model, object: 'model', owned_by: 'rehearsal' }] });
+
+/** The refusal of a path or provider that does not exist. */
+export const fakeUnknown = (what: string): FakeAnswer =>
+  json({ error: { message: `There is no ${what}.`, type: 'invalid_request_error', param: null, code: 'not_found' } }, 404);
+
+const jsonType = { 'content-type': 'application/json' };
+const streamType = { 'content-type': 'text/event-stream', 'cache-control': 'no-store' };
+
+const json = (body: unknown, status = 200): FakeAnswer => ({ status, headers: jsonType, body: JSON.stringify(body), isCut: false });
+const stream = (events: readonly string[], isCut = false): FakeAnswer => ({
+  status: 200,
+  headers: streamType,
+  body: events.join(''),
+  isCut,
+});
+
+/** A usable answer, whose text names the provider. */
+function success(call: FakeCall): FakeAnswer {
+  const text = `${call.provider} answers.`;
+  return call.stream ? stream(streamOf(call, text, 'stop')) : json(answerOf(call, text, 'stop'));
+}
+
+/** An answer that the provider's filter has emptied. */
+const withheld = (call: FakeCall): FakeAnswer =>
+  call.stream ? stream(streamOf(call, '', 'filtered')) : json(answerOf(call, '', 'filtered'));
+
+/** An answer that is cut in the middle. */
+function unusable(call: FakeCall): FakeAnswer {
+  if (call.stream) return stream(streamOf(call, '', 'stop').slice(0, 1), true);
+  const { body } = json(answerOf(call, 'cut', 'stop'));
+  return { status: 200, headers: jsonType, body: body.slice(0, body.length / 2), isCut: false };
+}
+
+type End = 'stop' | 'filtered';
+
+const reasons = { openai: { stop: 'stop', filtered: 'content_filter' }, anthropic: { stop: 'end_turn', filtered: 'refusal' } } as const;
+
+/** An answer as a whole. */
+function answerOf({ protocol, model }: FakeCall, text: string, end: End): unknown {
+  const reason = reasons[protocol][end];
+  if (protocol === 'anthropic') return { ...message(model), content: text === '' ? [] : [{ type: 'text', text }], stop_reason: reason };
+  return {
+    ...completion(model, 'chat.completion'),
+    choices: [{ index: 0, message: { role: 'assistant', content: text, refusal: null }, logprobs: null, finish_reason: reason }],
+    usage: openaiUsage,
+  };
+}
+
+const openaiUsage = { prompt_tokens: usage.input, completion_tokens: usage.output, total_tokens: usage.input + usage.output };
+const completion = (model: string, object: string) => ({
+  id: 'chatcmpl-rehearsal',
+  object,
+  created: 1_700_000_000,
+  model,
+  system_fingerprint: 'rehearsal',
+});
+const message = (model: string) => ({
+  id: 'msg_rehearsal',
+  type: 'message',
+  role: 'assistant',
+  model,
+  content: [],
+  stop_reason: null,
+  stop_sequence: null,
+  usage: { input_tokens: usage.input, output_tokens: usage.output },
+});
+
+/** The events of a streamed answer, in order. */
+function streamOf({ protocol, model }: FakeCall, text: string, end: End): string[] {
+  const reason = reasons[protocol][end];
+  if (protocol === 'anthropic') {
+    const event = (type: string, fields: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+    const block = [
+      event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+      event('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
+      event('content_block_stop', { index: 0 }),
+    ];
+    return [
+      event('message_start', { message: message(model) }),
+      ...(text === '' ? [] : block),
+      event('message_delta', { delta: { stop_reason: reason, stop_sequence: null }, usage: { output_tokens: usage.output } }),
+      event('message_stop', {}),
+    ];
+  }
+  const chunk = (fields: object) => `data: ${JSON.stringify({ ...completion(model, 'chat.completion.chunk'), ...fields })}\n\n`;
+  const choice = (delta: object, finish_reason: string | null) => chunk({ choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
+  return [
+    choice({ role: 'assistant', content: '' }, null),
+    ...(text === '' ? [] : [choice({ content: text }, null)]),
+    choice({}, reason),
+    chunk({ choices: [], usage: openaiUsage }),
+    'data: [DONE]\n\n',
+  ];
+}
+
+/** The words of an error: the type and, for OpenAI, the code, and the message. */
+interface ErrorWords {
+  readonly type: string;
+  readonly code?: string | null;
+  readonly message: string;
+}
+
+/** The body of an error as the provider's API sends it. */
+function errorBody(protocol: Protocol, condition: Condition, status: number): unknown {
+  if (protocol === 'anthropic') {
+    const { type, message: text } = anthropicWords(condition, status);
+    return { type: 'error', error: { type, message: text }, request_id: 'req_rehearsal' };
+  }
+  const { type, code = null, message: text } = openaiWords(condition, status);
+  return { error: { message: text, type, param: null, code } };
+}
+
+const refusal = (code: string, text: string): ErrorWords => ({ type: 'invalid_request_error', code, message: text });
+
+/** https://platform.openai.com/docs/guides/error-codes */
+function openaiWords(condition: Condition, status: number): ErrorWords {
+  switch (condition) {
+    case 'rate_limit':
+      return { type: 'requests', code: 'rate_limit_exceeded', message: 'Rate limit reached for requests.' };
+    case 'quota_exceeded':
+      return { type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your current quota.' };
+    case 'context_length':
+      return refusal(
+        status === 413 ? 'request_too_large' : 'context_length_exceeded',
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+      );
+    case 'content_filter':
+      return refusal('content_policy_violation', 'Your request was rejected as a result of our safety system: content_policy_violation.');
+    case 'auth_error':
+      return refusal(status === 401 ? 'invalid_api_key' : 'forbidden', 'Incorrect API key provided.');
+    case 'invalid_request':
+      return status === 404 ? refusal('model_not_found', 'The model does not exist.') : refusal('invalid_value', 'Invalid value.');
+    case 'timeout':
+      return { type: 'server_error', code: 'timeout', message: 'The request timed out.' };
+    default:
+      return { type: 'server_error', code: null, message: 'The server had an error while processing your request.' };
+  }
+}
+
+/** https://docs.anthropic.com/en/api/errors */
+function anthropicWords(condition: Condition, status: number): ErrorWords {
+  switch (condition) {
+    case 'rate_limit':
+      return { type: 'rate_limit_error', message: "This request would exceed your organization's rate limit." };
+    case 'quota_exceeded':
+      return { type: 'billing_error', message: 'Your credit balance is too low to access the API.' };
+    case 'context_length':
+      return status === 413
+        ? { type: 'request_too_large', message: 'Request exceeds the maximum size' }
+        : { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' };
+    case 'content_filter':
+      return { type: 'invalid_request_error', message: 'Output blocked by content filtering policy (content_filter)' };
+    case 'auth_error':
+      return status === 401
+        ? { type: 'authentication_error', message: 'invalid x-api-key' }
+        : { type: 'permission_error', message: 'Your API key does not have permission to use the specified resource.' };
+    case 'invalid_request':
+      return status === 404
+        ? { type: 'not_found_error', message: 'The requested resource could not be found.' }
+        : { type: 'invalid_request_error', message: 'The request is invalid.' };
+    case 'timeout':
+      return { type: 'timeout_error', message: 'The request timed out.' };
+    default:
+      return status === 529 ? { type: 'overloaded_error', message: 'Overloaded' } : { type: 'api_error', message: 'Internal server error' };
+  }
+}
+
+const chatPath = /^(?:v1\/)?(?:(?:openai\/)?deployments\/[^/]+\/|models\/)?chat\/completions$/;
+
+/** The operation of a path below the address of a fake provider; undefined if there is none. */
+export function fakeOperation(path: string): Protocol | 'models' | undefined {
+  if (chatPath.test(path)) return 'openai';
+  if (/^(?:v1\/)?messages$/.test(path)) return 'anthropic';
+  return /^(?:v1\/)?models$/.test(path) ? 'models' : undefined;
+}

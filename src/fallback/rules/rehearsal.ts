@@ -1,0 +1,189 @@
+import type { ChainDefinition, Condition, Rule } from '../model/chain.ts';
+import type { Course, Difference, Expected } from '../model/rehearsal.ts';
+import type { PromptResult } from '../model/test.ts';
+import { usualStatus } from './conditions.ts';
+import type { Engine } from './engine.ts';
+import { foreignKind, protocolOf } from './kinds.ts';
+import type { Plan, SceneFault } from './plan.ts';
+import { listed, shortened, times } from './wording.ts';
+
+const markForm = /rehearsal:([0-9a-f]{16})/g;
+
+/** A prompt with the mark by which a call belongs to it, whatever is between. */
+export const marked = (prompt: string, mark: string): string => `${prompt}\n\nrehearsal:${mark}`;
+
+/** The marks in the text of a request. */
+export const marksIn = (text: string): string[] => Array.from(text.matchAll(markForm), ([, mark]) => mark!);
+
+/** Foreign kinds whose calls can be redirected, because they use OpenAI's chat completions. */
+const redirectable = new Set(['azure', 'azure_ai']);
+
+/** Whether a provider speaks a protocol of its own, which no fake provider has. */
+export const isOutside = ({ provider }: { provider: string | null }): boolean =>
+  foreignKind(provider) !== undefined && !redirectable.has(provider!);
+
+/** A chain without the providers that can't be redirected to fake ones, and their names. */
+export function rehearsable(chain: ChainDefinition): { chain: ChainDefinition; left: string[] } {
+  const left = chain.providers.filter(isOutside).map(({ name }) => name);
+  if (left.length === 0) return { chain, left };
+  const stays = (name: string) => !left.includes(name);
+  const fallback_rules = chain.fallback_rules.flatMap((rule): Rule[] => {
+    const providers = rule.providers?.filter(stays) ?? null;
+    if (providers?.length === 0) return [];
+    const to = rule.to?.filter(stays) ?? null;
+    // A failover that only led to providers that are left out leads nowhere.
+    if (to?.length === 0) return [{ ...rule, providers, to: null, ...(rule.action === 'retry' ? { then: 'fail' } : { action: 'fail' }) }];
+    return [{ ...rule, providers, to }];
+  });
+  return { chain: { ...chain, providers: chain.providers.filter(({ name }) => stays(name)), fallback_rules }, left };
+}
+
+/** The status that a provider of each protocol really sends for a condition, where it is not the usual one. */
+const nativeStatus: Partial<Record<Condition, Readonly<Record<'openai' | 'anthropic', number>>>> = {
+  context_length: { openai: 400, anthropic: 400 },
+  quota_exceeded: { openai: 429, anthropic: 402 },
+};
+
+/** The plan with the statuses of the providers themselves, for failures whose status neither a rule nor the request names. */
+export function withNativeStatuses(plan: Plan, { chain }: Engine, isChosen: (fault: number) => boolean): Plan {
+  const named = new Set(chain.fallback_rules.flatMap(({ status_codes }) => status_codes ?? []));
+  const native = (fault: SceneFault, index: number): SceneFault => {
+    const { condition, status_code, provider } = fault;
+    if (condition === null || status_code !== usualStatus(condition) || isChosen(index)) return fault;
+    const status = nativeStatus[condition]?.[protocolOf(chain.providers[provider]!)] ?? status_code;
+    return status === null || named.has(status) || named.has(status_code!) ? fault : { ...fault, status_code: status };
+  };
+  return plan.map((scene) => ({ ...scene, faults: scene.faults.map(native) }));
+}
+
+/** The balanced groups of a gateway: the name of its group for each provider that is in one. */
+export type Groups = ReadonlyMap<string, string>;
+
+/** A call and its outcome, as far as the comparison needs it. */
+type Attempt = Expected['attempts'][number];
+
+/** The calls of a prompt, and who answered. */
+export interface Outcome {
+  readonly attempts: readonly Attempt[];
+  readonly served_by: string | null;
+  readonly success: boolean;
+}
+
+/** What the chain does, as a result shows it. */
+export const expectedOf = ({ served_by, attempts }: PromptResult): Expected => ({
+  served_by,
+  attempts: attempts.map(({ provider, condition }) => ({ provider, condition })),
+});
+
+/**
+ * Whether a gateway did what the chain says: the same providers in the same order as often, and the same end. A provider
+ * of a balanced group may stand for another of it. Where only part of a group fails, a draw of a healthy member agrees.
+ */
+export function agrees(expected: Expected, actual: Outcome, groups: Groups = new Map()): boolean {
+  return firstDifference(expected, actual, groups) === null;
+}
+
+/** The number of attempts until the first difference; null without one. */
+function firstDifference(expected: Expected, actual: Outcome, groups: Groups): number | null {
+  const groupOf = (attempt: Attempt | undefined) => attempt && (groups.get(attempt.provider) ?? attempt.provider);
+  const isDrawn = (attempt: Attempt | undefined) => attempt !== undefined && groups.has(attempt.provider);
+  const length = Math.max(expected.attempts.length, actual.attempts.length);
+  for (let index = 0; index < length; index += 1) {
+    const [said, done] = [expected.attempts[index], actual.attempts[index]];
+    if (groupOf(said) !== groupOf(done)) return index;
+    // The draw of a healthy member ends the prompt, whatever the other members would have done.
+    if (isDrawn(done) && done!.condition === null && said!.condition !== null)
+      return actual.success && index === actual.attempts.length - 1 && endsIn(expected, groups, groupOf(done), index) ? null : index + 1;
+  }
+  const group = (name: string | null) => (name === null ? null : (groups.get(name) ?? name));
+  const sameEnd = (expected.served_by !== null) === actual.success && group(expected.served_by) === group(actual.served_by);
+  return sameEnd ? null : length;
+}
+
+/** Whether a healthy draw at `index` is one that the chain allows: it is the first of the group, or the chain is served by the group as well. */
+function endsIn({ attempts, served_by }: Expected, groups: Groups, group: string | undefined, index: number): boolean {
+  const isFirst = index === 0 || groups.get(attempts[index - 1]!.provider) !== group;
+  return isFirst || (served_by !== null && groups.get(served_by) === group);
+}
+
+/** Collects the differences of the prompts of a rehearsal, equal ones together. */
+export class Differences {
+  readonly #groups: Groups;
+  readonly #statuses = new Map<string, Difference>();
+
+  constructor(groups: Groups = new Map()) {
+    this.#groups = groups;
+  }
+
+  get items(): readonly Difference[] {
+    return [...this.#statuses.values()].sort((one, other) => other.prompts - one.prompts || one.first_index - other.first_index);
+  }
+
+  /** Compares a prompt; returns whether the gateway did what the chain says. `statusOf` is the status of an expected attempt. */
+  compare(index: number, expected: Expected, actual: Outcome, statusOf: (attempt: number) => number | null): boolean {
+    const at = firstDifference(expected, actual, this.#groups);
+    if (at === null) return true;
+    const difference = differenceAt(at, expected, actual, statusOf);
+    const key = difference.sentence;
+    const known = this.#statuses.get(key);
+    if (known === undefined) this.#statuses.set(key, { ...difference, prompts: 1, first_index: index });
+    else Object.assign(known, { prompts: known.prompts + 1, first_index: Math.min(known.first_index, index) });
+    return false;
+  }
+}
+
+/** The difference behind the first `at` attempts, which are the same: what follows the last of them, and the calls of its provider before. */
+function differenceAt(at: number, expected: Expected, actual: Outcome, statusOf: (attempt: number) => number | null) {
+  const last = Math.max(Math.min(at, expected.attempts.length) - 1, 0);
+  const { provider } = expected.attempts[last]!;
+  const condition = at === 0 ? null : expected.attempts[last]!.condition;
+  let start = last;
+  // What led to an answer does not matter to what follows it.
+  if (condition !== null) while (start > 0 && expected.attempts[start - 1]!.provider === provider) start -= 1;
+  const said = courseOf(expected.attempts.slice(start), expected.served_by);
+  const done = courseOf(actual.attempts.slice(start), actual.served_by);
+  const begins = at === 0 ? 'At the start' : failureText(provider, condition, statusOf(last));
+  const sentence = `${begins}: the chain ${chainText(said, at === 0)}; the gateway ${gatewayText(done, said, actual)}.`;
+  return { provider, condition, expected: said, actual: done, sentence };
+}
+
+function courseOf(attempts: readonly Attempt[], served_by: string | null): Course {
+  const calls: Course['calls'] = [];
+  for (const { provider } of attempts) {
+    const last = calls.at(-1);
+    if (last?.provider === provider) last.calls += 1;
+    else calls.push({ provider, calls: 1 });
+  }
+  return { calls, served_by };
+}
+
+/** Statuses of several conditions, which a sentence names. */
+const ambiguous = new Set([400, 429]);
+
+function failureText(provider: string, condition: Condition | null, status: number | null): string {
+  if (condition === null) return `${provider} answers`;
+  if (condition === 'connection_error') return `${provider} resets the connection`;
+  if (status === null) return `${provider} does not answer`;
+  if (condition === 'content_filter' && status === 200) return `${provider} withholds its answer`;
+  if (condition === 'invalid_response') return `${provider} answers ${status} with a broken body`;
+  return `${provider} answers ${status}${ambiguous.has(status) ? ` (${condition})` : ''}`;
+}
+
+function chainText({ calls, served_by }: Course, isStart: boolean): string {
+  const [{ provider, calls: own }, then] = [calls[0]!, calls[1]];
+  if (isStart) return `calls ${provider}`;
+  const next = then !== undefined ? `goes to ${then.provider}` : served_by === provider ? `is served by ${provider}` : 'ends with an error';
+  if (own > 1) return `retries ${times(own - 1)} and ${next}`;
+  return then === undefined && served_by === provider ? 'ends there' : `does not retry and ${next}`;
+}
+
+/** The most runs of calls in a sentence. */
+const mostRuns = 8;
+
+function gatewayText({ calls, served_by }: Course, said: Course, { success }: Outcome): string {
+  const runs = calls.map(({ provider, calls: count }) => `${provider} ${times(count)}`);
+  const called = runs.length === 0 ? 'called nobody' : `called ${listed(shortened(runs, mostRuns, 'other provider'))}`;
+  if (success && served_by === null) return `${called} and answered by itself`;
+  if (success === (said.served_by !== null)) return called;
+  return success ? `${called}, and ${served_by} answered` : `${called} and ended with an error`;
+}

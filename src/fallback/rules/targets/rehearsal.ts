@@ -1,0 +1,100 @@
+import { invalid } from '../../../kit/errors.ts';
+import type { ChainDefinition, Params, Provider } from '../../model/chain.ts';
+import type { Export } from '../../model/export.ts';
+import { type RehearsalFormat, rehearsalFormats } from '../../model/rehearsal.ts';
+import type { ExportFormat } from '../../model/targets.ts';
+import { knownKind } from '../kinds.ts';
+import { variableOf } from '../params.ts';
+import { rehearsable } from '../rehearsal.ts';
+import { routingOf } from '../routing.ts';
+import { listed } from '../wording.ts';
+import { exportChain } from './export.ts';
+import type { ExportInput } from './target.ts';
+
+/** The key in every configuration for a rehearsal. */
+export const rehearsalKey = 'rehearsal';
+
+const isFormat = (format: ExportFormat): format is RehearsalFormat => (rehearsalFormats as readonly string[]).includes(format);
+
+/** @throws ServiceError 400 for a format whose addresses can't be replaced */
+export function requireRehearsalFormat(format: ExportFormat): RehearsalFormat {
+  if (isFormat(format)) return format;
+  throw invalid(
+    'format',
+    `An export for a rehearsal has one of the formats ${listed(rehearsalFormats)}; ${format} has no addresses to replace.`,
+  );
+}
+
+/** The address of a fake provider, without a version path. */
+export const fakeAddress = (base: string, provider: string): string => `${base}/${encodeURIComponent(provider)}`;
+
+/**
+ * Exports a chain for a rehearsal: every address leads to the fake providers below `base`, and every key is the literal
+ * `rehearsal`. Providers that can't be redirected are left out, with a warning.
+ * @throws ServiceError 400 if no provider is left
+ */
+export function exportForRehearsal(
+  format: RehearsalFormat,
+  { chain: whole, prefer }: Pick<ExportInput, 'chain' | 'prefer'>,
+  base: string,
+): Export {
+  const { chain, left } = requireRehearsable(whole);
+  const redirected = { ...chain, providers: chain.providers.map((provider) => redirect(provider, format, base)) };
+  const made = exportChain(format, { chain: redirected, routing: routingOf(redirected), prefer });
+  const content = withLiteralKeys(made.content);
+  return {
+    ...made,
+    content,
+    config: typeof made.config === 'string' ? content : literal(made.config),
+    lossless: made.lossless && left.length === 0,
+    warnings: [...made.warnings, ...left.map(leftOut)],
+  };
+}
+
+/** The chain without the providers that can't be redirected. @throws ServiceError 400 if no provider is left */
+export function requireRehearsable(chain: ChainDefinition): ReturnType<typeof rehearsable> {
+  const found = rehearsable(chain);
+  if (found.chain.providers.length > 0) return found;
+  throw invalid('providers', `No provider of the chain can be rehearsed: ${listed(found.left)} can't be redirected to fake providers.`);
+}
+
+/** The sentence about a provider that is left out. */
+export const leftOutSentence = (name: string): string =>
+  `${name} is left out of the rehearsal, because its protocol can't be redirected to a fake provider.`;
+
+const leftOut = (name: string) => ({ code: 'left_out', field: null, detail: leftOutSentence(name), loss: true });
+
+function redirect(provider: Provider, format: RehearsalFormat, base: string): Provider {
+  const { provider: kind, name } = provider;
+  const isAzure = kind === 'azure' || kind === 'azure_ai';
+  // Portkey finds Azure by the name of a resource, so there its fake provider is one of OpenAI's kind.
+  const staysAzure = isAzure && format !== 'portkey';
+  const address = fakeAddress(base, name);
+  return {
+    ...provider,
+    provider: knownKind(kind) !== undefined || staysAzure ? kind : 'openai',
+    api_base: staysAzure ? address : `${address}/v1`,
+    api_key_env: rehearsalKey,
+    params: staysAzure ? azureParams(provider.params) : plainParams(provider.params),
+  };
+}
+
+const azureParams = ({ api_version }: Params): Params => (api_version === undefined ? {} : { api_version });
+
+/** The parameters that need no secret and no account. */
+function plainParams({ headers }: Params): Params {
+  if (typeof headers !== 'object') return {};
+  const plain = Object.entries(headers).filter(([, value]) => variableOf(value) === undefined);
+  return plain.length === 0 ? {} : { headers: Object.fromEntries(plain) };
+}
+
+/** References to a variable named `rehearsal`, as the formats write them. */
+const references = [`os.environ/${rehearsalKey}`, `\${${rehearsalKey}}`, `process.env["${rehearsalKey}"]`] as const;
+
+function withLiteralKeys(content: string): string {
+  const [environ, braces, node] = references;
+  return content.replaceAll(environ, rehearsalKey).replaceAll(braces, rehearsalKey).replaceAll(node, `"${rehearsalKey}"`);
+}
+
+/** A configuration whose references are replaced by the key itself. */
+const literal = (config: unknown): unknown => JSON.parse(withLiteralKeys(JSON.stringify(config)));

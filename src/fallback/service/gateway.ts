@@ -1,0 +1,146 @@
+import { pauseFor } from '../../kit/awaitable.ts';
+import { type Fault, invalid, invalidRequest } from '../../kit/errors.ts';
+import type { RandomSource } from '../../kit/id.ts';
+import { type ChainDefinition, type Provider, providerDefaults } from '../model/chain.ts';
+import type { Gateway } from '../model/rehearsal.ts';
+import type { Attempt, PromptResult } from '../model/test.ts';
+import { callProvider } from '../providers/calls.ts';
+import { type PromptRun, runPrompt } from '../providers/executor.ts';
+import { instantSimulation } from '../providers/simulate.ts';
+import type { CallResult } from '../providers/transport.ts';
+import { mayLeave } from '../rules/key-grants.ts';
+import { expectedOf, marked } from '../rules/rehearsal.ts';
+import type { FinishedPrompt } from '../rules/statistics.ts';
+import { exportForRehearsal } from '../rules/targets/rehearsal.ts';
+import { type LiveParts, requireKey } from './live.ts';
+import type { Rehearsal } from './rehearsal.ts';
+
+/** How long a prompt waits for calls that come after the answer, in milliseconds. */
+const settleMs = 50;
+
+/** The default time of a prompt: twice as long as the chain needs, but at least this long, in milliseconds. */
+const leastTimeoutMs = 30_000;
+
+/** A gateway that is called: its address as a provider, its key and its headers. */
+export interface CalledGateway {
+  readonly provider: Provider;
+  readonly key: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number | null;
+}
+
+/** Headers that the request itself determines. */
+const ownHeaders = new Set(['host', 'content-length', 'connection', 'transfer-encoding', 'upgrade', 'expect', 'te', 'trailer']);
+
+/**
+ * Prepares the calls of a gateway.
+ * @param base the address of the fake providers, for the configuration in a header
+ * @throws ServiceError 400 with all faults: an address that may not be reached, a key that may not be sent
+ */
+export async function prepareGateway(
+  { url, model, api_key_env, headers, timeout_ms }: Gateway,
+  chain: ChainDefinition,
+  base: string,
+  live: Pick<LiveParts, 'environment' | 'grants' | 'urlProblem'>,
+): Promise<CalledGateway> {
+  const problem = /[?#]/.test(url) ? 'The URL must end with its path.' : await live.urlProblem(url);
+  if (problem !== undefined) throw invalid('gateway.url', `gateway.url cannot be called. ${problem}`);
+  const faults: Fault[] = [];
+  const refuse = (field: string, detail: string) => void faults.push({ field: `gateway.${field}`, detail });
+  const variable = api_key_env ?? null;
+  if (variable !== null && !mayLeave(variable, url, live.grants)) {
+    const { host } = new URL(url);
+    refuse('api_key_env', `${variable} may not be sent to ${host}: SERVICE_LIVE_KEYS does not list ${variable}@${host}.`);
+  }
+  const key = variable === null || faults.length > 0 ? undefined : requireKey(variable, 'the gateway', live, refuse);
+  for (const name of Object.keys(headers ?? {}))
+    if (ownHeaders.has(name.toLowerCase())) refuse(`headers.${name}`, `gateway.headers.${name} is set by the request itself.`);
+  if (faults.length > 0) throw invalidRequest(faults);
+  const filled = Object.entries(headers ?? {}).map(([name, value]) => [name, value === '{config}' ? portkeyConfig(chain, base) : value]);
+  return {
+    provider: { ...providerDefaults, name: 'gateway', model_id: model ?? chain.name, provider: null, api_base: url },
+    key,
+    headers: Object.fromEntries(filled) as Record<string, string>,
+    timeoutMs: timeout_ms ?? null,
+  };
+}
+
+/** The rehearsal export for Portkey as the value of a header. */
+function portkeyConfig(chain: ChainDefinition, base: string): string {
+  const { config } = exportForRehearsal('portkey', { chain, prefer: 'failover' }, base);
+  return JSON.stringify(config).replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+export interface GatewayRunParts {
+  gateway: CalledGateway;
+  rehearsal: Rehearsal;
+  stream: boolean;
+  live: Pick<LiveParts, 'outgoing' | 'clock' | 'now'>;
+  random: RandomSource;
+}
+
+/** Returns a function that runs a prompt through a gateway, and compares its calls with what the chain says. */
+export function gatewayRun({ gateway, rehearsal, stream, live, random }: GatewayRunParts): (run: PromptRun) => Promise<FinishedPrompt> {
+  return async (run) => {
+    const { index, scene, seed, deadlineMs, signal, callSignal } = run;
+    const expected = await runPrompt({ ...run, transport: instantSimulation });
+    const bytes = Buffer.alloc(8);
+    random(bytes);
+    const mark = bytes.toString('hex');
+    const usualMs = Math.max(2 * expected.result.latency_ms, leastTimeoutMs);
+    const timeoutMs = Math.min(gateway.timeoutMs ?? usualMs, deadlineMs ?? Number.POSITIVE_INFINITY);
+    rehearsal.begin(mark, { index, scene, seed });
+    const begin = live.now();
+    const prompt = marked(run.prompt, mark);
+    const { provider, key, headers } = gateway;
+    const answer = await callProvider(live, { provider, prompt, key, headers, stream, timeoutMs, signal: callSignal });
+    const elapsed = live.now() - begin;
+    // A gateway that goes on calling after its answer is caught in the act.
+    await pauseFor(settleMs, signal);
+    const attempts = rehearsal.end(mark);
+    callSignal.throwIfAborted();
+    signal.throwIfAborted();
+    const problem = problemOf(answer, attempts);
+    if (problem !== undefined) rehearsal.noteProblem(problem);
+    const success = answer.condition === null;
+    const served_by = success ? (attempts.find(({ condition }) => condition === null)?.provider ?? null) : null;
+    const said = expectedOf(expected.result);
+    const statusOf = (attempt: number) => expected.result.attempts[attempt]!.status_code;
+    const agrees = rehearsal.compare(index, said, { attempts, served_by, success }, statusOf);
+    const measured = {
+      index,
+      scenario: scene.name,
+      success,
+      served_by,
+      latency_ms: Math.round(elapsed * 100) / 100,
+      error: answer.condition,
+    };
+    return { scene, end: success ? null : (expected.end ?? 'rule'), result: resultOf(measured, attempts, { expected: said, agrees }) };
+  };
+}
+
+type Measured = Pick<PromptResult, 'index' | 'scenario' | 'success' | 'served_by' | 'latency_ms' | 'error'>;
+
+function resultOf(measured: Measured, attempts: Attempt[], compared: Pick<PromptResult, 'expected' | 'agrees'>): PromptResult {
+  const { index, scenario, success, served_by, latency_ms, error } = measured;
+  return {
+    ...{ index, scenario, success, served_by },
+    fallback_triggered: attempts.some(({ provider }) => provider !== attempts[0]!.provider),
+    retries_used: attempts.filter(({ action }) => action === 'retry').length,
+    total_wait_ms: Math.round(attempts.reduce((sum, { wait_ms }) => sum + wait_ms, 0) * 100) / 100,
+    ...{ latency_ms, error, attempts },
+    ...compared,
+  };
+}
+
+/** Why a gateway is not usable, as a sentence; undefined for one that works, whatever its answer is. */
+function problemOf({ condition, status_code: status, error }: CallResult, attempts: readonly Attempt[]): string | undefined {
+  if (condition === null) return undefined;
+  if (error === 'redirect_refused') return `The gateway answered with a redirect (HTTP ${status}), which is not followed.`;
+  if (status === null && condition === 'connection_error') return `The gateway could not be called: ${error}.`;
+  const passedOn = attempts.at(-1)?.condition;
+  if (status !== null && status < 300 && passedOn !== 'invalid_response' && passedOn !== 'content_filter')
+    return `The gateway's answer can't be used: ${error}.`;
+  if (attempts.length > 0) return undefined;
+  return status === null ? 'The gateway called nobody and did not answer in time.' : `The gateway called nobody and answered ${error}.`;
+}

@@ -1,0 +1,125 @@
+import type { Clock } from '../../kit/clock.ts';
+import { invalid } from '../../kit/errors.ts';
+import { type NewId, type RandomSource, randomFraction } from '../../kit/id.ts';
+import type { Chain, ChainDefinition } from '../model/chain.ts';
+import { type Mode, maxCalls, maxSeed, type TestRequest } from '../model/test.ts';
+import { assumptions, instantSimulation } from '../providers/simulate.ts';
+import { definitionOf } from '../rules/chain.ts';
+import { createEngine, type Engine } from '../rules/engine.ts';
+import { type Plan, planOf, presetOf, promptCountOf } from '../rules/plan.ts';
+import { worstCase } from '../rules/reach.ts';
+import { withNativeStatuses } from '../rules/rehearsal.ts';
+import { leftOutSentence, requireRehearsable } from '../rules/targets/rehearsal.ts';
+import { gatewayRun, prepareGateway } from './gateway.ts';
+import { type LiveParts, requireLive, transportFor } from './live.ts';
+import { TestRecord } from './record.ts';
+import { Rehearsal } from './rehearsal.ts';
+import { fakeBase, type RehearsalTokens } from './rehearsal-tokens.ts';
+import type { Run } from './runs.ts';
+
+/** The prompt of a test whose request names none. */
+const defaultPrompt = 'Reply with the single word: ready';
+
+/** How many prompts of a test with real calls run at a time. */
+const realAtOnce = 4;
+
+export interface PrepareParts {
+  clock: Clock;
+  newId: NewId;
+  random: RandomSource;
+  live: LiveParts;
+  tokens: Pick<RehearsalTokens, 'of'>;
+  /** The origin at which gateways reach this service; undefined for that of each request. */
+  publicUrl: string | undefined;
+  /** How many prompts of a rehearsal run at a time. */
+  rehearsedAtOnce: number;
+}
+
+/** A rehearsal that is about to run, and the token of its fake providers. */
+export interface Rehearsing {
+  readonly token: string;
+  readonly rehearsal: Rehearsal;
+}
+
+/** What the mode of a test decides about its run. */
+interface Staging {
+  readonly chain: ChainDefinition;
+  readonly plan: Plan;
+  readonly engine: Engine;
+  readonly run: Pick<Run, 'transport' | 'atOnce' | 'play'>;
+  readonly assumptions: string[];
+  readonly rehearsing?: Rehearsing;
+}
+
+/**
+ * Validates a request and prepares its run. Stores nothing.
+ * @param origin the origin by which the caller reached the service
+ * @throws ServiceError 400 or 403
+ */
+export async function prepare(chain: Chain, request: TestRequest, origin: string, parts: PrepareParts) {
+  const { clock, newId, random } = parts;
+  const mode = request.mode ?? 'simulate';
+  const staging =
+    mode === 'rehearsal' ? await stageRehearsal(chain, request, origin, parts) : stageTest(definitionOf(chain), request, mode, parts);
+  const { engine, plan, rehearsing } = staging;
+  const count = promptCountOf(request, plan);
+  const max_calls_per_prompt = requireFewCalls(engine, count);
+  const now = clock();
+  const seed = request.seed ?? Math.floor(randomFraction(random) * (maxSeed + 1));
+  const deadlineMs = request.deadline_ms ?? null;
+  const head = {
+    id: newId(now),
+    chain_id: chain.id,
+    chain_version: chain.version,
+    chain: staging.chain,
+    mode,
+    preset: presetOf(request),
+    seed,
+    prompt_count: count,
+    deadline_ms: deadlineMs,
+    started_at: now.toISOString(),
+    assumptions: staging.assumptions,
+  };
+  const record = new TestRecord(head, rehearsing?.rehearsal);
+  const run = { engine, plan, count, prompts: request.prompts ?? [defaultPrompt], seed, deadlineMs, ...staging.run };
+  return { record, run, max_calls_per_prompt, rehearsing };
+}
+
+function stageTest(chain: ChainDefinition, request: TestRequest, mode: Exclude<Mode, 'rehearsal'>, { live }: PrepareParts): Staging {
+  if (request.gateway) throw invalid('gateway', 'gateway is only for the mode rehearsal.');
+  const engine = createEngine(chain);
+  const transport = transportFor(mode, chain, request.stream ?? false, live);
+  const isSimulated = mode === 'simulate';
+  return {
+    chain,
+    engine,
+    plan: planOf(engine, request),
+    run: { transport, atOnce: isSimulated ? 1 : realAtOnce },
+    assumptions: isSimulated ? [...assumptions] : [],
+  };
+}
+
+async function stageRehearsal(stored: Chain, request: TestRequest, origin: string, parts: PrepareParts): Promise<Staging> {
+  const { live, tokens, publicUrl, random } = parts;
+  requireLive('rehearsal', live);
+  if (!request.gateway) throw invalid('gateway', 'gateway is required with the mode rehearsal.');
+  const { chain, left } = requireRehearsable(definitionOf(stored));
+  const engine = createEngine(chain);
+  const plan = withNativeStatuses(planOf(engine, request), engine, (fault) => (request.faults?.[fault]?.status_code ?? null) !== null);
+  const token = await tokens.of(stored.id);
+  const gateway = await prepareGateway(request.gateway, chain, fakeBase(publicUrl ?? origin, token), live);
+  const rehearsal = new Rehearsal(engine, live.now);
+  const play = gatewayRun({ gateway, rehearsal, stream: request.stream ?? false, live, random });
+  const run = { transport: instantSimulation, atOnce: parts.rehearsedAtOnce, play };
+  return { chain, engine, plan, run, assumptions: left.map(leftOutSentence), rehearsing: { token, rehearsal } };
+}
+
+/** The most calls for one prompt. @throws ServiceError 400 if all prompts could make too many */
+function requireFewCalls(engine: Engine, prompts: number): number {
+  const { attempts } = worstCase(engine);
+  if (attempts * prompts <= maxCalls) return attempts;
+  throw invalid(
+    'prompt_count',
+    `prompt_count ${prompts} allows up to ${attempts * prompts} calls, ${attempts} for each prompt, and a test may make at most ${maxCalls}; with this chain prompt_count can be at most ${Math.floor(maxCalls / attempts)}.`,
+  );
+}

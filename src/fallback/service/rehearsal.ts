@@ -1,0 +1,244 @@
+import type { ChainDefinition } from '../model/chain.ts';
+import type { Agreement, Difference } from '../model/rehearsal.ts';
+import type { Attempt } from '../model/test.ts';
+import { type FakeReaction, fakeModels, fakeOperation, fakeReaction, fakeUnknown } from '../providers/fake.ts';
+import { type Engine, matchingRule } from '../rules/engine.ts';
+import { faultAt, type Scene } from '../rules/plan.ts';
+import { Differences, marksIn } from '../rules/rehearsal.ts';
+
+/** The most calls of the fake providers of a chain at a time. */
+export const maxFakeCalls = 64;
+
+/** A call that arrived at a fake provider. */
+export interface FakeRequest {
+  /** The name of the provider in the path. */
+  readonly provider: string;
+  /** The path behind it. */
+  readonly path: string;
+  /** The body as text. */
+  readonly body: string;
+}
+
+/** What to do with a call. */
+export interface FakeExchange {
+  readonly reaction: FakeReaction;
+  /** How long to wait before it, in milliseconds. */
+  readonly latencyMs: number;
+  /** Called when the exchange is over. */
+  readonly done: () => void;
+}
+
+/** A call of a fake provider within a prompt. */
+interface Call extends Pick<Attempt, 'provider' | 'model_id' | 'status_code' | 'condition' | 'injected'> {
+  readonly start: number;
+  end: number | null;
+}
+
+/** A prompt that a gateway is handling. */
+interface OpenPrompt {
+  readonly index: number;
+  readonly scene: Scene;
+  readonly seed: number;
+  readonly begin: number;
+  readonly calls: Call[];
+}
+
+/** A running rehearsal: its fake providers and the calls that they got. */
+export class Rehearsal {
+  readonly #engine: Engine;
+  readonly #now: () => number;
+  readonly #differences = new Differences();
+  readonly #open = new Map<string, OpenPrompt>();
+  /** The indexes of prompts that are over, by mark. */
+  readonly #closed = new Map<string, number>();
+  /** The providers that were called when their prompt was over, with the indexes of the prompts. */
+  readonly #late = new Map<string, number[]>();
+  readonly #differing = new Set<number>();
+  /** Ends calls in progress. */
+  readonly #releases = new Set<() => void>();
+  #prompts = 0;
+  #strayCalls = 0;
+  #inProgress = 0;
+  #problem: string | null = null;
+
+  /** @param now a monotonic clock, in milliseconds */
+  constructor(engine: Engine, now: () => number) {
+    this.#engine = engine;
+    this.#now = now;
+  }
+
+  get chain(): ChainDefinition {
+    return this.#engine.chain;
+  }
+
+  /** Counts a call in; undefined if there are too many at once. The result counts it out. */
+  enter(): (() => void) | undefined {
+    if (this.#inProgress >= maxFakeCalls) return undefined;
+    this.#inProgress += 1;
+    return () => {
+      this.#inProgress -= 1;
+    };
+  }
+
+  /** Begins a prompt, whose calls carry `mark`. */
+  begin(mark: string, prompt: Pick<OpenPrompt, 'index' | 'scene' | 'seed'>): void {
+    this.#open.set(mark, { ...prompt, begin: this.#now(), calls: [] });
+  }
+
+  /** Decides what a fake provider does with a call. `release` ends the exchange early, when the rehearsal is over. */
+  take({ provider, path, body }: FakeRequest, release: () => void): FakeExchange {
+    const operation = fakeOperation(path);
+    const { model, stream } = requestOf(body);
+    const asked = { provider, model, stream, protocol: operation === 'anthropic' ? 'anthropic' : 'openai' } as const;
+    if (operation === 'models') return answered(fakeModels(model));
+    const marks = marksIn(body);
+    const prompt = marks.map((mark) => this.#open.get(mark)).find((open) => open !== undefined);
+    if (prompt === undefined) {
+      this.#countStray(provider, marks);
+      return answered(fakeReaction(asked, undefined));
+    }
+    const { providers } = this.chain;
+    const index = providers.findIndex(({ name }) => name === provider);
+    const call: Call = { provider, model_id: model, status_code: 200, condition: null, injected: false, start: this.#now(), end: null };
+    const nth = prompt.calls.filter((one) => one.provider === provider).length;
+    prompt.calls.push(call);
+    this.#releases.add(release);
+    const done = () => {
+      call.end ??= this.#now();
+      this.#releases.delete(release);
+    };
+    if (index === -1 || operation === undefined) {
+      Object.assign(call, { status_code: 404, condition: 'invalid_request' });
+      return { reaction: fakeUnknown(index === -1 ? `provider ${provider} in this chain` : `path ${path}`), latencyMs: 0, done };
+    }
+    const { model_id, timeout_ms } = providers[index]!;
+    const fault = faultAt(prompt.scene, { provider: index, nth, prompt: prompt.index }, prompt.seed);
+    const reaction = fakeReaction(asked, fault);
+    const latencyMs = fault?.latency_ms ?? 0;
+    const isSilent = reaction === 'silence' || latencyMs > timeout_ms;
+    const status_code = isSilent || typeof reaction === 'string' ? null : reaction.status;
+    Object.assign(call, {
+      model_id,
+      status_code,
+      condition: isSilent ? 'timeout' : (fault?.condition ?? null),
+      injected: fault !== undefined,
+    });
+    return { reaction, latencyMs, done };
+  }
+
+  #countStray(provider: string, marks: readonly string[]): void {
+    const late = marks.map((mark) => this.#closed.get(mark)).find((index) => index !== undefined);
+    if (late === undefined) this.#strayCalls += 1;
+    else this.#late.set(provider, [...(this.#late.get(provider) ?? []), late]);
+  }
+
+  /** Ends a prompt; returns its calls as attempts. */
+  end(mark: string): Attempt[] {
+    const { index, calls, begin } = this.#open.get(mark)!;
+    this.#open.delete(mark);
+    this.#closed.set(mark, index);
+    const now = this.#now();
+    return calls.map((call, position) => {
+      const { start, end, ...fields } = call;
+      const next = calls[position + 1];
+      const finished = Math.min(end ?? now, next?.start ?? Number.POSITIVE_INFINITY);
+      return {
+        ...fields,
+        start_ms: rounded(start - begin),
+        latency_ms: rounded(finished - start),
+        action: call.condition === null ? null : next === undefined ? 'fail' : next.provider === call.provider ? 'retry' : 'failover',
+        wait_ms: next === undefined ? 0 : rounded(next.start - finished),
+        rule: this.#ruleOf(call),
+        error: call.injected && call.condition !== null ? 'injected' : null,
+        cost_usd: 0,
+      };
+    });
+  }
+
+  /** The rule that decides about a failed call. */
+  #ruleOf({ provider, condition, status_code }: Call): number | null {
+    const index = this.chain.providers.findIndex(({ name }) => name === provider);
+    return condition === null || index === -1 ? null : matchingRule(this.#engine, index, { condition, status_code });
+  }
+
+  /** Compares a finished prompt with what the chain says; returns whether they agree. */
+  compare(index: number, ...compared: Parameters<Differences['compare']> extends [number, ...infer Rest] ? Rest : never): boolean {
+    this.#prompts += 1;
+    const agrees = this.#differences.compare(index, ...compared);
+    if (!agrees) this.#differing.add(index);
+    return agrees;
+  }
+
+  /** Notes why the gateway is not usable, once. */
+  noteProblem(sentence: string): void {
+    this.#problem ??= sentence;
+  }
+
+  /** Why the gateway is not usable; null if it is. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  /** The comparison so far. */
+  figures(): { agreement: Agreement; differences: Difference[] } {
+    const late = [...this.#late].map(([provider, indexes]) => lateDifference(provider, indexes));
+    const differing = new Set([...this.#differing, ...[...this.#late.values()].flat()]).size;
+    const agreement = { prompts: this.#prompts, agreeing: this.#prompts - differing, differing, stray_calls: this.#strayCalls };
+    return { agreement, differences: [...this.#differences.items, ...late] };
+  }
+
+  /** Ends the calls in progress. */
+  close(): void {
+    for (const release of this.#releases) release();
+  }
+}
+
+const answered = (reaction: FakeReaction): FakeExchange => ({ reaction, latencyMs: 0, done: () => undefined });
+
+/** The difference of calls that came when the caller had its answer. */
+function lateDifference(provider: string, indexes: readonly number[]): Difference {
+  const prompts = new Set(indexes);
+  return {
+    provider,
+    condition: null,
+    expected: { calls: [], served_by: null },
+    actual: { calls: [{ provider, calls: indexes.length }], served_by: null },
+    prompts: prompts.size,
+    first_index: Math.min(...prompts),
+    sentence: `The gateway called ${provider} after it had answered the caller: the chain ends there.`,
+  };
+}
+
+const rounded = (ms: number) => Math.round(Math.max(ms, 0) * 100) / 100;
+
+/** The fields of a request that decide the form of its answer. A body that is not JSON has none. */
+function requestOf(body: string): { model: string; stream: boolean } {
+  try {
+    const { model, stream } = JSON.parse(body) as { model?: unknown; stream?: unknown };
+    return { model: typeof model === 'string' ? model : '', stream: stream === true };
+  } catch {
+    return { model: '', stream: false };
+  }
+}
+
+/** The rehearsals that run on this instance. */
+export class Rehearsals {
+  readonly #byToken = new Map<string, Rehearsal>();
+  readonly #chains = new Set<string>();
+
+  /** Begins to answer the calls with a chain's token. Returns what ends that; undefined if a rehearsal of the chain runs already. */
+  start(chainId: string, token: string, rehearsal: Rehearsal): (() => void) | undefined {
+    if (this.#chains.has(chainId)) return undefined;
+    this.#chains.add(chainId);
+    this.#byToken.set(token, rehearsal);
+    return () => {
+      rehearsal.close();
+      this.#chains.delete(chainId);
+      this.#byToken.delete(token);
+    };
+  }
+
+  find(token: string): Rehearsal | undefined {
+    return this.#byToken.get(token);
+  }
+}

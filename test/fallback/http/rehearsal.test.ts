@@ -1,0 +1,403 @@
+import assert from 'node:assert/strict';
+import { after, describe, type TestContext, test } from 'node:test';
+
+import type { TestResult } from '../../../src/fallback/model/test.ts';
+import { createChain, shareFallback, startFallback, type TestFallback } from '../../support/fallback.ts';
+import { type Flaw, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startProvider, status } from '../../support/providers.ts';
+import { stores } from '../../support/stores.ts';
+
+const rules = [
+  { condition: 'server_error', action: 'retry', max_retries: 2, wait_ms: 0 },
+  { condition: 'rate_limit', action: 'retry', max_retries: 1, wait_ms: 0 },
+];
+const providers = [
+  { name: 'gpt-4o', model_id: 'openai/gpt-4o', timeout_ms: 300 },
+  { name: 'claude', model_id: 'anthropic/claude-sonnet-4-5', timeout_ms: 300 },
+  { name: 'Llama 3/70b', model_id: 'llama-3.3-70b', api_base: 'https://llm.example.com/v1', timeout_ms: 300 },
+];
+
+/** The service that the tests of this file share, on a socket, with rehearsals allowed. */
+const stops: (() => unknown)[] = [];
+after(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+const service = await startFallback(
+  { after: (stop) => void stops.push(stop as () => unknown) },
+  {
+    flags: { allowLive: 'true' },
+    environment: { SERVICE_LIVE_ALLOW: '127.0.0.1', GATEWAY_KEY: 'sk-gateway', SERVICE_LIVE_KEYS: 'GATEWAY_KEY@127.0.0.1' },
+  },
+);
+const origin = await service.fallback.start();
+
+async function tokenOf(id: string, on: TestFallback = service): Promise<string> {
+  return (await on.call('GET', `/chains/${id}/rehearsal-token`)).body.token;
+}
+
+/** A chain, and a gateway that does what the chain says, except for its flaw. */
+async function rehearsed(
+  t: TestContext,
+  flaw?: Flaw,
+  changes: Record<string, unknown> = {},
+): Promise<{ id: string; gateway: TestGateway }> {
+  const { id } = await createChain(service, { name: 'rehearsed', providers, fallback_rules: rules, ...changes });
+  const base = `${origin}/rehearsal/${await tokenOf(id)}`;
+  const retries = new Map([...[500, 502, 503, 529].map((code) => [code, 2] as const), [429, 1]]);
+  const upstreams = providers.map(({ name }) => ({
+    base: `${base}/${encodeURIComponent(name)}/v1`,
+    retries,
+    protocol: name === 'claude' ? ('anthropic' as const) : ('openai' as const),
+  }));
+  return { id, gateway: await startGateway(t, upstreams, flaw) };
+}
+
+async function rehearse(id: string, { url }: Pick<TestGateway, 'url'>, more: Record<string, unknown> = {}): Promise<TestResult> {
+  const { gateway = {}, ...fields } = more as { gateway?: object };
+  const body = { mode: 'rehearsal', gateway: { url, ...gateway }, seed: 1, ...fields };
+  const answer = await service.call('POST', `/chains/${id}/test`, { body });
+  assert.equal(answer.status, 201, answer.text);
+  return answer.body;
+}
+
+const failing = (provider: string, condition: string, more = {}) => ({ provider, condition, ...more });
+
+describe('A rehearsal', () => {
+  test('of a gateway that does what the chain says agrees in every prompt, with the calls that it made', async (t) => {
+    const { id, gateway } = await rehearsed(t);
+    const result = await rehearse(id, gateway);
+    assert.deepEqual(result.differences, []);
+    assert.deepEqual(result.agreement, { prompts: result.prompt_count, agreeing: result.prompt_count, differing: 0, stray_calls: 0 });
+    assert.equal(result.error, null);
+    assert.equal(result.verdict, 'pass');
+    assert.ok(result.prompt_count > 4, 'as many prompts as the plan has scenes');
+    for (const { agrees, expected, attempts, served_by } of result.results) {
+      assert.equal(agrees, true);
+      assert.deepEqual(
+        attempts.map(({ provider, condition }) => ({ provider, condition })),
+        expected!.attempts,
+      );
+      assert.equal(served_by, expected!.served_by);
+    }
+  });
+
+  const flaws: readonly (readonly [Flaw, object, Record<string, unknown>])[] = [
+    [
+      'one retry too few',
+      failing('gpt-4o', 'server_error'),
+      {
+        provider: 'gpt-4o',
+        condition: 'server_error',
+        sentence: 'gpt-4o answers 500: the chain retries 2 times and goes to claude; the gateway called gpt-4o 2 times and claude once.',
+      },
+    ],
+    [
+      'wrong order',
+      failing('gpt-4o', 'auth_error'),
+      {
+        provider: 'gpt-4o',
+        condition: 'auth_error',
+        sentence: 'gpt-4o answers 401: the chain does not retry and goes to claude; the gateway called gpt-4o once and Llama 3/70b once.',
+      },
+    ],
+    [
+      'swallowed 429',
+      failing('gpt-4o', 'rate_limit'),
+      {
+        provider: 'gpt-4o',
+        condition: 'rate_limit',
+        sentence:
+          'gpt-4o answers 429 (rate_limit): the chain retries once and goes to claude; the gateway called gpt-4o once and answered by itself.',
+      },
+    ],
+    [
+      'second call after success',
+      failing('gpt-4o', 'server_error', { times: 1 }),
+      { provider: 'gpt-4o', condition: null, sentence: 'gpt-4o answers: the chain ends there; the gateway called gpt-4o 2 times.' },
+    ],
+    ['call after the answer', failing('gpt-4o', 'auth_error'), { provider: 'claude', condition: null }],
+  ];
+  for (const [flaw, fault, named] of flaws) {
+    test(`names a gateway's fault: ${flaw}`, async (t) => {
+      const { id, gateway } = await rehearsed(t, flaw);
+      const result = await rehearse(id, gateway, { faults: [fault], prompt_count: 1 });
+      assert.equal(result.verdict, 'differs');
+      assert.equal(result.agreement!.differing, 1);
+      assert.equal(result.differences!.length, 1);
+      const [difference] = result.differences!;
+      for (const [field, value] of Object.entries(named)) assert.equal(difference![field as 'sentence'], value);
+      assert.deepEqual([difference!.prompts, difference!.first_index], [1, 0]);
+    });
+  }
+
+  test('draws the faults with a probability for the gateway as for the simulation', async (t) => {
+    const { id, gateway } = await rehearsed(t);
+    const faults = [failing('gpt-4o', 'server_error', { probability: 0.5 })];
+    const result = await rehearse(id, gateway, { faults, prompt_count: 40 });
+    assert.equal(result.verdict, 'pass');
+    const numbers = new Set(result.results.map(({ attempts }) => attempts.length));
+    assert.ok(numbers.size > 2, `prompts of ${[...numbers]} calls`);
+  });
+
+  test('whose gateway cannot be used differs, with the reason', async (t) => {
+    const { id } = await rehearsed(t);
+    const reasons: [string, ReturnType<typeof startProvider>, string][] = [
+      ['garbage', startProvider(t, status(200, 'hello')), "The gateway's answer can't be used: the answer is malformed."],
+      [
+        'a redirect',
+        startProvider(t, status(302, {}, { location: origin })),
+        'The gateway answered with a redirect (HTTP 302), which is not followed.',
+      ],
+      [
+        'its own error',
+        startProvider(t, status(404, { error: { code: 'no_model' } })),
+        'The gateway called nobody and answered HTTP 404 no_model.',
+      ],
+    ];
+    for (const [name, starting, reason] of reasons) {
+      const { base } = await starting;
+      const result = await rehearse(id, { url: base }, { prompt_count: 1 });
+      assert.deepEqual([result.status, result.verdict, result.error], ['completed', 'differs', reason], name);
+    }
+    const result = await rehearse(id, { url: 'http://127.0.0.1:9/v1' }, { prompt_count: 1 });
+    assert.deepEqual([result.verdict, result.error], ['differs', 'The gateway could not be called: connection_refused.']);
+  });
+
+  test('sends the key and the headers that are given, with the configuration for Portkey', async (t) => {
+    const { id, gateway } = await rehearsed(t);
+    const given = { api_key_env: 'GATEWAY_KEY', headers: { 'x-portkey-config': '{config}', 'x-tenant': 'a' } };
+    const result = await rehearse(id, gateway, { prompt_count: 1, gateway: given });
+    assert.equal(result.agreement!.agreeing, 1);
+    const { authorization, 'x-tenant': tenant, 'x-portkey-config': config } = gateway.seen[0]!;
+    assert.deepEqual([authorization, tenant], ['Bearer sk-gateway', 'a']);
+    const { targets } = JSON.parse(String(config));
+    const token = await tokenOf(id);
+    assert.deepEqual(
+      targets.map((target: Record<string, unknown>) => [target.custom_host, target.api_key]),
+      providers
+        .map(({ name }) => [`http://127.0.0.1/rehearsal/${token}/${encodeURIComponent(name)}/v1`, 'rehearsal'])
+        .map(([host, key]) => [String(host).replace('127.0.0.1', 'localhost:80'), key]),
+    );
+  });
+
+  test('is refused where it may not run', async (t) => {
+    const { id, gateway } = await rehearsed(t);
+    const refused = async (body: object, on = service, chain = id) => {
+      const { status: code, body: answer } = await on.call('POST', `/chains/${chain}/test`, { body });
+      return [code, answer.field, answer.detail];
+    };
+    const { url } = gateway;
+    assert.deepEqual((await refused({ mode: 'rehearsal' })).slice(0, 2), [400, 'gateway']);
+    assert.deepEqual((await refused({ mode: 'simulate', gateway: { url } })).slice(0, 2), [400, 'gateway']);
+    assert.deepEqual((await refused({ mode: 'rehearsal', gateway: { url: 'http://10.0.0.1/v1' } })).slice(0, 2), [400, 'gateway.url']);
+    assert.deepEqual((await refused({ mode: 'rehearsal', gateway: { url, api_key_env: 'OTHER_KEY' } })).slice(0, 2), [
+      400,
+      'gateway.api_key_env',
+    ]);
+    assert.deepEqual((await refused({ mode: 'rehearsal', gateway: { url, headers: { Host: 'x' } } })).slice(0, 2), [
+      400,
+      'gateway.headers.Host',
+    ]);
+    const many = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`x-${index}`, 'a']));
+    assert.equal((await refused({ mode: 'rehearsal', gateway: { url, headers: many } }))[0], 400);
+    const closed = await shareFallback();
+    const { id: other } = await createChain(closed);
+    assert.deepEqual((await refused({ mode: 'rehearsal', gateway: { url } }, closed, other)).slice(0, 2), [403, 'mode']);
+    const { body: foreign } = await service.call('POST', '/chains', {
+      body: { name: 'foreign', providers: [{ name: 'bedrock', model_id: 'bedrock/claude' }] },
+    });
+    assert.deepEqual((await refused({ mode: 'rehearsal', gateway: { url } }, service, foreign.id))[0], 400);
+  });
+
+  test('leaves out providers that cannot be redirected, by name', async (t) => {
+    const mixed = [...providers, { name: 'bedrock', model_id: 'bedrock/claude' }];
+    const only = [{ condition: 'timeout', action: 'fail', providers: ['bedrock'] }];
+    const { id, gateway } = await rehearsed(t, undefined, { providers: mixed, fallback_rules: [...rules, ...only] });
+    const result = await rehearse(id, gateway);
+    assert.equal(result.verdict, 'pass');
+    assert.deepEqual(result.assumptions, [
+      "bedrock is left out of the rehearsal, because its protocol can't be redirected to a fake provider.",
+    ]);
+    assert.deepEqual(
+      result.chain.providers.map(({ name }) => name),
+      providers.map(({ name }) => name),
+    );
+  });
+
+  test('can be planned without a call, followed, and cancelled; only one of a chain runs at a time', async (t) => {
+    const { id } = await rehearsed(t);
+    const hanging = await startProvider(t, () => undefined);
+    const body = { mode: 'rehearsal', gateway: { url: hanging.base } };
+    const plan = await service.call('POST', `/chains/${id}/test?dry_run=true`, { body });
+    assert.deepEqual([plan.status, plan.body.mode, hanging.seen.length], [200, 'rehearsal', 0]);
+    const started = await service.call('POST', `/chains/${id}/test`, { body, headers: { prefer: 'respond-async' } });
+    assert.equal(started.status, 202);
+    assert.deepEqual(started.body.agreement, { prompts: 0, agreeing: 0, differing: 0, stray_calls: 0 });
+    const second = await service.call('POST', `/chains/${id}/test`, { body });
+    assert.deepEqual([second.status, second.body.code], [409, 'CONFLICT']);
+    const ended = await service.call('DELETE', `/test-results/${started.body.id}`);
+    assert.deepEqual([ended.status, ended.body.status, ended.body.verdict], [200, 'cancelled', null]);
+    const third = await service.call('POST', `/chains/${id}/test`, { body, headers: { prefer: 'respond-async' } });
+    assert.equal(third.status, 202);
+    await service.call('DELETE', `/test-results/${third.body.id}`);
+  });
+});
+
+/** Runs a rehearsal of one prompt with `faults`; `act` is the gateway, which gets the request's body and the base of the fakes. */
+async function acted(t: TestContext, faults: object[], act: (body: string, base: string) => Promise<unknown>): Promise<TestResult> {
+  const { id } = await rehearsed(t);
+  const base = `${origin}/rehearsal/${await tokenOf(id)}`;
+  const gateway = await startProvider(t, (response, request) => {
+    void request;
+    const { body } = gateway.seen.at(-1)!;
+    void act(JSON.stringify(body), base).finally(() => response.writeHead(500).end('{}'));
+  });
+  return rehearse(id, { url: gateway.base }, { prompt_count: 1, ...(faults.length === 0 ? { preset: 'healthy' } : { faults }) });
+}
+
+const post = (url: string, body: string) => fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+
+describe('Fake providers', () => {
+  test('answer 503 while no rehearsal of the chain runs', async () => {
+    const { id } = await createChain(service);
+    for (const token of [await tokenOf(id), '0'.repeat(32)]) {
+      const answer = await service.call('POST', `/rehearsal/${token}/gpt-4o/v1/chat/completions`, { body: {} });
+      assert.deepEqual([answer.status, answer.body.code], [503, 'REHEARSAL_NOT_RUNNING']);
+    }
+  });
+
+  test('answer each failure with the status, the code and the headers of the provider', async (t) => {
+    const cases: [object, number, RegExp, string | null][] = [
+      [failing('gpt-4o', 'rate_limit', { retry_after_ms: 1500 }), 429, /"code":"rate_limit_exceeded"/, '2'],
+      [failing('gpt-4o', 'quota_exceeded', { status_code: 429 }), 429, /"code":"insufficient_quota"/, null],
+      [failing('gpt-4o', 'context_length', { status_code: 400 }), 400, /"code":"context_length_exceeded"/, null],
+      [failing('gpt-4o', 'content_filter'), 400, /"code":"content_policy_violation"/, null],
+      [failing('claude', 'server_error', { status_code: 529 }), 529, /"type":"overloaded_error"/, null],
+      [failing('claude', 'rate_limit'), 429, /"type":"rate_limit_error"/, null],
+      [failing('claude', 'auth_error'), 401, /"type":"authentication_error"/, null],
+      [failing('gpt-4o', 'invalid_response'), 200, /^\{"id":[^}]*$/, null],
+    ];
+    for (const [fault, code, form, retryAfter] of cases) {
+      const { provider } = fault as { provider: string };
+      let got: [number, string | null, string] | undefined;
+      await acted(t, [fault], async (body, base) => {
+        const path = provider === 'claude' ? 'messages' : 'chat/completions';
+        const answer = await post(`${base}/${provider}/${path}`, body);
+        got = [answer.status, answer.headers.get('retry-after'), await answer.text()];
+      });
+      assert.deepEqual(got!.slice(0, 2), [code, retryAfter]);
+      assert.match(got![2], form);
+    }
+  });
+
+  test('answer with their name and a usage, whole and streamed, on every path of the two protocols', async (t) => {
+    const chat = ['chat/completions', 'v1/chat/completions', 'openai/deployments/gpt/chat/completions?api-version=2024-10-21'];
+    for (const path of [...chat, 'messages', 'v1/messages']) {
+      for (const stream of [false, true]) {
+        let text = '';
+        const result = await acted(t, [], async (body, base) => {
+          text = await (await post(`${base}/gpt-4o/${path}`, JSON.stringify({ ...JSON.parse(body), stream }))).text();
+        });
+        assert.match(text, /gpt-4o answers\./, `${path} ${stream}`);
+        assert.match(text, path.endsWith('messages') ? /"output_tokens":6/ : /"total_tokens":18/);
+        assert.equal(text.includes('data: '), stream);
+        assert.equal(result.attempts_total, 1);
+      }
+    }
+    await acted(t, [], async (body, base) => {
+      const answer = await fetch(`${base}/gpt-4o/v1/models`);
+      assert.deepEqual([answer.status, ((await answer.json()) as { object: string }).object], [200, 'list']);
+      void body;
+    });
+  });
+
+  test('count an unknown provider in its prompt, and a call without a known mark as stray', async (t) => {
+    const result = await acted(t, [], async (body, base) => {
+      assert.equal((await post(`${base}/${encodeURIComponent('no/one')}/v1/chat/completions`, body)).status, 404);
+      assert.equal((await post(`${base}/gpt-4o/v1/embeddings`, body)).status, 404);
+      assert.equal((await post(`${base}/gpt-4o/v1/chat/completions`, '{"messages": []}')).status, 200);
+    });
+    assert.deepEqual(
+      result.results[0]!.attempts.map(({ provider, status_code, condition }) => [provider, status_code, condition]),
+      [
+        ['no/one', 404, 'invalid_request'],
+        ['gpt-4o', 404, 'invalid_request'],
+      ],
+    );
+    assert.equal(result.agreement!.stray_calls, 1);
+    assert.equal(result.verdict, 'differs');
+  });
+
+  test('take bodies of 1 MiB and 64 calls at a time, and count no other', async (t) => {
+    const held = Array.from({ length: 64 }, () => new AbortController());
+    const result = await acted(t, [failing('gpt-4o', 'timeout')], async (body, base) => {
+      const url = `${base}/gpt-4o/v1/chat/completions`;
+      assert.equal((await post(url, body.padEnd(1024 * 1024 + 1))).status, 413);
+      const calls = held.map(({ signal }) => fetch(url, { method: 'POST', body, signal }).catch(() => undefined));
+      // The 65th is refused as soon as the others have arrived.
+      let code = 0;
+      while (code !== 503) {
+        code = await fetch(url, { method: 'POST', body, signal: AbortSignal.timeout(50) }).then(
+          (answer) => answer.status,
+          () => 0,
+        );
+      }
+      for (const controller of held) controller.abort();
+      await Promise.all(calls);
+    });
+    assert.ok(result.attempts_total >= 64);
+  });
+
+  test('need no key and no quota of requests, and their token reaches no log', async (t) => {
+    const guarded = await startFallback(t, {
+      flags: { allowLive: 'true', rateLimit: '10/hour' },
+      environment: { SERVICE_LIVE_ALLOW: '127.0.0.1', SERVICE_API_KEYS: 'key-of-a-test' },
+    });
+    const at = await guarded.fallback.start();
+    const headers = { 'x-api-key': 'key-of-a-test' };
+    const { body: chain } = await guarded.call('POST', '/chains', { body: { name: 'c', providers: providers.slice(0, 1) }, headers });
+    const { body: made } = await guarded.call('GET', `/chains/${chain.id}/rehearsal-token`, { headers });
+    const gateway = await startProvider(t, (response) => {
+      const { body } = gateway.seen.at(-1)!;
+      const url = `${at}/rehearsal/${made.token}/gpt-4o/v1/chat/completions`;
+      const once = () => post(url, JSON.stringify(body));
+      void Promise.all(Array.from({ length: 20 }, once)).then(async ([answer]) => {
+        response.writeHead(answer!.status, { 'content-type': 'application/json' }).end(await answer!.text());
+      });
+    });
+    const request = { mode: 'rehearsal', gateway: { url: gateway.base }, preset: 'healthy', prompt_count: 1 };
+    const { status: code, body: result } = await guarded.call('POST', `/chains/${chain.id}/test`, { body: request, headers });
+    assert.equal(code, 201);
+    assert.equal(result.attempts_total, 20);
+    const metrics = await guarded.call('GET', '/metrics', { headers });
+    assert.ok(guarded.logs.some((line) => line.includes('/rehearsal/:token/:provider/*')));
+    for (const text of [...guarded.logs, metrics.text]) assert.ok(!text.includes(made.token));
+  });
+});
+
+for (const store of stores) {
+  describe(`Rehearsal tokens on ${store.name}`, () => {
+    test('stay the same until a new one is made, and are different for each chain', async () => {
+      const on = await shareFallback(store);
+      const [one, other] = [await createChain(on), await createChain(on)];
+      const first = await on.call('GET', `/chains/${one.id}/rehearsal-token`);
+      assert.equal(first.status, 200);
+      assert.match(first.body.token, /^[0-9a-f]{32}$/);
+      assert.equal(first.body.base, `http://localhost:80/rehearsal/${first.body.token}`);
+      assert.equal(await tokenOf(one.id, on), first.body.token);
+      assert.notEqual(await tokenOf(other.id, on), first.body.token);
+      const renewed = await on.call('POST', `/chains/${one.id}/rehearsal-token`);
+      assert.equal(renewed.status, 201);
+      assert.notEqual(renewed.body.token, first.body.token);
+      assert.equal(await tokenOf(one.id, on), renewed.body.token);
+    });
+
+    test('404 for an unknown chain', async () => {
+      const on = await shareFallback(store);
+      for (const method of ['GET', 'POST']) {
+        const answer = await on.call(method, '/chains/0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b/rehearsal-token');
+        assert.deepEqual([answer.status, answer.body.code], [404, 'NOT_FOUND']);
+      }
+    });
+  });
+}

@@ -1,0 +1,99 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+
+/** A provider of a gateway, which waits 300 ms for it, and how often it retries a status; null is a connection that breaks. */
+export interface Upstream {
+  readonly base: string;
+  readonly protocol?: 'openai' | 'anthropic';
+  readonly retries: ReadonlyMap<number | null, number>;
+}
+
+/** What a gateway does wrong on purpose. */
+export type Flaw = 'one retry too few' | 'wrong order' | 'swallowed 429' | 'second call after success' | 'call after the answer';
+
+export interface TestGateway {
+  /** Its base URL. */
+  readonly url: string;
+  /** The headers of the requests it got. */
+  readonly seen: Record<string, unknown>[];
+}
+
+/** Starts a gateway that tries its providers in order and retries as told; it ends with the test. */
+export async function startGateway(t: Pick<TestContext, 'after'>, upstreams: readonly Upstream[], flaw?: Flaw): Promise<TestGateway> {
+  const seen: Record<string, unknown>[] = [];
+  const server = createServer(async (request, response) => {
+    seen.push(request.headers);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    await route(Buffer.concat(chunks).toString(), upstreams, flaw, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, seen };
+}
+
+/** The answer of a provider; the status is null if the connection broke. */
+interface Got {
+  status: number | null;
+  text: string;
+}
+
+async function call({ base, protocol = 'openai' }: Upstream, body: string): Promise<Got> {
+  try {
+    const signal = AbortSignal.timeout(300);
+    const path = protocol === 'anthropic' ? 'messages' : 'chat/completions';
+    const response = await fetch(`${base}/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body, signal });
+    return { status: response.status, text: await response.text() };
+  } catch {
+    return { status: null, text: '' };
+  }
+}
+
+const isUsable = ({ status, text }: Got) => {
+  if (status !== 200) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+async function route(body: string, upstreams: readonly Upstream[], flaw: Flaw | undefined, response: ServerResponse): Promise<void> {
+  const order = flaw === 'wrong order' ? [upstreams[0]!, ...upstreams.slice(1).reverse()] : upstreams;
+  let last: Got = { status: null, text: '' };
+  for (const upstream of order) {
+    const used = new Map<number | null, number>();
+    for (;;) {
+      last = await call(upstream, body);
+      if (isUsable(last)) {
+        if (flaw === 'second call after success') await call(upstream, body);
+        response.writeHead(200, { 'content-type': 'application/json' }).end(answer(last.text));
+        if (flaw === 'call after the answer') await call(upstream, body);
+        return;
+      }
+      if (flaw === 'swallowed 429' && last.status === 429) {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(answer(''));
+        return;
+      }
+      const count = used.get(last.status) ?? 0;
+      const allowed = (upstream.retries.get(last.status) ?? 0) - (flaw === 'one retry too few' ? 1 : 0);
+      if (count >= allowed) break;
+      used.set(last.status, count + 1);
+    }
+    if (last.status === 400) break;
+  }
+  response.writeHead(last.status ?? 502, { 'content-type': 'application/json' }).end(last.text || '{}');
+}
+
+/** An answer of OpenAI's form with the text of any provider. */
+function answer(text: string): string {
+  const found = text === '' ? {} : (JSON.parse(text) as { choices?: unknown });
+  if (found.choices !== undefined) return text;
+  const content = 'Something else.';
+  return JSON.stringify({ choices: [{ message: { role: 'assistant', content }, finish_reason: 'stop' }] });
+}
