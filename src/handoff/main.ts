@@ -170,7 +170,7 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
     adminKey,
     warnings: [
       ...(unusedKey ? [unusedAdminKey] : []),
-      ...(settings.publicUrl === undefined && (await store.hasOrigins()) ? [noPublicUrl] : []),
+      ...(settings.publicUrl === undefined && (await store.webhooks.hasOrigins()) ? [noPublicUrl] : []),
     ],
     waiting: () => live.waiting.size,
     async start() {
@@ -195,7 +195,7 @@ function createLive(
       sizesAfter: async (tenant, position, limit) => store.of(tenant).trail.sizesAfter(position, limit),
       between: async (tenant, position, upTo) => store.of(tenant).trail.between(position, upTo),
       bounds: (tenant) => store.of(tenant).trail.bounds(),
-      positions: async (tenants) => store.positions(tenants),
+      positions: async (tenants) => store.trail.positions(tenants),
     },
     memory: replays,
     onFailure(error, tenant_id) {
@@ -353,7 +353,7 @@ function createJobs(base: Base, { store, live, services, failures, recheck }: Jo
     });
   const deliverer = createDelivererOf(base, { store, live, services, failures, wake: () => delivering.wake() });
   const delivering = loopOf('deliver', deliverer.round);
-  store.deliveries.onWaiting(() => delivering.wake());
+  store.onDeliveries(() => delivering.wake());
   // These can wait, and their long reads start a thread, which a start would have to share the processor with.
   const firstAfter = (name: string) => (name === 'prune' || name === 'measure' ? firstPruneMs : 0);
   const loops = [...Object.entries(runOnce).map(([name, job]) => loopOf(name, job, firstAfter(name))), delivering];

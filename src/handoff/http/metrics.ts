@@ -24,7 +24,7 @@ interface MetricsParts {
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one declaration for each metric.
 export function createHandoffMetrics({ store, streams, replays, clock, isPrivate }: MetricsParts) {
   const unknown = Object.fromEntries(statuses.map((status) => [status, Number.NaN])) as Record<Status, number>;
-  const counts = () => store.countByStatus().catch(() => unknown);
+  const counts = () => store.packets.countByStatus().catch(() => unknown);
   const ageGauge = (name: string, help: string, since: () => Promise<Date | undefined>) => ({
     name,
     help,

@@ -44,11 +44,12 @@ export function createPruner({ store, clock, retention }: PrunerParts): () => Pr
     const forget = async (kind: 'ended' | 'dead', seconds: number) =>
       seconds === 0 ? 0 : store.deliveries.forget(kind, ago(seconds), roundSize);
     const removed = [
-      await store.prune(ago(idempotencyRetentionSeconds), dayOf(new Date(now - dayMs)), roundSize),
-      await store.forgetPayloads(ago(streamRetentionSeconds), roundSize),
+      await store.idempotency.forget(ago(idempotencyRetentionSeconds), roundSize),
+      await store.counters.forget(dayOf(new Date(now - dayMs)), roundSize),
+      await store.trail.forgetPayloads(ago(streamRetentionSeconds), roundSize),
       await forget('ended', deliveryRetentionSeconds),
       await forget('dead', deadLetterRetentionSeconds),
-      await store.forgetAgents(new Date(now - agentsMs), roundSize),
+      await store.agents.forget(new Date(now - agentsMs), roundSize),
       await store.answerLinks.forget(new Date(now - answerLinksMs), roundSize),
     ];
     return removed.some((count) => count >= roundSize) ? 100 : everyMs;

@@ -23,11 +23,11 @@ interface SweeperParts {
 export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: SweeperParts): () => Promise<number> {
   return async () => {
     const now = clock();
-    const due = await store.sweep.due(now, roundSize);
+    const due = await store.packets.due(now, roundSize);
     const ends = await Promise.allSettled(due.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'time_out' })));
 
     const unclaimed =
-      unclaimedTtlSeconds === 0 ? [] : await store.sweep.unclaimed(new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1), roundSize);
+      unclaimedTtlSeconds === 0 ? [] : await store.packets.unclaimed(new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1), roundSize);
     ends.push(...(await Promise.allSettled(unclaimed.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'expire_unclaimed' })))));
     // A packet that fails does not stop the others; its error is reported after all of them.
     const failed = ends.find((end) => end.status === 'rejected');

@@ -21,7 +21,7 @@ export function createAgentService(store: Store, clock: Clock) {
     const seen = waiting;
     waiting = new Map();
     const current = writing
-      .then(() => store.sawAgents([...seen.values()]))
+      .then(() => store.agents.saw([...seen.values()]))
       .catch((error: unknown) => {
         // Nothing that was seen is lost, and what was seen since is later.
         waiting = new Map([...seen, ...waiting].slice(-maxWaiting));

@@ -6,6 +6,7 @@ import type { ChainRequest, CreateRequest, Packet } from '../model/packet.ts';
 import { chained, newPacket } from '../rules/packet.ts';
 import { requireAgent } from '../rules/rights.ts';
 import { dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
+import { createdOn } from '../store/counters.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { OpenPacketCounts } from '../store/open-packets.ts';
 import type { Circumstances } from '../store/trail.ts';
@@ -102,7 +103,7 @@ export function createCreations(parts: CreationParts) {
       const cap = capOf(parts, caller);
       if (!Number.isFinite(cap)) return undefined;
       const now = clock();
-      return (await store.of(caller.tenant_number).usedOn(dayOf(now))) >= cap ? capReached(cap, now) : undefined;
+      return (await store.of(caller.tenant_number).counters.usedOn(dayOf(now))) >= cap ? capReached(cap, now) : undefined;
     },
   };
 }
@@ -190,9 +191,6 @@ async function createOne(
     return { status: 201, body: transaction.packets.text(packet.id), etag: entityTagOf(packet.revision), packetIds: [packet.id] };
   });
 }
-
-/** The name of the counter of packets created on a day. */
-const createdOn = (day: string) => `created:${day}`;
 
 /** @throws ServiceError 409 LOOP_GUARD when the chain would be too deep */
 function requireDepth(depth: number, max: number): void {

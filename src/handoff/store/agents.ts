@@ -1,11 +1,10 @@
 import { type Kysely, type SqlBool, sql } from 'kysely';
 
 import { countOf } from '../../kit/sql/count.ts';
-import type { Database } from '../../kit/sql/dialect.ts';
 import type { Agent } from '../model/agent.ts';
 import { claimableStatus, heldStatuses } from '../rules/packet-life.ts';
 import { oneOf } from './engine/storable.ts';
-import type { InTurn } from './in-turn.ts';
+import type { ReadParts, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
 import type { RowOf, Tables } from './tables.ts';
 
@@ -18,10 +17,9 @@ const isHeld = sql<SqlBool>`${sql.raw(oneOf('packets.status', heldStatuses))}`;
 /** The condition of packets that wait for an agent, as in the index that counts them. */
 const isWaiting = sql<SqlBool>`packets.status = ${sql.lit(claimableStatus)}`;
 
-/** The agents that requests of tenants have named. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
-export function createAgentStore(database: Database<Tables>) {
-  return {
+function reads({ database }: ReadParts) {
+  const all = {
     /** Records when agents were last seen. Instances may report in any order; an earlier time never replaces a later one. */
     async saw(agents: readonly SeenAgent[]): Promise<void> {
       if (agents.length === 0) return;
@@ -46,10 +44,12 @@ export function createAgentStore(database: Database<Tables>) {
      * returns how many it deleted.
      */
     forget: (before: Date, limit: number) => database.transaction((tx) => forgetUnseen(tx, before, limit)),
-
-    /** A page of a tenant's agents, the most recently seen first, with the number of packets that each holds and that wait for it. */
-    page: (tenant: number, page: Page, inTurn: InTurn) => inTurn((db) => pageOf(db, tenant, page)),
   };
+  const of = ({ tenant, inTurn }: Scope) => ({
+    /** A page of agents, the most recently seen first, with the number of packets that each holds and that wait for it. */
+    page: (page: Page) => inTurn((db) => pageOf(db, tenant, page)),
+  });
+  return { of, all };
 
   async function forgetUnseen(tx: Kysely<Tables>, before: Date, limit: number): Promise<number> {
     const unseen = tx
@@ -117,3 +117,6 @@ export function createAgentStore(database: Database<Tables>) {
     return new Map(rows.map(({ agent_id, count }) => [agent_id as string, Number(count)]));
   }
 }
+
+/** The agents that requests of tenants have named. */
+export const agents = { reads };

@@ -3,6 +3,7 @@ import { type Expression, type ExpressionBuilder, type RawBuilder, type SqlBool,
 import { createdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { askedStatus, claimableStatus, workingStatuses } from '../rules/packet-life.ts';
+import type { ReadParts } from './noun.ts';
 import type { Tables } from './tables.ts';
 
 /** What PostgreSQL refuses to parse in JSON: an escaped NUL or half a surrogate pair. Escaped backslashes are matched to be kept. */
@@ -17,9 +18,8 @@ const textIn = (database: Database<Tables>, ...path: string[]) =>
         string | null
       >`(regexp_replace(rtrim(packets.state, ','), ${undecodable}, ${keepPairs}, 'g') || '}')::json #>> ${`{${path.join(',')}}`}::text[]`;
 
-/** Reads how old unfinished work is, over all tenants that are not deleted. */
-export function createAgeReads(database: Database<Tables>) {
-  return {
+function reads({ database }: ReadParts) {
+  const all = {
     /** When the oldest unanswered question of all tenants was asked; undefined when there is none. */
     oldestQuestion: () => oldest(textIn(database, 'hitl', 'requested_at'), (eb) => eb('packets.status', '=', askedStatus)),
     /** When the oldest claim of all tenants that has no lease, and whose holder waits for nobody, was made; undefined when there is none. */
@@ -39,6 +39,7 @@ export function createAgeReads(database: Database<Tables>) {
       return row?.id == null ? undefined : createdAt(row.id);
     },
   };
+  return { all };
 
   /** The earliest of the times of all tenants' packets that meet the condition. */
   async function oldest(time: RawBuilder<string | null>, condition: (eb: ExpressionBuilder<Tables, 'packets'>) => Expression<SqlBool>) {
@@ -54,3 +55,6 @@ export function createAgeReads(database: Database<Tables>) {
     return row?.time == null ? undefined : new Date(row.time);
   }
 }
+
+/** How old unfinished work is, over all tenants that are not deleted. */
+export const ages = { reads };

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 
-import type { Database } from '../../kit/sql/dialect.ts';
 import type { Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { RowOf, Tables } from './tables.ts';
+import type { ReadParts, Scope } from './noun.ts';
+import type { RowOf } from './tables.ts';
 
 /** The answer links that a unit needs. */
 export interface AnswerLinkNeeds {
@@ -50,8 +50,7 @@ export class AnswerLinkBuffer extends TableBuffer<string, StoredAnswerLink> {
   }
 }
 
-/** Answer links. */
-export const answerLinks: Kind<AnswerLinkNeeds, AnswerLinkBuffer> = {
+const kind: Kind<AnswerLinkNeeds, AnswerLinkBuffer> = {
   stage: (_tenant, { journal }) => new AnswerLinkBuffer(journal),
 
   async find(session, group) {
@@ -71,9 +70,8 @@ export const answerLinks: Kind<AnswerLinkNeeds, AnswerLinkBuffer> = {
 /** The most links of a packet in a list. */
 const maxListed = 1000;
 
-/** Reads answer links. */
-export function createAnswerLinkReads(database: Database<Tables>) {
-  const { reads } = database;
+function reads({ database }: ReadParts) {
+  const { reads: db } = database;
   const byHash = database.query<{ token_hash: string; now: string }, StoredAnswerLink & { tenant: number }>((db, { token_hash, now }) =>
     db
       .selectFrom('answer_links')
@@ -91,28 +89,13 @@ export function createAnswerLinkReads(database: Database<Tables>) {
             and webhooks.removed_at is null) end`,
       ),
   );
-  return {
+  const all = {
     /** The link with this hash of its token, unless its tenant is deleted, its key revoked or expired, or its channel removed. */
     byHash: (token_hash: string, now: Date) => byHash.first({ token_hash, now: now.toISOString() }),
 
-    /** A tenant's link. */
-    find: (tenant: number, id: string): Promise<{ packet_id: string } | undefined> =>
-      reads.selectFrom('answer_links').select('packet_id').where('tenant', '=', tenant).where('id', '=', id).executeTakeFirst(),
-
-    /** The links of a packet, newest first. */
-    ofPacket: (tenant: number, packetId: string): Promise<StoredAnswerLink[]> =>
-      reads
-        .selectFrom('answer_links')
-        .select(columns)
-        .where('tenant', '=', tenant)
-        .where('packet_id', '=', packetId)
-        .orderBy('seq', 'desc')
-        .limit(maxListed)
-        .execute(),
-
     /** Removes links that expired before the time, up to `limit`. */
     async forget(before: Date, limit: number): Promise<number> {
-      const old = await reads
+      const old = await db
         .selectFrom('answer_links')
         .select(['tenant', 'seq'])
         .where('expires_at', '<', before.toISOString())
@@ -129,4 +112,23 @@ export function createAnswerLinkReads(database: Database<Tables>) {
       return old.length;
     },
   };
+  const of = ({ tenant }: Scope) => ({
+    find: (id: string): Promise<{ packet_id: string } | undefined> =>
+      db.selectFrom('answer_links').select('packet_id').where('tenant', '=', tenant).where('id', '=', id).executeTakeFirst(),
+
+    /** The links of a packet, newest first. */
+    ofPacket: (packetId: string): Promise<StoredAnswerLink[]> =>
+      db
+        .selectFrom('answer_links')
+        .select(columns)
+        .where('tenant', '=', tenant)
+        .where('packet_id', '=', packetId)
+        .orderBy('seq', 'desc')
+        .limit(maxListed)
+        .execute(),
+  });
+  return { of, all };
 }
+
+/** Answer links. */
+export const answerLinks = { kind, reads };

@@ -65,7 +65,7 @@ function freeSearch(tenant: number, { target_agent, tags, priorities: wanted }: 
  * Finds packets for units that take any waiting one. It runs after the packets that units name are locked and skips locked
  * rows, so that two groups can't deadlock.
  */
-export const claimQueue: Kind<ClaimNeeds, ClaimQueue> = {
+const kind: Kind<ClaimNeeds, ClaimQueue> = {
   stage: (tenant, group) => new ClaimQueue(group.of(packets, tenant)),
 
   async find(session, group) {
@@ -93,3 +93,6 @@ export const claimQueue: Kind<ClaimNeeds, ClaimQueue> = {
     );
   },
 };
+
+/** Waiting packets that units take without naming them. */
+export const claimQueue = { kind };

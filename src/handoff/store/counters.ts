@@ -1,5 +1,8 @@
+import { sql } from 'kysely';
+
 import type { Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
+import type { ReadParts, Scope } from './noun.ts';
 
 /** The counters that a unit needs. */
 export interface CounterNeeds {
@@ -28,7 +31,7 @@ export class CounterBuffer {
 }
 
 /** Counts for list totals and quotas, updated in the transaction that changes what they count. */
-export const counters: Kind<CounterNeeds, CounterBuffer> = {
+const kind: Kind<CounterNeeds, CounterBuffer> = {
   stage: (_tenant, { journal }) => new CounterBuffer(journal),
 
   async find(session, group) {
@@ -53,3 +56,42 @@ export const counters: Kind<CounterNeeds, CounterBuffer> = {
     );
   },
 };
+
+/** The name of the counter of packets created on a day. */
+export const createdOn = (day: string) => `created:${day}`;
+
+function reads({ database }: ReadParts) {
+  return {
+    of: ({ tenant }: Scope) => ({
+      /** The number of packets created on the day. */
+      async usedOn(day: string): Promise<number> {
+        const row = await database.reads
+          .selectFrom('counters')
+          .select('value')
+          .where('tenant', '=', tenant)
+          .where('name', '=', createdOn(day))
+          .executeTakeFirst();
+        return row?.value ?? 0;
+      },
+    }),
+    all: {
+      /** Deletes the counters of days before `day`, up to `limit`; returns how many. */
+      async forget(day: string, limit: number): Promise<number> {
+        const days = await database.reads
+          .selectFrom('counters')
+          .select(['tenant', 'name'])
+          // Literals, so that the partial index of these counters matches.
+          .where('name', '>=', sql.lit('created:'))
+          .where('name', '<', sql.lit('created;'))
+          .where('name', '<', createdOn(day))
+          .limit(limit)
+          .execute();
+        if (days.length > 0) await database.session(async (session) => session.remove('counters', days));
+        return days.length;
+      },
+    },
+  };
+}
+
+/** Counts for list totals, quotas and positions. */
+export const counters = { kind, reads };

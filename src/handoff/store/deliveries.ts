@@ -1,16 +1,17 @@
 import { type ExpressionBuilder, type JoinBuilder, type Kysely, sql } from 'kysely';
 
 import { countOf } from '../../kit/sql/count.ts';
-import type { Database, Take, Values } from '../../kit/sql/dialect.ts';
+import type { Take, Values } from '../../kit/sql/dialect.ts';
 import { traceparentOf } from '../../kit/trace-context.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import type { Delivery, DeliveryDetail, DeliveryStatus } from '../model/webhook.ts';
 import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import type { Group, Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
+import type { ReadParts, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
 import type { Tables } from './tables.ts';
-import { type StoredWebhook, type WebhookBuffer, webhooks } from './webhooks.ts';
+import { type Noun, numberOf, type StoredWebhook, type WebhookBuffer, webhooks } from './webhooks.ts';
 
 /** The deliveries that a unit needs. */
 export interface DeliveryNeeds {
@@ -119,8 +120,7 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
   }
 }
 
-/** Deliveries to webhooks and channels, and the bodies of those to webhooks. */
-export const deliveries: Kind<DeliveryNeeds, DeliveryBuffer> = {
+const kind: Kind<DeliveryNeeds, DeliveryBuffer> = {
   stage: (tenant, group) => new DeliveryBuffer(group, group.of(webhooks, tenant)),
 
   async find(session, group) {
@@ -207,13 +207,13 @@ const cancelSize = 1000;
 
 /** Finds and leases pending deliveries, and reads the outcome of past ones. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
-export function createDeliveryStore(database: Database<Tables>) {
+function reads({ database }: ReadParts) {
   const queues = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
   const message = database.query<{ tenant: number; event_id: string }, Message>((db, { tenant, event_id }) =>
     db.selectFrom('messages').select(['body', 'traceparent']).where('tenant', '=', tenant).where('event_id', '=', event_id),
   );
 
-  return {
+  const all = {
     /** Every webhook and channel with pending deliveries, due or not. */
     queues: () => queues.all({}),
 
@@ -227,31 +227,6 @@ export function createDeliveryStore(database: Database<Tables>) {
 
     /** What to send for an event; undefined when its packet was deleted permanently. */
     message: async (tenant: number, eventId: string): Promise<Message | undefined> => message.first({ tenant, event_id: eventId }),
-
-    /** The id of the webhook or channel of a tenant's delivery. */
-    destination: async (tenant: number, id: string): Promise<string | undefined> => {
-      const found = database.reads
-        .selectFrom('deliveries')
-        .innerJoin('webhooks', ofDelivery)
-        .select('webhooks.id')
-        .where('deliveries.id', '=', id)
-        .where('deliveries.tenant', '=', tenant);
-      return (await found.executeTakeFirst())?.id;
-    },
-
-    /** A delivery to a tenant's webhook, and what it sends. */
-    detail: (tenant: number, webhook: number, id: string): Promise<DeliveryDetail | undefined> =>
-      database.reads
-        .selectFrom('deliveries')
-        .innerJoin('webhooks', ofDelivery)
-        .leftJoin('messages', (join) =>
-          join.onRef('messages.tenant', '=', 'deliveries.tenant').onRef('messages.event_id', '=', 'deliveries.event_id'),
-        )
-        .select([...shown, 'deliveries.event_id', 'messages.body'])
-        .where('deliveries.tenant', '=', tenant)
-        .where('deliveries.webhook', '=', webhook)
-        .where('deliveries.id', '=', id)
-        .executeTakeFirst(),
 
     /** Releases leased deliveries: they are due at once. */
     async release(inHand: readonly Leased[], now: Date): Promise<void> {
@@ -303,36 +278,75 @@ export function createDeliveryStore(database: Database<Tables>) {
       const { longReads: db } = database;
       return countOf(db.selectFrom(db.selectFrom('deliveries').select('seq').where('due_at', 'is not', null).limit(most).as('some')));
     },
+  };
 
-    /** The deliveries of a webhook or channel, newest first, and how many there are. */
-    ofWebhook: (db: Kysely<Tables>, tenant: number, webhook: number, status: DeliveryStatus | undefined, page: Page) =>
-      list(db, page, (eb) => [
-        eb('deliveries.tenant', '=', tenant),
-        eb('deliveries.webhook', '=', webhook),
-        ...(status === undefined ? [] : [eb('status', '=', status)]),
-      ]),
+  const of = ({ tenant, inTurn }: Scope) => ({
+    /** The deliveries of a webhook or channel, removed or not, newest first, and how many there are; undefined when it is unknown. */
+    of: (noun: Noun, id: string, status: DeliveryStatus | undefined, page: Page) =>
+      inTurn(async (db) => {
+        const webhook = await numberOf(db, tenant, id, noun);
+        if (webhook === undefined) return undefined;
+        return list(db, page, (eb) => [
+          eb('deliveries.tenant', '=', tenant),
+          eb('deliveries.webhook', '=', webhook),
+          ...(status === undefined ? [] : [eb('status', '=', status)]),
+        ]);
+      }),
 
-    /** A page of a tenant's dead letters of webhooks, newest first, and their total. */
-    deadLetters: (db: Kysely<Tables>, tenant: number, webhook: number | undefined, page: Page) =>
-      list(db, page, (eb) => [
-        eb('deliveries.tenant', '=', tenant),
-        eb('kind', 'in', ['webhook', 'push']),
-        eb('status', '=', 'dead_letter'),
-        eb('next_retry_at', 'is not', null),
-        ...(webhook === undefined ? [] : [eb('deliveries.webhook', '=', webhook)]),
-      ]),
+    /** A page of dead letters of webhooks, newest first, and their total. */
+    deadLetters: (webhook: number | undefined, page: Page) =>
+      inTurn((db) =>
+        list(db, page, (eb) => [
+          eb('deliveries.tenant', '=', tenant),
+          eb('kind', 'in', ['webhook', 'push']),
+          eb('status', '=', 'dead_letter'),
+          eb('next_retry_at', 'is not', null),
+          ...(webhook === undefined ? [] : [eb('deliveries.webhook', '=', webhook)]),
+        ]),
+      ),
 
     /** Failed deliveries to webhooks to retry, oldest first, and their totals for active and inactive webhooks. */
-    async failed(db: Kysely<Tables>, tenant: number, filter: RetryFilter, limit: number) {
-      const matching = db.selectFrom('deliveries').innerJoin('webhooks', ofDelivery).where(retriable(tenant, filter));
-      const first = matching.select('deliveries.seq').where('active', '=', 1).orderBy('deliveries.seq').limit(limit);
-      const byActive = matching.select(['active', sql<number>`count(*)`.as('count')]).groupBy('active');
-      const rows = await first.execute();
-      const counts = await byActive.execute();
-      const countOf = (active: number) => Number(counts.find((row) => row.active === active)?.count ?? 0);
-      return { seqs: rows.map(({ seq }) => seq), active: countOf(1), inactive: countOf(0) };
+    failed: (filter: RetryFilter, limit: number) => inTurn((db) => failed(db, tenant, filter, limit)),
+
+    /** The id of the webhook or channel of a delivery. */
+    destination: async (id: string): Promise<string | undefined> => {
+      const found = database.reads
+        .selectFrom('deliveries')
+        .innerJoin('webhooks', ofDelivery)
+        .select('webhooks.id')
+        .where('deliveries.tenant', '=', tenant)
+        .where('deliveries.id', '=', id);
+      return (await found.executeTakeFirst())?.id;
     },
-  };
+
+    /** A delivery to a webhook, and what it sends. */
+    detail: (webhook: number, id: string): Promise<DeliveryDetail | undefined> =>
+      database.reads
+        .selectFrom('deliveries')
+        .innerJoin('webhooks', ofDelivery)
+        .leftJoin('messages', (join) =>
+          join.onRef('messages.tenant', '=', 'deliveries.tenant').onRef('messages.event_id', '=', 'deliveries.event_id'),
+        )
+        .select([...shown, 'deliveries.event_id', 'messages.body'])
+        .where('deliveries.tenant', '=', tenant)
+        .where('deliveries.webhook', '=', webhook)
+        .where('deliveries.id', '=', id)
+        .executeTakeFirst(),
+  });
+  return { of, all };
+}
+
+/** Deliveries to webhooks and channels, and the bodies of those to webhooks. */
+export const deliveries = { kind, reads };
+
+async function failed(db: Kysely<Tables>, tenant: number, filter: RetryFilter, limit: number) {
+  const matching = db.selectFrom('deliveries').innerJoin('webhooks', ofDelivery).where(retriable(tenant, filter));
+  const first = matching.select('deliveries.seq').where('active', '=', 1).orderBy('deliveries.seq').limit(limit);
+  const byActive = matching.select(['active', sql<number>`count(*)`.as('count')]).groupBy('active');
+  const rows = await first.execute();
+  const counts = await byActive.execute();
+  const countOf = (active: number) => Number(counts.find((row) => row.active === active)?.count ?? 0);
+  return { seqs: rows.map(({ seq }) => seq), active: countOf(1), inactive: countOf(0) };
 }
 
 /** Skips through the index from one webhook with pending deliveries to the next, so the cost does not depend on how many each has. */

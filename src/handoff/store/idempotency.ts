@@ -2,6 +2,7 @@ import { conflict } from '../../kit/errors.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
 import type { Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
+import type { ReadParts } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
 /** The stored answer that a unit needs. */
@@ -60,7 +61,7 @@ export class IdempotencyBuffer {
 }
 
 /** Answers that are repeated when a request comes again with the same idempotency key. */
-export const idempotency: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
+const kind: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
   stage: (tenant, { journal }) => new IdempotencyBuffer(tenant, journal),
 
   async find(session, group) {
@@ -92,3 +93,33 @@ export const idempotency: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
     );
   },
 };
+
+function reads({ database }: ReadParts) {
+  return {
+    all: {
+      /** Deletes answers older than `before`, up to `limit`; returns how many. */
+      async forget(before: Date, limit: number): Promise<number> {
+        const old = await database.reads
+          .selectFrom('idempotency')
+          // The age is part of the key: another instance may have deleted the answer, and its idempotency key may be in use again.
+          .select(['tenant', 'key', 'created_at'])
+          .where('created_at', '<', before.toISOString())
+          .orderBy('created_at')
+          .limit(limit)
+          .execute();
+        if (old.length === 0) return 0;
+        await database.session(async (session) => {
+          await session.remove('idempotency', old);
+          await session.remove(
+            'idempotency_packets',
+            old.map(({ tenant, key }) => ({ tenant, key })),
+          );
+        });
+        return old.length;
+      },
+    },
+  };
+}
+
+/** Answers by idempotency key. */
+export const idempotency = { kind, reads };

@@ -1,12 +1,13 @@
 import type { ExpressionBuilder } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
-import type { Database, Row, Session } from '../../kit/sql/dialect.ts';
+import type { Row, Session } from '../../kit/sql/dialect.ts';
 import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
 import type { ApiKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { everyTenant, type Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
+import type { ReadParts } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 import type { TenantNeeds } from './tenants.ts';
 
@@ -95,7 +96,8 @@ export class KeyBuffer extends TableBuffer<string, StoredKey & { readonly revoke
 }
 
 /** Keys. A change makes every instance drop its cached keys. */
-export const keys: Kind<KeyNeeds, KeyBuffer> = {
+const kind: Kind<KeyNeeds, KeyBuffer> = {
+  ofEveryTenant: true,
   stage: (_tenant, { journal }) => new KeyBuffer(journal),
 
   async find(session, group) {
@@ -158,7 +160,7 @@ const stillValid = (now: Date) => (eb: ExpressionBuilder<Tables, 'api_keys'>) =>
 
 /** Reads keys, and creates the first tenant and admin key. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
-export function createKeyStore(database: Database<Tables>) {
+function reads({ database }: ReadParts) {
   const validByHash = database.query<{ hash: string }, KeyAccess>((db, { hash }) =>
     db
       .selectFrom('api_keys')
@@ -185,7 +187,7 @@ export function createKeyStore(database: Database<Tables>) {
     { quick: true },
   );
 
-  return {
+  const all = {
     /** A number that rises whenever any instance changes a key or a tenant. Each request reads it. */
     version(): Awaitable<number> {
       database.beginView();
@@ -248,4 +250,8 @@ export function createKeyStore(database: Database<Tables>) {
     },
     isDuplicate: database.isDuplicate,
   };
+  return { all };
 }
+
+/** API keys. */
+export const keys = { kind, reads };

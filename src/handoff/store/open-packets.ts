@@ -40,7 +40,7 @@ export class OpenPacketCounts {
 const lockName = 'open';
 
 /** Counts for the limit on open packets. */
-export const openPacketCounts: Kind<OpenPacketNeeds, OpenPacketCounts> = {
+const kind: Kind<OpenPacketNeeds, OpenPacketCounts> = {
   stage: (_tenant, { journal }) => new OpenPacketCounts(journal),
 
   async find(session, group) {
@@ -60,3 +60,6 @@ export const openPacketCounts: Kind<OpenPacketNeeds, OpenPacketCounts> = {
     for (const [index, { tenant, agent }] of wanted.entries()) group.of(openPacketCounts, tenant).found.set(agent, counts[index]!);
   },
 };
+
+/** Counts for the limit on open packets. */
+export const openPacketCounts = { kind };

@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 
+import { invalid } from '../../kit/errors.ts';
 import { lowestIdAt } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
-import type { Database, Row, Session, Values } from '../../kit/sql/dialect.ts';
+import type { Row, Session, Values } from '../../kit/sql/dialect.ts';
 import { priorities, type Status, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import type { StoredLease } from '../rules/lease.ts';
@@ -12,10 +13,14 @@ import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { everyTenant, type Group, type Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
+import type { ReadParts, Scope } from './noun.ts';
 import { type Change, flushRows, flushTags, foundColumns, type StoredPacket, storedOf, tagRows } from './packet-rows.ts';
 import { ofPacket, wholeText } from './packet-texts.ts';
+import { pageTooLarge } from './page-size.ts';
+import { createPageReads, type PacketPage } from './pages.ts';
 import { indexKey } from './search/index-key.ts';
-import type { Tables } from './tables.ts';
+import type { Indexing } from './search/indexing.ts';
+import type { EncodedPage, Search } from './search/search.ts';
 
 /** The packets that a unit needs. */
 export interface PacketNeeds {
@@ -171,8 +176,7 @@ function requireNumbered(stored: StoredPacket): StoredPacket {
   return stored;
 }
 
-/** Packets, their content and tags, and the queue of the search index. */
-export const packets: Kind<PacketNeeds, PacketBuffer> = {
+const kind: Kind<PacketNeeds, PacketBuffer> = {
   stage: (tenant, group) => new PacketBuffer(group.journal, group.of(counters, tenant)),
 
   async find(session, group) {
@@ -259,7 +263,8 @@ export interface PacketText {
 }
 
 /** Reads packets. Ids begin with the creation time, so newest first is the descending order of ids in every index. */
-export function createPacketReads(database: Database<Tables>) {
+function reads({ database, indexing }: ReadParts) {
+  const pages = createPageReads(database);
   const byId = database.query<{ tenant: number; id: string }, PacketText>((db, { tenant, id }) =>
     db
       .selectFrom('packets')
@@ -268,8 +273,17 @@ export function createPacketReads(database: Database<Tables>) {
       .where('packets.tenant', '=', tenant)
       .where('packets.id', '=', id),
   );
-  return {
-    find: (tenant: number, id: string) => byId.first({ tenant, id }),
+  const of = (scope: Scope) => ({
+    find: (id: string) => byId.first({ tenant: scope.tenant, id }),
+    /** A page and the total number of packets. */
+    page(page: PacketPage) {
+      const readLarge = (large: PacketPage) => scope.run((reader) => reader.largePage(scope.tenant, large));
+      return pages.page(scope.tenant, page, { inTurn: scope.inTurn, readLarge });
+    },
+    /** Finds everything that was committed before the call. */
+    search: (wanted: Omit<Search, 'tenant'>) => search(scope, indexing, wanted),
+  });
+  const all = {
     /** Packets of all tenants whose `due_at` has passed, earliest first. */
     due: (now: Date, limit: number) =>
       database.reads
@@ -308,4 +322,21 @@ export function createPacketReads(database: Database<Tables>) {
       return Object.fromEntries(statuses.map((status) => [status, counts.get(`packets:${status}`) ?? 0])) as Record<Status, number>;
     },
   };
+  return { of, all };
+}
+
+/** Packets, their content and tags, and the queue of the search index. */
+export const packets = { kind, reads };
+
+/** @throws ServiceError 400 when the cursor can't be continued, 413 when a page at an offset is too large */
+async function search(scope: Scope, indexing: Indexing, wanted: Omit<Search, 'tenant'>): Promise<EncodedPage> {
+  await indexing.all(scope.tenant);
+  const whole = { ...wanted, tenant: scope.tenant };
+  const run = (options?: { long: boolean }) => scope.run((reader) => reader.search(whole, scope.signal), options);
+  let result = await run();
+  if ('overBudget' in result) result = await run({ long: true });
+  if ('overBudget' in result) throw new Error('A search exceeded an unlimited budget.');
+  if ('outgrown' in result) throw invalid('cursor', 'Too many packets match now to be ranked; search again without the cursor.');
+  if ('fitting' in result) throw pageTooLarge(result.fitting);
+  return result;
 }

@@ -1,9 +1,8 @@
 import { notFound } from '../../kit/errors.ts';
-import type { Database } from '../../kit/sql/dialect.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { everyTenant, type Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { Tables } from './tables.ts';
+import type { ReadParts } from './noun.ts';
 
 /** The tenant that a unit needs. */
 export interface TenantNeeds {
@@ -48,7 +47,8 @@ export class TenantBuffer extends TableBuffer<string, StoredTenant> {
 }
 
 /** Tenants. A change makes every instance drop its cached keys. */
-export const tenants: Kind<TenantNeeds, TenantBuffer> = {
+const kind: Kind<TenantNeeds, TenantBuffer> = {
+  ofEveryTenant: true,
   stage: (_tenant, { journal }) => new TenantBuffer(journal),
 
   async find(session, group) {
@@ -68,24 +68,22 @@ export const tenants: Kind<TenantNeeds, TenantBuffer> = {
   },
 };
 
-/** Reads tenants. */
-export function createTenantReads({ reads }: Database<Tables>) {
-  return {
+function reads({ database: { reads: db } }: ReadParts) {
+  const all = {
     /** The number and limits of an existing tenant. */
     withNumber: (id: string) =>
-      reads.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day']).where('id', '=', id).executeTakeFirstOrThrow(),
+      db.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day']).where('id', '=', id).executeTakeFirstOrThrow(),
 
-    list: (): Promise<Tenant[]> => reads.selectFrom('tenants').select(columns).where('deleted_at', 'is', null).orderBy('number').execute(),
+    list: (): Promise<Tenant[]> => db.selectFrom('tenants').select(columns).where('deleted_at', 'is', null).orderBy('number').execute(),
 
     async find(id: string): Promise<Tenant> {
-      const tenant = await reads
-        .selectFrom('tenants')
-        .select(columns)
-        .where('id', '=', id)
-        .where('deleted_at', 'is', null)
-        .executeTakeFirst();
+      const tenant = await db.selectFrom('tenants').select(columns).where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst();
       if (tenant === undefined) throw notFound('tenant');
       return tenant;
     },
   };
+  return { all };
 }
+
+/** Tenants. */
+export const tenants = { kind, reads };

@@ -8,6 +8,7 @@ import { type DeliveryBuffer, deliveries } from './deliveries.ts';
 import type { Group, Kind } from './engine/group.ts';
 import { storable } from './engine/storable.ts';
 import type { InTurn } from './in-turn.ts';
+import type { ReadParts, Scope } from './noun.ts';
 import { type PacketBuffer, packets } from './packets.ts';
 import type { Page } from './page-size.ts';
 import type { RowOf, Tables } from './tables.ts';
@@ -150,8 +151,7 @@ function envelope(type: EventType, packetId: string, data: string, timestamp: st
 /** The stream event's columns for an event that streams don't send. */
 const noStreamEvent = { type: null, status: null, source_agent: null, target_agent: null, claimant: null, payload: null };
 
-/** The trail: the history of packets, the audit log and the stream events are the same rows. */
-export const trail: Kind<unknown, TrailBuffer> = {
+const kind: Kind<unknown, TrailBuffer> = {
   stage: (tenant, group) => new TrailBuffer(tenant, group),
 
   async erase(session, group, erased) {
@@ -219,7 +219,7 @@ const maxHistoryBytes = 16 * 1024 * 1024;
 
 /** Reads the trail: the history of a packet and the tenant's audit log are views of the same rows. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
-export function createTrailReads(database: Database<Tables>) {
+function reads({ database }: ReadParts) {
   const ofPacket = database.query<{ tenant: number; packet_id: string; limit: number }, EventRow & { length: number }>(
     (db, { tenant, packet_id, limit }) =>
       db
@@ -283,34 +283,22 @@ export function createTrailReads(database: Database<Tables>) {
     return inTurn((db) => countOf(db.selectFrom('events').where(matches(tenant, filter))));
   }
 
-  return {
-    /** The positions after a position of a tenant's trail, in order, with the bytes of their payloads. */
-    sizesAfter: (tenant: number, position: number, limit: number) => sizesAfter.all({ tenant, position, limit }),
-    /** The events of a tenant's trail after a position, up to and including another, in order, with or without a stream event. */
-    between: (tenant: number, after: number, upTo: number) => between.all({ tenant, after, upTo }),
-    /** The last position of each of these tenants; tenants without events are left out. */
-    positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
-    /** A tenant's last position, and the highest position whose stream event was removed by retention; 0 where there is none. */
-    async bounds(tenant: number): Promise<{ last: number; removed: number }> {
+  const of = ({ tenant, inTurn }: Scope) => ({
+    /** The positions after a position of the trail, in order, with the bytes of their payloads. */
+    sizesAfter: (position: number, limit: number) => sizesAfter.all({ tenant, position, limit }),
+    /** The events after a position, up to and including another, in order, with or without a stream event. */
+    between: (after: number, upTo: number) => between.all({ tenant, after, upTo }),
+    /** The last position, and the highest position whose stream event was removed by retention; 0 where there is none. */
+    async bounds(): Promise<{ last: number; removed: number }> {
       const values = new Map((await bounds.all({ tenant })).map(({ name, value }) => [name, value]));
       return { last: values.get(positionCounter) ?? 0, removed: values.get(removedCounter) ?? 0 };
     },
-    /**
-     * Removes stream events older than `before`, tenant by tenant in the order of positions; the audit log keeps its
-     * entries. Removes up to `limit` of each tenant; returns how many it removed.
-     */
-    async forgetPayloads(before: Date, limit: number): Promise<number> {
-      let removed = 0;
-      for (const tenant of await tenantsWithOld(database.longReads, before))
-        removed += await forgetPayloadsOf(database, tenant, before, limit);
-      return removed;
-    },
     /** The history of a packet, oldest first. */
-    async history(tenant: number, packetId: string): Promise<EventRow[]> {
+    async history(packetId: string): Promise<EventRow[]> {
       return (await ofPacket.all({ tenant, packet_id: packetId, limit: maxHistory })).reverse();
     },
     /** A page of the audit log, newest first, and the total number of entries. */
-    async audit(tenant: number, filter: AuditFilter, { limit, offset }: Page, inTurn: InTurn) {
+    async audit(filter: AuditFilter, { limit, offset }: Page) {
       const page = inTurn((db) =>
         db
           .selectFrom('events')
@@ -324,8 +312,26 @@ export function createTrailReads(database: Database<Tables>) {
       const [rows, all] = await Promise.all([page, total(tenant, filter, inTurn)]);
       return { rows, total: all };
     },
+  });
+  const all = {
+    /** The last position of each of these tenants; tenants without events are left out. */
+    positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
+    /**
+     * Removes stream events older than `before`, tenant by tenant in the order of positions; the audit log keeps its
+     * entries. Removes up to `limit` of each tenant; returns how many it removed.
+     */
+    async forgetPayloads(before: Date, limit: number): Promise<number> {
+      let removed = 0;
+      for (const tenant of await tenantsWithOld(database.longReads, before))
+        removed += await forgetPayloadsOf(database, tenant, before, limit);
+      return removed;
+    },
   };
+  return { of, all };
 }
+
+/** The trail: the history of packets, the audit log and the stream events are the same rows. */
+export const trail = { kind, reads };
 
 function matches(tenant: number, { actor, action, packet_id, created_after, created_before }: AuditFilter) {
   return (eb: ExpressionBuilder<Tables, 'events'>) => {

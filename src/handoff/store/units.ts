@@ -2,53 +2,29 @@ import { nextTurn } from '../../kit/awaitable.ts';
 import { currentRequest } from '../../kit/current-request.ts';
 import type { NewId } from '../../kit/id.ts';
 import type { Database, Session } from '../../kit/sql/dialect.ts';
-import { type AnswerLinkBuffer, type AnswerLinkNeeds, answerLinks } from './answer-links.ts';
-import { type ClaimNeeds, type ClaimQueue, claimQueue } from './claim-queue.ts';
-import { type CounterBuffer, type CounterNeeds, counters } from './counters.ts';
-import { type DeliveryBuffer, type DeliveryNeeds, deliveries } from './deliveries.ts';
-import { everyTenant, Group, type Kind, type TenantUnit } from './engine/group.ts';
+import { deliveries } from './deliveries.ts';
+import { everyTenant, Group, type Kind, type Staging, type TenantUnit } from './engine/group.ts';
 import { createGroups, type GroupResult, type Outcome } from './engine/groups.ts';
-import { type IdempotencyBuffer, type IdempotencyNeeds, idempotency } from './idempotency.ts';
-import { type KeyBuffer, type KeyNeeds, keys } from './keys.ts';
-import { type OpenPacketCounts, type OpenPacketNeeds, openPacketCounts } from './open-packets.ts';
-import { type PacketBuffer, type PacketNeeds, packets } from './packets.ts';
+import type { Noun } from './noun.ts';
+import { type Needs, nouns, type Staged } from './nouns.ts';
+import { packets } from './packets.ts';
 import type { Tables } from './tables.ts';
-import { type TenantBuffer, tenants } from './tenants.ts';
 import { type CommittedEvents, committedEvents, type TrailBuffer, trail } from './trail.ts';
-import { type WebhookBuffer, type WebhookNeeds, webhooks } from './webhooks.ts';
+import { webhooks } from './webhooks.ts';
 
-/**
- * Everything that units of work read and write, in lock order. The trail comes last, because a tenant's position counter
- * stays locked from there to the commit.
- */
-const kinds: readonly Kind<Unit<unknown>, unknown>[] = [
-  tenants,
-  keys,
-  webhooks,
-  packets,
-  claimQueue,
-  answerLinks,
-  deliveries,
-  idempotency,
-  counters,
-  openPacketCounts,
-  trail,
-];
+type AnyKind = Kind<Unit<unknown>, unknown>;
+
+/** What units of work read and write, by the names of their members in a transaction, in lock order. */
+const staged = Object.entries(nouns).flatMap(([name, { kind }]: [string, Noun]) =>
+  kind === undefined ? [] : [{ name, kind: kind as AnyKind }],
+);
+const kinds = staged.map(({ kind }) => kind);
 
 /**
  * A unit of work: the rows it needs locked, and the work on them. Concurrent units share a database transaction; `work` is
  * synchronous, uses only the transaction it is given, and may run more than once.
  */
-export interface Unit<T>
-  extends KeyNeeds,
-    WebhookNeeds,
-    PacketNeeds,
-    ClaimNeeds,
-    DeliveryNeeds,
-    IdempotencyNeeds,
-    CounterNeeds,
-    OpenPacketNeeds,
-    AnswerLinkNeeds {
+export interface Unit<T> extends Needs {
   /** Whether it parses the packets with their content. */
   readonly whole?: boolean;
   /** About how many characters of input it has, where they may be many. */
@@ -62,33 +38,15 @@ type AnyUnit = TenantUnit<Unit<unknown>>;
 type UnitGroup = Group<Unit<unknown>>;
 
 /** What a unit of work reads and changes of its tenant, and the keys and tenants that it names. */
-export class Transaction {
-  readonly tenants: TenantBuffer;
-  readonly keys: KeyBuffer;
-  readonly packets: PacketBuffer;
-  readonly webhooks: WebhookBuffer;
-  readonly deliveries: DeliveryBuffer;
-  readonly answerLinks: AnswerLinkBuffer;
-  readonly claimQueue: ClaimQueue;
-  readonly openPacketCounts: OpenPacketCounts;
-  readonly idempotency: IdempotencyBuffer;
-  readonly counters: CounterBuffer;
-  readonly trail: TrailBuffer;
+export type Transaction = Staged & Pick<GroupTransaction, 'trailOf'>;
+
+class GroupTransaction {
   readonly #group: Group<unknown>;
 
   constructor(tenant: number, group: Group<unknown>) {
-    this.tenants = group.of(tenants, everyTenant);
-    this.keys = group.of(keys, everyTenant);
-    this.packets = group.of(packets, tenant);
-    this.webhooks = group.of(webhooks, tenant);
-    this.deliveries = group.of(deliveries, tenant);
-    this.answerLinks = group.of(answerLinks, tenant);
-    this.claimQueue = group.of(claimQueue, tenant);
-    this.openPacketCounts = group.of(openPacketCounts, tenant);
-    this.idempotency = group.of(idempotency, tenant);
-    this.counters = group.of(counters, tenant);
-    this.trail = group.of(trail, tenant);
     this.#group = group;
+    const members = this as unknown as Record<string, unknown>;
+    for (const noun of staged) members[noun.name] = group.of(noun as Staging<unknown>, noun.kind.ofEveryTenant ? everyTenant : tenant);
   }
 
   /**
@@ -99,6 +57,8 @@ export class Transaction {
     return this.#group.of(trail, tenant);
   }
 }
+
+const transactionOf = (tenant: number, group: Group<unknown>): Transaction => new GroupTransaction(tenant, group) as unknown as Transaction;
 
 /** Called after the commit of a group, for each tenant whose trail it appended to. A failure is reported, and fails no unit. */
 type CommitListener = (appended: CommittedEvents) => void;
@@ -179,7 +139,7 @@ async function runUnits(group: UnitGroup, charactersPerTurn: number): Promise<Ou
       length = 0;
     }
     length += lengthOf(unit, group);
-    const transaction = transactions.get(unit.tenant) ?? new Transaction(unit.tenant, group);
+    const transaction = transactions.get(unit.tenant) ?? transactionOf(unit.tenant, group);
     transactions.set(unit.tenant, transaction);
     group.trace = unit.request?.trace;
     outcomes.push(runUnit(unit.unit, transaction, group));

@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
-import type { Database } from '../../kit/sql/dialect.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import type { Webhook, WebhookEvent } from '../model/webhook.ts';
 import type { Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
+import type { ReadParts, Scope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 /** The webhooks and channels that a unit needs. */
@@ -90,8 +90,8 @@ export class WebhookBuffer extends TableBuffer<string, StoredWebhook> {
   }
 }
 
-/** Webhooks and channels. Units that announce events read all of them without a lock but in the same transaction, so that a new one counts at once. */
-export const webhooks: Kind<WebhookNeeds, WebhookBuffer> = {
+/** Units that announce events read all of them without a lock but in the same transaction, so that a new one counts at once. */
+const kind: Kind<WebhookNeeds, WebhookBuffer> = {
   stage: (_tenant, { journal }) => new WebhookBuffer(journal),
 
   async find(session, group) {
@@ -139,27 +139,8 @@ async function follow(tx: Kysely<Tables>, database: 'sqlite' | 'postgres', tenan
   await tx.updateTable('packets').set({ followers }).where('tenant', '=', tenant).where('id', '=', packetId).execute();
 }
 
-/** Returns whether any tenant has a channel whose links begin with the origin of a request. */
-export function createOriginsRead({ reads }: Database<Tables>): () => Promise<boolean> {
-  return async () => {
-    const found = await reads
-      .selectFrom('tenants')
-      // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all webhooks.
-      .crossJoin('webhooks')
-      .select('webhooks.id')
-      .whereRef('webhooks.tenant', '=', 'tenants.number')
-      .where('webhooks.for_packet', 'is', null)
-      .where('webhooks.removed_at', 'is', null)
-      .where('webhooks.origin', 'is not', null)
-      .limit(1)
-      .executeTakeFirst();
-    return found !== undefined;
-  };
-}
-
-/** Reads a tenant's webhooks and channels. */
-export function createWebhookReads(database: Database<Tables>) {
-  const { reads } = database;
+function reads({ database }: ReadParts) {
+  const { reads: db } = database;
   const telling = database.query<{ tenant: number }, { seq: number }>((db, { tenant }) =>
     db
       .selectFrom('webhooks')
@@ -174,7 +155,7 @@ export function createWebhookReads(database: Database<Tables>) {
   );
   /** The webhooks, or everything else that is for no single packet. */
   async function listed(tenant: number, isWebhook: '=' | '<>'): Promise<ListedRow[]> {
-    const rows = await reads
+    const rows = await db
       .selectFrom('webhooks')
       .select(listedColumns)
       .where('tenant', '=', tenant)
@@ -185,14 +166,14 @@ export function createWebhookReads(database: Database<Tables>) {
       .execute();
     return rows.map(({ events, active, ...rest }) => ({ ...rest, events: JSON.parse(events), active: active === 1 }));
   }
-  return {
+  const of = ({ tenant }: Scope) => ({
     /** The webhooks that are not removed, oldest first. */
-    list: async (tenant: number): Promise<Webhook[]> => (await listed(tenant, '=')).map(shownWebhook),
+    list: async (): Promise<Webhook[]> => (await listed(tenant, '=')).map(shownWebhook),
     /** The channels that are not removed, oldest first. */
-    channels: (tenant: number): Promise<ListedRow[]> => listed(tenant, '<>'),
+    channels: (): Promise<ListedRow[]> => listed(tenant, '<>'),
     /** The push notification configurations of a packet that are not removed, oldest first. */
-    ofPacket: (tenant: number, packetId: string): Promise<PushRow[]> =>
-      reads
+    ofPacket: (packetId: string): Promise<PushRow[]> =>
+      db
         .selectFrom('webhooks')
         .select(['id', 'name', 'url', 'secret', 'authentication'])
         .where('tenant', '=', tenant)
@@ -201,18 +182,42 @@ export function createWebhookReads(database: Database<Tables>) {
         .orderBy('seq')
         .execute(),
     /** Writes to a packet which webhooks are for it alone, so that whoever changes it need not look for them. */
-    follow: (tenant: number, packetId: string): Promise<void> => database.transaction((tx) => follow(tx, database.name, tenant, packetId)),
+    follow: (packetId: string): Promise<void> => database.transaction((tx) => follow(tx, database.name, tenant, packetId)),
     /** Whether a channel of the tenant sends new questions. */
-    isTold: (tenant: number): Awaitable<boolean> => andThen(telling.first({ tenant }), (row) => row !== undefined),
+    isTold: (): Awaitable<boolean> => andThen(telling.first({ tenant }), (row) => row !== undefined),
     /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
-    async number(tenant: number, id: string, noun: Noun): Promise<number | undefined> {
-      const found = await reads
-        .selectFrom('webhooks')
-        .select(['seq', 'kind'])
-        .where('id', '=', id)
-        .where('tenant', '=', tenant)
+    number: (id: string, noun: Noun) => numberOf(db, tenant, id, noun),
+  });
+  const all = {
+    /** Whether any tenant has a channel whose links begin with the origin of a request. */
+    async hasOrigins(): Promise<boolean> {
+      const found = await db
+        .selectFrom('tenants')
+        // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all webhooks.
+        .crossJoin('webhooks')
+        .select('webhooks.id')
+        .whereRef('webhooks.tenant', '=', 'tenants.number')
+        .where('webhooks.for_packet', 'is', null)
+        .where('webhooks.removed_at', 'is', null)
+        .where('webhooks.origin', 'is not', null)
+        .limit(1)
         .executeTakeFirst();
-      return found !== undefined && nounOf(found) === noun ? found.seq : undefined;
+      return found !== undefined;
     },
   };
+  return { of, all };
 }
+
+/** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
+export async function numberOf(db: Kysely<Tables>, tenant: number, id: string, noun: Noun): Promise<number | undefined> {
+  const found = await db
+    .selectFrom('webhooks')
+    .select(['seq', 'kind'])
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return found !== undefined && nounOf(found) === noun ? found.seq : undefined;
+}
+
+/** Webhooks and channels. */
+export const webhooks = { kind, reads };

@@ -86,7 +86,7 @@ for (const testStore of stores) {
         [4],
       );
       assert.deepEqual(
-        (await store.positions([1, 2, 3])).toSorted((a, b) => a.tenant - b.tenant).map((row) => ({ ...row })),
+        (await store.trail.positions([1, 2, 3])).toSorted((a, b) => a.tenant - b.tenant).map((row) => ({ ...row })),
         [
           { tenant: 1, position: 6 },
           { tenant: 2, position: 3 },
@@ -153,8 +153,8 @@ for (const testStore of stores) {
       await packets.chain(caller(1), id, request('More'));
       clock.turn(100);
       await create();
-      assert.equal(await store.forgetPayloads(clock.read(), 500), 2);
-      assert.equal(await store.forgetPayloads(clock.read(), 500), 0);
+      assert.equal(await store.trail.forgetPayloads(clock.read(), 500), 2);
+      assert.equal(await store.trail.forgetPayloads(clock.read(), 500), 0);
       const trail = await store.of(1).trail.between(0, 9);
       assert.deepEqual(
         trail.map(({ position, payload }) => [position, payload === null]),

@@ -4,8 +4,9 @@ import pg from 'pg';
 import type { Packet } from '../../../src/handoff/model/packet.ts';
 import type { Delivery } from '../../../src/handoff/model/webhook.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
-import { createDeliveryStore } from '../../../src/handoff/store/deliveries.ts';
+import { deliveries as deliveryNoun } from '../../../src/handoff/store/deliveries.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
+import type { ReadParts } from '../../../src/handoff/store/noun.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import type { Unit } from '../../../src/handoff/store/units.ts';
 import { createUnits } from '../../../src/handoff/store/units.ts';
@@ -172,7 +173,7 @@ test('on PostgreSQL the statements of a unit do not grow with the names that it 
 for (const store of stores) {
   test(`the body of an event is kept until the last delivery that needs it is removed, on ${store.name}`, async (t) => {
     const { database, units } = await openUnits(t, store);
-    const deliveries = createDeliveryStore(database);
+    const deliveries = deliveryNoun.reads({ database } as ReadParts).all;
     const day = (number: number) => new Date(Date.UTC(2026, 0, number));
     const hook = {
       kind: 'webhook',

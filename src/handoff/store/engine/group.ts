@@ -16,11 +16,18 @@ export interface TenantUnit<Unit> {
 /** A packet that a group deletes permanently, as the key of rows that belong to it. */
 type ErasedPacket = { readonly tenant: number; readonly packet_id: string };
 
+/** What a group stages by: a noun with a kind. */
+export interface Staging<Staged> {
+  readonly kind: Kind<never, Staged>;
+}
+
 /**
  * How a group reads, writes and erases one kind of data. `Needs` is the part of a unit that names rows of this kind, and
  * `Staged` holds what the units of one tenant read and change of it.
  */
 export interface Kind<Needs, Staged> {
+  /** Whether its rows belong to no single tenant. */
+  readonly ofEveryTenant?: true;
   stage(tenant: number, group: Group<Needs>): Staged;
   /** Reads and locks what the units name. */
   find?(session: Session, group: Group<Needs>): Awaitable<void>;
@@ -50,7 +57,7 @@ export class Group<Unit> {
   }
 
   /** What the units of a tenant stage of a kind. */
-  of<Staged>(kind: Kind<never, Staged>, tenant: number): Staged {
+  of<Staged>({ kind }: Staging<Staged>, tenant: number): Staged {
     const own = this.#ofKind(kind);
     const known = own.get(tenant);
     if (known !== undefined) return known;
@@ -60,7 +67,7 @@ export class Group<Unit> {
   }
 
   /** Items of a kind of all tenants of the group. */
-  each<Staged, T>(kind: Kind<never, Staged>, itemsOf: (staged: Staged, tenant: number) => readonly T[]): T[] {
+  each<Staged, T>({ kind }: Staging<Staged>, itemsOf: (staged: Staged, tenant: number) => readonly T[]): T[] {
     return [...this.#ofKind(kind)].flatMap(([tenant, staged]) => itemsOf(staged, tenant));
   }
 

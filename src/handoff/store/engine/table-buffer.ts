@@ -1,5 +1,5 @@
 import type { Row, Session, Values } from '../../../kit/sql/dialect.ts';
-import type { Group, Kind } from './group.ts';
+import type { Group, Staging } from './group.ts';
 import type { Journal } from './journal.ts';
 
 /** How the rows of a table are read and written. */
@@ -55,7 +55,7 @@ export class Table<Stored> {
   }
 
   /** Writes what the buffers of all tenants contain. */
-  async flush<Needs>(session: Session, group: Group<Needs>, kind: Kind<Needs, Flushed<Stored>>): Promise<void> {
+  async flush<Needs>(session: Session, group: Group<Needs>, noun: Staging<Flushed<Stored>>): Promise<void> {
     const { name, columns, key, ofTenants = false, updated = columns, encode } = this.#options;
     const keys = ofTenants ? ['tenant', key] : [key];
     const written = [...keys, ...updated.filter((column) => column !== key)];
@@ -70,12 +70,12 @@ export class Table<Stored> {
     };
     await session.insert(
       name,
-      group.each(kind, ({ inserted }, tenant) => inserted.map((stored) => fresh(stored, tenant))),
+      group.each(noun, ({ inserted }, tenant) => inserted.map((stored) => fresh(stored, tenant))),
     );
     await session.update(
       name,
       keys,
-      group.each(kind, ({ changed }, tenant) => [...changed.values()].map((stored) => changes(stored, tenant))),
+      group.each(noun, ({ changed }, tenant) => [...changed.values()].map((stored) => changes(stored, tenant))),
     );
   }
 }

@@ -12,6 +12,8 @@ export interface IndexStep extends Written {
   readonly more: boolean;
 }
 
+export type Indexing = ReturnType<typeof createIndexing>;
+
 /** Updates the search index asynchronously, on the search thread where there is one. */
 export function createIndexing(database: Database<Tables>, thread: Thread<SearchTasks> | undefined) {
   const here = createIndexer(database);

@@ -1,0 +1,62 @@
+import { tookTooLong } from '../../kit/errors.ts';
+import type { Lanes, Timed } from '../../kit/lanes.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
+import type { Kind } from './engine/group.ts';
+import type { InTurn } from './in-turn.ts';
+import type { Reader } from './readers.ts';
+import type { Indexing } from './search/indexing.ts';
+import type { Tables } from './tables.ts';
+
+/** What is stored together: how units of work read and write it, and how it is read outside of them. */
+export interface Noun {
+  readonly kind?: Kind<never, unknown>;
+  /** Prepares its reads, once. */
+  reads?(parts: ReadParts): Reads;
+}
+
+interface Reads {
+  /** The reads of one tenant. */
+  of?(scope: Scope): unknown;
+  /** What jobs and admission do, for all tenants. */
+  readonly all?: unknown;
+}
+
+/** What reads are made of. */
+export interface ReadParts {
+  readonly database: Database<Tables>;
+  readonly indexing: Indexing;
+}
+
+/** The tenant whose data a caller reads, and how its long reads run. */
+export class Scope {
+  readonly tenant: number;
+  readonly #parts: ScopeParts;
+
+  constructor(tenant: number, parts: ScopeParts) {
+    this.tenant = tenant;
+    this.#parts = parts;
+  }
+
+  /** Runs work on a reader when it is the tenant's turn. `long`: in the slow lane. @throws ServiceError 503 when it took too long */
+  async run<T>(work: (reader: Reader) => Promise<Timed<T>>, options: { long?: boolean } = {}): Promise<T> {
+    const { lanes, signal, isTimeout } = this.#parts;
+    try {
+      return await lanes.run(this.tenant, work, { signal, ...options });
+    } catch (error) {
+      throw isTimeout(error) ? tookTooLong() : error;
+    }
+  }
+
+  readonly inTurn: InTurn = (read) => this.run((reader) => reader.read(read));
+
+  get signal(): AbortSignal | undefined {
+    return this.#parts.signal;
+  }
+}
+
+interface ScopeParts {
+  readonly lanes: Lanes<Reader>;
+  /** Aborted when the caller's connection closes; pending long reads are then not started. */
+  readonly signal: AbortSignal | undefined;
+  isTimeout(error: unknown): boolean;
+}

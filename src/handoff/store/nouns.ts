@@ -1,0 +1,68 @@
+import { agents } from './agents.ts';
+import { ages } from './ages.ts';
+import { answerLinks } from './answer-links.ts';
+import { claimQueue } from './claim-queue.ts';
+import { counters } from './counters.ts';
+import { deliveries } from './deliveries.ts';
+import type { Kind } from './engine/group.ts';
+import { idempotency } from './idempotency.ts';
+import { keys } from './keys.ts';
+import type { Noun } from './noun.ts';
+import { openPacketCounts } from './open-packets.ts';
+import { packets } from './packets.ts';
+import { tenants } from './tenants.ts';
+import { trail } from './trail.ts';
+import { webhooks } from './webhooks.ts';
+
+/**
+ * Everything that is stored, by the name that units of work and readers use, in lock order. The trail comes last of what units
+ * write, because a tenant's position counter stays locked from there to the commit.
+ */
+export const nouns = {
+  tenants,
+  keys,
+  webhooks,
+  packets,
+  claimQueue,
+  answerLinks,
+  deliveries,
+  idempotency,
+  counters,
+  openPacketCounts,
+  trail,
+  agents,
+  ages,
+} satisfies Record<string, Noun>;
+
+export type Nouns = typeof nouns;
+
+type WithKind = { [Name in keyof Nouns]: Nouns[Name] extends { kind: unknown } ? Name : never }[keyof Nouns];
+type KindOf<Name extends WithKind> = Nouns[Name]['kind'];
+
+/** What the units of one tenant stage, by noun. */
+export type Staged = { readonly [Name in WithKind]: KindOf<Name> extends Kind<infer _, infer Buffer> ? Buffer : never };
+
+type NeedsOf<Name extends WithKind> = KindOf<Name> extends Kind<infer Needs, infer _> ? Needs : never;
+/** An intersection, by way of the parameter of a union of functions. */
+type AllNeeds = { [Name in WithKind]: (needs: NeedsOf<Name>) => void }[WithKind] extends (needs: infer All) => void ? All : never;
+
+/** What a unit names of each noun. */
+export type Needs = AllNeeds & object;
+
+type ReadsOf<Name extends keyof Nouns> = Nouns[Name] extends { reads(parts: never): infer Reads } ? Reads : never;
+
+/** The reads of one tenant, by noun. */
+export type TenantReads = {
+  readonly [Name in keyof Nouns as ReadsOf<Name> extends { of: unknown } ? Name : never]: ReadsOf<Name> extends {
+    of(scope: never): infer Own;
+  }
+    ? Own
+    : never;
+};
+
+/** What jobs and admission do for all tenants, by noun. */
+export type SharedReads = {
+  readonly [Name in keyof Nouns as ReadsOf<Name> extends { all: unknown } ? Name : never]: ReadsOf<Name> extends { all: infer All }
+    ? All
+    : never;
+};
