@@ -70,7 +70,7 @@ export function unexplained({ said }: CorpusFile, runs: readonly { scene: Scene;
     if (sameCalls(before, after)) return [];
     const condition = scene.way === null ? null : ways[scene.way].fault.condition;
     const isSaid = said.some(
-      ({ code, detail }) => structural.includes(code) || (condition !== null && new RegExp(`\\b${condition}\\b`).test(detail)),
+      ({ kind, detail }) => structural.includes(kind) || (condition !== null && new RegExp(`\\b${condition}\\b`).test(detail)),
     );
     return isSaid ? [] : [`${told(scene)}: ${JSON.stringify(before)} became ${JSON.stringify(after)}`];
   });

@@ -9,6 +9,7 @@ export const operations = {
   patchChain: { method: 'PATCH', path: '/chains/{id}', body: true },
   deleteChain: { method: 'DELETE', path: '/chains/{id}' },
   getRouting: { method: 'GET', path: '/chains/{id}/routing' },
+  getFindings: { method: 'GET', path: '/chains/{id}/findings' },
   getSummary: { method: 'GET', path: '/chains/{id}/summary' },
   runTest: { method: 'POST', path: '/chains/{id}/test', body: true },
   getTestResult: { method: 'GET', path: '/test-results/{id}' },

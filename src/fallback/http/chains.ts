@@ -36,6 +36,7 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
     chainAnswer(await chains.patch(params.id, body, headers['if-match']), undefined),
   );
   mount(routes.deleteChain, ({ params }, { headers }) => chains.remove(params.id, headers['if-match']));
+  mount(routes.getFindings, ({ params }) => chains.findings(params.id));
   mount(routes.getRouting, ({ params, query }) => chains.routing(params.id, query));
 }
 

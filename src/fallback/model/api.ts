@@ -7,6 +7,7 @@ import * as chainSchemas from './chain.ts';
 import { chainRoutes } from './chain-routes.ts';
 import { Warning } from './common.ts';
 import * as exports from './export.ts';
+import { Finding, findingRoutes } from './finding.ts';
 import * as rehearsal from './rehearsal.ts';
 import * as routing from './routing.ts';
 import * as summary from './summary.ts';
@@ -17,6 +18,7 @@ import { testRoutes } from './test-routes.ts';
 export const routes = {
   ...chainRoutes,
   ...routing.routingRoutes,
+  ...findingRoutes,
   ...summary.summaryRoutes,
   ...testRoutes,
   ...rehearsal.rehearsalRoutes,
@@ -50,6 +52,7 @@ const schemas = {
   ChainDefinition: chainSchemas.ChainDefinition,
   ChainRequest: chainSchemas.ChainRequest,
   ChainPatch: chainSchemas.ChainPatch,
+  Finding,
   Decision: routing.Decision,
   WorstCase: routing.WorstCase,
   Step: routing.Step,

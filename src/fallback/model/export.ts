@@ -3,6 +3,7 @@ import { routeTable } from '../../kit/route.ts';
 import { choice, defaulted, described, IdParams, object } from '../../kit/schemas.ts';
 import { Chain, ChainDefinition, ChainRequest, chainExample, chainRequestExample, definitionExample } from './chain.ts';
 import { ETag, exampleId, failing, Location, optional, shortName, Warning } from './common.ts';
+import { Finding } from './finding.ts';
 import { defineRoute } from './route.ts';
 import { exportFormats, importFormats } from './targets.ts';
 
@@ -46,13 +47,13 @@ export const ImportRequest = described('A configuration file of another program,
 
 export const Imported = object({
   chain: Chain,
-  findings: Type.Array(Warning, { description: 'What was interpreted differently or left out.' }),
+  findings: Type.Array(Finding, { description: 'What was interpreted differently or left out.' }),
 });
 
 /** An import that stores nothing. */
 export const ImportPreview = described('What an import would store.', {
   chain: ChainDefinition,
-  findings: Type.Array(Warning, { description: 'What was interpreted differently or left out.' }),
+  findings: Type.Array(Finding, { description: 'What was interpreted differently or left out.' }),
   warnings: Type.Array(Warning, { description: 'The warnings that the chain would have.' }),
 });
 

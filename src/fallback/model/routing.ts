@@ -3,6 +3,7 @@ import { routeTable } from '../../kit/route.ts';
 import { choice, described, IdParams, object, orNull } from '../../kit/schemas.ts';
 import { actions, conditions } from './chain.ts';
 import { count, failing, milliseconds, Warning, whole } from './common.ts';
+import { Finding } from './finding.ts';
 import { defineRoute } from './route.ts';
 
 export const sources = ['rule', 'default'] as const;
@@ -23,6 +24,7 @@ export const Decision = described('What the chain does if a provider fails with 
   exceptions: Type.Array(object({ status_code: Type.Integer({ description: 'The HTTP status with a different decision.' }), ...decided }), {
     description: 'HTTP statuses of this condition for which another rule decides.',
   }),
+  findings: Type.Array(Finding, { description: 'The findings of the import that concern this provider and this condition.' }),
 });
 
 export const WorstCase = described('The upper bounds of a prompt, however the providers behave.', {
@@ -79,7 +81,7 @@ export type Question = Static<typeof Question>;
 export type Routing = Static<typeof Routing>;
 export type RoutingQuery = Static<typeof RoutingQuery>;
 
-const toClaude = { next_provider: 'claude', exceptions: [] };
+const toClaude = { next_provider: 'claude', exceptions: [], findings: [] };
 const routingExample: Routing = {
   order: ['gpt-4o', 'claude'],
   providers: [

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { choice, described, Id, object, orNull, timestamp } from '../../kit/schemas.ts';
 import { actions, ChainDefinition, conditions, definitionExample, ruleConditions } from './chain.ts';
 import { count, exampleId, exampleTime, milliseconds, optional, rate, whole } from './common.ts';
+import { Finding } from './finding.ts';
 import { Agreement, Difference, Expected, Gateway } from './rehearsal.ts';
 
 export const modes = ['simulate', 'drill', 'live', 'rehearsal'] as const;
@@ -178,6 +179,9 @@ export const TestResult = described('A test and its result. While it runs, the f
   agreement: Type.Optional(Agreement),
   differences: Type.Optional(Type.Array(Difference, { description: 'With the mode `rehearsal`: what the gateway does otherwise.' })),
   chain: ChainDefinition,
+  findings: Type.Array(Finding, {
+    description: 'The findings of the import that concern a failure of a provider, as they were at the start.',
+  }),
   results: Type.Array(PromptResult, { description: 'The finished prompts, in order.' }),
 });
 
@@ -236,6 +240,7 @@ export const testExample: TestResult = {
   verdict: 'pass',
   checks: [{ name: 'all_served', passed: true, advisory: false, detail: 'The prompt was served.' }],
   chain: definitionExample,
+  findings: [],
   results: [
     {
       index: 0,

@@ -1,5 +1,6 @@
 import { invalid } from '../../kit/errors.ts';
 import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
+import type { Finding } from '../model/finding.ts';
 import type { Decision, Question, Routing, RoutingQuery, Step } from '../model/routing.ts';
 import { isStatusOf, traitsOf, usualStatus } from './conditions.ts';
 import { after, createEngine, type Engine, matchingRule, next, type Position, startAt } from './engine.ts';
@@ -7,7 +8,7 @@ import { endOf, retriesOf, waysTo, worstCase } from './reach.ts';
 import { warningsOf } from './warnings.ts';
 
 /** The chain's decisions for all failures, and the answer to the query's question. @throws ServiceError 400 for an incomplete one */
-export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}): Routing {
+export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}, findings: readonly Finding[] = []): Routing {
   const engine = createEngine(chain);
   const positions = positionsOf(engine);
   const asked = questionOf(engine, query);
@@ -15,7 +16,10 @@ export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}): Rou
     order: chain.providers.map(({ name }) => name),
     providers: chain.providers.map(({ name }, provider) => ({
       name,
-      decisions: conditions.map((condition) => decisionOf(engine, positions[provider]!, condition)),
+      decisions: conditions.map((condition) => ({
+        ...decisionOf(engine, positions[provider]!, condition),
+        findings: findings.filter((finding) => finding.provider === name && finding.condition === condition),
+      })),
     })),
     worst_case: worstCase(engine),
     warnings: warningsOf(chain, engine),
@@ -25,7 +29,7 @@ export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}): Rou
 }
 
 /** The decision for a condition at a provider, with the statuses for which another rule decides. */
-function decisionOf(engine: Engine, position: Position, condition: Condition): Decision {
+function decisionOf(engine: Engine, position: Position, condition: Condition): Omit<Decision, 'findings'> {
   const { provider } = position;
   const usual = usualStatus(condition);
   const rule = matchingRule(engine, provider, { condition, status_code: usual });

@@ -5,6 +5,7 @@ import { entityTagOf, requireMatch } from '../../kit/etag.ts';
 import { isId, type NewId } from '../../kit/id.ts';
 import type { Chain, ChainDefinition, ChainPatch, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
+import type { Finding } from '../model/finding.ts';
 import type { ChainCheck, Routing, RoutingQuery } from '../model/routing.ts';
 import { define, merge } from '../rules/chain.ts';
 import { routingOf } from '../rules/routing.ts';
@@ -34,6 +35,13 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
   /** The chain as an object. @throws ServiceError 404 if there is none */
   const get = async (id: string): Promise<Chain> => JSON.parse((await stored(id)).text) as Chain;
 
+  /** The findings of the import that made the chain. @throws ServiceError 404 if there is none */
+  async function findings(id: string): Promise<Finding[]> {
+    const found = isId(id) ? await chains.findings(id) : undefined;
+    if (found === undefined) throw notFound('chain');
+    return JSON.parse(found) as Finding[];
+  }
+
   /** Applies `change` to the stored chain, and retries if another request has changed it meanwhile. */
   async function changeStored<T>(
     id: string,
@@ -60,13 +68,13 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
 
   return {
     /** Creates a chain. @throws ServiceError 400 with all faults */
-    async create(request: ChainRequest): Promise<{ id: string } & StoredChain> {
+    async create(request: ChainRequest, findings: readonly Finding[] = []): Promise<{ id: string } & StoredChain> {
       const now = clock();
       const at = now.toISOString();
       const id = newId(now);
       const chain = await shown(define(request), { id, version: 1, created_at: at, updated_at: at });
       const text = JSON.stringify(chain);
-      await chains.insert(id, { version: 1, text });
+      await chains.insert(id, { version: 1, text }, JSON.stringify(findings));
       return { id, version: 1, text };
     },
 
@@ -81,7 +89,9 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
     get,
 
     /** The chain's decisions, and the answer to the query's question. @throws ServiceError 404, or 400 for an incomplete question */
-    routing: async (id: string, query: RoutingQuery): Promise<Routing> => routingOf(await get(id), query),
+    routing: async (id: string, query: RoutingQuery): Promise<Routing> => routingOf(await get(id), query, await findings(id)),
+
+    findings,
 
     /** The warnings and the worst case of a chain, which is not stored. @throws ServiceError 400 with all faults */
     check(request: ChainRequest): ChainCheck {
@@ -97,7 +107,11 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
         const { created_at } = chainBefore;
         const chain = await shown(merge(chainBefore, patch), { id, version, created_at, updated_at: clock().toISOString() });
         const changed = { version, text: JSON.stringify(chain) };
-        return (await chains.replace(id, before.version, changed)) ? changed : undefined;
+        const isSame = (['providers', 'fallback_rules'] as const).every(
+          (field) => JSON.stringify(chain[field]) === JSON.stringify(chainBefore[field]),
+        );
+        // The findings are about other providers or rules now.
+        return (await chains.replace(id, before.version, changed, isSame ? undefined : '[]')) ? changed : undefined;
       }),
 
     /** Deletes a chain. The results of its tests are kept. */

@@ -2,6 +2,7 @@ import { invalid, ServiceError } from '../../kit/errors.ts';
 import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import type { Export, Imported, ImportPreview, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
+import type { Finding } from '../model/finding.ts';
 import type { ExportFormat, ImportFormat } from '../model/targets.ts';
 import { define, definitionOf } from '../rules/chain.ts';
 import { routingOf } from '../rules/routing.ts';
@@ -43,10 +44,18 @@ export function createExportService({ chains, sandbox, tokens, parseJson, checkR
     }
   }
 
-  async function read({ content, ...file }: ImportedFile, owner: string): Promise<{ request: ChainRequest; findings: Warning[] }> {
+  async function read({ content, ...file }: ImportedFile, owner: string): Promise<{ request: ChainRequest; findings: Finding[] }> {
     const value = typeof content === 'string' ? await parse(file.format, content, owner) : content;
     const { request, findings } = importChain({ ...file, value });
-    return { request: checkRequest(request), findings };
+    return { request: checkRequest(request), findings: await withLines(findings, content, owner) };
+  }
+
+  /** The findings with the lines of their fields, if the file is a text. */
+  async function withLines(findings: readonly Finding[], content: unknown, owner: string): Promise<Finding[]> {
+    const fields = [...new Set(findings.flatMap(({ field }) => field ?? []))];
+    if (typeof content !== 'string' || fields.length === 0) return [...findings];
+    const lines = JSON.parse(await sandbox.linesOf(content, fields, 'content', owner)) as (number | null)[];
+    return findings.map((finding) => ({ ...finding, line: finding.field === null ? null : lines[fields.indexOf(finding.field)]! }));
   }
 
   return {
@@ -85,7 +94,7 @@ export function createExportService({ chains, sandbox, tokens, parseJson, checkR
      */
     async import(file: ImportedFile, owner: string): Promise<Imported> {
       const { request, findings } = await read(file, owner);
-      const { text } = await chains.create(request);
+      const { text } = await chains.create(request, findings);
       return { chain: JSON.parse(text) as Chain, findings };
     },
 

@@ -2,6 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { invalid } from '../../kit/errors.ts';
 import { type NewId, type RandomSource, randomFraction } from '../../kit/id.ts';
 import type { Chain, ChainDefinition } from '../model/chain.ts';
+import type { Finding } from '../model/finding.ts';
 import { type Mode, maxCalls, maxSeed, type TestRequest } from '../model/test.ts';
 import { assumptions, instantSimulation } from '../providers/simulate.ts';
 import { definitionOf } from '../rules/chain.ts';
@@ -53,10 +54,11 @@ interface Staging {
 
 /**
  * Validates a request and prepares its run. Stores nothing.
+ * @param findings the findings of the import that made the chain
  * @param origin the origin by which the caller reached the service
  * @throws ServiceError 400 or 403
  */
-export async function prepare(chain: Chain, request: TestRequest, origin: string, parts: PrepareParts) {
+export async function prepare(chain: Chain, findings: readonly Finding[], request: TestRequest, origin: string, parts: PrepareParts) {
   const { clock, newId, random } = parts;
   const mode = request.mode ?? 'simulate';
   const staging =
@@ -72,6 +74,7 @@ export async function prepare(chain: Chain, request: TestRequest, origin: string
     chain_id: chain.id,
     chain_version: chain.version,
     chain: staging.chain,
+    findings: findings.filter(({ provider, condition }) => provider !== null && condition !== null),
     mode,
     preset: presetOf(request),
     seed,

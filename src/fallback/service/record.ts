@@ -7,7 +7,18 @@ import type { Rehearsal } from './rehearsal.ts';
 /** What is known of a test before it runs. */
 type TestParameters = Pick<
   TestResult,
-  'id' | 'chain_id' | 'chain_version' | 'chain' | 'mode' | 'preset' | 'seed' | 'prompt_count' | 'deadline_ms' | 'started_at' | 'assumptions'
+  | 'id'
+  | 'chain_id'
+  | 'chain_version'
+  | 'chain'
+  | 'findings'
+  | 'mode'
+  | 'preset'
+  | 'seed'
+  | 'prompt_count'
+  | 'deadline_ms'
+  | 'started_at'
+  | 'assumptions'
 >;
 
 /** How many attempts of a prompt a result shows; it counts the others. */
@@ -27,7 +38,7 @@ export class TestRecord {
   #bytes = 0;
   #stored = 0;
 
-  constructor({ id, chain_id, chain_version, chain, assumptions, ...parameters }: TestParameters, rehearsal?: Rehearsal) {
+  constructor({ id, chain_id, chain_version, chain, findings, assumptions, ...parameters }: TestParameters, rehearsal?: Rehearsal) {
     const { prompt_count } = parameters;
     this.#rehearsal = rehearsal;
     this.#tally = new Tally(chain);
@@ -49,6 +60,7 @@ export class TestRecord {
       checks: [],
       ...rehearsal?.figures(),
       chain,
+      findings,
       results: [],
     };
   }

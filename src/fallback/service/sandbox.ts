@@ -68,6 +68,9 @@ export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner
     /** A YAML document as JSON text. @throws ServiceError 400 on `field`, with line and column if known */
     readYaml: (text: string, field: string, owner = '') =>
       run({ what: 'The document', field, owner }, () => thread.call('readYaml', { text })),
+    /** The lines of fields of a document, from 1 or null, as a JSON list. */
+    linesOf: (text: string, fields: readonly string[], field: string, owner = '') =>
+      run({ what: 'The document', field, owner }, () => thread.call('linesOf', { text, fields })),
     stop: () => thread.stop(),
   };
 }

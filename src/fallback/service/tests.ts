@@ -24,7 +24,7 @@ const lastCallsMs = 5_000;
 
 export interface TestServiceParts extends PrepareParts {
   store: Store;
-  chains: Pick<ChainService, 'get'>;
+  chains: Pick<ChainService, 'get' | 'findings'>;
   rehearsals: Rehearsals;
   retention: Retention;
   /** Called with each internal error of a run. */
@@ -56,7 +56,7 @@ export function createTestService(parts: TestServiceParts) {
 
   async function start(chainId: string, request: TestRequest, owner = '', origin = ''): Promise<RunningTest> {
     if (stopping) throw new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping and starts no more tests.');
-    const { record, run, rehearsing } = await prepare(await chains.get(chainId), request, origin, parts);
+    const { record, run, rehearsing } = await prepare(await chains.get(chainId), await chains.findings(chainId), request, origin, parts);
     const { id, chain_id } = record.head;
     const endRehearsal = rehearsing === undefined ? () => undefined : beginRehearsal(chain_id, rehearsing);
     const test = new RunningTest(record, { store, clock, now: live.now, keep: retention.perChain, onError });
@@ -106,7 +106,7 @@ export function createTestService(parts: TestServiceParts) {
 
     /** What a test would do at most. Refuses what `start` would refuse, and starts nothing. */
     async plan(chainId: string, request: TestRequest): Promise<TestPlan> {
-      const { record, max_calls_per_prompt } = await prepare(await chains.get(chainId), request, '', parts);
+      const { record, max_calls_per_prompt } = await prepare(await chains.get(chainId), [], request, '', parts);
       const { mode, preset, prompt_count } = record.head;
       return { mode, preset, prompt_count, max_calls: prompt_count * max_calls_per_prompt, max_calls_per_prompt };
     },

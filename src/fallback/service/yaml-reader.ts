@@ -1,4 +1,4 @@
-import { isCollection, LineCounter, parseDocument, visit } from 'yaml';
+import { isCollection, isNode, LineCounter, parseDocument, visit } from 'yaml';
 
 import type { Made } from './liquid.ts';
 
@@ -28,10 +28,12 @@ export function readYaml(source: string): Made {
     let aliases = 0;
     let refused: Made | undefined;
     visit(document, {
-      Alias(_key, node) {
+      Alias(_key, node, path) {
         aliases += 1;
-        if (aliases <= maxAliases) return undefined;
-        refused = fault(`There are more than ${maxAliases} aliases.`, node.range?.[0]);
+        const isCircular = path.some((outer) => isNode(outer) && (outer as { anchor?: string }).anchor === node.source);
+        if (aliases <= maxAliases && !isCircular) return undefined;
+        const why = isCircular ? `The alias *${node.source} is part of what it stands for.` : `There are more than ${maxAliases} aliases.`;
+        refused = fault(why, node.range?.[0]);
         return visit.BREAK;
       },
       Collection(_key, node, path) {
@@ -50,6 +52,20 @@ export function readYaml(source: string): Made {
     if (error instanceof ReferenceError) return fault(tooLarge);
     throw error;
   }
+}
+
+/** The lines, from 1, of the fields with these dotted paths in a document, or of what contains them; null if nothing fits. */
+export function linesOf(source: string, fields: readonly string[]): (number | null)[] {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(source, { lineCounter, schema: 'core', merge: true, logLevel: 'silent' });
+  return fields.map((field) => {
+    const path = field.split('.').map((name) => (/^\d+$/.test(name) ? Number(name) : name));
+    for (; path.length > 0; path.pop()) {
+      const found: unknown = document.getIn(path, true);
+      if (isNode(found) && found.range) return lineCounter.linePos(found.range[0]).line;
+    }
+    return null;
+  });
 }
 
 const tooLarge = 'The document grows too large when its aliases are expanded.';

@@ -56,14 +56,20 @@ export function createChainStore(database: Database<Tables>) {
       return (await query.orderBy('id').limit(1).executeTakeFirst())?.id;
     },
 
-    async insert(id: string, { version, text }: StoredChain): Promise<void> {
-      await database.transaction((tx) => tx.insertInto('chains').values({ id, version, text }).execute());
+    /** The findings of the import that made a chain, as JSON; undefined for an unknown chain. */
+    async findings(id: string): Promise<string | undefined> {
+      return (await database.reads.selectFrom('chains').select('findings').where('id', '=', id).executeTakeFirst())?.findings;
     },
 
-    /** Replaces a chain if it still has the version `before`; returns whether it did. */
-    async replace(id: string, before: number, { version, text }: StoredChain): Promise<boolean> {
+    async insert(id: string, { version, text }: StoredChain, findings = '[]'): Promise<void> {
+      await database.transaction((tx) => tx.insertInto('chains').values({ id, version, text, findings }).execute());
+    },
+
+    /** Replaces a chain, and its findings if they are given, if it still has the version `before`; returns whether it did. */
+    async replace(id: string, before: number, { version, text }: StoredChain, findings?: string): Promise<boolean> {
+      const changes = { version, text, ...(findings === undefined ? {} : { findings }) };
       const [{ numUpdatedRows } = { numUpdatedRows: 0n }] = await database.transaction((tx) =>
-        tx.updateTable('chains').set({ version, text }).where('id', '=', id).where('version', '=', before).execute(),
+        tx.updateTable('chains').set(changes).where('id', '=', id).where('version', '=', before).execute(),
       );
       return numUpdatedRows > 0n;
     },

@@ -2,8 +2,11 @@ import type { Generated } from 'kysely';
 
 /** The tables. Ids are UUIDs version 7, so their order is the order of creation. */
 export interface Tables {
-  /** `text` is the chain as JSON, as returned to callers. `rehearsal_token` is null until it is first needed. */
-  chains: { id: string; version: number; text: string; rehearsal_token: Generated<string | null> };
+  /**
+   * `text` is the chain as JSON, as returned to callers; `findings` are those of the import that made it, as JSON.
+   * `rehearsal_token` is null until it is first needed.
+   */
+  chains: { id: string; version: number; text: string; rehearsal_token: Generated<string | null>; findings: Generated<string> };
   /**
    * `text` is the result as JSON, without its prompts while the test runs. Until `lease_until`, an ISO 8601 text, the
    * instance that runs the test counts as alive.

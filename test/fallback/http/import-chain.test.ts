@@ -101,7 +101,7 @@ for (const store of stores) {
           ['any', 'failover', null],
         ],
       );
-      const fields = findings.map(({ code, field }: Record<string, unknown>) => `${code} ${field}`);
+      const fields = findings.map(({ kind, field }: Record<string, unknown>) => `${kind} ${field}`);
       for (const finding of [
         'left_out general_settings',
         'left_out model_list.1',
@@ -135,7 +135,7 @@ for (const store of stores) {
           ['main', 'second', 'last'],
         );
         assert.deepEqual(
-          body.findings.filter(({ code }: { code: string }) => code === 'left_out'),
+          body.findings.filter(({ kind }: { kind: string }) => kind === 'left_out'),
           [],
         );
       }
@@ -190,7 +190,7 @@ const imported = async (format: string, content: unknown) => {
   assert.equal(status, 200, text);
   return body;
 };
-const codesOf = ({ findings }: { findings: { code: string; field: string }[] }) => findings.map(({ code, field }) => `${code} ${field}`);
+const codesOf = ({ findings }: { findings: { kind: string; field: string }[] }) => findings.map(({ kind, field }) => `${kind} ${field}`);
 const rulesOf = ({ chain }: { chain: { fallback_rules: Record<string, unknown>[] } }) =>
   chain.fallback_rules.map(({ condition, action, max_retries, providers }) =>
     [condition, action, max_retries, providers].filter((value) => value !== null).join(' '),

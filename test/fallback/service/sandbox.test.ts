@@ -107,6 +107,7 @@ describe('A YAML document', () => {
     assert.equal(detail, 'The document grows too large when its aliases are expanded.');
     const many = `a: &a x\nb: [${Array(101).fill('*a').join(', ')}]`;
     assert.match((await refusal(read(many))).detail, /more than 100 aliases/);
+    assert.match((await refusal(read('&a [*a]'))).detail, /The alias \*a is part of what it stands for/);
   });
 });
 

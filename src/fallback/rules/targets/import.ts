@@ -1,7 +1,7 @@
 import { invalid } from '../../../kit/errors.ts';
-import type { Warning } from '../../model/common.ts';
+import type { Finding } from '../../model/finding.ts';
 import type { ImportFormat } from '../../model/targets.ts';
-import { WarningList } from '../warning-list.ts';
+import { FindingList } from '../finding-list.ts';
 import { Section } from './section.ts';
 import { importers } from './table.ts';
 
@@ -20,9 +20,9 @@ export interface FileToImport {
  * out or interpreted differently. Pure.
  * @throws ServiceError 400 with the invalid field of the file
  */
-export function importChain({ format, value, name, group }: FileToImport): { request: unknown; findings: Warning[] } {
+export function importChain({ format, value, name, group }: FileToImport): { request: unknown; findings: Finding[] } {
   if (group !== undefined && format !== 'litellm') throw invalid('group', 'group is only for the format litellm.');
-  const findings = new WarningList();
+  const findings = new FindingList();
   const request = importers[format](new Section(value, '', findings), group);
   return { request: { ...request, name: name ?? request.name ?? `imported-${format}` }, findings: findings.items };
 }

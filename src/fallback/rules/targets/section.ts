@@ -1,15 +1,15 @@
 import { invalid, type ServiceError } from '../../../kit/errors.ts';
-import type { WarningList } from '../warning-list.ts';
+import type { Concern, FindingList } from '../finding-list.ts';
 
 /** An object of an imported file, whose fields are read one by one. Errors and findings name the path of the field. */
 export class Section {
   readonly fields: Readonly<Record<string, unknown>>;
   /** Its dotted path; empty for the whole file. */
   readonly path: string;
-  readonly findings: WarningList;
+  readonly findings: FindingList;
 
   /** @throws ServiceError 400 on the path if the value is not an object */
-  constructor(value: unknown, path: string, findings: WarningList) {
+  constructor(value: unknown, path: string, findings: FindingList) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw mismatch(value, path || 'content', 'an object');
     this.fields = value as Section['fields'];
     this.path = path;
@@ -73,18 +73,21 @@ export class Section {
   }
 
   /** Adds a finding whose sentence begins with the path of the field. */
-  note(code: string, name: string, rest: string): void {
-    this.findings.add(code, this.at(name), `${this.at(name)} ${rest}`);
+  note(kind: string, name: string, rest: string, concern?: Concern): void {
+    this.findings.add(kind, this.at(name), `${this.at(name)} ${rest}`, concern);
   }
 
   /** Adds the finding that a field is not imported. */
-  leaveOut(name: string, why: string, code = 'left_out'): void {
-    this.note(code, name, `is not imported, because ${why}.`);
+  leaveOut(name: string, why: string, kind = 'left_out', concern?: Concern): void {
+    this.note(kind, name, `is not imported, because ${why}.`, concern);
   }
 
-  /** Adds a finding for each field that has no meaning in a chain. */
-  leaveOutUnknown(known: readonly string[]): void {
-    for (const name of Object.keys(this.fields)) if (!known.includes(name)) this.leaveOut(name, 'a chain has no such field');
+  /** Adds a finding for each field that has no meaning in a chain. It is a loss unless it is known not to change the calls. */
+  leaveOutUnknown(known: readonly string[], harmless: readonly string[] = []): void {
+    for (const name of Object.keys(this.fields)) {
+      const loss = !harmless.includes(name);
+      if (!known.includes(name)) this.leaveOut(name, 'a chain has no such field', 'left_out', { loss });
+    }
   }
 }
 

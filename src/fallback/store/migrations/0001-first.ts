@@ -16,7 +16,9 @@ export const first: Migration = {
     // Ids must sort by bytes, which is their time order; a locale's collation is different and slower.
     const text = database === 'sqlite' ? 'text' : 'text collate "C"';
     return [
-      `create table chains (id ${text} primary key, version integer not null, text text not null, rehearsal_token text)`,
+      // `findings` are those of the import that made the chain, as JSON.
+      `create table chains (id ${text} primary key, version integer not null, text text not null, rehearsal_token text,
+        findings text not null default '[]')`,
       // To find other chains of a name.
       `create index chains_by_name on chains (${nameOf[database]}, id)`,
       // Until `lease_until` an instance runs the test; others request its cancellation by the flag.

@@ -32,6 +32,10 @@ export const useRouting = ({ id, version }: Chain, query: RoutingQuery = {}, ena
     placeholderData: keepPreviousData,
   });
 
+/** The findings of the import that made the chain. */
+export const useFindings = ({ id, version }: Chain) =>
+  useAnswer(['chains', id, 'findings', version], (client, signal) => client.getFindings({ params: { id }, signal }));
+
 /** The summary of a chain. */
 export const useSummary = ({ id, version }: Chain) =>
   useAnswer(['chains', id, 'summary', version], (client, signal) => client.getSummary({ params: { id }, signal }));

@@ -8,8 +8,9 @@ import { counted, dollars, duration, durationText, moment, words } from '../../.
 import type { Chain } from '../../model/chain.ts';
 import type { ChainSummary } from '../../model/summary.ts';
 import { apiBase } from '../../rules/kinds.ts';
-import { useSummary } from '../data/queries.ts';
+import { useFindings, useSummary } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
+import { findingNotes } from '../parts/finding-notes.ts';
 import { ruleText } from '../parts/rule-text.ts';
 import { said, saidOf } from '../parts/said.ts';
 import { Verdict } from '../parts/verdict.tsx';
@@ -20,9 +21,11 @@ import styles from './chain-overview.module.css';
 export function ChainOverview() {
   const chain = useCurrentChain();
   const summary = useSummary(chain);
+  const findings = findingNotes(useFindings(chain).data ?? []);
   return (
     <>
       <Notes tone="warn" title={counted(chain.warnings.length, 'warning')} notes={saidOf(chain.warnings)} />
+      <Notes tone="warn" title={`The import has ${counted(findings.length, 'finding')}.`} notes={findings} />
       <Panel title="Summary">
         <Load query={summary} what="The summary" lines={2}>
           {(found) => <SummaryBody chain={chain} summary={found} />}

@@ -15,6 +15,7 @@ import type { ImportPreview } from '../../model/export.ts';
 import { detectFormat, type ImportFormat, importFormats, targets } from '../../model/targets.ts';
 import { lineOf } from '../data/line-of.ts';
 import { useImport, useImportPreview, useMayWrite } from '../data/queries.ts';
+import { findingNotes } from '../parts/finding-notes.ts';
 import { ProviderPath } from '../parts/provider-path.tsx';
 import { saidOf } from '../parts/said.ts';
 
@@ -174,12 +175,13 @@ function NotMade({ error, content }: { error: Error | null; content: string }) {
 /** What would be stored: the providers in order, and what was left out or interpreted differently. */
 function Preview({ preview: { chain, findings, warnings } }: { preview: ImportPreview }) {
   const rules = counted(chain.fallback_rules.length, 'rule');
+  const notes = findingNotes(findings);
   return (
     <>
       <Callout tone="info" title={`${chain.name}: ${counted(chain.providers.length, 'provider')}, ${rules}`}>
         <ProviderPath providers={chain.providers} />
       </Callout>
-      <Notes tone="warn" title={`The import has ${counted(findings.length, 'finding')}.`} notes={findings} />
+      <Notes tone="warn" title={`The import has ${counted(notes.length, 'finding')}.`} notes={notes} />
       <Notes tone="warn" title="Review these warnings" notes={saidOf(warnings)} />
     </>
   );

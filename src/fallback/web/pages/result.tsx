@@ -177,7 +177,7 @@ function Details({ result }: { result: TestResult }) {
         actions={scenario === null ? undefined : <Button onClick={() => setScenario(null)}>Show all</Button>}
         flush
       >
-        <PromptList prompts={shown} providers={result.chain.providers.map(({ name }) => name)} />
+        <PromptList findings={result.findings} prompts={shown} providers={result.chain.providers.map(({ name }) => name)} />
       </Panel>
     </>
   );

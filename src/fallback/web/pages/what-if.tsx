@@ -10,6 +10,7 @@ import { conditions } from '../../model/chain.ts';
 import type { Decision, Routing, RoutingQuery } from '../../model/routing.ts';
 import { useRouting } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
+import { findingNotes } from '../parts/finding-notes.ts';
 import { saidOf } from '../parts/said.ts';
 import { useCurrentChain } from './chain.tsx';
 import styles from './what-if.module.css';
@@ -146,8 +147,10 @@ function Grid({ routing, asked, onAsk }: GridProps) {
                       >
                         <Action action={decision.action} text={cellText(decision)} />
                         {decision.exceptions.length === 0 ? null : <sup>{decision.exceptions.length}</sup>}
+                        {decision.findings.length === 0 ? null : <sup aria-hidden="true">!</sup>}
                         <span className="visually-hidden">
                           : {name} fails with {words(condition)}, {sentence(decision)}
+                          {decision.findings.length === 0 ? '' : '; the imported file differs'}
                         </span>
                       </button>
                     </td>
@@ -160,6 +163,7 @@ function Grid({ routing, asked, onAsk }: GridProps) {
       </ScrollX>
       <p id={legend} className={styles.legend}>
         Solid cells: a rule decides. Dashed cells: the default. A small number: some HTTP statuses of the condition are treated differently.
+        An exclamation mark: the imported file behaves otherwise.
       </p>
     </>
   );
@@ -169,12 +173,15 @@ function Grid({ routing, asked, onAsk }: GridProps) {
 function Path({ routing }: { routing: Routing }) {
   const { question, path } = routing;
   if (question === null || path === null) return null;
+  const asked = routing.providers.find(({ name }) => name === question.provider);
+  const findings = asked?.decisions.find(({ condition }) => condition === question.condition)?.findings ?? [];
   return (
     <>
       <p>
         <strong>{question.provider}</strong> fails with {words(question.condition)} every time; the others answer.{' '}
         {question.served_by === null ? <Badge tone="bad">The prompt fails</Badge> : <Badge tone="good">{question.served_by} answers</Badge>}
       </p>
+      <Notes tone="warn" title="The imported file behaves otherwise." notes={findingNotes(findings)} />
       <ol className={styles.path}>
         {path.map(({ provider, attempt, condition, action, wait_ms, source, rule }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a step is identified by its index.

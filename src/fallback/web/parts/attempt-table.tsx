@@ -1,12 +1,18 @@
 import { Badge } from '../../../kit/web/components/feedback.tsx';
+import { Notes } from '../../../kit/web/components/notes.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { counted, durationText, words } from '../../../kit/web/format.ts';
+import type { Finding } from '../../model/finding.ts';
 import type { PromptResult } from '../../model/test.ts';
 import { Action } from './action-cell.tsx';
 import styles from './attempt-table.module.css';
+import { findingNotes } from './finding-notes.ts';
 
 /** The attempts of a prompt, in order. */
-export function AttemptTable({ prompt }: { prompt: PromptResult }) {
+export function AttemptTable({ prompt, findings }: { prompt: PromptResult; findings: readonly Finding[] }) {
+  const concerned = findings.filter(({ provider, condition }) =>
+    prompt.attempts.some((attempt) => attempt.provider === provider && attempt.condition === condition),
+  );
   const { attempts_omitted = 0 } = prompt;
   return (
     <div className={styles.frame}>
@@ -44,6 +50,7 @@ export function AttemptTable({ prompt }: { prompt: PromptResult }) {
           { name: 'Waited', number: true, cell: ({ wait_ms }) => (wait_ms === 0 ? '–' : durationText(wait_ms)) },
         ]}
       />
+      <Notes tone="warn" title="The imported file behaves otherwise." notes={findingNotes(concerned)} />
       {attempts_omitted === 0 ? null : <p className="muted">{counted(attempts_omitted, 'further attempt')} without details.</p>}
     </div>
   );

@@ -4,6 +4,7 @@ import { seriesColor } from '../../../kit/web/charts/series.ts';
 import { Rows } from '../../../kit/web/components/rows.tsx';
 import { counted, durationText, words } from '../../../kit/web/format.ts';
 import { useMedia } from '../../../kit/web/media.ts';
+import type { Finding } from '../../model/finding.ts';
 import type { PromptResult } from '../../model/test.ts';
 import { AttemptTable } from './attempt-table.tsx';
 import styles from './prompt-list.module.css';
@@ -12,13 +13,15 @@ interface PromptListProps {
   prompts: readonly PromptResult[];
   /** The chain's providers in order; each has its own colour. */
   providers: readonly string[];
+  /** The findings of the import that concern failures of providers. */
+  findings: readonly Finding[];
 }
 
 /** The heights of a closed row in pixels, as in the style sheet: one line, or three in a narrow window. */
 const rowHeight = { wide: 44, narrow: 84 };
 
 /** The prompts, each with a waterfall of attempts. Only visible rows are rendered, so that a thousand scroll smoothly. */
-export function PromptList({ prompts, providers }: PromptListProps) {
+export function PromptList({ prompts, providers, findings }: PromptListProps) {
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const toggle = useCallback((index: number) => {
     setOpen((before) => {
@@ -41,7 +44,16 @@ export function PromptList({ prompts, providers }: PromptListProps) {
         isHigher={(index) => open.has(prompts[index]!.index)}
         row={(index) => {
           const prompt = prompts[index]!;
-          return <Prompt prompt={prompt} providers={providers} longestMs={longestMs} open={open.has(prompt.index)} onToggle={toggle} />;
+          return (
+            <Prompt
+              prompt={prompt}
+              providers={providers}
+              findings={findings}
+              longestMs={longestMs}
+              open={open.has(prompt.index)}
+              onToggle={toggle}
+            />
+          );
         }}
       />
     </>
@@ -51,12 +63,13 @@ export function PromptList({ prompts, providers }: PromptListProps) {
 interface PromptProps {
   prompt: PromptResult;
   providers: readonly string[];
+  findings: readonly Finding[];
   longestMs: number;
   open: boolean;
   onToggle(index: number): void;
 }
 
-const Prompt = memo(function Prompt({ prompt, providers, longestMs, open, onToggle }: PromptProps) {
+const Prompt = memo(function Prompt({ prompt, providers, findings, longestMs, open, onToggle }: PromptProps) {
   const { index, scenario, success, served_by, latency_ms, retries_used, error } = prompt;
   return (
     <>
@@ -68,7 +81,7 @@ const Prompt = memo(function Prompt({ prompt, providers, longestMs, open, onTogg
         <span className={styles.latency}>{durationText(latency_ms)}</span>
         <Waterfall prompt={prompt} providers={providers} longestMs={longestMs} />
       </button>
-      {open ? <AttemptTable prompt={prompt} /> : null}
+      {open ? <AttemptTable prompt={prompt} findings={findings} /> : null}
     </>
   );
 });

@@ -1,0 +1,43 @@
+import Type, { type Static } from 'typebox';
+import { routeTable } from '../../kit/route.ts';
+import { choice, described, IdParams, orNull } from '../../kit/schemas.ts';
+import { conditions } from './chain.ts';
+import { failing } from './common.ts';
+import { defineRoute } from './route.ts';
+
+export const Finding = described('What an import left out of a file, or what the chain does otherwise than the file.', {
+  kind: Type.String({ description: 'The kind of finding, for programs.', example: 'load_balanced' }),
+  field: orNull(Type.String(), 'The dotted path in the file; null if it is not about one field.'),
+  line: orNull(Type.Integer({ minimum: 1 }), 'The line of the field in the file; null if it is unknown.'),
+  detail: Type.String({ description: 'The finding as a sentence.' }),
+  provider: orNull(Type.String(), 'The provider that it concerns; null for none in particular.'),
+  condition: orNull(choice(conditions), 'The failure of the provider that it concerns; null for none in particular.'),
+  loss: Type.Boolean({ description: 'Whether the chain behaves otherwise than the file; false for advice.' }),
+});
+export type Finding = Static<typeof Finding>;
+
+export const findingExample: Finding = {
+  kind: 'calls',
+  field: null,
+  line: null,
+  detail: 'If gpt-4o fails with rate_limit, LiteLLM calls gpt-4o 3 times; the chain calls gpt-4o once, then claude once.',
+  provider: 'gpt-4o',
+  condition: 'rate_limit',
+  loss: true,
+};
+
+/** The routes of findings. */
+export const findingRoutes = routeTable('chains', {
+  getFindings: defineRoute({
+    method: 'GET',
+    path: '/chains/{id}/findings',
+    access: 'read',
+    summary: 'Get the findings of the import',
+    description: 'The findings of the import that made the chain; none after its providers or rules have changed.',
+    params: IdParams,
+    responses: {
+      200: { schema: Type.Array(Finding), description: 'The findings, in the order of the import.', example: [findingExample] },
+      ...failing(401, 404, 429),
+    },
+  }),
+});

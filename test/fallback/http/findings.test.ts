@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { createChain, shareFallback } from '../../support/fallback.ts';
+import { stores } from '../../support/stores.ts';
+
+const file = `model_list:
+  - model_name: gpt
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY, rpm: 3 }
+  - model_name: claude
+    litellm_params: { model: anthropic/claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY }
+litellm_settings:
+  num_retries: 2
+  fallbacks: [{ gpt: [claude] }]
+`;
+
+interface Finding {
+  kind: string;
+  field: string | null;
+  line: number | null;
+  provider: string | null;
+  condition: string | null;
+  loss: boolean;
+}
+
+for (const store of stores) {
+  describe(`GET /chains/{id}/findings on ${store.name}`, () => {
+    async function imported() {
+      const service = await shareFallback(store);
+      const { status, body } = await service.call('POST', '/import?format=litellm', {
+        raw: file,
+        headers: { 'content-type': 'application/yaml' },
+      });
+      assert.equal(status, 201);
+      return { service, id: body.chain.id as string, findings: body.findings as Finding[] };
+    }
+
+    test('200: the findings of the import as an array, each with its line', async () => {
+      const { service, id, findings } = await imported();
+      const { status, body } = await service.call('GET', `/chains/${id}/findings`);
+      assert.equal(status, 200);
+      assert.deepEqual(body, findings);
+      const rpm = findings.find(({ field }) => field === 'model_list.0.litellm_params.rpm')!;
+      assert.deepEqual([rpm.kind, rpm.line, rpm.loss], ['left_out', 3, true]);
+      for (const finding of findings)
+        assert.deepEqual(Object.keys(finding), ['kind', 'field', 'line', 'detail', 'provider', 'condition', 'loss']);
+    });
+
+    test('they stay when the name changes, and go when the providers or rules change', async () => {
+      const { service, id } = await imported();
+      await service.call('PATCH', `/chains/${id}`, { body: { name: 'renamed' } });
+      assert.notDeepEqual((await service.call('GET', `/chains/${id}/findings`)).body, []);
+      await service.call('PATCH', `/chains/${id}`, { body: { fallback_rules: [] } });
+      assert.deepEqual((await service.call('GET', `/chains/${id}/findings`)).body, []);
+    });
+
+    test('a created chain has none; an unknown one is 404', async () => {
+      const service = await shareFallback(store);
+      const { id } = await createChain(service);
+      assert.deepEqual((await service.call('GET', `/chains/${id}/findings`)).body, []);
+      assert.equal((await service.call('GET', `/chains/${crypto.randomUUID()}/findings`)).status, 404);
+    });
+
+    test('routing and results show them beside the failures that they concern', async () => {
+      const { service, id, findings } = await imported();
+      const concerning = findings.filter(({ provider, condition }) => provider !== null && condition !== null);
+      const routing = (await service.call('GET', `/chains/${id}/routing`)).body;
+      const shown = routing.providers.flatMap(({ decisions }: { decisions: { findings: Finding[] }[] }) =>
+        decisions.flatMap((one) => one.findings),
+      );
+      assert.equal(shown.length, concerning.length);
+      const result = (await service.call('POST', `/chains/${id}/test`, { body: {} })).body;
+      assert.deepEqual(result.findings, concerning);
+    });
+  });
+}
