@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 
 import { type ErrorCode, errorCodes } from './errors.ts';
-import type { ResponseShape, Route } from './route.ts';
+import type { ApiPart, ResponseShape, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
@@ -13,10 +13,7 @@ interface DescriptionParts {
   title: string;
   version: string;
   description: string;
-  tags: readonly { name: string; description: string }[];
-  routes: Readonly<Record<string, Route>>;
-  /** Schemas that are described once and referred to by name. */
-  schemas: Readonly<Record<string, TSchema>>;
+  parts: readonly ApiPart[];
   /** The path of a route, relative to the server. */
   pathOf(route: Route): string;
   /** The ways to authenticate, by name; each one is sufficient. */
@@ -48,20 +45,13 @@ const tenantKey = {
 };
 
 /** The OpenAPI 3.1 description of a service, derived from its routes. */
-export function describeApi({
-  title,
-  version,
-  description,
-  tags,
-  routes,
-  schemas,
-  securitySchemes = tenantKey,
-  ...where
-}: DescriptionParts): Json {
+export function describeApi({ title, version, description, parts, securitySchemes = tenantKey, ...where }: DescriptionParts): Json {
+  // Schemas that are described once and referred to by name.
+  const schemas: Readonly<Record<string, TSchema>> = Object.assign({}, ...parts.map((part) => part.schemas));
   const names: Names = new Map(Object.entries(schemas).map(([name, schema]) => [schema, name]));
   const shared: Shared = { names, headers: new Map() };
   const paths: Record<string, Json> = {};
-  for (const route of Object.values(routes)) {
+  for (const route of parts.flatMap(({ routes }) => Object.values(routes))) {
     const path = where.pathOf(route);
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, shared, where) };
   }
@@ -69,7 +59,7 @@ export function describeApi({
     openapi: '3.1.0',
     info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' }, contact: { name: 'The maintainers of Baton' } },
     servers: [{ url: '/' }],
-    tags,
+    tags: parts.flatMap(({ tag }) => tag ?? []),
     security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     paths,
     components: {

@@ -56,6 +56,27 @@ export interface Route<
 > extends Declared<Params, Query, Body, Responses, Described>,
     Named {}
 
+/** What a part of an API declares, which its description and its client are made of. */
+export interface ApiPart {
+  /** The tag of its routes in the description, unless another part has it. */
+  readonly tag?: { readonly name: string; readonly description: string };
+  /** Its routes, by operation name. */
+  readonly routes: Readonly<Record<string, Route>>;
+  /** The schemas that the description names, so that routes refer to them. */
+  readonly schemas: Readonly<Record<string, TSchema>>;
+}
+
+type RoutesOf<Parts extends readonly ApiPart[]> = Parts extends readonly [
+  infer First extends ApiPart,
+  ...infer Rest extends readonly ApiPart[],
+]
+  ? First['routes'] & RoutesOf<Rest>
+  : unknown;
+
+/** The routes of all parts, by operation name. */
+export const routesOf = <const Parts extends readonly ApiPart[]>(parts: Parts): RoutesOf<Parts> =>
+  Object.assign({}, ...parts.map(({ routes }) => routes));
+
 /** What a table gives to its routes. */
 export interface Named {
   /** The unique name of the operation, also of the client's method. */

@@ -30,3 +30,6 @@ export const accessRoutes = routeTable('system', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const accessApi = { routes: accessRoutes, schemas: { AccessInfo } };

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { routeTable } from '../../kit/route.ts';
 import { defaulted, IdParams, IfMatch, object } from '../../kit/schemas.ts';
-import { Chain, ChainPatch, ChainRequest, chainExample, chainRequestExample } from './chain.ts';
+import { Chain, ChainPatch, ChainRequest, chainExample, chainRequestExample, chainSchemas } from './chain.ts';
 import { ETag, failing, Location, whole } from './common.ts';
 import { defineRoute } from './route.ts';
 import { ChainCheck } from './routing.ts';
@@ -101,3 +101,10 @@ export const chainRoutes = routeTable('chains', {
     responses: { 204: { description: 'The chain is deleted.' }, ...failing(401, 403, 404, 412, 429) },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const chainApi = {
+  tag: { name: 'chains', description: 'Chains of providers and their rules.' },
+  routes: chainRoutes,
+  schemas: chainSchemas,
+};

@@ -256,3 +256,6 @@ export const chainExample: Chain = {
   updated_at: exampleTime,
   warnings: [],
 };
+
+/** The schemas of chains that the API description names. */
+export const chainSchemas = { Provider, ProviderRequest, Rule, RuleRequest, Chain, ChainDefinition, ChainRequest, ChainPatch };

@@ -171,3 +171,10 @@ export const exportRoutes = routeTable('exports', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const exportApi = {
+  tag: { name: 'exports', description: 'Chains in the formats of other programs.' },
+  routes: exportRoutes,
+  schemas: { Export, TemplateRequest, TemplateOutput, ImportRequest, Imported, ImportPreview },
+};

@@ -41,3 +41,6 @@ export const findingRoutes = routeTable('chains', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const findingApi = { routes: findingRoutes, schemas: { Finding } };

@@ -142,3 +142,9 @@ export const differenceExample: Difference = {
   first_index: 3,
   sentence: 'gpt-4o answers 500: the chain retries 3 times and goes to claude; the gateway called gpt-4o 2 times and claude once.',
 };
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const rehearsalApi = {
+  routes: rehearsalRoutes,
+  schemas: { Gateway, Expected, Agreement, Difference, RehearsalToken },
+};

@@ -117,3 +117,6 @@ export const routingRoutes = routeTable('chains', {
     responses: { 200: { schema: Routing, description: 'The decisions.', example: routingExample }, ...failing(401, 404, 429) },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const routingApi = { routes: routingRoutes, schemas: { Decision, WorstCase, Step, Routing, ChainCheck } };

@@ -75,3 +75,6 @@ export const summaryRoutes = routeTable('chains', {
     responses: { 200: { schema: ChainSummary, description: 'The summary.', example: summaryExample }, ...failing(401, 404, 429) },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const summaryApi = { routes: summaryRoutes, schemas: { LastTest, ChainSummary } };

@@ -3,7 +3,7 @@ import { routeTable } from '../../kit/route.ts';
 import { defaulted, IdParams, object } from '../../kit/schemas.ts';
 import { exampleId, failing, Location, whole } from './common.ts';
 import { defineRoute } from './route.ts';
-import { TestPlan, TestRequest, TestResult, testExample } from './test.ts';
+import { TestPlan, TestRequest, TestResult, testExample, testSchemas } from './test.ts';
 
 const result = (description: string, example: unknown = testExample) => ({ schema: TestResult, description, example });
 
@@ -109,3 +109,10 @@ export const testRoutes = routeTable('tests', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const testApi = {
+  tag: { name: 'tests', description: 'Test runs of a chain: simulated, drill, live.' },
+  routes: testRoutes,
+  schemas: testSchemas,
+};

@@ -271,3 +271,6 @@ export const testExample: TestResult = {
     },
   ],
 };
+
+/** The schemas of tests that the API description names. */
+export const testSchemas = { Fault, TestRequest, Attempt, PromptResult, Check, TestResult };

@@ -192,3 +192,10 @@ export const a2aRestRoutes: readonly RestMethod[] = [
   rest('DeleteTaskPushNotificationConfig', ['DELETE', configPath], 'Delete a push notification configuration', ofConfig),
   rest('GetExtendedAgentCard', ['GET', '/extendedAgentCard'], "Get the agent card with the tenant's agents", { params: () => ({}) }),
 ];
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const a2aApi = {
+  tag: { name: 'a2a', description: 'The service as an agent of A2A 1.0. Served at the root.' },
+  routes: { agentCard, a2a, ...Object.fromEntries(a2aRestRoutes.map(({ route }) => [route.id, route])) } as Record<string, Route>,
+  schemas: {},
+};

@@ -37,3 +37,10 @@ export const agentRoutes = routeTable('agents', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const agentApi = {
+  tag: { name: 'agents', description: 'The agents that hand over and claim packets.' },
+  routes: agentRoutes,
+  schemas: {},
+};

@@ -130,3 +130,10 @@ export const answerPageRoutes = routeTable('pages', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const answerLinkApi = {
+  tag: { name: 'answer links', description: 'Pages on which people answer a question without a key.' },
+  routes: answerLinkRoutes,
+  schemas: { AnswerLink, NewAnswerLink, AnswerLinkRequest },
+};

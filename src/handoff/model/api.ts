@@ -1,24 +1,28 @@
 import { describeApi } from '../../kit/openapi.ts';
-import type { Route } from '../../kit/route.ts';
+import { type ApiPart, type Route, routesOf } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
 import { systemRoutes } from '../../kit/system.ts';
-import { a2a, a2aRestRoutes, agentCard } from './a2a.ts';
-import { agentRoutes } from './agent.ts';
-import * as answerLink from './answer-link.ts';
-import * as audit from './audit.ts';
-import * as batches from './batch-routes.ts';
-import * as brief from './brief.ts';
-import * as channel from './channel.ts';
-import * as keys from './key.ts';
-import { mcp } from './mcp.ts';
-import * as packetSchemas from './packet.ts';
-import * as packets from './packet-routes.ts';
+import { a2aApi } from './a2a.ts';
+import { agentApi } from './agent.ts';
+import { answerLinkApi } from './answer-link.ts';
+import { auditApi } from './audit.ts';
+import { batchApi } from './batch-routes.ts';
+import { briefApi } from './brief.ts';
+import { channelApi } from './channel.ts';
+import { keyApi } from './key.ts';
+import { mcpApi } from './mcp.ts';
+import { packetApi } from './packet-routes.ts';
 import type { HandoffRoute } from './route.ts';
-import { streamRoutes } from './stream.ts';
-import * as tenants from './tenant.ts';
-import * as webhookSchemas from './webhook.ts';
-import { webhookRoutes } from './webhook-routes.ts';
-import { workRoutes } from './work-routes.ts';
+import { streamApi } from './stream.ts';
+import { tenantApi } from './tenant.ts';
+import { webhookApi } from './webhook-routes.ts';
+import { workApi } from './work-routes.ts';
+
+const systemApi = {
+  tag: { name: 'system', description: 'Liveness, readiness, metrics. Served at the root and under the API prefix.' },
+  routes: systemRoutes,
+  schemas: {},
+};
 
 /** The name of the service in the API description and on its pages. */
 export const serviceTitle = 'Baton handoff packet service';
@@ -26,22 +30,27 @@ export const serviceTitle = 'Baton handoff packet service';
 /** The prefix of every route; the system routes are mounted at the root as well. */
 export const apiPrefix = '/api/v1';
 
+/** What clients call; the description lists it in this order. */
+const parts = [
+  packetApi,
+  answerLinkApi,
+  briefApi,
+  batchApi,
+  webhookApi,
+  channelApi,
+  workApi,
+  agentApi,
+  auditApi,
+  keyApi,
+  tenantApi,
+  systemApi,
+] as const;
+
+/** Ways in that have clients of their own. */
+const otherParts: readonly ApiPart[] = [streamApi, a2aApi, mcpApi];
+
 /** Every route of the service, by its operation's name. */
-export const routes = {
-  ...packets.packetRoutes,
-  ...answerLink.answerLinkRoutes,
-  ...brief.briefRoutes,
-  ...batches.batchRoutes,
-  ...webhookRoutes,
-  ...channel.channelRoutes,
-  ...workRoutes,
-  ...agentRoutes,
-  ...audit.auditRoutes,
-  ...keys.keyRoutes,
-  ...tenants.tenantRoutes,
-  ...keys.tenantKeyRoutes,
-  ...systemRoutes,
-} as const;
+export const routes = routesOf(parts);
 
 /** Returns the path prefixes under which a route is mounted. */
 export function prefixesOf(route: Route): readonly string[] {
@@ -71,61 +80,6 @@ function rightsOf(route: Route): string | undefined {
   return `Needs a key with the scope \`${access}\`${alternative === undefined ? '' : ` or \`${alternative}\``}.`;
 }
 
-/** The schemas that the API description names, so that routes refer to them. */
-const schemas = {
-  Failure,
-  Packet: packetSchemas.Packet,
-  PacketSummary: packetSchemas.PacketSummary,
-  PacketList: packets.PacketList,
-  PacketHit: packets.PacketHit,
-  SearchList: packets.SearchList,
-  BatchRefused: batches.BatchRefused,
-  SourceAgent: packetSchemas.SourceAgent,
-  TargetAgent: packetSchemas.TargetAgent,
-  Turn: packetSchemas.Turn,
-  Artifact: packetSchemas.Artifact,
-  Decision: packetSchemas.Decision,
-  PendingAction: packetSchemas.PendingAction,
-  CompletedAction: packetSchemas.CompletedAction,
-  FailedAction: packetSchemas.FailedAction,
-  Dependency: packetSchemas.Dependency,
-  Hitl: packetSchemas.Hitl,
-  CreateRequest: packetSchemas.CreateRequest,
-  ChainRequest: packetSchemas.ChainRequest,
-  PatchRequest: packetSchemas.PatchRequest,
-  ClaimRequest: packetSchemas.ClaimRequest,
-  RespondRequest: packetSchemas.RespondRequest,
-  BatchCreateRequest: packetSchemas.BatchCreateShape,
-  BatchClaimRequest: packetSchemas.BatchClaimRequest,
-  BatchCompleteRequest: packetSchemas.BatchCompleteRequest,
-  HistoryEvent: packetSchemas.HistoryEvent,
-  AnswerLink: answerLink.AnswerLink,
-  NewAnswerLink: answerLink.NewAnswerLink,
-  AnswerLinkRequest: answerLink.AnswerLinkRequest,
-  Brief: brief.Brief,
-  Webhook: webhookSchemas.Webhook,
-  WebhookRequest: webhookSchemas.WebhookRequest,
-  WebhookPatch: webhookSchemas.WebhookPatch,
-  Delivery: webhookSchemas.Delivery,
-  DeliveryDetail: webhookSchemas.DeliveryDetail,
-  ReplayedDelivery: webhookSchemas.Replayed,
-  RetryRequest: webhookSchemas.RetryRequest,
-  Retried: webhookSchemas.Retried,
-  Channel: channel.Channel,
-  ChannelRequest: channel.ChannelRequest,
-  ChannelPatch: channel.ChannelPatch,
-  ChannelDelivery: channel.ChannelDelivery,
-  AuditEntry: audit.AuditEntry,
-  ApiKey: keys.ApiKey,
-  NewApiKey: keys.NewApiKey,
-  OwnKey: keys.OwnKey,
-  KeyRequest: keys.KeyRequest,
-  RotateRequest: keys.RotateRequest,
-  Tenant: tenants.Tenant,
-  TenantRequest: tenants.TenantRequest,
-  TenantPatch: tenants.TenantPatch,
-};
-
 /** The service's OpenAPI description. */
 export function describeHandoff(version: string): Record<string, unknown> {
   return describeApi({
@@ -144,22 +98,7 @@ export function describeHandoff(version: string): Record<string, unknown> {
       'Every 429 names its limit in `limit`; `Retry-After` says when a request is allowed again. A refused request is not counted.',
       'Every error has the body `Failure`: a sentence in `detail`, a `code` for programs, the `field` at fault, and the `status_code`.',
     ].join('\n\n'),
-    tags: [
-      { name: 'packets', description: 'Units of work that agents hand over.' },
-      { name: 'answer links', description: 'Pages on which people answer a question without a key.' },
-      { name: 'webhooks', description: 'Signed callbacks, their deliveries and dead letters.' },
-      { name: 'channels', description: 'Mail addresses and Slack channels that learn of questions.' },
-      { name: 'agents', description: 'The agents that hand over and claim packets.' },
-      { name: 'streams', description: 'Events as they happen. Served at the root.' },
-      { name: 'a2a', description: 'The service as an agent of A2A 1.0. Served at the root.' },
-      { name: 'mcp', description: 'The tools of the service, for clients of the Model Context Protocol. Served at the root.' },
-      { name: 'audit', description: 'The audit log of a tenant.' },
-      { name: 'keys', description: "A tenant's API keys." },
-      { name: 'tenants', description: 'Tenants; for admin keys.' },
-      { name: 'system', description: 'Liveness, readiness, metrics. Served at the root and under the API prefix.' },
-    ],
-    routes: { ...routes, ...streamRoutes, mcp, agentCard, a2a, ...Object.fromEntries(a2aRestRoutes.map(({ route }) => [route.id, route])) },
-    schemas,
+    parts: [{ routes: {}, schemas: { Failure } }, ...parts, ...otherParts],
     pathOf: (route) => prefixesOf(route)[0] + route.path,
     rightsOf,
     headersOf,

@@ -61,3 +61,10 @@ export const auditRoutes = routeTable('audit', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const auditApi = {
+  tag: { name: 'audit', description: 'The audit log of a tenant.' },
+  routes: auditRoutes,
+  schemas: { AuditEntry },
+};

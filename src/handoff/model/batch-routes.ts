@@ -96,3 +96,9 @@ export const batchRoutes = routeTable('packets', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const batchApi = {
+  routes: batchRoutes,
+  schemas: { BatchRefused, BatchCreateRequest: BatchCreateShape, BatchClaimRequest, BatchCompleteRequest },
+};

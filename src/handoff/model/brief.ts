@@ -79,3 +79,6 @@ export const briefRoutes = routeTable('packets', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const briefApi = { routes: briefRoutes, schemas: { Brief } };

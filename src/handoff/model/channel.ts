@@ -210,3 +210,10 @@ export const channelRoutes = routeTable('channels', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const channelApi = {
+  tag: { name: 'channels', description: 'Mail addresses and Slack channels that learn of questions.' },
+  routes: channelRoutes,
+  schemas: { Channel, ChannelRequest, ChannelPatch, ChannelDelivery },
+};

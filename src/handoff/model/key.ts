@@ -158,3 +158,10 @@ export const tenantKeyRoutes = routeTable('tenants', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const keyApi = {
+  tag: { name: 'keys', description: "A tenant's API keys." },
+  routes: { ...keyRoutes, ...tenantKeyRoutes },
+  schemas: { ApiKey, NewApiKey, OwnKey, KeyRequest, RotateRequest },
+};

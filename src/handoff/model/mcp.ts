@@ -52,3 +52,10 @@ export const { mcp } = routeTable('mcp', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const mcpApi = {
+  tag: { name: 'mcp', description: 'The tools of the service, for clients of the Model Context Protocol. Served at the root.' },
+  routes: { mcp },
+  schemas: {},
+};

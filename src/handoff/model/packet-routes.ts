@@ -21,6 +21,7 @@ import {
   Packet,
   PacketSummary,
   PatchRequest,
+  packetSchemas,
   RespondRequest,
 } from './packet.ts';
 import { defineRoute } from './route.ts';
@@ -329,3 +330,10 @@ export const packetRoutes = routeTable('packets', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const packetApi = {
+  tag: { name: 'packets', description: 'Units of work that agents hand over.' },
+  routes: packetRoutes,
+  schemas: { ...packetSchemas, PacketList, PacketHit, SearchList },
+};

@@ -365,3 +365,25 @@ export type Question = Static<typeof Question>;
 export type RespondRequest = Static<typeof RespondRequest>;
 export type Claimant = Static<typeof Claimant>;
 export type HistoryEvent = Static<typeof HistoryEvent>;
+
+/** The schemas of packets that the API description names. */
+export const packetSchemas = {
+  Packet,
+  PacketSummary,
+  SourceAgent,
+  TargetAgent,
+  Turn,
+  Artifact,
+  Decision,
+  PendingAction,
+  CompletedAction,
+  FailedAction,
+  Dependency,
+  Hitl,
+  CreateRequest,
+  ChainRequest,
+  PatchRequest,
+  ClaimRequest,
+  RespondRequest,
+  HistoryEvent,
+};

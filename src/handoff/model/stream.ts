@@ -78,3 +78,10 @@ export const SocketRequest = object({
   last_event_id: Type.Optional(Type.String()),
 });
 export type SocketRequest = Static<typeof SocketRequest>;
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const streamApi = {
+  tag: { name: 'streams', description: 'Events as they happen. Served at the root.' },
+  routes: streamRoutes,
+  schemas: {},
+};

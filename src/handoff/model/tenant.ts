@@ -107,3 +107,10 @@ export const tenantRoutes = routeTable('tenants', {
     responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 409, 429) },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const tenantApi = {
+  tag: { name: 'tenants', description: 'Tenants; for admin keys.' },
+  routes: tenantRoutes,
+  schemas: { Tenant, TenantRequest, TenantPatch },
+};

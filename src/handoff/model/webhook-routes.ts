@@ -190,3 +190,10 @@ export const webhookRoutes = routeTable('webhooks', {
     },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const webhookApi = {
+  tag: { name: 'webhooks', description: 'Signed callbacks, their deliveries and dead letters.' },
+  routes: webhookRoutes,
+  schemas: { Webhook, WebhookRequest, WebhookPatch, Delivery, DeliveryDetail, ReplayedDelivery: Replayed, RetryRequest, Retried },
+};

@@ -78,3 +78,6 @@ export const workRoutes = routeTable('packets', {
     responses: { 204: { description: 'The packet is released.' }, ...failing(401, 403, 404, 409, 429) },
   }),
 });
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const workApi = { routes: workRoutes, schemas: {} };
