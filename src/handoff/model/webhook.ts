@@ -48,7 +48,8 @@ const events = Type.Array(choice(webhookEvents), {
 const secret = Type.String({
   minLength: 16,
   maxLength: 1024,
-  description: 'Signs every delivery: its UTF-8 bytes are the key. It is never shown.',
+  description:
+    'Signs every delivery. It is never shown. The key of `X-SERVICE-Signature` is its UTF-8 bytes; that of Standard Webhooks too, unless it is `whsec_` and the key in base64.',
 });
 
 export const WebhookRequest = object({

@@ -12,6 +12,7 @@ import {
   webhookEvents,
 } from '../model/webhook.ts';
 import { isRetriable, restarted } from '../rules/delivery.ts';
+import { requireSecret } from '../rules/signature.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Page } from '../store/page-size.ts';
 import { noChannel, type StoredWebhook, shownWebhook } from '../store/webhooks.ts';
@@ -58,6 +59,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
 
     /** Registers a webhook, or repeats the answer stored under the same idempotency key. */
     async create(caller: Caller, { url, events = [...webhookEvents], secret }: WebhookRequest, idempotency?: Idempotency) {
+      requireSecret(secret);
       await requireUrl(url, caller);
       const wanted = [...new Set(events)];
       return add(caller, { kind: 'webhook', url, events: wanted, secret, ...noChannel }, { events: wanted }, idempotency);
@@ -66,6 +68,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
     list: (caller: Caller) => store.of(caller.tenant_number).webhooks.list(),
 
     async change(caller: Caller, id: string, patch: WebhookPatch): Promise<Webhook> {
+      if (patch.secret !== undefined) requireSecret(patch.secret);
       if (patch.url !== undefined) await requireUrl(patch.url, caller);
       return change(caller, id, 'updated', (webhook, now) => {
         const fields = Object.keys(patch);

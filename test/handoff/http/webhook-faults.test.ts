@@ -6,6 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { verify } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 
 import { type Reply, startReceiver } from '../../support/receiver.ts';
@@ -179,6 +180,25 @@ test('a verifier of Standard Webhooks accepts a fresh delivery', async (t) => {
   const verifier = new Webhook(secret, { format: 'raw' });
   assert.equal((verifier.verify(body, headers as Record<string, string>) as { packet_id: string }).packet_id, id);
   assert.throws(() => verifier.verify(body.replace('created', 'claimed'), headers as Record<string, string>), /signature/i);
+});
+
+test('the key of Standard Webhooks is what a secret whsec_<base64> encodes, also while an old secret signs too', async (t) => {
+  const receiver = await startReceiver(t);
+  const service = await shareHooked(t, stores[0]!);
+  service.clock.set(new Date().toISOString());
+  const [first, second] = ['MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODk=', 'QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo'].map((key) => `whsec_${key}`);
+  const hook = await register(service, receiver.url, { secret: first });
+  assert.equal((await service.call('PATCH', `/hooks/${hook.id}`, { body: { secret: second } })).status, 200);
+  const { id } = await createPacket(service);
+  await service.handoff.runOnce.deliver();
+  const [{ headers, body }] = receiver.posts as [(typeof receiver.posts)[0]];
+  for (const secret of [first!, second!]) {
+    const verified = new Webhook(secret).verify(body, headers as Record<string, string>) as { packet_id: string };
+    assert.equal(verified.packet_id, id);
+  }
+  assert.throws(() => new Webhook(second!, { format: 'raw' }).verify(body, headers as Record<string, string>), /signature/i);
+  // The whole text is the key of our own signature.
+  assert.ok(await verify(second!, body, String(headers['x-service-signature'])));
 });
 
 test('a quick receiver that hangs gets no more attempts than a slow one, even before the first attempt has failed', async (t) => {

@@ -36,6 +36,8 @@ for (const store of stores) {
         ['secret', { secret: 'x'.repeat(15) }],
         ['secret', { secret: 'x'.repeat(1025) }],
         ['secret', { secret: undefined }],
+        ['secret', { secret: 'whsec_is-not-base64!' }],
+        ['secret', { secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODk==' }],
         ['url', { url: undefined }],
         ['url', { url: 'http://example.com/hook' }],
         ['url', { url: 'ftp://example.com' }],
@@ -81,7 +83,14 @@ for (const store of stores) {
       assert.equal(changed.status, 200);
       assert.deepEqual([changed.body.url, changed.body.events, changed.body.active], [`${url}/2`, ['packet.failed'], false]);
       assert.deepEqual((await service.call('GET', '/hooks')).body, [changed.body]);
-      for (const body of [{ url: 'https://10.0.0.1' }, { events: [] }, { secret: 'short' }, { active: 'yes' }, { id: unknownId }])
+      for (const body of [
+        { url: 'https://10.0.0.1' },
+        { events: [] },
+        { secret: 'short' },
+        { secret: 'whsec_is-not-base64!' },
+        { active: 'yes' },
+        { id: unknownId },
+      ])
         assert.equal((await service.call('PATCH', `/hooks/${id}`, { body })).status, 400, JSON.stringify(body));
       assert.equal((await service.call('PATCH', `/hooks/${id}`, { body: {} })).status, 200);
       assert.equal((await service.call('DELETE', `/hooks/${id}`)).status, 204);
