@@ -17,10 +17,21 @@ import { createOutgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import { requireService } from '../kit/sql/export.ts';
 import type { Tracer } from '../kit/trace-context.ts';
+import { mountAgents } from './http/agents.ts';
+import { mountAnswerLinks } from './http/answer-links.ts';
+import { mountBrief } from './http/brief.ts';
+import { mountChannels } from './http/channels.ts';
+import { mountClaimNext } from './http/claim-next.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
+import { mountKeys } from './http/keys.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
+import type { MountNoun } from './http/mount.ts';
+import { mountPackets } from './http/packets.ts';
 import { createServer } from './http/server.ts';
 import { createListening, type Listening } from './http/streams.ts';
+import { mountTenants } from './http/tenants.ts';
+import { mountTrail } from './http/trail.ts';
+import { mountWebhooks } from './http/webhooks.ts';
 import { createAgentWriter } from './jobs/agents.ts';
 import { attemptMs, createDeliverer } from './jobs/deliverer.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
@@ -37,13 +48,16 @@ import { WaitingList } from './live/waiting.ts';
 import type { Extension as McpExtension } from './mcp/server.ts';
 import { createAgentService } from './service/agents.ts';
 import { createAnswerLinkService } from './service/answer-links.ts';
+import { createBriefService } from './service/brief.ts';
 import { createChannelService } from './service/channels.ts';
 import { createDeliveryService } from './service/deliveries.ts';
 import { createKeyService } from './service/keys.ts';
+import { createListService } from './service/lists.ts';
 import { createNoticeService } from './service/notices.ts';
 import { createPacketService } from './service/packets.ts';
 import { createPushService } from './service/pushes.ts';
 import { createTenantService } from './service/tenants.ts';
+import { createTrailService } from './service/trail.ts';
 import { createWebhookService } from './service/webhooks.ts';
 import { mailProblem, type Settings, tierLimits } from './settings.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -269,11 +283,29 @@ interface HttpParts {
   redis: RedisLink | undefined;
 }
 
+/** What mounts the routes of each noun. */
+function mountsOf({ settings }: Base, { store, services }: HttpParts): MountNoun[] {
+  const { packets, keys, tenants, agents, answerLinks, webhooks, channels } = services;
+  const { batchMax } = settings;
+  const lists = createListService(store);
+  return [
+    ({ mount, wait, itemLimit }) => mountPackets({ mount, store, packets, lists, batchMax, itemLimit, wait }),
+    ({ mount }) => mountKeys(mount, keys),
+    ({ mount }) => mountTenants(mount, tenants),
+    ({ mount, wait }) => mountClaimNext(mount, packets, wait),
+    ({ mount }) => mountAgents(mount, agents),
+    ({ mount }) => mountAnswerLinks(mount, answerLinks),
+    ({ mount }) => mountTrail(mount, createTrailService(store)),
+    ({ mount }) => mountBrief(mount, createBriefService(store)),
+    ({ mount }) => mountWebhooks(mount, webhooks),
+    ({ mount }) => mountChannels(mount, channels),
+  ];
+}
+
 /** Wires the HTTP server. */
-function createHttp(
-  { settings, dependencies, clock, newId, logger, tracer }: Base,
-  { store, live, services, listening, redis }: HttpParts,
-): FastifyInstance {
+function createHttp(base: Base, parts: HttpParts): FastifyInstance {
+  const { settings, dependencies, clock, newId, logger, tracer } = base;
+  const { store, live, services, listening, redis } = parts;
   const { version } = packageJson;
   const local = createLocalCounters();
   return createServer({
@@ -286,6 +318,7 @@ function createHttp(
     clock,
     store,
     listening,
+    mounts: mountsOf(base, parts),
     tiers: tierLimits(settings),
     counters: redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock())),
     // Loaded with the first request, since most processes never get one.

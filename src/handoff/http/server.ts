@@ -16,47 +16,35 @@ import { isOwnOrigin, ownHosts, refuseForeignPages } from '../../kit/http/origin
 import { mountStart } from '../../kit/http/start-page.ts';
 import { mountStatic } from '../../kit/http/static.ts';
 import { mountSystem } from '../../kit/http/system.ts';
+import type { Route } from '../../kit/route.ts';
 import type { Tracer } from '../../kit/trace-context.ts';
 import type { A2aEndpoint } from '../a2a/http.ts';
 import type { WaitingList } from '../live/waiting.ts';
 import type { McpEndpoint } from '../mcp/http.ts';
-import { apiPrefix, describeHandoff, prefixesOf, serviceTitle } from '../model/api.ts';
+import { apiPrefix, describeHandoff, prefixesOf, routes, serviceTitle } from '../model/api.ts';
 import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
+import { streamRoutes } from '../model/stream.ts';
 import { requireAgent, requireScope } from '../rules/rights.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { AgentService } from '../service/agents.ts';
-import type { AnswerLinkService } from '../service/answer-links.ts';
 import type { Caller } from '../service/authentication.ts';
-import { createBriefService } from '../service/brief.ts';
-import type { ChannelService } from '../service/channels.ts';
 import type { KeyService } from '../service/keys.ts';
-import { createListService } from '../service/lists.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { PushService } from '../service/pushes.ts';
-import type { TenantService } from '../service/tenants.ts';
-import { createTrailService } from '../service/trail.ts';
-import type { WebhookService } from '../service/webhooks.ts';
 import type { Store } from '../store/store.ts';
 import { mountA2a } from './a2a.ts';
-import { mountAgents } from './agents.ts';
-import { maxFormBytes, mountAnswerLinks } from './answer-links.ts';
+import { maxFormBytes } from './answer-links.ts';
 import { answerPageHeaders } from './answer-page.ts';
-import { mountBrief } from './brief.ts';
-import { mountChannels } from './channels.ts';
-import { mountClaimNext } from './claim-next.ts';
 import type { RequestCounters } from './counters.ts';
-import { mountKeys } from './keys.ts';
 import { Limits } from './limits.ts';
 import { mountMcp } from './mcp.ts';
 import type { HandoffMetrics } from './metrics.ts';
-import { agentId, headerText, maxHeaderLength, mountPackets } from './packets.ts';
+import type { MountNoun } from './mount.ts';
+import { agentId, headerText, maxHeaderLength } from './packets.ts';
 import { mountSse } from './sse.ts';
 import { keyOf, type Listening } from './streams.ts';
-import { mountTenants } from './tenants.ts';
-import { mountTrail } from './trail.ts';
 import { createWait } from './waiting.ts';
-import { mountWebhooks } from './webhooks.ts';
 import { mountWebSocket } from './websocket.ts';
 
 export interface ServerParts {
@@ -66,19 +54,16 @@ export interface ServerParts {
   clock: Clock;
   store: Store;
   packets: PacketService;
-  answerLinks: AnswerLinkService;
   agents: AgentService;
   waiting: WaitingList;
+  /** What mounts the routes of each noun. */
+  mounts: readonly MountNoun[];
   keys: KeyService;
-  tenants: TenantService;
-  webhooks: WebhookService;
-  channels: ChannelService;
   pushes: PushService;
   metrics: HandoffMetrics;
   tiers: Record<Tier, TierLimits>;
   rateLimitPerMinute: number | undefined;
   counters: RequestCounters;
-  batchMax: number;
   /** Origins whose pages may call the API. */
   corsOrigins: readonly string[];
   /** The bearer token that `/metrics` requires; undefined: none. */
@@ -198,7 +183,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     throw byCap !== undefined && byCap.retryAfter > byLimit.retryAfter ? byCap : byLimit;
   }
 
-  const { mount, call } = mountLocally(
+  const { mount, call, isMounted } = mountLocally(
     createMount<Caller, HandoffRoute>({
       app,
       prefixes: prefixesOf,
@@ -220,16 +205,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   );
 
   const wait = createWait(parts.waiting, listening);
-  mountPackets({ mount, store, packets, lists: createListService(store), batchMax: parts.batchMax, itemLimit, wait });
-  mountKeys(mount, keys);
-  mountTenants(mount, parts.tenants);
-  mountClaimNext(mount, packets, wait);
-  mountAgents(mount, agents);
-  mountAnswerLinks(mount, parts.answerLinks);
-  mountTrail(mount, createTrailService(store));
-  mountBrief(mount, createBriefService(store));
-  mountWebhooks(mount, parts.webhooks);
-  mountChannels(mount, parts.channels);
+  for (const mountNoun of parts.mounts) mountNoun({ mount, wait, itemLimit });
   mountSystem(mount, { ping: store.ping, metrics, metricsToken: parts.metricsToken });
   mountSse(mount, listening);
   mountWebSocket(mount, listening, corsOrigins);
@@ -242,6 +218,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   mountMcp({ ...shared, load: () => parts.loadMcp(refusalsOf('/mcp')) });
   const { pushes, publicUrl, a2aAgents } = parts;
   mountA2a({ ...shared, load: () => parts.loadA2a(refusalsOf('/a2a')), pushes, clock, version, agents: a2aAgents, publicUrl });
+  requireMounted(isMounted);
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
   mountStatic(app, {
@@ -257,6 +234,12 @@ export function createServer(parts: ServerParts): FastifyInstance {
     pages: [{ href: '/console', text: 'Console', about: 'Open questions, packets, agents, webhooks and keys.' }],
   });
   return app;
+}
+
+/** @throws Error when a declared route has no handler */
+function requireMounted(isMounted: (route: Route) => boolean): void {
+  const missing = Object.values<Route>({ ...routes, ...streamRoutes }).filter((route) => !isMounted(route));
+  if (missing.length > 0) throw new Error(`No handler is mounted for ${missing.map(({ id }) => id).join(', ')}.`);
 }
 
 /** @throws ServiceError 403 when the caller's key may not call the route */

@@ -38,13 +38,14 @@ export type LocalCall<Context> = <R extends Route>(
 export function mountLocally<Context, Traits extends object>(
   mount: Mount<Context, Traits>,
   authorize: (route: Route & Traits, caller: Context, headers: IncomingHttpHeaders) => void,
-): { mount: Mount<Context, Traits>; call: LocalCall<Context> } {
+): { mount: Mount<Context, Traits>; call: LocalCall<Context>; isMounted(route: Route): boolean } {
   const endpoints = new Map<Route, Endpoint<Context>>();
   return {
     mount(route, handler, options) {
       mount(route, handler, options);
       endpoints.set(route, new Endpoint<Context>(route, handler, options));
     },
+    isMounted: (route) => endpoints.has(route),
     async call<R extends Route>(route: R, request: LocalRequest, { caller, signal, via }: LocalCaller<Context>) {
       const endpoint = endpoints.get(route);
       if (endpoint === undefined) throw new Error(`The route ${route.id} is not mounted.`);
