@@ -6,11 +6,12 @@ import { create, createCaller, Ledger, Listener, read, startReceiver, testChains
 import { type Instance, type Places, startPlaces } from './soak/places.ts';
 
 /**
- * `npm run soak -- --minutes N`: mixed load on both services while instances are killed and stopped and Redis comes and goes.
+ * `npm run soak -- --minutes N`: mixed load on both services while instances are killed and stopped, and Redis and PostgreSQL
+ * come and go; with `--sqlite` one instance on SQLite.
  * At the end everything that callers, receivers and listeners were promised is compared with what they got and with what is
  * stored. Exits 1 if a promise was broken.
  */
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '30' } } });
+const { values } = parseArgs({ options: { minutes: { type: 'string', default: '30' }, sqlite: { type: 'boolean', default: false } } });
 const minutes = Number(values.minutes);
 if (!(minutes > 0)) {
   console.error('--minutes must be a positive number.');
@@ -39,7 +40,7 @@ async function stopped(instance: Instance): Promise<void> {
 }
 
 /** The disturbances of a part of the run, in turn. */
-function disturbancesOf({ handoff, fallback, redis }: Places, isFirstPart: boolean): (() => Promise<void>)[] {
+function disturbancesOf({ handoff, fallback, redis, postgres }: Places, isFirstPart: boolean): (() => Promise<void>)[] {
   const [a, b] = handoff as [Instance, Instance?];
   const ofRedis =
     redis === undefined
@@ -56,10 +57,20 @@ function disturbancesOf({ handoff, fallback, redis }: Places, isFirstPart: boole
             redis.thaw();
           },
         ];
+  const ofPostgres =
+    postgres === undefined
+      ? []
+      : [
+          async () => {
+            await postgres.pause();
+            await sleep(3000);
+            await postgres.resume();
+          },
+        ];
   const ofA = [() => killed(a), () => stopped(a)];
-  if (!isFirstPart) return b === undefined ? [] : [...ofA, ...ofRedis];
+  if (!isFirstPart) return b === undefined ? [] : [...ofA, ...ofRedis, ...ofPostgres];
   const others = [fallback, ...(b === undefined ? [] : [b])];
-  return [...ofA, ...others.flatMap((instance) => [() => killed(instance), () => stopped(instance)]), ...ofRedis];
+  return [...ofA, ...others.flatMap((instance) => [() => killed(instance), () => stopped(instance)]), ...ofRedis, ...ofPostgres];
 }
 
 async function disturb(places: Places, end: number): Promise<void> {
@@ -74,7 +85,7 @@ async function disturb(places: Places, end: number): Promise<void> {
   }
 }
 
-const places = await startPlaces();
+const places = await startPlaces({ onSqlite: values.sqlite });
 const call = createCaller(places.handoff, ledger);
 const callFallback = createCaller([places.fallback], ledger);
 const receiver = await startReceiver(ledger);
@@ -127,6 +138,7 @@ function report(): void {
   );
   console.log(`${tests.size} chains, ${testCount} tests`);
   for (const { text } of memory) console.log(text);
+  for (const samples of watched) console.log(samples.curve());
   console.log(broken.length === 0 ? 'Nothing was lost, and nothing came twice.' : `${broken.length} promises were broken.`);
   process.exitCode = broken.length === 0 ? 0 : 1;
 }

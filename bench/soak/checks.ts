@@ -87,6 +87,15 @@ export class MemorySamples {
     if (rss !== undefined) this.#samples.push({ at: performance.now() / 1000, rss });
   }
 
+  /** The medians of twelve equal parts of the time since its last start. */
+  curve(): string {
+    const part = Math.max(1, Math.floor(this.#samples.length / 12));
+    const parts = Array.from({ length: Math.ceil(this.#samples.length / part) }, (_, index) =>
+      this.#samples.slice(index * part, (index + 1) * part),
+    );
+    return `${this.name}, every ${Math.round(part / 6) / 10} minutes, in MiB: ${parts.map((list) => median(list).toFixed(0)).join(' ')}`;
+  }
+
   /**
    * Judges the samples after a warm-up, the first third: the median of the last quarter may exceed that of the first by a
    * tenth and 16 MiB, which garbage that waits for its collection explains.
@@ -95,7 +104,6 @@ export class MemorySamples {
     const samples = this.#samples.slice(Math.floor(this.#samples.length / 3));
     if (samples.length < leastSamples) return { text: `${this.name}: too few samples to judge its memory`, isFlat: true };
     const quarter = Math.floor(samples.length / 4);
-    const median = (list: typeof samples) => list.map(({ rss }) => rss).toSorted((a, b) => a - b)[Math.floor(list.length / 2)]!;
     const [first, last] = [median(samples.slice(0, quarter)), median(samples.slice(-quarter))];
     const minutes = (samples.at(-1)!.at - samples[0]!.at) / 60;
     const text = `${this.name}: ${first.toFixed(0)} MiB, then ${last.toFixed(0)} MiB over ${minutes.toFixed(1)} minutes (slope ${slope(samples).toFixed(2)} MiB a minute)`;
@@ -103,6 +111,9 @@ export class MemorySamples {
     return { text: `${text}: ${isFlat ? 'flat' : 'it grew'}`, isFlat };
   }
 }
+
+const median = (samples: readonly { rss: number }[]): number =>
+  samples.map(({ rss }) => rss).toSorted((a, b) => a - b)[Math.floor(samples.length / 2)]!;
 
 /** The slope of a least-squares line, in MiB a minute. */
 function slope(samples: readonly { at: number; rss: number }[]): number {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
 import { freePort } from '../../test/support/ports.ts';
-import { startPostgres } from '../../test/support/postgres.ts';
+import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { createRedis, skipWithoutRedis, type TestRedis } from '../../test/support/redis.ts';
 
@@ -70,17 +70,19 @@ export interface Places {
   readonly description: string;
   readonly handoff: readonly Instance[];
   readonly fallback: Instance;
-  /** Undefined where there is no redis-server. */
+  /** Undefined on SQLite. */
   readonly redis: TestRedis | undefined;
+  /** Undefined on SQLite. */
+  readonly postgres: TestPostgres | undefined;
   stop(): Promise<void>;
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Starts two handoff instances on PostgreSQL and Redis, or one on SQLite where there is no Redis, and a fallback service. */
-export async function startPlaces(): Promise<Places> {
+/** Starts two handoff instances on PostgreSQL and Redis, or one on SQLite if asked to or where there is no Redis, and a fallback service. */
+export async function startPlaces({ onSqlite }: { onSqlite: boolean }): Promise<Places> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-soak-'));
-  const redis = skipWithoutRedis ? undefined : await createRedis();
+  const redis = onSqlite || skipWithoutRedis ? undefined : await createRedis();
   const server = redis === undefined ? undefined : await startPostgres();
   if (server !== undefined) {
     const client = new pg.Client(`${server.url}/postgres`);
@@ -121,6 +123,7 @@ export async function startPlaces(): Promise<Places> {
     handoff,
     fallback,
     redis,
+    postgres: server,
     async stop() {
       for (const instance of [...handoff, fallback]) await instance.kill();
       redis?.thaw();
