@@ -9,6 +9,7 @@ import { temporaryFolder, until } from './support/daemon.ts';
 import { openHandoffDatabase } from './support/databases.ts';
 import { chainRequest } from './support/fallback.ts';
 import { freePort } from './support/ports.ts';
+import { startPostgres } from './support/postgres.ts';
 import { startFallbackProcess, startProcess, type TestProcess } from './support/process.ts';
 import { startProgram } from './support/program.ts';
 import { findProgram } from './support/programs.ts';
@@ -223,5 +224,27 @@ describe('The units of systemd', { skip: !observer }, () => {
     assert.equal((await program.call('POST', '/export-template', { body: template })).status, 200);
     assert.equal(await program.stop(), 0);
     assert.deepEqual(noted(), []);
+  });
+});
+
+describe('The units of systemd', () => {
+  test('start a service again without a limit, whose database was not there yet', async (t) => {
+    for (const service of ['handoff', 'fallback']) {
+      const unit = readFileSync(join(deploy, `systemd/baton-${service}.service`), 'utf8');
+      const settings = new Map([...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
+      assert.equal(settings.get('StartLimitIntervalSec'), '0');
+      assert.equal(settings.get('StartLimitBurst'), undefined);
+      assert.equal(settings.get('Restart'), 'on-failure');
+    }
+    const server = await startPostgres();
+    t.after(() => server.stop());
+    await server.pause();
+    const settings = { SERVICE_PORT: '0', SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: `${server.url}/postgres` };
+    const start = () => startProgram([process.execPath, 'bin/service-cli.js', 'serve'], { t, env: { ...process.env, ...settings } });
+    const early = start();
+    assert.equal(await early.ended, 1);
+    assert.match(early.stderr(), /^handoff: .*PostgreSQL at \S+ can't be used: .*\n$/);
+    await server.resume();
+    await start().printed(/listening on/);
   });
 });
