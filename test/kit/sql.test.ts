@@ -8,6 +8,7 @@ import { databaseUrlProblem, isShared, openDatabase } from '../../src/kit/sql/da
 import { compileOnce, type Database, type Row, SerialQueue, type Session } from '../../src/kit/sql/dialect.ts';
 import { type Migration, migrate } from '../../src/kit/sql/migrate.ts';
 import { createTestDatabase } from '../support/databases.ts';
+import { injectFault } from '../support/faults.ts';
 import type { TestStore } from '../support/store.ts';
 import { stores } from '../support/stores.ts';
 
@@ -699,4 +700,18 @@ test('A transaction on PostgreSQL runs again after a deadlock or a serialization
       .flatMap((name) => [name, name])
       .toSorted(),
   );
+});
+
+test('A transaction fails for its first statement that failed, in whatever order its work learns of them', async (t) => {
+  const { database } = await openThings(t, stores.at(-1)!);
+  const fault = injectFault(2, { kind: 'unavailable' });
+  t.after(fault.remove);
+  const work = async (session: Session) => {
+    const first = Promise.resolve(session.read('things', ['id'], [{ kind: 'a', id: '1' }]));
+    first.catch(() => undefined);
+    // This one only reports that the transaction is aborted.
+    await session.read('things', ['id'], [{ kind: 'a', id: '2' }]);
+    await first;
+  };
+  await assert.rejects(database.session(work), (error) => database.isUnavailable(error));
 });

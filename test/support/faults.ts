@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import pg from 'pg';
 
@@ -9,13 +10,13 @@ export interface Fault {
   remove(): void;
 }
 
-/** How a statement fails: by an error of its own, or since the database has become unavailable (SQLite: disk full). */
-export type FaultKind = 'error' | 'unavailable';
+/** How a statement fails: by an error of its own, since the database has become unavailable (SQLite: disk full), or since its connection breaks. */
+export type FaultKind = 'error' | 'unavailable' | 'broken';
 
-const errorNumbers: Record<FaultKind, number> = { error: 1, unavailable: 13 };
+const errorNumbers: Record<FaultKind, number> = { error: 1, unavailable: 13, broken: 10 };
 
 /** Statements that PostgreSQL refuses, so that their transaction is aborted as by a real failure. */
-const refused: Record<FaultKind, string> = {
+const refused: Record<Exclude<FaultKind, 'broken'>, string> = {
   error: 'select 1/0',
   unavailable: "do $$ begin raise exception 'an injected fault' using errcode = '53100'; end $$",
 };
@@ -75,8 +76,12 @@ export function injectFault(nth: number, { matching = () => true, kind = 'error'
   };
   pg.Client.prototype.query = function (this: pg.Client, ...given: [pg.QueryConfig | string, ...unknown[]]) {
     const text = typeof given[0] === 'string' ? given[0] : given[0].text;
-    // Of the arguments, only the callback fits the refused statement.
-    const sent = isDue(text) ? [refused[kind], ...given.filter((value) => typeof value === 'function')] : given;
+    let sent: unknown[] = given;
+    if (isDue(text)) {
+      if (kind === 'broken') (this as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
+      // Of the arguments, only the callback fits the refused statement.
+      else sent = [refused[kind], ...given.filter((value) => typeof value === 'function')];
+    }
     return (originals.query as (...sent: unknown[]) => unknown).apply(this, sent);
   } as never;
   return {

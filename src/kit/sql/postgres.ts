@@ -177,7 +177,7 @@ function createWriter(config: pg.ClientConfig, nameOf: NameOf) {
       return result;
     } catch (error) {
       session.end();
-      const reason = await reasonOf(error, session.sent);
+      const reason = await reasonOf(error, session.issued);
       await connection.query('rollback').catch(() => undefined);
       if (isUnavailable(reason)) {
         if (client === connection) client = undefined;
@@ -200,10 +200,13 @@ function createWriter(config: pg.ClientConfig, nameOf: NameOf) {
   };
 }
 
-/** Why a transaction failed: a statement that was sent before the one that reports "the transaction is aborted". */
-async function reasonOf(error: unknown, sent: readonly Promise<unknown>[]): Promise<unknown> {
+/**
+ * Why a transaction failed: the first statement that did. The work may learn of a later one earlier, which only reports that the
+ * transaction is aborted.
+ */
+async function reasonOf(error: unknown, issued: readonly Promise<unknown>[]): Promise<unknown> {
   if (sqlState(error) !== '25P02') return error;
-  for (const outcome of await Promise.allSettled(sent)) if (outcome.status === 'rejected') return outcome.reason;
+  for (const outcome of await Promise.allSettled(issued)) if (outcome.status === 'rejected') return outcome.reason;
   return error;
 }
 
@@ -211,6 +214,8 @@ async function reasonOf(error: unknown, sent: readonly Promise<unknown>[]): Prom
 interface PostgresSession extends Session {
   /** The writes, which are sent at once and awaited with the commit. */
   readonly sent: readonly Promise<unknown>[];
+  /** All statements in order, reads too. */
+  readonly issued: readonly Promise<unknown>[];
   /** Refuses further calls. */
   end(): void;
 }
@@ -219,15 +224,19 @@ interface PostgresSession extends Session {
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one function for each call of a session, each of them a statement.
 function postgresSession(client: pg.Client, nameOf: NameOf, asyncCommit: boolean): PostgresSession {
   const sent: Promise<unknown>[] = [];
+  const issued: Promise<unknown>[] = [];
   let state: 'beginning' | 'open' | 'ended' = 'beginning';
   const begun = client.query(asyncCommit ? 'begin; set local synchronous_commit = off' : 'begin').then(() => {
     if (state === 'beginning') state = 'open';
   });
   begun.catch(() => undefined);
+  issued.push(begun);
 
   const run = <R extends unknown[]>(text: string, values: unknown[]) => {
     if (state === 'ended') throw new Error('The session has ended.');
-    return client.query<R>({ name: nameOf(text), text, values, rowMode: 'array' });
+    const running = client.query<R>({ name: nameOf(text), text, values, rowMode: 'array' });
+    issued.push(running);
+    return running;
   };
   const query = (text: string, rows: readonly Row[]) => run<Values>(text, [JSON.stringify(rows)]);
   const requireBegun = () => {
@@ -263,6 +272,7 @@ function postgresSession(client: pg.Client, nameOf: NameOf, asyncCommit: boolean
     name: 'postgres',
     begun,
     sent,
+    issued,
     end() {
       state = 'ended';
     },
