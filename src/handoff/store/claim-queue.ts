@@ -1,6 +1,6 @@
-import type { FreeSearch } from '../../kit/sql/dialect.ts';
 import { priorities } from '../model/common.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
+import type { FreeSearch } from './engine/free-search.ts';
 import type { Kind } from './engine/group.ts';
 import { quoted, storable } from './engine/storable.ts';
 import { foundColumns } from './packet-rows.ts';

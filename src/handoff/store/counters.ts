@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-
 import type { Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
+import { inSession } from './engine/session.ts';
 import type { ReadParts, Scope } from './noun.ts';
 
 /** The counters that a unit needs. */
@@ -86,7 +86,7 @@ function reads({ database }: ReadParts) {
           .where('name', '<', createdOn(day))
           .limit(limit)
           .execute();
-        if (days.length > 0) await database.session(async (session) => session.remove('counters', days));
+        if (days.length > 0) await inSession(database, async (session) => session.remove('counters', days));
         return days.length;
       },
     },

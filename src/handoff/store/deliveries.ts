@@ -1,12 +1,13 @@
 import { type ExpressionBuilder, type JoinBuilder, type Kysely, sql } from 'kysely';
 
 import { countOf } from '../../kit/sql/count.ts';
-import type { Take, Values } from '../../kit/sql/dialect.ts';
+import type { Values } from '../../kit/sql/dialect.ts';
 import { traceparentOf } from '../../kit/trace-context.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import type { Delivery, DeliveryDetail, DeliveryStatus } from '../model/webhook.ts';
 import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import type { Group, Kind } from './engine/group.ts';
+import { inSession, type Take } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
@@ -221,7 +222,7 @@ function reads({ database }: ReadParts) {
     async claim(takes: readonly DeliveryTake[], now: Date, until: Date): Promise<ClaimedDelivery[]> {
       const claim = { owner: 'webhook', due: 'due_at', now: now.toISOString(), until: until.toISOString(), takes };
       // A lease lost in a power failure causes one duplicate delivery at worst.
-      const rows = await database.session(async (session) => session.claim('deliveries', claimedColumns, claim), { asyncCommit: true });
+      const rows = await inSession(database, async (session) => session.claim('deliveries', claimedColumns, claim), { asyncCommit: true });
       return rows.map((values: Values) => Object.fromEntries(claimedColumns.map((column, index) => [column, values[index]])) as never);
     },
 

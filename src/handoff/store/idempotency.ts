@@ -2,6 +2,7 @@ import { conflict } from '../../kit/errors.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
 import type { Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
+import { inSession } from './engine/session.ts';
 import type { ReadParts } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
@@ -108,7 +109,7 @@ function reads({ database }: ReadParts) {
           .limit(limit)
           .execute();
         if (old.length === 0) return 0;
-        await database.session(async (session) => {
+        await inSession(database, async (session) => {
           await session.remove('idempotency', old);
           await session.remove(
             'idempotency_packets',

@@ -1,11 +1,12 @@
 import type { ExpressionBuilder } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
-import type { Row, Session } from '../../kit/sql/dialect.ts';
+import type { Row } from '../../kit/sql/dialect.ts';
 import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
 import type { ApiKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { everyTenant, type Kind } from './engine/group.ts';
+import type { Session } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';

@@ -1,9 +1,10 @@
 import { readJson } from '../../kit/json.ts';
-import type { Row, Session, Values } from '../../kit/sql/dialect.ts';
+import type { Row, Values } from '../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import { type AnyPacket, dueAt } from '../rules/packet.ts';
 import { type PacketParts, summaryText } from '../rules/text.ts';
+import type { Session } from './engine/session.ts';
 import { storable } from './engine/storable.ts';
 
 /** A packet in a group: its summary or the whole packet, and the texts that are stored. */

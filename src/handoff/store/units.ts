@@ -1,10 +1,11 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import { currentRequest } from '../../kit/current-request.ts';
 import type { NewId } from '../../kit/id.ts';
-import type { Database, Session } from '../../kit/sql/dialect.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
 import { deliveries } from './deliveries.ts';
 import { everyTenant, Group, type Kind, type Staging, type TenantUnit } from './engine/group.ts';
 import { createGroups, type GroupResult, type Outcome } from './engine/groups.ts';
+import type { Session } from './engine/session.ts';
 import type { Noun } from './noun.ts';
 import { type Needs, nouns, type Staged } from './nouns.ts';
 import { packets } from './packets.ts';

@@ -1,3 +1,4 @@
+import type { StatementSync } from 'node:sqlite';
 import type { Kysely, QueryResult } from 'kysely';
 
 import type { Awaitable } from '../awaitable.ts';
@@ -8,139 +9,36 @@ export type Row = Record<string, string | number | null>;
 /** A row that a session read: the values of the requested columns, in their order. */
 export type Values = (string | number | null)[];
 
-/** How rows are numbered: the row of `counters` with the key (`owner`, name) has the last assigned number in `value`. */
-interface Numbering {
-  /** The column for the number. */
-  readonly column: string;
-  /** The column of the owner, in the rows and in `counters`. */
-  readonly owner: string;
-  readonly counters: string;
-  readonly name: string;
+/** An open write transaction: what a program runs its own statements on. Calls after its end are refused. */
+export type WriteTransaction = SqliteTransaction | PostgresTransaction;
+
+/** On SQLite, statements run at once. */
+export interface SqliteTransaction {
+  readonly name: 'sqlite';
+  /** A statement, prepared once. */
+  statement(sql: string): StatementSync;
+  /** A statement that returns each row as an array. */
+  valuesStatement(sql: string): StatementSync;
 }
 
-/** How many rows of an owner of a tenant to claim. */
-export interface Take {
-  readonly tenant: number;
-  readonly owner: number;
-  readonly quota: number;
-}
-
-/** Another table, whose column `by` is the `seq` of a row of the same tenant, and the column to read from it. */
-export interface Belonging {
-  readonly table: string;
-  readonly column: string;
-  readonly by: string;
-}
-
-/** Which rows to claim. Times are ISO 8601 texts. */
-export interface Claim {
-  /** The column of a row's owner. */
-  readonly owner: string;
-  /** The column with the time from which the row is due; null: never. */
-  readonly due: string;
-  readonly now: string;
-  readonly until: string;
-  readonly takes: readonly Take[];
-}
-
-/** Which rows `findFree` looks for. */
-export interface FreeSearch {
-  /** A constant condition, spelled exactly as in the partial index that serves the search. */
-  readonly condition: string;
-  /** Columns and their values. */
-  readonly where: Row;
-  /** A column and the values that it may have, in the order in which rows are wanted. */
-  readonly ranked: { readonly column: string; readonly values: readonly string[] };
-  /** Other tables that must each have a row with the column's value and with these values. */
-  readonly among: readonly { readonly table: string; readonly column: string; readonly where: Row }[];
-  /**
-   * Whether the index that serves the search has nulls first in its last column, as no other index of the table has, so that
-   * PostgreSQL can use only that one. It may otherwise read and filter any index with the wanted order from its beginning.
-   */
-  readonly nullsFirst: boolean;
-}
-
-/**
- * The conditions of a search for free rows as SQL, except for its ranked column, and their parameters in order; `place`
- * returns the placeholder of the n-th parameter, from 1. `column` is the column that `among` compares.
- */
-export function freeSearchSql(
-  column: string,
-  { condition, where, among }: FreeSearch,
-  place: (number: number) => string,
-): { conditions: string; values: (string | number)[] } {
-  const values: (string | number)[] = [];
-  const equal = (row: Row) =>
-    Object.entries(row).map(([name, value]) => {
-      values.push(value!);
-      return `${name} = ${place(values.length)}`;
-    });
-  const conditions = [condition, ...equal(where)];
-  for (const other of among)
-    conditions.push(`${column} in (select ${other.column} from ${other.table} where ${equal(other.where).join(' and ')})`);
-  return { conditions: conditions.join(' and '), values };
-}
-
-/**
- * An open write transaction with operations on sets of rows. A group of units of work writes through these calls; each of
- * them is one round trip on PostgreSQL, and a loop over one prepared statement on SQLite.
- * The commit waits for every write, whether or not its caller awaits it. When the work throws, its transaction is rolled
- * back, and calls that come later are refused.
- * Table and column names are constants of the program, never a caller's text.
- */
-export interface Session {
-  readonly name: 'sqlite' | 'postgres';
+/** On PostgreSQL, statements are pipelined: those that do not depend on each other's results are sent together. */
+export interface PostgresTransaction {
+  readonly name: 'postgres';
   /** Settles when the transaction has begun. Only work that is `pipelined` starts earlier; it awaits this before it writes. */
-  readonly begun: Awaitable<unknown>;
-  /** The rows of the table with these keys, locked until the transaction ends. */
-  find(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
-  /**
-   * Like `find`, each row followed by a value of the row of another table that belongs to it. That row is not locked, so it
-   * must change only while its owner is locked. `columns` includes `seq`.
-   */
-  findWith(table: string, columns: readonly string[], more: Belonging, keys: readonly Row[]): Awaitable<Values[]>;
-  /** The rows of the table with these keys, as committed at the time of the call and without a lock. Null in a key matches null. */
-  read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
-  /**
-   * The first matching rows, in the order of the ranked values and then of the first of `columns`, locked until the
-   * transaction ends. Rows locked by another transaction are skipped, so this never waits.
-   */
-  findFree(table: string, columns: readonly string[], search: FreeSearch, limit: number): Awaitable<Values[]>;
-  /**
-   * The number of rows with each of these keys that meet a constant condition, in the order of the keys, without a lock.
-   * The condition is spelled exactly as in the partial index that serves the count.
-   */
-  count(table: string, keys: readonly Row[], condition: string): Awaitable<number[]>;
-  /** Reserves `count` numbers that the table's generated column never had, in ascending order. */
-  reserve(table: string, column: string, count: number): Awaitable<number[]>;
-  insert(table: string, rows: readonly Row[]): Awaitable<void>;
-  /**
-   * Claims the earliest due rows of each owner, up to its quota, and makes them due again at `until`: the claim is a lease
-   * until then. Rows locked by another transaction are skipped without waiting. The table must have a row number `seq`.
-   */
-  claim(table: string, columns: readonly string[], claim: Claim): Awaitable<Values[]>;
-  /**
-   * Inserts rows numbered from the last number of their owner, in their order, and raises that number in the same
-   * statement. The number stays locked until the transaction ends, so for each owner numbers are in commit order.
-   * Before the commit, each owner's last number is in `last`.
-   */
-  insertNumbered(table: string, rows: readonly Row[], numbering: Numbering, last: Map<number, number>): Awaitable<void>;
-  /** Inserts rows, skipping those that already exist. The only write that may be sent before the transaction has begun. */
-  insertMissing(table: string, rows: readonly Row[]): Awaitable<void>;
-  /** Inserts rows, overwriting rows with the same key. */
-  put(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
-  /** Updates the other columns of the rows with these keys. */
-  update(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
-  /** Adds to one column of the rows with these keys; inserts missing rows. */
-  add(table: string, key: readonly string[], column: string, rows: readonly Row[]): Awaitable<void>;
-  remove(table: string, keys: readonly Row[]): Awaitable<void>;
+  readonly begun: Promise<unknown>;
+  /** @throws Error when the transaction has not begun */
+  requireBegun(): void;
+  /** Runs a statement, which is prepared once. */
+  run(text: string, values?: readonly unknown[]): Promise<Values[]>;
+  /** Lets the commit wait for a statement that nobody awaits. */
+  track(running: Promise<unknown>): void;
 }
 
-/** How many characters a session or a group reads and writes before the event loop runs other work. */
+/** How many characters a transaction reads and writes before the event loop runs other work. */
 export const defaultCharactersPerTurn = 2_000_000;
 
-/** How the transaction of a session begins and ends. */
-export interface SessionOptions {
+/** How a write transaction begins and ends. */
+export interface WriteOptions {
   readonly asyncCommit?: boolean;
   readonly pipelined?: boolean;
 }
@@ -186,7 +84,7 @@ export type Build<Tables, Params extends Row, Result> = (db: Kysely<Tables>, par
  */
 export interface Database<Tables> {
   readonly name: 'sqlite' | 'postgres';
-  /** How many characters a session or a group reads and writes before the event loop runs other work. */
+  /** How many characters a transaction reads and writes before the event loop runs other work. */
   readonly charactersPerTurn: number;
   /** Short reads. On SQLite they run on this thread. */
   readonly reads: Kysely<Tables>;
@@ -219,12 +117,12 @@ export interface Database<Tables> {
    */
   transaction<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
   /**
-   * A transaction that a group of units of work shares; each process runs one at a time. With `asyncCommit` the commit does
+   * A write transaction; each process runs one at a time. With `asyncCommit` the commit does
    * not wait for the disk, and a power failure may undo the whole transaction: for work that is then simply repeated.
    * With `pipelined`, PostgreSQL gets the first reads of the work together with `begin`, which saves a round trip. It runs
    * the work again after a deadlock or a serialization failure, so `work` must have no other effects.
    */
-  session<T>(work: (session: Session) => Promise<T>, options?: SessionOptions): Promise<T>;
+  write<T>(work: (tx: WriteTransaction) => Promise<T>, options?: WriteOptions): Promise<T>;
   /** Runs the work of another writer, the search thread. On SQLite no transaction of this thread is open meanwhile. */
   betweenTransactions<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves when the database responds. */

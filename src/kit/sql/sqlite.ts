@@ -24,12 +24,11 @@ import {
   type Execute,
   type Row,
   SerialQueue,
-  type Session,
+  type SqliteTransaction,
   type Values,
 } from './dialect.ts';
 import { createPrivately } from './file-access.ts';
 import { errorNumber, executeOn, rollBack, SqliteConnection, sqlitePath } from './sqlite-connection.ts';
-import { sqliteSession } from './sqlite-session.ts';
 
 /** SQLITE_BUSY: another connection holds the write lock. */
 const busy = 5;
@@ -67,7 +66,7 @@ class PlannedOnce extends SqliteQueryCompiler {
   }
 }
 
-/** Kysely over an `Execute`. Transactions are opened by `session` and `transaction` of the database, not through Kysely. */
+/** Kysely over an `Execute`. Transactions are opened by `write` and `transaction` of the database, not through Kysely. */
 export function kyselyOver<Tables>(execute: Execute): Kysely<Tables> {
   const connection: DatabaseConnection = {
     executeQuery: <R>({ sql, parameters }: CompiledQuery) => execute(sql, parameters) as Promise<QueryResult<R>>,
@@ -117,6 +116,12 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
   const reads = kyselyOver<Tables>(async (sql, parameters) => whenSettled(() => executeReader(sql, parameters)));
   const writes = kyselyOver<Tables>(executeOn(writer));
 
+  const tx: SqliteTransaction = {
+    name: 'sqlite',
+    statement: (text) => writer.statement(text),
+    valuesStatement: (text) => writer.valuesStatement(text),
+  };
+
   function inTransaction<T>(work: () => Promise<T>, asyncCommit = false): Promise<T> {
     return queue.run(async () => {
       if (asyncCommit) writer.exec('pragma synchronous = normal');
@@ -134,17 +139,6 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
         if (asyncCommit) writer.exec('pragma synchronous = full');
       }
     });
-  }
-
-  async function inSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const session = sqliteSession(writer, charactersPerTurn);
-    try {
-      const result = await work(session);
-      await session.written();
-      return result;
-    } finally {
-      session.end();
-    }
   }
 
   return {
@@ -187,7 +181,7 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
       }
     },
     transaction: (work) => inTransaction(() => work(writes)),
-    session: (work, { asyncCommit } = {}) => inTransaction(() => inSession(work), asyncCommit),
+    write: (work, { asyncCommit } = {}) => inTransaction(() => work(tx), asyncCommit),
     betweenTransactions: (work) => queue.run(work),
     async ping() {
       if (inMemory) return;

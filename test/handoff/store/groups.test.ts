@@ -3,9 +3,10 @@ import { describe, type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { createGroups, type GroupResult } from '../../../src/handoff/store/engine/groups.ts';
+import { inSession, type Session } from '../../../src/handoff/store/engine/session.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
-import type { Database, DatabaseOptions, Session } from '../../../src/kit/sql/dialect.ts';
+import type { Database, DatabaseOptions } from '../../../src/kit/sql/dialect.ts';
 import { injectFault } from '../../support/faults.ts';
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
@@ -174,7 +175,7 @@ for (const store of stores) {
       const { database, ids } = await open(t, store, { charactersPerTurn: 1 });
       const numbering = { column: 'position', owner: 'owner', counters: 'tallies', name: 'position' };
       const last = new Map<number, number>();
-      await database.session(async (session) => {
+      await inSession(database, async (session) => {
         void session.insert('notes', notes(1, 5));
         void session.insertNumbered('notes', notes(6, 10), numbering, last);
       });
@@ -185,7 +186,7 @@ for (const store of stores) {
     test('a session that fails writes nothing, even if some of its writes are still running', async (t) => {
       const { database, ids } = await open(t, store, { charactersPerTurn: 1 });
       const sessions: Session[] = [];
-      const failed = database.session(async (session) => {
+      const failed = inSession(database, async (session) => {
         sessions.push(session);
         void session.insert('notes', notes(1, 50));
         await Promise.all([session.insert('notes', notes(51, 100)), Promise.reject(new Error('no'))]);
@@ -194,7 +195,7 @@ for (const store of stores) {
       await assert.rejects(async () => sessions[0]!.insert('notes', notes(101, 101)), /has ended/);
       await assert.rejects(async () => sessions[0]!.find('notes', ['id'], [{ id: 1 }]), /has ended/);
       // The next transaction of the same connection contains nothing of the failed one.
-      await database.session(async (session) => session.insert('notes', notes(200, 200)));
+      await inSession(database, async (session) => session.insert('notes', notes(200, 200)));
       assert.deepEqual(await ids(), [200]);
     });
 
@@ -202,7 +203,8 @@ for (const store of stores) {
       const { database, ids } = await open(t, store);
       const fault = injectFault(1);
       t.after(fault.remove);
-      const write = database.session(
+      const write = inSession(
+        database,
         async (session) => {
           await Promise.all([session.begun, session.find('notes', ['id'], [{ id: 1 }])]);
           await session.insert('notes', notes(1, 2));
@@ -211,7 +213,7 @@ for (const store of stores) {
       );
       await assert.rejects(write);
       fault.remove();
-      await database.session(async (session) => session.insert('notes', notes(3, 3)));
+      await inSession(database, async (session) => session.insert('notes', notes(3, 3)));
       assert.deepEqual(await ids(), [3]);
     });
 

@@ -305,11 +305,14 @@ test('on PostgreSQL claim-next reads only the packets that wait for its agent, w
   const { body: claimed } = await service.call('POST', '/packets/claim-next', { body: { agent_id: 'worker', target_agent: '*' } });
   const target = claimed.metadata.target_agent.id;
   assert.equal((await service.call('POST', '/packets/claim-next', { body: { agent_id: 'worker', target_agent: target } })).status, 200);
-  const sent = query.mock.calls.map(({ arguments: [given] }) => given as unknown as string | { text: string; values: unknown[] });
-  const search = sent.findLastIndex((given) => typeof given === 'object' && given.text.startsWith('select free.'));
-  assert.equal(sent[search - 1], 'set local enable_sort = off');
-  assert.equal(sent[search + 1], 'set local enable_sort = on');
-  const { text, values } = sent[search] as { text: string; values: unknown[] };
+  const sent = query.mock.calls.map(({ arguments: [given] }) => {
+    const one = given as unknown as string | { text: string; values: unknown[] };
+    return typeof one === 'string' ? { text: one, values: [] } : one;
+  });
+  const search = sent.findLastIndex((given) => given.text.startsWith('select free.'));
+  assert.equal(sent[search - 1]!.text, 'set local enable_sort = off');
+  assert.equal(sent[search + 1]!.text, 'set local enable_sort = on');
+  const { text, values } = sent[search]!;
   query.mock.restore();
 
   await client.query('set enable_sort = off');

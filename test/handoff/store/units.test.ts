@@ -14,7 +14,7 @@ import { noChannel } from '../../../src/handoff/store/webhooks.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
-import type { Database, Session } from '../../../src/kit/sql/dialect.ts';
+import type { Database } from '../../../src/kit/sql/dialect.ts';
 import { migrate } from '../../../src/kit/sql/migrate.ts';
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
@@ -22,12 +22,12 @@ import { stores } from '../../support/stores.ts';
 /** An empty database that stores nothing and counts its transactions. */
 function emptyDatabase(): { database: Database<Tables>; transactions(): number } {
   let transactions = 0;
-  const session = new Proxy({}, { get: () => () => [] }) as Session;
+  const statement = () => ({ run: () => undefined, get: () => undefined, all: () => [] });
   const database = {
     charactersPerTurn: 2_000_000,
-    session: async (work: (session: Session) => Promise<unknown>) => {
+    write: async (work: (tx: object) => Promise<unknown>) => {
       transactions += 1;
-      return work(session);
+      return work({ name: 'sqlite', statement, valuesStatement: statement });
     },
     isUnavailable: () => false,
   } as unknown as Database<Tables>;

@@ -1,9 +1,9 @@
 import type { Awaitable } from '../../../kit/awaitable.ts';
 import type { CurrentRequest } from '../../../kit/current-request.ts';
 import type { NewId } from '../../../kit/id.ts';
-import type { Session } from '../../../kit/sql/dialect.ts';
 import type { TraceContext } from '../../../kit/trace-context.ts';
 import { Journal } from './journal.ts';
+import type { Session } from './session.ts';
 
 /** A unit of work and the number of its tenant. */
 export interface TenantUnit<Unit> {

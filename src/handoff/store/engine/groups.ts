@@ -1,5 +1,6 @@
 import { unavailable } from '../../../kit/errors.ts';
-import type { Database, Session } from '../../../kit/sql/dialect.ts';
+import type { Database } from '../../../kit/sql/dialect.ts';
+import { inSession, type Session } from './session.ts';
 
 /** The outcome of one unit of a group: its result, or the error it was refused with. */
 export type Outcome<T> = { result: T } | { error: unknown };
@@ -53,7 +54,7 @@ export function createGroups<Tables, Unit>(
     let done: GroupResult;
     try {
       const units = group.map(({ unit }) => unit);
-      done = await database.session((session) => runGroup(session, units), { pipelined: true });
+      done = await inSession(database, (session) => runGroup(session, units), { pipelined: true });
     } catch (error) {
       // The commit may or may not have happened, so nothing is retried.
       if (database.isUnavailable(error)) {

@@ -1,6 +1,7 @@
-import type { Row, Session, Values } from '../../../kit/sql/dialect.ts';
+import type { Row, Values } from '../../../kit/sql/dialect.ts';
 import type { Group, Staging } from './group.ts';
 import type { Journal } from './journal.ts';
+import type { Session } from './session.ts';
 
 /** How the rows of a table are read and written. */
 interface TableOptions<Stored> {

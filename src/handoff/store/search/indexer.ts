@@ -2,8 +2,9 @@ import { sql } from 'kysely';
 
 import { readJson } from '../../../kit/json.ts';
 import { countOf } from '../../../kit/sql/count.ts';
-import type { Database, Session } from '../../../kit/sql/dialect.ts';
+import type { Database } from '../../../kit/sql/dialect.ts';
 import { type Searched, searchableText, searchableWords } from '../../rules/tokenizer.ts';
+import { inSession, type Session } from '../engine/session.ts';
 import { ofPacket, wholeText } from '../packet-texts.ts';
 import type { RowOf, Tables } from '../tables.ts';
 import { indexKey } from './index-key.ts';
@@ -214,7 +215,7 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
     return current;
   };
   // A packet leaves the queue in the transaction that indexes it, so losing the commit loses nothing else.
-  return database.session(write, { asyncCommit: true });
+  return inSession(database, write, { asyncCommit: true });
 }
 
 /** Counts the packets that wait to be indexed. */

@@ -1,8 +1,7 @@
-import type { SQLInputValue } from 'node:sqlite';
-
-import { type Awaitable, nextTurn } from '../awaitable.ts';
-import { freeSearchSql, type Row, type Session, type Values } from './dialect.ts';
-import type { SqliteConnection } from './sqlite-connection.ts';
+import { type Awaitable, nextTurn } from '../../../kit/awaitable.ts';
+import type { Row, SqliteTransaction, Values } from '../../../kit/sql/dialect.ts';
+import { freeSearchSql } from './free-search.ts';
+import type { Session } from './session.ts';
 
 /** A session in which each call is a loop over one prepared statement, and how its transaction waits for it. */
 interface SqliteSession extends Session {
@@ -12,9 +11,9 @@ interface SqliteSession extends Session {
   end(): void;
 }
 
-/** A session on a connection that has begun a transaction. */
+/** A session of a transaction on SQLite. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one function for each call of a session, each of them a statement.
-export function sqliteSession(connection: SqliteConnection, charactersPerTurn: number): SqliteSession {
+export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number): SqliteSession {
   let ended = false;
   const running: Promise<void>[] = [];
 
@@ -23,12 +22,12 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
   };
   const valuesStatement = (sql: string) => {
     requireOpen();
-    return connection.valuesStatement(sql);
+    return tx.valuesStatement(sql);
   };
   const writeFrom = (sql: string, rows: readonly Row[], columns: readonly string[], first: number): Awaitable<void> => {
     requireOpen();
-    const statement = connection.statement(sql);
-    const values: SQLInputValue[] = [];
+    const statement = tx.statement(sql);
+    const values: Row[string][] = [];
     let length = 0;
     for (let at = first; at < rows.length; at += 1) {
       if (length > charactersPerTurn) return nextTurn().then(() => writeFrom(sql, rows, columns, at));
@@ -106,8 +105,8 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
       // SQLite keeps the highest value of each `autoincrement` column here.
       const found = valuesStatement('select seq from sqlite_sequence where name = ?').get(table) as unknown as [number] | undefined;
       const last = found?.[0] ?? 0;
-      if (found === undefined) connection.run('insert into sqlite_sequence (name, seq) values (?, ?)', [table, count]);
-      else connection.run('update sqlite_sequence set seq = ? where name = ?', [last + count, table]);
+      if (found === undefined) tx.statement('insert into sqlite_sequence (name, seq) values (?, ?)').run(table, count);
+      else tx.statement('update sqlite_sequence set seq = ? where name = ?').run(last + count, table);
       return Array.from({ length: count }, (_, index) => last + 1 + index);
     },
     insert: (table, rows) => write(rows, (columns) => insertInto(table, columns)),
@@ -116,7 +115,8 @@ export function sqliteSession(connection: SqliteConnection, charactersPerTurn: n
         `select tenant, seq, ${columns.join(', ')} from ${table} where tenant = ? and ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit cast(? as integer)`,
       );
       const rows = takes.flatMap((take) => found.all(take.tenant, take.owner, now, take.quota) as unknown as Values[]);
-      for (const [tenant, seq] of rows) connection.run(`update ${table} set ${due} = ? where tenant = ? and seq = ?`, [until, tenant, seq]);
+      for (const [tenant, seq] of rows)
+        tx.statement(`update ${table} set ${due} = ? where tenant = ? and seq = ?`).run(until, tenant!, seq!);
       return rows.map(([, , ...values]) => values);
     },
     async insertNumbered(table, rows, { column, owner, counters, name }, last) {

@@ -1,0 +1,114 @@
+import type { Awaitable } from '../../../kit/awaitable.ts';
+import type { Database, Row, Values, WriteOptions } from '../../../kit/sql/dialect.ts';
+import type { FreeSearch } from './free-search.ts';
+import { postgresSession } from './postgres-session.ts';
+import { sqliteSession } from './sqlite-session.ts';
+
+/** Runs work in a session of a write transaction: see `Database.write`. */
+export function inSession<T>(
+  database: Pick<Database<unknown>, 'write' | 'charactersPerTurn'>,
+  work: (session: Session) => Promise<T>,
+  options?: WriteOptions,
+): Promise<T> {
+  return database.write(async (tx) => {
+    if (tx.name === 'postgres') return work(postgresSession(tx));
+    const session = sqliteSession(tx, database.charactersPerTurn);
+    try {
+      const result = await work(session);
+      await session.written();
+      return result;
+    } finally {
+      session.end();
+    }
+  }, options);
+}
+
+/** How rows are numbered: the row of `counters` with the key (`owner`, name) has the last assigned number in `value`. */
+interface Numbering {
+  /** The column for the number. */
+  readonly column: string;
+  /** The column of the owner, in the rows and in `counters`. */
+  readonly owner: string;
+  readonly counters: string;
+  readonly name: string;
+}
+
+/** How many rows of an owner of a tenant to claim. */
+export interface Take {
+  readonly tenant: number;
+  readonly owner: number;
+  readonly quota: number;
+}
+
+/** Another table, whose column `by` is the `seq` of a row of the same tenant, and the column to read from it. */
+export interface Belonging {
+  readonly table: string;
+  readonly column: string;
+  readonly by: string;
+}
+
+/** Which rows to claim. Times are ISO 8601 texts. */
+export interface Claim {
+  /** The column of a row's owner. */
+  readonly owner: string;
+  /** The column with the time from which the row is due; null: never. */
+  readonly due: string;
+  readonly now: string;
+  readonly until: string;
+  readonly takes: readonly Take[];
+}
+
+/**
+ * An open write transaction with operations on sets of rows. A group of units of work writes through these calls; each of
+ * them is one round trip on PostgreSQL, and a loop over one prepared statement on SQLite.
+ * The commit waits for every write, whether or not its caller awaits it. When the work throws, its transaction is rolled
+ * back, and calls that come later are refused.
+ * Table and column names are constants of the program, never a caller's text.
+ */
+export interface Session {
+  readonly name: 'sqlite' | 'postgres';
+  /** Settles when the transaction has begun. Only work that is `pipelined` starts earlier; it awaits this before it writes. */
+  readonly begun: Awaitable<unknown>;
+  /** The rows of the table with these keys, locked until the transaction ends. */
+  find(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
+  /**
+   * Like `find`, each row followed by a value of the row of another table that belongs to it. That row is not locked, so it
+   * must change only while its owner is locked. `columns` includes `seq`.
+   */
+  findWith(table: string, columns: readonly string[], more: Belonging, keys: readonly Row[]): Awaitable<Values[]>;
+  /** The rows of the table with these keys, as committed at the time of the call and without a lock. Null in a key matches null. */
+  read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
+  /**
+   * The first matching rows, in the order of the ranked values and then of the first of `columns`, locked until the
+   * transaction ends. Rows locked by another transaction are skipped, so this never waits.
+   */
+  findFree(table: string, columns: readonly string[], search: FreeSearch, limit: number): Awaitable<Values[]>;
+  /**
+   * The number of rows with each of these keys that meet a constant condition, in the order of the keys, without a lock.
+   * The condition is spelled exactly as in the partial index that serves the count.
+   */
+  count(table: string, keys: readonly Row[], condition: string): Awaitable<number[]>;
+  /** Reserves `count` numbers that the table's generated column never had, in ascending order. */
+  reserve(table: string, column: string, count: number): Awaitable<number[]>;
+  insert(table: string, rows: readonly Row[]): Awaitable<void>;
+  /**
+   * Claims the earliest due rows of each owner, up to its quota, and makes them due again at `until`: the claim is a lease
+   * until then. Rows locked by another transaction are skipped without waiting. The table must have a row number `seq`.
+   */
+  claim(table: string, columns: readonly string[], claim: Claim): Awaitable<Values[]>;
+  /**
+   * Inserts rows numbered from the last number of their owner, in their order, and raises that number in the same
+   * statement. The number stays locked until the transaction ends, so for each owner numbers are in commit order.
+   * Before the commit, each owner's last number is in `last`.
+   */
+  insertNumbered(table: string, rows: readonly Row[], numbering: Numbering, last: Map<number, number>): Awaitable<void>;
+  /** Inserts rows, skipping those that already exist. The only write that may be sent before the transaction has begun. */
+  insertMissing(table: string, rows: readonly Row[]): Awaitable<void>;
+  /** Inserts rows, overwriting rows with the same key. */
+  put(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
+  /** Updates the other columns of the rows with these keys. */
+  update(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
+  /** Adds to one column of the rows with these keys; inserts missing rows. */
+  add(table: string, key: readonly string[], column: string, rows: readonly Row[]): Awaitable<void>;
+  remove(table: string, keys: readonly Row[]): Awaitable<void>;
+}
