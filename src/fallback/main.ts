@@ -23,6 +23,7 @@ import { defaultGrants } from './rules/key-grants.ts';
 import { createAccess } from './service/access.ts';
 import { createChainService } from './service/chains.ts';
 import { createExportService } from './service/exports.ts';
+import type { RehearsalParts } from './service/prepare.ts';
 import { Rehearsals } from './service/rehearsal.ts';
 import { createRehearsalTokens } from './service/rehearsal-tokens.ts';
 import { createSandbox, type SandboxParts } from './service/sandbox.ts';
@@ -36,6 +37,12 @@ const rehearsedAtOnce = 16;
 /** How often open streams are checked for due heartbeats, in milliseconds. */
 const heartbeatCheckMs = 1000;
 
+/** What a program that rehearses a single file decides about its rehearsal. */
+interface RehearsalDependencies extends RehearsalParts {
+  /** The token of every chain instead of a random one. */
+  token: string;
+}
+
 /** Dependencies that tests replace; programs use the defaults. */
 export interface Dependencies {
   clock?: Clock;
@@ -48,8 +55,7 @@ export interface Dependencies {
   environment?: Readonly<Record<string, string | undefined>>;
   /** Certificate authorities to trust for providers instead of the default ones, in PEM. */
   ca?: string;
-  /** How many prompts of a rehearsal run at a time; by default 16. */
-  rehearsedAtOnce?: number;
+  rehearsal?: Partial<RehearsalDependencies>;
   /** Resolves host names of providers; by default the system's resolver. */
   resolve?: Resolve;
 }
@@ -86,7 +92,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
   const access = createAccess(settings.apiKeys.keys);
   const chains = createChainService({ store, clock, newId });
-  const tokens = createRehearsalTokens(store, random);
+  const tokens = createRehearsalTokens(store, random, dependencies.rehearsal?.token);
   const exports = createExportService({
     chains,
     tokens,
@@ -106,7 +112,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     tokens,
     rehearsals,
     publicUrl,
-    rehearsedAtOnce: dependencies.rehearsedAtOnce ?? rehearsedAtOnce,
+    rehearsal: { atOnce: rehearsedAtOnce, groups: new Map(), ...dependencies.rehearsal },
     live: {
       allowed: settings.allowLive,
       outgoing,

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { exitForUsage, maintenanceCommands, refuseSurplusWords } from '../../usage.ts';
 import type { ServeFlags } from '../serve.ts';
+import { addRehearse } from './rehearse.ts';
 
 type ServeOptions = Omit<ServeFlags, 'allowLive' | 'allowOpen'> & { allowLive?: true; allowOpen?: true };
 
@@ -38,6 +39,7 @@ export function createProgram(): Command {
         process.env,
       );
     });
+  addRehearse(program, process.env);
   for (const [name, operand, text] of maintenanceCommands) {
     program
       .command(name)

@@ -14,7 +14,7 @@ export function mountTests(mount: Mount<Caller>, { tests, streams }: { tests: Te
   const connections = new OwnerQuota();
   mount(routes.getSummary, ({ params }) => tests.summary(params.id));
   mount(routes.runTest, async ({ params, query, body }, { caller, headers, origin }) => {
-    if (query.dry_run) return tests.plan(params.id, body ?? {});
+    if (query.dry_run) return tests.plan(params.id, body ?? {}, origin);
     const started = await tests.start(params.id, body ?? {}, caller.id, origin);
     const location = `/test-results/${started.id}`;
     if (isAsync(headers.prefer)) {

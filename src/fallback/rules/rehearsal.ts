@@ -109,31 +109,80 @@ function endsIn({ attempts, served_by }: Expected, groups: Groups, group: string
 /** Collects the differences of the prompts of a rehearsal, equal ones together. */
 export class Differences {
   readonly #groups: Groups;
-  readonly #statuses = new Map<string, Difference>();
+  /** By sentence. */
+  readonly #known = new Map<string, Difference>();
 
   constructor(groups: Groups = new Map()) {
     this.#groups = groups;
   }
 
   get items(): readonly Difference[] {
-    return [...this.#statuses.values()].sort((one, other) => other.prompts - one.prompts || one.first_index - other.first_index);
+    return [...this.#known.values()].sort((one, other) => other.prompts - one.prompts || one.first_index - other.first_index);
   }
 
   /** Compares a prompt; returns whether the gateway did what the chain says. `statusOf` is the status of an expected attempt. */
   compare(index: number, expected: Expected, actual: Outcome, statusOf: (attempt: number) => number | null): boolean {
     const at = firstDifference(expected, actual, this.#groups);
     if (at === null) return true;
-    const difference = differenceAt(at, expected, actual, statusOf);
-    const key = difference.sentence;
-    const known = this.#statuses.get(key);
-    if (known === undefined) this.#statuses.set(key, { ...difference, prompts: 1, first_index: index });
-    else Object.assign(known, { prompts: known.prompts + 1, first_index: Math.min(known.first_index, index) });
+    for (const difference of differencesFrom(at, expected, actual, statusOf)) this.#add(index, difference);
     return false;
+  }
+
+  #add(index: number, difference: Omit<Difference, 'prompts' | 'first_index'>): void {
+    const known = this.#known.get(difference.sentence);
+    if (known === undefined) this.#known.set(difference.sentence, { ...difference, prompts: 1, first_index: index });
+    else Object.assign(known, { prompts: known.prompts + 1, first_index: Math.min(known.first_index, index) });
   }
 }
 
-/** The difference behind the first `at` attempts, which are the same: what follows the last of them, and the calls of its provider before. */
-function differenceAt(at: number, expected: Expected, actual: Outcome, statusOf: (attempt: number) => number | null) {
+type StatusOf = (attempt: number) => number | null;
+
+/**
+ * The differences behind the first `at` attempts, which are the same. Where the gateway called the same providers in the
+ * same order, but some of them not as often, each of those has a difference of its own.
+ */
+function* differencesFrom(at: number, expected: Expected, actual: Outcome, statusOf: StatusOf) {
+  const condition = at === 0 ? null : expected.attempts[Math.min(at, expected.attempts.length) - 1]!.condition;
+  const said = runsOf(expected.attempts);
+  const done = runsOf(actual.attempts);
+  const hasFailed = ({ start, calls }: Run) => expected.attempts[start + calls - 1]!.condition !== null;
+  const isSameOrder = said.length === done.length && said.every(({ provider }, run) => provider === done[run]!.provider);
+  const unequal = isSameOrder && condition !== null ? said.filter((run, index) => run.calls !== done[index]!.calls && hasFailed(run)) : [];
+  if (unequal.length < 2) {
+    yield differenceAt(at, expected, actual, statusOf);
+    return;
+  }
+  for (const run of unequal) {
+    const { provider, start, calls } = run;
+    const last = start + calls - 1;
+    const { condition: failure } = expected.attempts[last]!;
+    const own = courseOf(expected.attempts.slice(start), expected.served_by);
+    const other = courseOf(actual.attempts.slice(done[said.indexOf(run)]!.start), actual.served_by);
+    const begins = failureText(provider, failure, statusOf(last));
+    const sentence = `${begins}: the chain ${chainText(own, false)}; the gateway ${gatewayText(other, own, actual)}.`;
+    yield { provider, condition: failure, expected: own, actual: other, sentence };
+  }
+}
+
+/** Calls of one provider in a row, and the index of the first of them. */
+interface Run {
+  readonly provider: string;
+  calls: number;
+  readonly start: number;
+}
+
+function runsOf(attempts: readonly Attempt[]): Run[] {
+  const runs: Run[] = [];
+  for (const [start, { provider }] of attempts.entries()) {
+    const last = runs.at(-1);
+    if (last?.provider === provider) last.calls += 1;
+    else runs.push({ provider, calls: 1, start });
+  }
+  return runs;
+}
+
+/** The difference behind the first `at` attempts: what follows the last of them, and the calls of its provider before. */
+function differenceAt(at: number, expected: Expected, actual: Outcome, statusOf: StatusOf) {
   const last = Math.max(Math.min(at, expected.attempts.length) - 1, 0);
   const { provider } = expected.attempts[last]!;
   const condition = at === 0 ? null : expected.attempts[last]!.condition;
@@ -147,15 +196,10 @@ function differenceAt(at: number, expected: Expected, actual: Outcome, statusOf:
   return { provider, condition, expected: said, actual: done, sentence };
 }
 
-function courseOf(attempts: readonly Attempt[], served_by: string | null): Course {
-  const calls: Course['calls'] = [];
-  for (const { provider } of attempts) {
-    const last = calls.at(-1);
-    if (last?.provider === provider) last.calls += 1;
-    else calls.push({ provider, calls: 1 });
-  }
-  return { calls, served_by };
-}
+const courseOf = (attempts: readonly Attempt[], served_by: string | null): Course => ({
+  calls: runsOf(attempts).map(({ provider, calls }) => ({ provider, calls })),
+  served_by,
+});
 
 /** Statuses of several conditions, which a sentence names. */
 const ambiguous = new Set([400, 429]);

@@ -58,11 +58,17 @@ export async function prepareGateway(
   if (faults.length > 0) throw invalidRequest(faults);
   const filled = Object.entries(headers ?? {}).map(([name, value]) => [name, value === '{config}' ? portkeyConfig(chain, base) : value]);
   return {
-    provider: { ...providerDefaults, name: 'gateway', model_id: model ?? chain.name, provider: null, api_base: url },
+    provider: { ...providerDefaults, name: 'gateway', model_id: model ?? firstGroup(chain, base), provider: null, api_base: url },
     key,
     headers: Object.fromEntries(filled) as Record<string, string>,
     timeoutMs: timeout_ms ?? null,
   };
+}
+
+/** The model group that callers of the export for LiteLLM name. */
+function firstGroup(chain: ChainDefinition, base: string): string {
+  const { config } = exportForRehearsal('litellm', { chain, prefer: 'failover' }, base);
+  return (config as { model_list: { model_name: string }[] }).model_list[0]!.model_name;
 }
 
 /** The rehearsal export for Portkey as the value of a header. */

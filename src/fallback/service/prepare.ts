@@ -9,7 +9,7 @@ import { definitionOf } from '../rules/chain.ts';
 import { createEngine, type Engine } from '../rules/engine.ts';
 import { type Plan, planOf, presetOf, promptCountOf } from '../rules/plan.ts';
 import { worstCase } from '../rules/reach.ts';
-import { withNativeStatuses } from '../rules/rehearsal.ts';
+import { type Groups, withNativeStatuses } from '../rules/rehearsal.ts';
 import { leftOutSentence, requireRehearsable } from '../rules/targets/rehearsal.ts';
 import { gatewayRun, prepareGateway } from './gateway.ts';
 import { type LiveParts, requireLive, transportFor } from './live.ts';
@@ -32,8 +32,15 @@ export interface PrepareParts {
   tokens: Pick<RehearsalTokens, 'of'>;
   /** The origin at which gateways reach this service; undefined for that of each request. */
   publicUrl: string | undefined;
-  /** How many prompts of a rehearsal run at a time. */
-  rehearsedAtOnce: number;
+  rehearsal: RehearsalParts;
+}
+
+/** How rehearsals run. */
+export interface RehearsalParts {
+  /** How many prompts run at a time. */
+  atOnce: number;
+  /** The balanced groups of the gateway, whose providers may stand for one another. */
+  groups: Groups;
 }
 
 /** A rehearsal that is about to run, and the token of its fake providers. */
@@ -111,9 +118,9 @@ async function stageRehearsal(stored: Chain, request: TestRequest, origin: strin
   const plan = withNativeStatuses(planOf(engine, request), engine, (fault) => (request.faults?.[fault]?.status_code ?? null) !== null);
   const token = await tokens.of(stored.id);
   const gateway = await prepareGateway(request.gateway, chain, fakeBase(publicUrl ?? origin, token), live);
-  const rehearsal = new Rehearsal(engine, live.now);
+  const rehearsal = new Rehearsal(engine, live.now, parts.rehearsal.groups);
   const play = gatewayRun({ gateway, rehearsal, stream: request.stream ?? false, live, random });
-  const run = { transport: instantSimulation, atOnce: parts.rehearsedAtOnce, play };
+  const run = { transport: instantSimulation, atOnce: parts.rehearsal.atOnce, play };
   return { chain, engine, plan, run, assumptions: left.map(leftOutSentence), rehearsing: { token, rehearsal } };
 }
 

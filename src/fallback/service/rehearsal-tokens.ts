@@ -5,9 +5,13 @@ import type { Store } from '../store/store.ts';
 /** The number of random bytes of a token. */
 const tokenBytes = 16;
 
-/** Creates the operations on rehearsal tokens: each chain has one, made when it is first needed. */
-export function createRehearsalTokens({ chains }: Pick<Store, 'chains'>, random: RandomSource) {
+/**
+ * Creates the operations on rehearsal tokens: each chain has one, made when it is first needed.
+ * @param given the token of every chain instead of a random one
+ */
+export function createRehearsalTokens({ chains }: Pick<Store, 'chains'>, random: RandomSource, given?: string) {
   const made = () => {
+    if (given !== undefined) return given;
     const bytes = Buffer.alloc(tokenBytes);
     random(bytes);
     return bytes.toString('hex');

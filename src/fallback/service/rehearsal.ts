@@ -4,7 +4,7 @@ import type { Attempt } from '../model/test.ts';
 import { type FakeReaction, fakeModels, fakeOperation, fakeReaction, fakeUnknown } from '../providers/fake.ts';
 import { type Engine, matchingRule } from '../rules/engine.ts';
 import { faultAt, type Scene } from '../rules/plan.ts';
-import { Differences, marksIn } from '../rules/rehearsal.ts';
+import { Differences, type Groups, marksIn } from '../rules/rehearsal.ts';
 
 /** The most calls of the fake providers of a chain at a time. */
 export const maxFakeCalls = 64;
@@ -47,7 +47,7 @@ interface OpenPrompt {
 export class Rehearsal {
   readonly #engine: Engine;
   readonly #now: () => number;
-  readonly #differences = new Differences();
+  readonly #differences: Differences;
   readonly #open = new Map<string, OpenPrompt>();
   /** The indexes of prompts that are over, by mark. */
   readonly #closed = new Map<string, number>();
@@ -61,8 +61,12 @@ export class Rehearsal {
   #inProgress = 0;
   #problem: string | null = null;
 
-  /** @param now a monotonic clock, in milliseconds */
-  constructor(engine: Engine, now: () => number) {
+  /**
+   * @param now a monotonic clock, in milliseconds
+   * @param groups the balanced groups of the gateway
+   */
+  constructor(engine: Engine, now: () => number, groups?: Groups) {
+    this.#differences = new Differences(groups);
     this.#engine = engine;
     this.#now = now;
   }

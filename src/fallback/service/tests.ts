@@ -105,8 +105,8 @@ export function createTestService(parts: TestServiceParts) {
     },
 
     /** What a test would do at most. Refuses what `start` would refuse, and starts nothing. */
-    async plan(chainId: string, request: TestRequest): Promise<TestPlan> {
-      const { record, max_calls_per_prompt } = await prepare(await chains.get(chainId), [], request, '', parts);
+    async plan(chainId: string, request: TestRequest, origin: string): Promise<TestPlan> {
+      const { record, max_calls_per_prompt } = await prepare(await chains.get(chainId), [], request, origin, parts);
       const { mode, preset, prompt_count } = record.head;
       return { mode, preset, prompt_count, max_calls: prompt_count * max_calls_per_prompt, max_calls_per_prompt };
     },

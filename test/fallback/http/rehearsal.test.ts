@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, describe, type TestContext, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 
 import type { TestResult } from '../../../src/fallback/model/test.ts';
 import { createChain, shareFallback, startFallback, type TestFallback } from '../../support/fallback.ts';
@@ -17,19 +17,25 @@ const providers = [
   { name: 'Llama 3/70b', model_id: 'llama-3.3-70b', api_base: 'https://llm.example.com/v1', timeout_ms: 300 },
 ];
 
-/** The service that the tests of this file share, on a socket, with rehearsals allowed. */
-const stops: (() => unknown)[] = [];
-after(async () => {
-  for (const stop of stops.reverse()) await stop();
-});
-const service = await startFallback(
-  { after: (stop) => void stops.push(stop as () => unknown) },
-  {
-    flags: { allowLive: 'true' },
-    environment: { SERVICE_LIVE_ALLOW: '127.0.0.1', GATEWAY_KEY: 'sk-gateway', SERVICE_LIVE_KEYS: 'GATEWAY_KEY@127.0.0.1' },
-  },
-);
-const origin = await service.fallback.start();
+/** The service of a suite, and its address. */
+let service: TestFallback;
+let origin: string;
+
+/** Starts a service on a socket, with rehearsals allowed, for the tests of a suite. */
+function startForSuite(): void {
+  const stops: (() => unknown)[] = [];
+  before(async () => {
+    const environment = { SERVICE_LIVE_ALLOW: '127.0.0.1', GATEWAY_KEY: 'sk-gateway', SERVICE_LIVE_KEYS: 'GATEWAY_KEY@127.0.0.1' };
+    service = await startFallback(
+      { after: (stop) => void stops.push(stop as () => unknown) },
+      { flags: { allowLive: 'true' }, environment },
+    );
+    origin = await service.fallback.start();
+  });
+  after(async () => {
+    for (const stop of stops) await stop();
+  });
+}
 
 async function tokenOf(id: string, on: TestFallback = service): Promise<string> {
   return (await on.call('GET', `/chains/${id}/rehearsal-token`)).body.token;
@@ -63,6 +69,8 @@ async function rehearse(id: string, { url }: Pick<TestGateway, 'url'>, more: Rec
 const failing = (provider: string, condition: string, more = {}) => ({ provider, condition, ...more });
 
 describe('A rehearsal', () => {
+  startForSuite();
+
   test('of a gateway that does what the chain says agrees in every prompt, with the calls that it made', async (t) => {
     const { id, gateway } = await rehearsed(t);
     const result = await rehearse(id, gateway);
@@ -258,6 +266,8 @@ async function acted(t: TestContext, faults: object[], act: (body: string, base:
 const post = (url: string, body: string) => fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
 
 describe('Fake providers', () => {
+  startForSuite();
+
   test('answer 503 while no rehearsal of the chain runs', async () => {
     const { id } = await createChain(service);
     for (const token of [await tokenOf(id), '0'.repeat(32)]) {

@@ -72,7 +72,7 @@ async function opened(t: TestContext) {
     tokens: createRehearsalTokens(store, systemRandom),
     rehearsals: new Rehearsals(),
     publicUrl: undefined,
-    rehearsedAtOnce: 4,
+    rehearsal: { atOnce: 4, groups: new Map() },
     live,
     retention: { perChain: 0, seconds: 0 },
     onError,
@@ -102,9 +102,9 @@ describe('A test', () => {
     };
     for (const request of [{ faults }, { mode: 'drill' as const, faults }, { mode: 'live' as const }]) {
       await assert.rejects(tests.start(id, { ...request, prompt_count: 1000 }), refused);
-      await assert.rejects(tests.plan(id, { ...request, prompt_count: 1000 }), refused);
+      await assert.rejects(tests.plan(id, { ...request, prompt_count: 1000 }, ''), refused);
     }
-    const plan = await tests.plan(id, { mode: 'drill', faults, prompt_count: 95 });
+    const plan = await tests.plan(id, { mode: 'drill', faults, prompt_count: 95 }, '');
     assert.deepEqual(plan, { mode: 'drill', preset: null, prompt_count: 95, max_calls: 99_750, max_calls_per_prompt: 1050 });
   });
 

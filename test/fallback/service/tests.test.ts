@@ -46,7 +46,7 @@ function partsOf(
     tokens: createRehearsalTokens(store, systemRandom),
     rehearsals: new Rehearsals(),
     publicUrl: undefined,
-    rehearsedAtOnce: 4,
+    rehearsal: { atOnce: 4, groups: new Map() },
     live,
     retention: keepAll,
     onError,

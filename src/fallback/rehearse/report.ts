@@ -1,0 +1,70 @@
+import type { Course } from '../model/rehearsal.ts';
+import type { PromptResult } from '../model/test.ts';
+import { plural } from '../rules/wording.ts';
+import type { Rehearsed } from './rehearse.ts';
+
+/** The longest name of a scene in the table; it is cut beyond. */
+const longestScene = 48;
+
+/** The exit code of a rehearsal: 0 if all agree, 1 for a difference that nothing explains, 3 if findings explain every difference. */
+export function exitCodeOf({ result, differences }: Rehearsed): 0 | 1 | 3 {
+  if (result.verdict !== 'differs' && result.status === 'completed') return 0;
+  const isExplained = result.error === null && differences.length > 0 && differences.every(({ because }) => because.length > 0);
+  return isExplained ? 3 : 1;
+}
+
+/** The report of a rehearsal for people. */
+export function reportOf({ result, differences, notes }: Rehearsed): string {
+  const { agreement, chain, results, error } = result;
+  const rows = results.map(({ scenario, agrees, expected, attempts, served_by, success }) => [
+    agrees === true ? 'same' : 'DIFFERS',
+    scenario.length > longestScene ? `${scenario.slice(0, longestScene - 3)}...` : scenario,
+    callsText(expected!.attempts, expected!.served_by !== null, expected!.served_by),
+    callsText(attempts, success, served_by),
+  ]);
+  const { prompts, agreeing, differing, stray_calls } = agreement!;
+  const total =
+    differing === 0 ? `All ${plural(prompts, 'scene')} agree.` : `${agreeing} of ${plural(prompts, 'scene')} agree, ${differing} differ.`;
+  return [
+    `${chain.name}: ${chain.providers.map(({ name }) => name).join(', ')}`,
+    '',
+    ...tableOf([['', 'scene', 'the chain says', 'the gateway did'], ...rows]),
+    '',
+    ...(error === null ? [] : [error]),
+    ...differences.flatMap(({ difference: { sentence, prompts: count }, because }) => [
+      `- ${sentence}${count > 1 ? ` (${plural(count, 'scene')})` : ''}`,
+      ...because.map((detail) => `    explained: ${detail}`),
+    ]),
+    ...(stray_calls > 0 ? [`${plural(stray_calls, 'call')} of the fake providers belonged to no scene.`] : []),
+    ...notes,
+    total,
+  ].join('\n');
+}
+
+/** The calls in order, as `gpt-4o x3, claude` or with how it ended if nobody answered. */
+function callsText(
+  attempts: readonly Pick<PromptResult['attempts'][number], 'provider'>[],
+  success: boolean,
+  served: string | null,
+): string {
+  const runs: Course['calls'] = [];
+  for (const { provider } of attempts) {
+    const last = runs.at(-1);
+    if (last?.provider === provider) last.calls += 1;
+    else runs.push({ provider, calls: 1 });
+  }
+  const calls = runs.map(({ provider, calls: count }) => (count === 1 ? provider : `${provider} x${count}`));
+  const end = !success ? ['error'] : served === null ? ['an answer of its own'] : [];
+  return [...calls, ...end].join(', ');
+}
+
+/** Aligned columns. */
+function tableOf(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column]!)))
+      .join('  ')
+      .trimEnd(),
+  );
+}

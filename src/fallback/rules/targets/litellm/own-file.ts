@@ -1,0 +1,125 @@
+import { knownKind } from '../../kinds.ts';
+import { variableOf } from '../../params.ts';
+import { isOutside } from '../../rehearsal.ts';
+import { listed, uniqueName } from '../../wording.ts';
+import { kindNamed } from '../kind-names.ts';
+import { fakeAddress, rehearsalKey } from '../rehearsal.ts';
+import { kindNames } from './names.ts';
+
+type Fields = Record<string, unknown>;
+
+/** A file of LiteLLM whose deployments lead to fake providers. */
+export interface RedirectedFile {
+  readonly file: Fields;
+  /** The model group of each deployment that shares its group with others, by the name of its provider in the import. */
+  readonly groups: ReadonlyMap<string, string>;
+  /** The model group of each deployment, by the name of its provider in the import. */
+  readonly models: ReadonlyMap<string, string>;
+  /** What else was changed, as sentences. */
+  readonly notes: readonly string[];
+}
+
+/** Sections that take no part in routing, and may reach other systems. */
+const keptSections = new Set(['model_list', 'router_settings', 'litellm_settings']);
+
+/** Settings that would send the prompts, the failures or the state of a rehearsal to other systems. */
+const outward = /callback|^cache|^redis|alert|^s3_|^langfuse|^datadog|guardrail/;
+
+/** Parameters of a deployment that are no address and no key, besides those whose value is neither a secret nor a reference. */
+const accounts =
+  /^(aws_|vertex_|gcs_|azure_ad_|s3_)|^(api_base|base_url|api_key|organization|tenant_id|client_id|client_secret|credential\w*|litellm_credential_name|region_name|watsonx_\w+)$/;
+
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
+
+/**
+ * Leads the deployments of a LiteLLM configuration to the fake providers below `base`. Groups, fallbacks and settings stay
+ * as they are, except for `disable_cooldowns` unless `keepState`, and for what would reach other systems.
+ * @param value the parsed file, which an import has accepted
+ */
+export function redirectFile(value: unknown, base: string, { keepState }: { keepState: boolean }): RedirectedFile {
+  const whole = fieldsOf(value);
+  const notes: string[] = [];
+  const entries = (Array.isArray(whole.model_list) ? whole.model_list : []).map(fieldsOf);
+  const taken = new Set<string>();
+  const named = entries.map((entry) => ({ entry, group: String(entry.model_name), name: nameOf(entry, taken) }));
+  const kept = named.filter(({ entry }) => !isLeftOut(entry));
+  const left = named.filter((one) => !kept.includes(one)).map(({ name }) => name);
+  if (left.length > 0) notes.push(`Left out, because their protocols can't be redirected to fake providers: ${listed(left)}.`);
+  const missing = new Set(named.map(({ group }) => group).filter((group) => !kept.some((one) => one.group === group)));
+  const file: Fields = {};
+  const omitted = Object.keys(whole).filter((section) => !keptSections.has(section));
+  for (const section of ['litellm_settings', 'router_settings']) {
+    const settings = fieldsOf(whole[section]);
+    omitted.push(...Object.keys(settings).flatMap((name) => (outward.test(name) ? [`${section}.${name}`] : [])));
+    file[section] = withoutGroups(Object.fromEntries(Object.entries(settings).filter(([name]) => !outward.test(name))), missing);
+  }
+  if (omitted.length > 0) notes.push(`Left out of the file for the rehearsal: ${listed(omitted)}.`);
+  if (!keepState) {
+    file.router_settings = { ...fieldsOf(file.router_settings), disable_cooldowns: true };
+    notes.push('Cool-downs are switched off (disable_cooldowns), so that scenes do not disturb one another; --keep-state keeps them.');
+  }
+  file.model_list = kept.map(({ entry, name }) => ({ ...entry, litellm_params: redirect(fieldsOf(entry.litellm_params), base, name) }));
+  const sizes = Map.groupBy(kept, ({ entry, group }) => `${group} ${String(fieldsOf(entry.litellm_params).order ?? '')}`);
+  const groups = new Map(
+    [...sizes].flatMap(([key, members]) => (members.length > 1 ? members.map(({ name }) => [name, key] as const) : [])),
+  );
+  return { file, groups, models: new Map(kept.map(({ name, group }) => [name, group])), notes };
+}
+
+/** The name of the provider that an import makes of a deployment. */
+function nameOf({ model_name, model_info }: Fields, taken: Set<string>): string {
+  const { display_name } = fieldsOf(model_info);
+  return uniqueName(typeof display_name === 'string' && display_name !== '' ? display_name : String(model_name), taken);
+}
+
+/** The kind of a deployment and the name of its model. */
+function modelOf({ model, custom_llm_provider: given }: Fields): { kind: string | null; model: string } {
+  const id = String(model);
+  const slash = id.indexOf('/');
+  const prefix = id.slice(0, Math.max(slash, 0));
+  const kind = typeof given === 'string' ? kindNamed(kindNames, given) : kindNamed(kindNames, prefix);
+  return kind !== null && prefix !== '' ? { kind, model: id.slice(slash + 1) } : { kind, model: id };
+}
+
+const isLeftOut = ({ litellm_params }: Fields) => isOutside({ provider: modelOf(fieldsOf(litellm_params)).kind });
+
+/** Kinds that LiteLLM calls by their own protocol although others call them by OpenAI's. */
+const native = new Set(['gemini', 'cohere', 'ollama']);
+
+function redirect(parameters: Fields, base: string, name: string): Fields {
+  const { kind, model } = modelOf(parameters);
+  const address = fakeAddress(base, name);
+  const plain = Object.fromEntries(
+    Object.entries(parameters).flatMap(([key, value]): [string, unknown][] => {
+      if (accounts.test(key)) return [];
+      return [[key, variableOf(value) === undefined ? value : rehearsalKey]];
+    }),
+  );
+  const isAzure = kind === 'azure' || kind === 'azure_ai';
+  const stays =
+    isAzure || kind === 'anthropic' || (kind === null && /^claude/.test(model)) || (knownKind(kind) !== undefined && !native.has(kind!));
+  // A model without a prefix has the kind that LiteLLM infers from its name; both inferred protocols are known.
+  const redirected = stays || kind === null ? {} : { model: `openai/${model}`, custom_llm_provider: undefined };
+  const isAnthropic = kind === 'anthropic' || (kind === null && /^claude/.test(model));
+  return defined({ ...plain, ...redirected, api_base: isAzure || isAnthropic ? address : `${address}/v1`, api_key: rehearsalKey });
+}
+
+const defined = (fields: Fields): Fields => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
+/** Settings without the fallbacks from and to groups that have no deployment any more. */
+function withoutGroups(settings: Fields, missing: ReadonlySet<string>): Fields {
+  if (missing.size === 0) return settings;
+  const isThere = (group: unknown) => !missing.has(String(isFields(group) ? group.model : group));
+  const listOf = (value: unknown) => (Array.isArray(value) ? value.filter(isThere) : value);
+  return Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => {
+      if (!/fallbacks$/.test(name) || !Array.isArray(value)) return [name, value];
+      if (name === 'default_fallbacks') return [name, listOf(value)];
+      const maps = value
+        .filter(isFields)
+        .map((map) => Object.entries(map).flatMap(([group, to]) => (missing.has(group) ? [] : [[group, listOf(to)] as const])));
+      return [name, maps.filter((pairs) => pairs.length > 0).map((pairs) => Object.fromEntries(pairs))];
+    }),
+  );
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import type { Condition } from '../../../src/fallback/model/chain.ts';
+import type { Difference } from '../../../src/fallback/model/rehearsal.ts';
+import { Differences, marked, marksIn } from '../../../src/fallback/rules/rehearsal.ts';
+
+/** Calls as words: `a!` fails, `a` answers. The provider that answers serves. */
+function calls(text: string, condition: Condition = 'server_error') {
+  const attempts = text.split(' ').flatMap((word) => {
+    if (word === '') return [];
+    const fails = word.endsWith('!');
+    return [{ provider: fails ? word.slice(0, -1) : word, condition: fails ? condition : null }];
+  });
+  const served_by = attempts.find((attempt) => attempt.condition === null)?.provider ?? null;
+  return { attempts, served_by, success: served_by !== null };
+}
+
+function compared(expected: string, actual: string, groups: readonly (readonly [string, string])[] = []): Difference[] {
+  const differences = new Differences(new Map(groups));
+  const agrees = differences.compare(0, calls(expected), calls(actual), () => 500);
+  assert.equal(agrees, differences.items.length === 0);
+  return [...differences.items];
+}
+
+describe('A mark', () => {
+  test('is found in the text of a request, however it is wrapped', () => {
+    const prompt = marked('Hello', '0123456789abcdef');
+    assert.deepEqual(marksIn(JSON.stringify({ messages: [{ role: 'user', content: [{ type: 'text', text: prompt }] }] })), [
+      '0123456789abcdef',
+    ]);
+    assert.deepEqual(marksIn('rehearsal:xyz'), []);
+  });
+});
+
+describe('A gateway agrees', () => {
+  const same = ['a', 'a! b', 'a! a! b! c', 'a! b!', 'a! a'];
+  test('if it calls the same providers in the same order as often, with the same end', () => {
+    for (const course of same) assert.deepEqual(compared(course, course), []);
+    for (const one of same) for (const other of same) if (one !== other) assert.notDeepEqual(compared(one, other), [], `${one} / ${other}`);
+  });
+
+  const group = [
+    ['a1', 'a'],
+    ['a2', 'a'],
+  ] as const;
+  test('if a provider of a balanced group stands for another of it', () => {
+    assert.deepEqual(compared('a1! a1! b', 'a2! a1! b', group), []);
+    assert.deepEqual(compared('a1', 'a2', group), []);
+    assert.notDeepEqual(compared('a1! a1! b', 'a2! b', group), []);
+    assert.notDeepEqual(compared('a1', 'b', group), []);
+  });
+
+  test('if a draw begins at a healthy member of a group that fails in part', () => {
+    assert.deepEqual(compared('a1! a2', 'a2', group), []);
+    assert.deepEqual(compared('a1! a1! a2', 'a1! a2', group), []);
+    assert.deepEqual(compared('a1! b', 'a2', group), []);
+    assert.notDeepEqual(compared('a1! a1! b', 'a1! a2', group), []);
+    assert.notDeepEqual(compared('a1! a2', 'a2 a2', group), []);
+    assert.notDeepEqual(compared('a1! a2', 'b', group), []);
+  });
+});
+
+describe('A difference', () => {
+  const cases: readonly (readonly [string, string, string])[] = [
+    [
+      'a! a! a! a! b',
+      'a! a! b! b! b! b',
+      'a answers 500: the chain retries 3 times and goes to b; the gateway called a 2 times and b 4 times.',
+    ],
+    ['a! b', 'a! c', 'a answers 500: the chain does not retry and goes to b; the gateway called a once and c once.'],
+    ['a! b', 'a!', 'a answers 500: the chain does not retry and goes to b; the gateway called a once and ended with an error.'],
+    ['a!', 'a! b', 'a answers 500: the chain does not retry and ends with an error; the gateway called a once and b once, and b answered.'],
+    ['a', 'a b', 'a answers: the chain ends there; the gateway called a once and b once.'],
+    ['a', '', 'At the start: the chain calls a; the gateway called nobody and ended with an error.'],
+    ['a! b', 'b', 'At the start: the chain calls a; the gateway called b once.'],
+    ['a! a', 'a! b', 'a answers 500: the chain retries once and is served by a; the gateway called a once and b once.'],
+  ];
+  for (const [expected, actual, sentence] of cases) {
+    test(`is a sentence: ${sentence}`, () => {
+      assert.deepEqual(
+        compared(expected, actual).map((difference) => difference.sentence),
+        [sentence],
+      );
+    });
+  }
+
+  test('has its provider, its condition, and both courses from there', () => {
+    const [difference] = compared('a! b! b! c', 'a! b! c');
+    const { sentence, ...fields } = difference!;
+    assert.deepEqual(fields, {
+      provider: 'b',
+      condition: 'server_error',
+      expected: {
+        calls: [
+          { provider: 'b', calls: 2 },
+          { provider: 'c', calls: 1 },
+        ],
+        served_by: 'c',
+      },
+      actual: {
+        calls: [
+          { provider: 'b', calls: 1 },
+          { provider: 'c', calls: 1 },
+        ],
+        served_by: 'c',
+      },
+      prompts: 1,
+      first_index: 0,
+    });
+    assert.match(sentence, /^b answers 500/);
+  });
+
+  test('is one for each provider, if several are not called as often', () => {
+    assert.deepEqual(
+      compared('a! b! c', 'a! a! b! b! c').map(({ provider }) => provider),
+      ['a', 'b'],
+    );
+  });
+
+  test('of several prompts is one, with their number', () => {
+    const differences = new Differences();
+    for (const index of [4, 2, 7]) differences.compare(index, calls('a! b'), calls('a!'), () => 500);
+    differences.compare(1, calls('a'), calls('b'), () => null);
+    assert.deepEqual(
+      differences.items.map(({ prompts, first_index }) => [prompts, first_index]),
+      [
+        [3, 2],
+        [1, 1],
+      ],
+    );
+  });
+});
