@@ -1,4 +1,4 @@
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
@@ -21,19 +21,36 @@ export interface TestGateway {
 
 /** Starts a gateway that tries its providers in order and retries as told; it ends with the test. */
 export async function startGateway(t: Pick<TestContext, 'after'>, upstreams: readonly Upstream[], flaw?: Flaw): Promise<TestGateway> {
-  const seen: Record<string, unknown>[] = [];
-  const server = createServer(async (request, response) => {
-    seen.push(request.headers);
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    await route(Buffer.concat(chunks).toString(), upstreams, flaw, response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const seen: TestGateway['seen'] = [];
+  const server = await serveGateway(upstreams, { seen, ...(flaw === undefined ? {} : { flaw }) });
   t.after(() => {
     server.closeAllConnections();
     server.close();
   });
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, seen };
+}
+
+interface GatewayOptions {
+  readonly port?: number;
+  readonly flaw?: Flaw;
+  /** The headers of the requests are added here. */
+  readonly seen?: Record<string, unknown>[];
+}
+
+/** Starts the server of a gateway on loopback. */
+export async function serveGateway(upstreams: readonly Upstream[], { port = 0, flaw, seen = [] }: GatewayOptions): Promise<Server> {
+  const server = createServer(async (request, response) => {
+    if (request.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[]}');
+      return;
+    }
+    seen.push(request.headers);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    await route(Buffer.concat(chunks).toString(), upstreams, flaw, response);
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return server;
 }
 
 /** The answer of a provider; the status is null if the connection broke. */

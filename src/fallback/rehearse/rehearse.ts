@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 
+import { pauseFor } from '../../kit/awaitable.ts';
 import { ApiError, ClientError } from '../../kit/client-errors.ts';
 import { createFallbackClient, type FallbackClient } from '../client/client.ts';
 import { createFallback } from '../main.ts';
@@ -51,6 +52,9 @@ interface Listener {
   onStep(sentence: string): void;
   onProgress(done: number, total: number): void;
 }
+
+/** How often the progress of the test is read, in milliseconds. */
+const pollMs = 200;
 
 /** The gateways that a configuration can be written for. */
 type Target = 'litellm' | 'portkey';
@@ -264,6 +268,11 @@ async function runTest(
 ): Promise<TestResult> {
   const started = await client.runTest({ params: { id }, body });
   const params = { id: started.id };
-  for await (const { data } of client.testEvents({ params, signal })) listener.onProgress(data.progress.done, data.progress.total);
-  return (await client.getTestResult({ params })) as TestResult;
+  for (;;) {
+    const result = (await client.getTestResult({ params, query: { prompts: false } })) as TestResult;
+    listener.onProgress(result.progress.done, result.progress.total);
+    if (result.status !== 'running') return (await client.getTestResult({ params })) as TestResult;
+    signal.throwIfAborted();
+    await pauseFor(pollMs, signal);
+  }
 }

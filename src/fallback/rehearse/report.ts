@@ -23,8 +23,9 @@ export function reportOf({ result, differences, notes }: Rehearsed): string {
     callsText(attempts, success, served_by),
   ]);
   const { prompts, agreeing, differing, stray_calls } = agreement!;
-  const total =
-    differing === 0 ? `All ${plural(prompts, 'scene')} agree.` : `${agreeing} of ${plural(prompts, 'scene')} agree, ${differing} differ.`;
+  const whole = prompts === 1 ? 'The scene agrees.' : `All ${prompts} scenes agree.`;
+  const parts = `${agreeing} of ${plural(prompts, 'scene')} ${agreeing === 1 ? 'agrees' : 'agree'}, ${differing} ${differing === 1 ? 'differs' : 'differ'}.`;
+  const total = differing === 0 ? whole : parts;
   return [
     `${chain.name}: ${chain.providers.map(({ name }) => name).join(', ')}`,
     '',

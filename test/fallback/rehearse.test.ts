@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { differenceExample } from '../../src/fallback/model/rehearsal.ts';
+import { testExample } from '../../src/fallback/model/test.ts';
+import { explained } from '../../src/fallback/rehearse/explain.ts';
+import { filledIn, RehearsalError, wordsOf } from '../../src/fallback/rehearse/program.ts';
+import { exitCodeOf } from '../../src/fallback/rehearse/report.ts';
+import { redirectFile } from '../../src/fallback/rules/targets/litellm/own-file.ts';
+import { runProgram } from '../support/program.ts';
+
+const bin = new URL('../../bin/fallback-service.js', import.meta.url).pathname;
+const gateway = new URL('../support/gateway-program.ts', import.meta.url).pathname;
+
+const litellm = `
+model_list:
+  - model_name: gpt-4o
+    litellm_params: {model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY, timeout: 0.3}
+  - model_name: claude
+    litellm_params: {model: anthropic/claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY, timeout: 0.3}
+router_settings:
+  num_retries: 1
+  fallbacks: [{gpt-4o: [claude]}]
+general_settings:
+  master_key: sk-1234
+`;
+
+/** Writes a file that is removed after the test. */
+async function written(t: TestContext, name: string, text: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'rehearse-test-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const run = async (...args: string[]) => {
+  const { exitCode: code, ...output } = await runProgram([process.execPath, bin, 'rehearse', ...args]);
+  return { code, ...output };
+};
+const started = (flaw = '') => `'${process.execPath}' ${gateway} {config} {port} ${flaw}`;
+
+describe('fallback-service rehearse', () => {
+  test('exits with 0 and prints a table of scenes if the gateway does what the file says', async (t) => {
+    const config = await written(t, 'config.yaml', litellm);
+    const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('rehearsal-')).length;
+    const before = folders();
+    const { code, stdout, stderr } = await run('--config', config, '--preset', 'primary_down', '--run', started());
+    assert.equal(code, 0, stderr + stdout);
+    assert.match(stdout, /^same +gpt-4o is down: server_error +gpt-4o x2, claude +gpt-4o x2, claude$/m);
+    assert.match(stdout, /^All 3 scenes agree\.$/m);
+    assert.match(stdout, /Cool-downs are switched off/);
+    assert.match(stdout, /Left out of the file for the rehearsal: general_settings\./);
+    assert.ok(folders() <= before, 'its temporary folder is removed');
+  });
+
+  test('exits with 1 and names the difference if nothing explains it', async (t) => {
+    const config = await written(t, 'config.yaml', litellm);
+    const { code, stdout } = await run('--config', config, '--preset', 'primary_down', '--run', started("'one retry too few'"));
+    assert.equal(code, 1, stdout);
+    assert.match(
+      stdout,
+      /- gpt-4o answers 500: the chain retries once and goes to claude; the gateway called gpt-4o once and claude once\./,
+    );
+    assert.match(stdout, /^0 of 3 scenes agree, 3 differ\.$/m);
+  });
+
+  test('prints the result as JSON with --json', async (t) => {
+    const config = await written(t, 'config.yaml', litellm);
+    const { code, stdout } = await run('--config', config, '--preset', 'healthy', '--prompts', '2', '--json', '--run', started());
+    assert.equal(code, 0, stdout);
+    const result = JSON.parse(stdout);
+    assert.deepEqual([result.mode, result.verdict, result.prompt_count, result.explained], ['rehearsal', 'pass', 2, []]);
+  });
+
+  test('rehearses the export with --no-own, and of a chain in JSON', async (t) => {
+    const config = await written(t, 'config.yaml', litellm);
+    const own = await run('--config', config, '--no-own', '--preset', 'primary_down', '--run', started());
+    assert.equal(own.code, 0, own.stdout);
+    const providers = [
+      { name: 'a', model_id: 'openai/gpt-4o' },
+      { name: 'b', model_id: 'openai/gpt-4o' },
+    ];
+    const rules = [{ condition: 'any', action: 'retry', max_retries: 1 }];
+    const chain = await written(t, 'chain.json', JSON.stringify({ name: 'c', providers, fallback_rules: rules }));
+    const json = await run('--config', chain, '--preset', 'healthy', '--run', started());
+    assert.equal(json.code, 0, json.stdout + json.stderr);
+  });
+
+  test('exits with 2 for wrong usage, for a file that cannot be imported, and for a gateway that ends', async (t) => {
+    const config = await written(t, 'config.yaml', litellm);
+    const several = await written(
+      t,
+      'several.yaml',
+      `${litellm}\n`.replace('[{gpt-4o: [claude]}]', '[{gpt-4o: [claude]}, {claude: [gpt-4o]}]'),
+    );
+    const cases: [string[], RegExp][] = [
+      [['--config', config], /Give either --run/],
+      [['--config', `${config}.missing`, '--run', started()], /can't be read/],
+      [['--config', config, '--format', 'toml', '--run', started()], /--format must be one of/],
+      [['--config', config, '--preset', 'all', '--run', started()], /--preset must be one of/],
+      [['--config', config, '--prompts', 'many', '--run', started()], /--prompts must be a whole number/],
+      [['--config', several, '--group', 'none', '--run', started()], /can't be imported as litellm/],
+      [['--config', config, '--run', started('ends')], /ended with exit code 7 before it answered[\s\S]*the gateway has no licence/],
+      [['--config', config, '--run', 'no-such-program-here'], /could not be started/],
+      [['--config', config, '--run', "'no end"], /ends inside a quote/],
+    ];
+    for (const [args, said] of cases) {
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, said);
+    }
+  });
+
+  test('ends the gateway and its children', async (t) => {
+    const config = await written(t, 'config.yaml', litellm);
+    const pidFile = `${config}.pid`;
+    const shell = `sh -c "sleep 300 & echo \\$! > ${pidFile}; exec ${process.execPath} ${gateway} {config} {port}"`;
+    const { code, stdout, stderr } = await run('--config', config, '--preset', 'healthy', '--run', shell);
+    assert.equal(code, 0, stdout + stderr);
+    assert.ok(existsSync(pidFile));
+    // A container may have nobody who removes ended processes; they have the state Z.
+    const { stdout: state } = await runProgram(['sh', '-c', `ps -o stat= -p $(cat ${pidFile})`]);
+    assert.match(state.trim(), /^(Z.*)?$/);
+  });
+});
+
+describe('A command line', () => {
+  test('is split into words without a shell, with what is filled in', () => {
+    assert.deepEqual(wordsOf(`a 'b c' "d \\" e" f\\ g $HOME *`), ['a', 'b c', 'd " e', 'f g', '$HOME', '*']);
+    assert.deepEqual(filledIn(['--port={port}', '{config}', '{other}'], { port: '1', config: 'a b' }), ['--port=1', 'a b', '{other}']);
+    assert.throws(() => wordsOf('a "b'), RehearsalError);
+  });
+});
+
+describe('A finding', () => {
+  const difference = { ...differenceExample, provider: 'gpt-4o', condition: 'server_error' as const };
+  const result = { ...testExample, differences: [difference], verdict: 'differs' as const };
+  const said = { detail: 'It retries twice.', loss: true, provider: 'gpt-4o', condition: 'server_error' as const };
+  const codeWith = (finding: object) => {
+    const differences = explained(result, [{ ...said, ...finding }], []);
+    return exitCodeOf({ result, differences, notes: [] });
+  };
+
+  test('explains a difference of its provider and its condition only, and only as a loss: exit code 3', () => {
+    assert.equal(codeWith({}), 3);
+    assert.equal(codeWith({ provider: null }), 3);
+    assert.equal(codeWith({ provider: 'claude' }), 1);
+    assert.equal(codeWith({ condition: 'timeout' }), 1);
+    assert.equal(codeWith({ condition: null }), 1);
+    assert.equal(codeWith({ loss: false }), 1);
+  });
+
+  test('of an export names its provider by its field and its conditions in its sentence', () => {
+    const warning = { code: 'retries', field: 'providers.0.timeout_ms', detail: 'LiteLLM retries server_error.', loss: true };
+    const because = (changes: object) => explained(result, [], [{ ...warning, ...changes }])[0]!.because;
+    assert.deepEqual(because({}), ['LiteLLM retries server_error.']);
+    assert.deepEqual(because({ field: 'providers.1' }), []);
+    assert.deepEqual(because({ detail: 'LiteLLM retries timeout.' }), []);
+    assert.deepEqual(because({ loss: false }), []);
+  });
+
+  test('does not excuse a gateway that cannot be used', () => {
+    const differences = explained(result, [said], []);
+    assert.equal(exitCodeOf({ result: { ...result, error: 'The gateway could not be called.' }, differences, notes: [] }), 1);
+  });
+});
+
+describe('A file of LiteLLM for a rehearsal', () => {
+  const base = 'http://127.0.0.1:8000/rehearsal/abc';
+  const file = (deployments: [string, object][], more: object = {}) => ({
+    model_list: deployments.map(([model_name, litellm_params]) => ({ model_name, litellm_params })),
+    ...more,
+  });
+  const parametersOf = ({ file: made }: ReturnType<typeof redirectFile>) =>
+    (made.model_list as { litellm_params: Record<string, unknown> }[]).map(({ litellm_params }) => litellm_params);
+
+  test('keeps its groups, fallbacks and settings, and replaces addresses and keys', () => {
+    const settings = { num_retries: 3, fallbacks: [{ a: ['b'] }], redis_host: 'r' };
+    const value = file(
+      [
+        ['a', { model: 'openai/gpt-4o', api_key: 'sk-real', api_base: 'https://x/v1', rpm: 5 }],
+        ['a', { model: 'azure/dep', api_key: 'os.environ/K', api_base: 'https://r.openai.azure.com', api_version: '2024-10-21' }],
+        ['b', { model: 'anthropic/claude', organization: 'org', extra_headers: { 'x-a': 'b' } }],
+        ['b', { model: 'gemini/flash', weight: 2 }],
+      ],
+      {
+        router_settings: settings,
+        litellm_settings: { success_callback: ['langfuse'], drop_params: true },
+        general_settings: { master_key: 'x' },
+      },
+    );
+    const made = redirectFile(value, base, { keepState: false });
+    assert.deepEqual(parametersOf(made), [
+      { model: 'openai/gpt-4o', rpm: 5, api_base: `${base}/a/v1`, api_key: 'rehearsal' },
+      { model: 'azure/dep', api_version: '2024-10-21', api_base: `${base}/a-2`, api_key: 'rehearsal' },
+      { model: 'anthropic/claude', extra_headers: { 'x-a': 'b' }, api_base: `${base}/b`, api_key: 'rehearsal' },
+      { model: 'openai/flash', weight: 2, api_base: `${base}/b-2/v1`, api_key: 'rehearsal' },
+    ]);
+    assert.deepEqual(made.file.router_settings, { num_retries: 3, fallbacks: [{ a: ['b'] }], disable_cooldowns: true });
+    assert.deepEqual(made.file.litellm_settings, { drop_params: true });
+    assert.equal(made.file.general_settings, undefined);
+    assert.deepEqual([...made.groups.keys()], ['a', 'a-2', 'b', 'b-2']);
+    assert.equal(made.groups.get('a'), made.groups.get('a-2'));
+    assert.match(made.notes.join(' '), /general_settings, litellm_settings\.success_callback and router_settings\.redis_host/);
+    assert.doesNotMatch(JSON.stringify(made.file), /sk-real|os\.environ/);
+  });
+
+  test('keeps cool-downs with keepState', () => {
+    const made = redirectFile(file([['a', { model: 'openai/gpt-4o' }]]), base, { keepState: true });
+    assert.deepEqual(made.file.router_settings, {});
+    assert.deepEqual(made.notes, []);
+  });
+
+  test('has no deployment of a protocol that cannot be redirected, and no fallback to its group', () => {
+    const settings = { fallbacks: [{ a: ['b', 'c'] }, { b: ['a'] }], default_fallbacks: ['b', 'c'] };
+    const made = redirectFile(
+      file(
+        [
+          ['a', { model: 'openai/gpt-4o' }],
+          ['b', { model: 'bedrock/claude' }],
+          ['c', { model: 'openai/gpt-4o' }],
+        ],
+        { router_settings: settings },
+      ),
+      base,
+      { keepState: true },
+    );
+    assert.deepEqual(made.file.router_settings, { fallbacks: [{ a: ['c'] }], default_fallbacks: ['c'] });
+    assert.deepEqual([...made.models.values()], ['a', 'c']);
+    assert.deepEqual(made.notes, ["Left out, because their protocols can't be redirected to fake providers: b."]);
+  });
+});

@@ -1,0 +1,23 @@
+// A gateway for tests of `rehearse`: reads a configuration of LiteLLM's form, and retries statuses that may pass. Usage: CONFIG PORT [FLAW]
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+
+import { type Flaw, serveGateway } from './gateway.ts';
+
+interface Config {
+  model_list: { model_name: string; litellm_params: { model: string; api_base: string; api_key: string } }[];
+  router_settings: { num_retries: number; fallbacks?: Record<string, string[]>[] };
+}
+
+const [config = '', port = '0', flaw] = process.argv.slice(2);
+if (flaw === 'ends') {
+  console.error('the gateway has no licence');
+  process.exit(7);
+}
+const { model_list, router_settings } = parse(readFileSync(config, 'utf8')) as Config;
+const retries = new Map([429, 500, 502, 503, null].map((code) => [code, router_settings.num_retries]));
+const upstreams = model_list.map(({ litellm_params: { model, api_base } }) => {
+  const isAnthropic = model.startsWith('anthropic/');
+  return { base: isAnthropic ? `${api_base}/v1` : api_base, retries, protocol: isAnthropic ? ('anthropic' as const) : ('openai' as const) };
+});
+await serveGateway(upstreams, { port: Number(port), ...(flaw === undefined ? {} : { flaw: flaw as Flaw }) });
