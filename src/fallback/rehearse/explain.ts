@@ -1,16 +1,11 @@
-import type { Condition } from '../model/chain.ts';
 import { conditions } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
+import type { Finding } from '../model/finding.ts';
 import type { Difference } from '../model/rehearsal.ts';
 import type { TestResult } from '../model/test.ts';
 
-/** A finding of an import. */
-type Finding = {
-  readonly detail: string;
-  readonly loss: boolean;
-  readonly provider?: string | null;
-  readonly condition?: Condition | null;
-};
+/** What an explanation needs of a finding. */
+type Reason = Pick<Finding, 'detail' | 'loss' | 'provider' | 'condition'>;
 
 /** A difference with what explains it. */
 export interface Explained {
@@ -23,7 +18,7 @@ export interface Explained {
  * The differences of a result, each with the findings that explain it: those that are a loss and are about its condition,
  * and about its provider or about all providers.
  */
-export function explained(result: TestResult, findings: readonly Finding[], warnings: readonly Warning[]): Explained[] {
+export function explained(result: TestResult, findings: readonly Reason[], warnings: readonly Warning[]): Explained[] {
   const names = result.chain.providers.map(({ name }) => name);
   const all = [...findings, ...warnings.flatMap((warning) => findingsOf(warning, names))];
   return (result.differences ?? []).map((difference) => {
@@ -32,13 +27,13 @@ export function explained(result: TestResult, findings: readonly Finding[], warn
   });
 }
 
-function explains({ loss, provider = null, condition = null }: Finding, difference: Difference): boolean {
+function explains({ loss, provider, condition }: Reason, difference: Difference): boolean {
   if (!loss || (provider === null && condition === null)) return false;
   return (provider === null || provider === difference.provider) && condition === difference.condition;
 }
 
 /** A warning of an export as findings: its field names the provider, and its sentence the conditions. */
-function findingsOf({ field, detail, loss }: Warning, names: readonly string[]): Finding[] {
+function findingsOf({ field, detail, loss }: Warning, names: readonly string[]): Reason[] {
   const index = /^providers\.(\d+)(\.|$)/.exec(field ?? '')?.[1];
   const provider = index === undefined ? null : (names[Number(index)] ?? null);
   return conditions
