@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+import { runCli } from './support/cli.ts';
 import { temporaryFolder, until } from './support/daemon.ts';
 import { openHandoffDatabase } from './support/databases.ts';
 import { chainRequest } from './support/fallback.ts';
@@ -34,26 +35,49 @@ async function startInstances(t: TestContext): Promise<TestProcess[]> {
 
 const hostOf = (address: string) => new URL(address).host;
 
-/** Runs nginx with deploy/nginx/baton.conf in front of the instances; returns its address. */
-async function startNginx(t: TestContext, [first, second]: readonly TestProcess[]): Promise<string> {
+/** Runs nginx with a configuration of deploy/nginx, in which the texts are replaced, on a free port. */
+async function runNginx(t: TestContext, name: string, replaced: Readonly<Record<string, string>>) {
   const folder = temporaryFolder(t);
   const [port, other] = [await freePort(), await freePort()];
-  const conf = readFileSync(join(deploy, 'nginx/baton.conf'), 'utf8')
-    .replace('handoff-1:8080', hostOf(first!.address))
-    .replace('handoff-2:8080', hostOf(second!.address))
-    .replace('server fallback:8000', 'server 127.0.0.1:1')
+  const file = join(folder, name);
+  const original = readFileSync(join(deploy, 'nginx', name), 'utf8')
     .replace('listen 8080', `listen 127.0.0.1:${port}`)
     .replace('listen 8000', `listen 127.0.0.1:${other}`)
     .replaceAll('/var/log/nginx', folder);
-  writeFileSync(join(folder, 'baton.conf'), conf);
+  const write = (texts: Readonly<Record<string, string>>) =>
+    writeFileSync(
+      file,
+      Object.entries(texts).reduce((text, [from, to]) => {
+        assert.ok(text.includes(from), from);
+        return text.replace(from, to);
+      }, original),
+    );
+  write(replaced);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`);
   writeFileSync(
     join(folder, 'nginx.conf'),
-    `daemon off; pid ${folder}/pid; error_log stderr; events {} http { ${temporary.join(' ')} include ${folder}/baton.conf; }`,
+    `daemon off; pid ${folder}/pid; error_log stderr; events {} http { ${temporary.join(' ')} include ${file}; }`,
   );
   const nginx = startProgram(['nginx', '-e', 'stderr', '-c', join(folder, 'nginx.conf')], { t, cwd: folder, endBy: 'SIGTERM' });
   const address = `http://127.0.0.1:${port}`;
   await until(async () => ((await fetch(`${address}/health`)).status === 200 ? true : undefined), nginx.stderr);
+  return {
+    address,
+    /** Takes over other texts, without a pause, as `nginx -s reload` does. */
+    reload(texts: Readonly<Record<string, string>>): void {
+      write({ ...replaced, ...texts });
+      nginx.child.kill('SIGHUP');
+    },
+  };
+}
+
+/** Runs nginx with deploy/nginx/baton.conf in front of the instances; returns its address. */
+async function startNginx(t: TestContext, [first, second]: readonly TestProcess[]): Promise<string> {
+  const { address } = await runNginx(t, 'baton.conf', {
+    'handoff-1:8080': hostOf(first!.address),
+    'handoff-2:8080': hostOf(second!.address),
+    'server fallback:8000': 'server 127.0.0.1:1',
+  });
   return address;
 }
 
@@ -186,6 +210,90 @@ function allowedBy(unit: string): Set<string> {
 }
 
 const observer = ['strace', 'systemd-analyze'].every((name) => findProgram(name) !== undefined);
+
+describe('nginx with deploy/nginx/tenants.conf', { skip: findProgram('nginx') === undefined }, () => {
+  test('sends tenants to their deployments by a header; one of them moves while others work, and nothing that was answered is lost', async (t) => {
+    const databases = await Promise.all([openHandoffDatabase(), openHandoffDatabase()]);
+    const settings = { SERVICE_TRUSTED_PROXIES: '127.0.0.1' };
+    const deployments = await Promise.all(databases.map(({ url }) => startProcess({ databaseUrl: url, settings })));
+    t.after(async () => {
+      await Promise.all(deployments.map((one) => one.stop()));
+      await Promise.all(databases.map(({ drop }) => drop()));
+    });
+    const [a, b] = deployments as [TestProcess, TestProcess];
+    const proxy = await runNginx(t, 'tenants.conf', { 'handoff-a:8080': hostOf(a.address), 'handoff-b:8080': hostOf(b.address) });
+
+    const tenant = async () => {
+      const { id } = (await a.call('POST', '/tenants', { body: { name: 'A tenant', tier: 'business' } })).body;
+      const { key } = (await a.call('POST', '/keys', { body: { name: 'its key', tenant_id: id } })).body;
+      return { id: id as string, key: key as string };
+    };
+    const [moving, staying] = await Promise.all([tenant(), tenant()]);
+    const statuses = { moving: new Set<number>(), staying: new Set<number>() };
+    const made: string[] = [];
+    let requests = 0;
+    const over = new AbortController();
+    const send = async ({ id, key }: { id: string; key: string }, name: keyof typeof statuses) => {
+      const headers = { 'x-tenant': id, 'x-api-key': key, 'content-type': 'application/json', 'idempotency-key': `${name} ${requests++}` };
+      const init = { method: 'POST', headers, body: JSON.stringify(packetRequest()) };
+      const attempt = () => fetch(`${proxy.address}/api/v1/packets`, init);
+      // nginx closes idle connections when it reads its configuration again; a repeated request makes no second packet.
+      const answer = await attempt().catch(attempt);
+      statuses[name].add(answer.status);
+      const { id: packet } = answer.status === 201 ? ((await answer.json()) as { id: string }) : { id: undefined };
+      if (answer.status === 503) assert.equal(answer.headers.get('retry-after'), '30');
+      if (packet !== undefined && name === 'moving') made.push(packet);
+      return answer.status;
+    };
+    const working = Promise.all([
+      (async () => {
+        while (!over.signal.aborted) await send(moving, 'moving');
+      })(),
+      (async () => {
+        while (!over.signal.aborted) await send(staying, 'staying');
+      })(),
+    ]);
+    const rule = `# 0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b`;
+    await until(
+      async () => (made.length > 5 ? true : undefined),
+      () => 'no packets',
+    );
+
+    // The steps of docs/large-deployments.md.
+    proxy.reload({ [`${rule} 30;`]: `${moving.id} 30;` });
+    await until(
+      async () => (statuses.moving.has(503) ? true : undefined),
+      () => 'no 503',
+    );
+    const file = join(temporaryFolder(t), 'tenant.jsonl');
+    const cli = (args: readonly string[], database: number) =>
+      runCli(args, { environment: { SERVICE_DATABASE_URL: databases[database]!.url } });
+    const exported = await cli(['export', file, '--tenant', moving.id], 0);
+    assert.equal(exported.exitCode, 0, exported.stderr);
+    const imported = await cli(['import', file], 1);
+    assert.equal(imported.exitCode, 0, imported.stderr);
+    assert.equal((await a.call('DELETE', `/tenants/${moving.id}`)).status, 204);
+    const before = made.length;
+    proxy.reload({ [`${rule} deployment_b;`]: `${moving.id} deployment_b;` });
+    await until(
+      async () => (made.length > before + 5 ? true : undefined),
+      () => 'no packets after the move',
+    );
+    over.abort();
+    await working;
+
+    assert.deepEqual([...statuses.staying], [201]);
+    assert.deepEqual([...statuses.moving].sort(), [201, 503]);
+    const { body } = await b.call('GET', '/packets?limit=200&order=asc', { key: moving.key });
+    assert.deepEqual(
+      body.packets.map(({ id }: { id: string }) => id),
+      made.slice(0, 200),
+    );
+    assert.equal(body.total, made.length);
+    assert.equal((await a.call('GET', '/packets', { key: moving.key })).status, 401);
+    assert.equal((await b.call('GET', '/packets', { key: staying.key })).status, 401);
+  });
+});
 
 describe('The units of systemd', { skip: !observer }, () => {
   /** A command line that notes the system calls of a program that its unit does not allow, and what it noted. */

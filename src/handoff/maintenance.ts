@@ -4,34 +4,47 @@ import type { Moved, OnProgress } from '../kit/sql/export.ts';
 import { maintenance } from '../kit/sql/maintenance.ts';
 import { readHandoffSettings } from './settings.ts';
 import { migrations } from './store/migrations/index.ts';
-import { indexAll, queueAll } from './store/search/rebuild.ts';
+import { indexAll, queueAll, takeIn } from './store/search/rebuild.ts';
 import type { Tables } from './store/tables.ts';
 
 /** Where the settings come from that name the database: variables, and a TOML file. */
 interface SettingsSource {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly config: string | undefined;
+  /** The id of the tenant that an export is of; everything if left out. */
+  readonly tenant?: string | undefined;
 }
 
 /** What an export has and an import reads: every table but the search index, which is made anew. */
-const moved: Moved = { service: 'handoff', migrations, migrationsTable: 'migrations' };
+const moved: Moved = {
+  service: 'handoff',
+  migrations,
+  migrationsTable: 'migrations',
+  tenancy: {
+    table: 'tenants',
+    byId: { api_keys: 'tenant_id' },
+    references: { 'contents.packet': 'packets', 'deliveries.webhook': 'webhooks', 'search_queue.packet': 'packets' },
+    lists: { 'packets.followers': 'webhooks' },
+  },
+};
 
 /**
- * Works on the database of the settings, even while a service uses it; only an import needs an empty one, and makes its search index.
+ * Works on the database of the settings, even while a service uses it; only an import of everything needs an empty one. An import makes the search index.
  * @returns what was done, as a sentence
  */
 export function maintain(
   operation: keyof typeof maintenance,
   file: string,
-  { environment, config }: SettingsSource,
+  { environment, config, tenant }: SettingsSource,
   onProgress: OnProgress,
 ): Promise<string> {
   return maintenance[operation](file, {
     databaseUrl: readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG }).databaseUrl,
     moved,
+    tenant,
     clock: systemClock,
     onProgress,
-    complete: queueAll,
+    complete: (tx, number) => (number === undefined ? queueAll(tx) : takeIn(tx, number)),
     afterwards: (database) =>
       indexAll(database as Database<Tables>, (done, total) => onProgress(done, total, 'indexing packets for search')),
   });

@@ -6,14 +6,17 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
 import { maintain } from '../../src/handoff/maintenance.ts';
+import { eventId } from '../../src/handoff/rules/channels.ts';
 import { migrations } from '../../src/handoff/store/migrations/index.ts';
 import { tablesOf } from '../../src/kit/sql/shape.ts';
+import { renumbering } from '../../src/kit/sql/tenancy.ts';
 import { refused, runCli } from '../support/cli.ts';
 import { contentsOf, disagreements, type Inspector, looking, orphans, type Row } from '../support/consistency.ts';
-import { answersTo, continues, type Filled, fill, fillSettings } from '../support/filled.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { answersTo, continues, type Filled, fill, fillSettings, repeatedKey } from '../support/filled.ts';
+import { createPacket, newTenant, startService, type TestService } from '../support/service.ts';
 import type { TestStore } from '../support/store.ts';
 import { storesOfSeveral } from '../support/stores.ts';
+import { openEvents } from '../support/streams.ts';
 
 /** Nothing listens on port 1. */
 const unreachable = 'http://127.0.0.1:1/hook';
@@ -203,4 +206,133 @@ describe('service-cli export and import', () => {
     refused(await run('import', 'postgres://user:secret@127.0.0.1:1/x'), 1, /^service-cli: PostgreSQL at 127\.0\.0\.1:1\/x can't be used/m);
     assert.equal(existsSync(join(folder, 'none.db')), false);
   });
+});
+
+/** The service with another default key. */
+const withKey = (service: TestService, key: string): TestService => ({
+  ...service,
+  call: (method, path, options = {}) => service.call(method, path, { key, ...options }),
+});
+
+/** A tenant that `fill` filled, beside others, and the answers to reads of what it has. */
+async function filledTenant(service: TestService) {
+  const { id } = await newTenant(service, { max_api_keys: 20 });
+  const made = await service.call('POST', '/keys', { body: { name: 'theirs', tenant_id: id, admin: true } });
+  assert.equal(made.status, 201, made.text);
+  const own = withKey(service, made.body.key);
+  const filled = await fill(own, unreachable);
+  // What other tenants there are differs between deployments.
+  return { id, key: made.body.key as string, filled: { ...filled, paths: filled.paths.filter((path) => path !== '/tenants') } };
+}
+
+async function answersOf(service: TestService, { key, filled }: { key: string; filled: Filled }): Promise<Record<string, string>> {
+  const answers: Record<string, string> = {};
+  for (const path of filled.paths) {
+    const { status, headers, text } = await service.call('GET', path, { key });
+    answers[path] = `${status} ${headers.etag ?? ''} ${text}`;
+  }
+  return answers;
+}
+
+for (const from of storesOfSeveral) {
+  for (const to of storesOfSeveral) {
+    test(`A tenant exported from ${from.name} continues on ${to.name} beside the tenants there, with ids, keys, positions and search`, async (t) => {
+      const { service } = await filledOn(t, from);
+      const tenant = await filledTenant(service);
+      const answers = await answersOf(service, tenant);
+      assert.match(answers['/packets/search?q=walrus']!, /the walrus/);
+      const file = join(newFolder(t), 'tenant.jsonl');
+      const said = await maintain('export', file, { ...sourceOf(service.databaseUrl), tenant: tenant.id }, () => undefined);
+      assert.match(said, new RegExp(`^Exported \\d+ rows of the tenant ${tenant.id} to `));
+      const theirs = readFileSync(file, 'utf8').split('\n');
+      assert.ok(!theirs.some((line) => line.includes('"default"')), 'rows of another tenant');
+
+      const other = await filledOn(t, to);
+      const before = await answersTo(other.service, other.filled);
+      // A PostgreSQL may be in use meanwhile; a SQLite file belongs to one process.
+      if (to.name !== 'PostgreSQL') await other.service.handoff.stop();
+      const imported = await importInto(other.service.databaseUrl, file);
+      assert.equal(imported, `${said.replace('Exported', 'Imported').replace(/ to .*$/, '')} from ${file}.`);
+      const { databaseUrl, clock } = other.service;
+      const next = to.name === 'PostgreSQL' ? other.service : await startService(t, { databaseUrl, clock, settings: fillSettings });
+      clock.set(service.clock.read().toISOString());
+      assert.deepEqual(await answersOf(next, tenant), answers);
+      const without = (given: Record<string, string>) =>
+        Object.fromEntries(Object.entries(given).filter(([path]) => !path.endsWith('/tenants')));
+      assert.deepEqual(without(await answersTo(next, other.filled)), without(before));
+
+      const { leased, page, repeatable } = tenant.filled;
+      const position = await looking(databaseUrl, async ({ query }) => {
+        const [row] = await query(
+          `select value from counters join tenants on tenants.number = counters.tenant where id = '${tenant.id}' and counters.name = 'position'`,
+        );
+        return Number(row!.value);
+      });
+      const call = withKey(next, tenant.key).call;
+      const repeated = await call('POST', '/packets', { body: repeatable.body, headers: { 'Idempotency-Key': repeatedKey } });
+      assert.deepEqual([repeated.status, repeated.text], [201, repeatable.text]);
+      const moved = await call('PATCH', `/packets/${leased.id}`, {
+        body: { status: 'completed' },
+        headers: { 'x-lease-token': leased.token },
+      });
+      assert.equal(moved.status, 200, moved.text);
+      assert.equal((await call('GET', page, { key: null })).status, 200);
+      const [hook] = (await call('GET', '/hooks')).body;
+      const attempts = async () => {
+        const deliveries: { attempts: number }[] = (await call('GET', `/hooks/${hook.id}/deliveries?limit=200`)).body;
+        return deliveries.reduce((sum, delivery) => sum + delivery.attempts, 0);
+      };
+      const tried = await attempts();
+      clock.turn(61);
+      await next.handoff.runOnce.deliver();
+      assert.ok((await attempts()) > tried);
+      // A stream resumes where it was in the other deployment.
+      const address = await next.handoff.start();
+      const stream = await openEvents(address, `?last_event_id=${eventId(tenant.id, position)}`, { 'x-api-key': tenant.key });
+      t.after(() => stream.close());
+      const [, resumed] = await stream.events.take(2);
+      assert.deepEqual([resumed!.event, resumed!.data.packet_id], ['packet.completed', leased.id]);
+
+      for (const key of [tenant.key, undefined]) {
+        const { id } = await createPacket(next, { context: { summary: 'After: the otter' } }, key);
+        const found = await next.call('GET', '/packets/search?q=otter', key === undefined ? {} : { key });
+        assert.deepEqual(
+          found.body.packets.map((packet: { id: string }) => packet.id),
+          [id],
+        );
+      }
+      const problems = await looking(databaseUrl, async (inspector) => {
+        const tenants = await inspector.query('select number from tenants order by number');
+        const found = [];
+        for (const { number } of tenants) found.push(...disagreements(await contentsOf(inspector, Number(number))));
+        return [...found, ...(await orphans(inspector))];
+      });
+      assert.deepEqual(problems, []);
+
+      await stream.close();
+      await next.handoff.stop();
+      const rows = await everyRow(databaseUrl);
+      await assert.rejects(
+        importInto(databaseUrl, file),
+        new RegExp(`^Error: The database has the tenant ${tenant.id} already, deleted or not\\.$`),
+      );
+      assert.deepEqual(await everyRow(databaseUrl), rows);
+      await assert.rejects(
+        maintain('export', `${file}.2`, { ...sourceOf(databaseUrl), tenant: 'nobody' }, () => undefined),
+        /^Error: The database has no tenant nobody\.$/,
+      );
+    });
+  }
+}
+
+test('Row numbers of another table in a row, also in a list, are those of the import', () => {
+  const tenancy = { table: 'tenants', byId: {}, references: { 'contents.packet': 'packets' }, lists: { 'packets.followers': 'webhooks' } };
+  const renumbered = { tenant: { id: 'a', number: 7 }, added: { packets: 100, webhooks: 1000 } };
+  const packet = renumbering(tenancy, { name: 'packets', numbered: 'seq' }, ['seq', 'tenant', 'id', 'followers'], renumbered);
+  assert.deepEqual(packet([3, 1, 'x', '[1,2]']), [103, 7, 'x', '[1001,1002]']);
+  assert.deepEqual(packet([4, 1, 'y', null]), [104, 7, 'y', null]);
+  assert.deepEqual(renumbering(tenancy, { name: 'contents', numbered: undefined }, ['packet', 'content'], renumbered)([3, 'c']), [
+    103,
+    'c',
+  ]);
 });

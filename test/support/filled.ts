@@ -10,7 +10,11 @@ import { openEvents } from './streams.ts';
 import { secret } from './webhooks.ts';
 
 /** Settings of a service that `fill` fills. */
-export const fillSettings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_WEBHOOK_RETRY_SECONDS: '60,3600' };
+export const fillSettings = {
+  SERVICE_PUBLIC_URL: 'https://baton.example.com',
+  SERVICE_WEBHOOK_ALLOW: '127.0.0.1',
+  SERVICE_WEBHOOK_RETRY_SECONDS: '60,3600',
+};
 
 /** What `fill` made, and a request that was answered. */
 export interface Filled {

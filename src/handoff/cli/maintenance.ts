@@ -6,10 +6,11 @@ import { CliError } from './terminal.ts';
 
 /** Makes a command that works on the database of the settings, and says what it did. Its failures are the operator's to read: 1. */
 function onDatabase(operation: 'backup' | 'export' | 'import'): Row['run'] {
-  return async (context, { config }, file = '') => {
+  return async (context, { config, tenant }, file = '') => {
     const progress = createProgress(context);
     try {
-      const source = { environment: context.environment, config: config === undefined ? undefined : String(config) };
+      const textOf = (value: unknown) => (value === undefined ? undefined : String(value));
+      const source = { environment: context.environment, config: textOf(config), tenant: textOf(tenant) };
       // Loaded only here: other commands need no database.
       const { maintain } = await import('../maintenance.ts');
       const done = await maintain(operation, file, source, (count, total, doing) =>
@@ -27,8 +28,11 @@ function onDatabase(operation: 'backup' | 'export' | 'import'): Row['run'] {
 /** The commands that work on the database directly. */
 export const maintenance: readonly Row[] = maintenanceCommands.map(([name, operand, text]) => ({
   name,
-  text,
+  text: name === 'import' ? `${text}; a file of one tenant into any database that does not have it` : text,
   operands: [{ name: 'file', text: operand }],
-  flags: [configFile],
+  flags: [
+    configFile,
+    ...(name === 'export' ? [{ flags: '--tenant <id>', text: 'only this tenant, to move it to another deployment' }] : []),
+  ],
   run: onDatabase(name),
 }));

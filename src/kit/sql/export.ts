@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { promises } from 'node:fs';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 
 import { hasFile, requireData } from './backup.ts';
 import { databaseName, isShared, withDatabase } from './database.ts';
@@ -8,12 +8,15 @@ import type { Database, Row, Values } from './dialect.ts';
 import type { Migration } from './migrate.ts';
 import { writeNewFile } from './new-file.ts';
 import { type TableShape, tablesOf } from './shape.ts';
+import { type OneTenant, rowsOfTenant, type Tenancy, tenantIn } from './tenancy.ts';
 
 /** What is moved between databases: the schema of a service, and the table with the migrations that a database has. */
 export interface Moved {
   readonly service: string;
   readonly migrations: readonly Migration[];
   readonly migrationsTable: string;
+  /** How its rows belong to tenants; left out for a service without tenants. */
+  readonly tenancy?: Tenancy;
 }
 
 /** The first line of an exported file. */
@@ -27,6 +30,8 @@ export interface ExportHeader {
   readonly rows: Readonly<Record<string, number>>;
   /** The last number that the database assigned, by table, also if its row is gone. */
   readonly last: Readonly<Record<string, number>>;
+  /** The tenant whose rows they are; left out in an export of everything. */
+  readonly tenant?: OneTenant;
 }
 
 /** The line before the rows of a table, each of which is a line with an array of the values of these columns. */
@@ -52,13 +57,13 @@ const pageBytes = 1024 * 1024;
 /**
  * Writes everything that a service stored in the database at the URL into a new file, one JSON text per line: a header, each
  * table with its rows in the order of their keys, and a closing record. The service may be running: it is one snapshot, and
- * delays no writer. Search indexes are left out.
+ * delays no writer. Search indexes are left out. With `tenant`, an id, it is what belongs to that tenant.
  * @returns the number of rows, and of bytes
  * @throws Error when the database has no such data or was written by a newer version, or the file can't be created
  */
 export async function exportTo(
   file: string,
-  { databaseUrl, ...parts }: { databaseUrl: string; moved: Moved; onProgress: OnProgress },
+  { databaseUrl, ...parts }: { databaseUrl: string; moved: Moved; tenant?: string | undefined; onProgress: OnProgress },
 ): Promise<{ rows: number; bytes: number }> {
   requireData(databaseUrl);
   return withDatabase<unknown, { rows: number; bytes: number }>(databaseUrl, (database) =>
@@ -69,18 +74,18 @@ export async function exportTo(
 function writeAll(
   partial: string,
   database: Database<unknown>,
-  { moved, onProgress }: { moved: Moved; onProgress: OnProgress },
+  { moved, tenant: id, onProgress }: { moved: Moved; tenant?: string | undefined; onProgress: OnProgress },
 ): Promise<{ rows: number; bytes: number }> {
   return database.snapshot(async (tx) => {
     const output = await openOutput(partial);
     try {
-      const header = await headerOf(tx, database.name, moved);
+      const header = await headerOf(tx, database.name, moved, id);
       const total = Object.values(header.rows).reduce((sum, count) => sum + count, 0);
       await output.line(JSON.stringify(header));
       let done = 0;
-      for (const table of tablesAt(moved, 'The database', header.migrations)) {
+      for (const { table, where } of tablesOfTenant(moved, tablesAt(moved, 'The database', header.migrations), header.tenant)) {
         await output.line(JSON.stringify({ table: table.name, columns: table.columns } satisfies TableHeader));
-        for await (const page of pagesOf(tx, database.name, table)) {
+        for await (const page of pagesOf(tx, database.name, table, where)) {
           for (const row of page) await output.line(JSON.stringify(row));
           done += page.length;
           onProgress(done, total, `exporting ${table.name}`);
@@ -126,19 +131,40 @@ export async function presentTables(tx: Kysely<unknown>, database: Database<unkn
   return rows.map(({ name }) => name);
 }
 
-async function headerOf(tx: Kysely<unknown>, database: Database<unknown>['name'], moved: Moved): Promise<ExportHeader> {
+/** The tables of which rows are moved, with the condition of these rows: all of them, or those with rows of the tenant. */
+export function tablesOfTenant(
+  { tenancy }: Moved,
+  tables: readonly TableShape[],
+  tenant: OneTenant | undefined,
+): { table: TableShape; where: RawBuilder<unknown> }[] {
+  if (tenant === undefined) return tables.map((table) => ({ table, where: sql`1 = 1` }));
+  return tables.flatMap((table) => {
+    const where = rowsOfTenant(tenancy!, table, tenant);
+    return where === undefined ? [] : [{ table, where }];
+  });
+}
+
+async function headerOf(
+  tx: Kysely<unknown>,
+  database: Database<unknown>['name'],
+  moved: Moved,
+  tenantId: string | undefined,
+): Promise<ExportHeader> {
   if ((await presentTables(tx, database, [moved.migrationsTable])).length === 0)
     throw new Error(`The database has no data of the ${moved.service} service.`);
   const applied = await sql<{ name: string }>`select name from ${sql.table(moved.migrationsTable)} order by name`.execute(tx);
   const migrations = applied.rows.map(({ name }) => name);
   const rows: Record<string, number> = {};
   const last: Record<string, number> = {};
-  for (const { name, numbered } of tablesAt(moved, 'The database', migrations)) {
-    const counted = await sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`.execute(tx);
+  const tables = tablesAt(moved, 'The database', migrations);
+  const tenant = tenantId === undefined ? undefined : await tenantIn(tx, moved.tenancy!, tenantId);
+  for (const { table, where } of tablesOfTenant(moved, tables, tenant)) {
+    const { name, numbered } = table;
+    const counted = await sql<{ count: number }>`select count(*) as count from ${sql.table(name)} where ${where}`.execute(tx);
     rows[name] = Number(counted.rows[0]!.count);
     if (numbered !== undefined) last[name] = await lastNumber(tx, database, name, numbered);
   }
-  return { format: formatOf(moved), version: 1, migrations, rows, last };
+  return { format: formatOf(moved), version: 1, migrations, rows, last, ...(tenant === undefined ? {} : { tenant }) };
 }
 
 async function lastNumber(tx: Kysely<unknown>, database: Database<unknown>['name'], table: string, column: string): Promise<number> {
@@ -162,15 +188,20 @@ async function keyOf(tx: Kysely<unknown>, database: Database<unknown>['name'], {
   return rows.map(({ column }) => column);
 }
 
-/** The rows of a table in the order of its key, some at a time: their sizes are read first, so that memory is bounded. */
-export async function* pagesOf(tx: Kysely<unknown>, database: Database<unknown>['name'], shape: TableShape): AsyncGenerator<Values[]> {
+/** The rows of a table that meet the condition, in the order of its key, some at a time: their sizes are read first, so that memory is bounded. */
+export async function* pagesOf(
+  tx: Kysely<unknown>,
+  database: Database<unknown>['name'],
+  shape: TableShape,
+  where: RawBuilder<unknown>,
+): AsyncGenerator<Values[]> {
   const { name, columns, texts } = shape;
   const key = await keyOf(tx, database, shape);
   const table = sql.table(name);
   const refs = (names: readonly string[]) => sql.join(names.map((column) => sql.ref(column)));
   const keys = refs(key);
   const place = (row: Row) => sql`(${sql.join(key.map((column) => row[column]))})`;
-  const beyond = (row: Row | undefined) => (row === undefined ? sql`1 = 1` : sql`(${keys}) > ${place(row)}`);
+  const beyond = (row: Row | undefined) => (row === undefined ? where : sql`${where} and (${keys}) > ${place(row)}`);
   const bytes = sql.join([sql`0`, ...texts.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)], sql` + `);
   let after: Row | undefined;
   for (;;) {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, promises } from 'node:fs';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 
 import type { Clock } from '../clock.ts';
 import { requireData } from './backup.ts';
@@ -16,10 +16,12 @@ import {
   presentTables,
   type TableHeader,
   tablesAt,
+  tablesOfTenant,
 } from './export.ts';
 import { holdFile } from './file-lock.ts';
 import { lockForMigration, migrateWithin } from './migrate.ts';
 import { type TableShape, tablesOf } from './shape.ts';
+import { type OneTenant, renumber, renumbering } from './tenancy.ts';
 
 /** How many rows, and about how many characters of them, one statement inserts. */
 const batchRows = 1000;
@@ -33,8 +35,8 @@ interface Import {
   readonly moved: Moved;
   readonly clock: Clock;
   readonly onProgress: OnProgress;
-  /** Completes what the file does not have, such as search indexes, in the transaction of the import. */
-  complete?(tx: Kysely<unknown>): Promise<void>;
+  /** Completes what the file does not have, such as search indexes, in the transaction of the import; of one tenant by its number. */
+  complete?(tx: Kysely<unknown>, tenant: number | undefined): Promise<void>;
   /** Does after the commit what a service would also do when it starts. */
   afterwards?(database: Database<unknown>): Promise<void>;
 }
@@ -42,43 +44,92 @@ interface Import {
 /**
  * Reads a file that `exportTo` wrote into the empty database at the URL, in one transaction: all of it or nothing. The file is
  * compared with its digest before, and the rows of each table with those of the file afterwards. A file of an earlier version
- * is migrated.
- * @returns the number of rows
- * @throws Error when the file is damaged or of another kind or a newer version, or the database has tables of the service
+ * is migrated. A file of one tenant is read into a database that may have others.
+ * @returns the number of rows, and the tenant's id
+ * @throws Error when the file is damaged or of another kind or a newer version, or the database has tables of the service or
+ *   the tenant already
  */
-export async function importFrom(file: string, parts: Import): Promise<{ rows: number }> {
+export async function importFrom(file: string, parts: Import): Promise<{ rows: number; tenant: string | undefined }> {
   const { databaseUrl, afterwards } = parts;
   if (!isShared(databaseUrl)) requireData(databaseUrl);
   const release = await holdFile(databaseUrl, { waitMs: 0 });
   try {
-    return await withDatabase<unknown, { rows: number }>(databaseUrl, async (database) => {
-      const rows = await readAll(file, database, parts);
+    return await withDatabase<unknown, { rows: number; tenant: string | undefined }>(databaseUrl, async (database) => {
+      const read = await readAll(file, database, parts);
       await afterwards?.(database);
-      return { rows };
+      return read;
     });
   } finally {
     release();
   }
 }
 
-async function readAll(file: string, database: Database<unknown>, { moved, clock, onProgress, complete }: Import): Promise<number> {
+async function readAll(file: string, database: Database<unknown>, parts: Import): Promise<{ rows: number; tenant: string | undefined }> {
+  const { moved } = parts;
   const { end, length } = await verified(file, moved);
-  await database.transaction(async (tx) => {
+  const tenant = await database.transaction(async (tx) => {
     if (database.name === 'postgres') await lockForMigration(tx);
-    await requireEmpty(tx, database, moved);
     const lines = linesOf(file, length);
     const header = await headerIn(lines);
+    if (header.tenant === undefined) await requireEmpty(tx, database, moved);
     const tables = tablesAt(moved, 'The file', header.migrations);
-    const to = { clock, table: moved.migrationsTable };
-    await migrateWithin(tx, database, { ...to, migrations: moved.migrations.filter(({ name }) => header.migrations.includes(name)) });
-    await load(tx, { database, tables, header, lines, onProgress });
-    for (const table of tables) await numberFrom(tx, database, table, header.last[table.name]);
-    await migrateWithin(tx, database, { ...to, migrations: moved.migrations });
-    await complete?.(tx);
+    const read = { database, header, tables, lines };
+    await (header.tenant === undefined ? readEverything(tx, read, parts) : readTenant(tx, read, parts, header.tenant));
     // The planner knows nothing of new tables until they are analyzed.
     if (database.name === 'postgres') for (const { name } of tables) await sql`analyze ${sql.table(name)}`.execute(tx);
+    return header.tenant?.id;
   });
-  return end.rows;
+  return { rows: end.rows, tenant };
+}
+
+/** An opened file, and the database that it is read into. */
+interface Reading {
+  readonly database: Database<unknown>;
+  readonly header: ExportHeader;
+  readonly tables: readonly TableShape[];
+  readonly lines: AsyncGenerator<string>;
+}
+
+async function readEverything(tx: Kysely<unknown>, reading: Reading, { moved, clock, onProgress, complete }: Import): Promise<void> {
+  const { database, header, tables } = reading;
+  const to = { clock, table: moved.migrationsTable };
+  await migrateWithin(tx, database, { ...to, migrations: moved.migrations.filter(({ name }) => header.migrations.includes(name)) });
+  await load(tx, { ...reading, tables: tablesOfTenant(moved, tables, undefined), renumber: () => (values) => values, onProgress });
+  for (const table of tables) await numberFrom(tx, database, table, header.last[table.name]);
+  await migrateWithin(tx, database, { ...to, migrations: moved.migrations });
+  await complete?.(tx, undefined);
+}
+
+/** Reads the rows of one tenant into a database that may have others, with new row numbers. */
+async function readTenant(
+  tx: Kysely<unknown>,
+  reading: Reading,
+  { moved, clock, onProgress, complete }: Import,
+  tenant: OneTenant,
+): Promise<void> {
+  const { database, header, tables } = reading;
+  const { tenancy, migrations, migrationsTable: table } = moved;
+  if (tenancy === undefined) throw new Error(`The ${moved.service} service has no tenants.`);
+  // Its rows are added to tables as they are now, so no migration could change them alone.
+  if (header.migrations.length !== migrations.length)
+    throw new Error(
+      'The file of a tenant was written by an earlier version: start this version on its database, and export the tenant again.',
+    );
+  await migrateWithin(tx, database, { clock, table, migrations });
+  const { rows } = await sql`select id from ${sql.table(tenancy.table)} where id = ${tenant.id}`.execute(tx);
+  if (rows.length > 0) throw new Error(`The database has the tenant ${tenant.id} already, deleted or not.`);
+  const renumbered = await renumber(tx, database.name, { tenancy, tables, tenant, last: header.last });
+  try {
+    await load(tx, {
+      ...reading,
+      tables: tablesOfTenant(moved, tables, renumbered.tenant),
+      renumber: (shape, columns) => renumbering(tenancy, shape, columns, renumbered),
+      onProgress,
+    });
+  } catch (error) {
+    throw database.isDuplicate(error) ? new Error('The database has a row with an id of the file already.', { cause: error }) : error;
+  }
+  await complete?.(tx, renumbered.tenant.number);
 }
 
 /** The closing record, and the length of what is before it. @throws Error when the file is not whole, as it was written */
@@ -152,12 +203,12 @@ async function requireEmpty(
   );
 }
 
-interface Load {
-  database: Database<unknown>;
-  tables: readonly TableShape[];
-  header: ExportHeader;
-  lines: AsyncGenerator<string>;
-  onProgress: OnProgress;
+interface Load extends Omit<Reading, 'tables'> {
+  /** The tables, with the condition of the rows that are read into them. */
+  readonly tables: readonly { table: TableShape; where: RawBuilder<unknown> }[];
+  /** Makes the function that changes the rows of a table. */
+  renumber(shape: TableShape, columns: readonly string[]): (values: Values) => Values;
+  readonly onProgress: OnProgress;
 }
 
 /** A digest of rows in any order, since the databases have them in different orders: the sum of their digests. */
@@ -170,10 +221,19 @@ class RowsDigest {
 }
 
 /** Inserts the rows of all tables, and compares each table with what was read. */
-async function load(tx: Kysely<unknown>, { database, tables, header, lines, onProgress }: Load): Promise<void> {
+async function load(tx: Kysely<unknown>, { database, tables, header, lines, renumber: renumberIn, onProgress }: Load): Promise<void> {
   const total = Object.values(header.rows).reduce((sum, count) => sum + count, 0);
   let done = 0;
-  let reading: { shape: TableShape; columns: readonly string[]; digest: RowsDigest; count: number } | undefined;
+  let reading:
+    | {
+        shape: TableShape;
+        where: RawBuilder<unknown>;
+        columns: readonly string[];
+        renumber(values: Values): Values;
+        digest: RowsDigest;
+        count: number;
+      }
+    | undefined;
   let batch: Values[] = [];
   let length = 0;
   async function flush(): Promise<void> {
@@ -188,27 +248,30 @@ async function load(tx: Kysely<unknown>, { database, tables, header, lines, onPr
   async function finish(): Promise<void> {
     await flush();
     if (reading === undefined) return;
-    const { shape, digest, count } = reading;
+    const { shape, where, digest, count } = reading;
     const stored = new RowsDigest();
-    for await (const page of pagesOf(tx, database.name, shape)) for (const row of page) stored.add(JSON.stringify(row));
+    for await (const page of pagesOf(tx, database.name, shape, where)) for (const row of page) stored.add(JSON.stringify(row));
     if (count !== header.rows[shape.name] || stored.sum !== digest.sum)
       throw new Error(`The rows of ${shape.name} were not stored as they are in the file.`);
   }
   for await (const line of lines) {
     const value = JSON.parse(line) as Values | TableHeader;
     if (!('table' in value)) {
-      reading!.digest.add(line);
-      batch.push(value);
+      const row = reading!.renumber(value);
+      reading!.digest.add(JSON.stringify(row));
+      batch.push(row);
       length += line.length;
       if (batch.length >= batchRows || length >= batchLength) await flush();
       continue;
     }
     await finish();
-    const shape = tables.find(({ name }) => name === value.table);
-    if (shape === undefined) throw new Error(`The file has a table ${value.table}, which its version does not have.`);
-    reading = { shape, columns: value.columns, digest: new RowsDigest(), count: 0 };
+    const found = tables.find(({ table }) => table.name === value.table);
+    if (found === undefined) throw new Error(`The file has a table ${value.table}, which its version does not have.`);
+    const { table: shape, where } = found;
+    const { columns } = value;
+    reading = { shape, where, columns, renumber: renumberIn(shape, columns), digest: new RowsDigest(), count: 0 };
     // The file has the rows that migrations insert too.
-    await sql`delete from ${sql.table(shape.name)}`.execute(tx);
+    await sql`delete from ${sql.table(shape.name)} where ${where}`.execute(tx);
   }
   await finish();
 }

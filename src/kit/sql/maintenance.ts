@@ -5,6 +5,8 @@ import { importFrom } from './import.ts';
 /** `1 row`, `2 rows`. */
 const rowCount = (rows: number): string => (rows === 1 ? '1 row' : `${rows} rows`);
 
+const ofTenant = (id: string | undefined): string => (id === undefined ? '' : ` of the tenant ${id}`);
+
 /** What operators do with a database and a file, by the names of the commands; each returns what it did, as a sentence. */
 export const maintenance = {
   async backup(file: string, { databaseUrl }: { databaseUrl: string }): Promise<string> {
@@ -12,10 +14,10 @@ export const maintenance = {
   },
   async export(file: string, parts: Parameters<typeof exportTo>[1]): Promise<string> {
     const { rows, bytes } = await exportTo(file, parts);
-    return `Exported ${rowCount(rows)} to ${file}: ${bytes} bytes.`;
+    return `Exported ${rowCount(rows)}${ofTenant(parts.tenant)} to ${file}: ${bytes} bytes.`;
   },
   async import(file: string, parts: Parameters<typeof importFrom>[1]): Promise<string> {
-    const { rows } = await importFrom(file, parts);
-    return `Imported ${rowCount(rows)} from ${file}.`;
+    const { rows, tenant } = await importFrom(file, parts);
+    return `Imported ${rowCount(rows)}${ofTenant(tenant)} from ${file}.`;
   },
 };

@@ -11,6 +11,15 @@ export async function queueAll(tx: Kysely<unknown>): Promise<void> {
   await sql`insert into search_queue (tenant, packet, revision) select tenant, seq, revision from packets`.execute(tx);
 }
 
+/** Completes the rows of a tenant that came from another database: queues its packets, and lets running services know its keys. */
+export async function takeIn(tx: Kysely<unknown>, tenant: number): Promise<void> {
+  await sql`delete from search_queue where tenant = ${tenant}`.execute(tx);
+  await sql`insert into search_queue (tenant, packet, revision) select tenant, seq, revision from packets where tenant = ${tenant}`.execute(
+    tx,
+  );
+  await sql`update versions set value = value + 1 where name = 'access'`.execute(tx);
+}
+
 /**
  * Indexes everything that is queued, in a process that no service runs in.
  * @throws Error with the packets that the database refused to index
