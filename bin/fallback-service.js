@@ -10,9 +10,9 @@ if (major < 24) {
   );
   process.exit(1);
 }
-const built = new URL('../dist/src/fallback/cli/main.js', import.meta.url);
-const source = new URL('../src/fallback/cli/main.ts', import.meta.url);
+const built = new URL('../dist/src/programs/fallback-service.js', import.meta.url);
+const source = new URL('../src/programs/fallback-service.ts', import.meta.url);
 // Caches the compiled modules in the temporary folder, which halves the time of the next start.
 module.enableCompileCache();
-const { createProgram } = await import(existsSync(source) ? source.href : built.href);
-await createProgram().parseAsync();
+const { run } = await import(existsSync(source) ? source.href : built.href);
+await run();

@@ -10,9 +10,9 @@ if (major < 24) {
   );
   process.exit(1);
 }
-const built = new URL('../dist/src/handoff/cli/main.js', import.meta.url);
-const source = new URL('../src/handoff/cli/main.ts', import.meta.url);
+const built = new URL('../dist/src/programs/service-cli.js', import.meta.url);
+const source = new URL('../src/programs/service-cli.ts', import.meta.url);
 // Caches the compiled modules in the temporary folder, which halves the time of the next start.
 module.enableCompileCache();
-const { main } = await import(existsSync(source) ? source.href : built.href);
-await main();
+const { run } = await import(existsSync(source) ? source.href : built.href);
+await run();

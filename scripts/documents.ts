@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import { exportFormats, type Target, targets } from '../src/fallback/model/targets.ts';
 import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
+import { clientVariables } from '../src/handoff/cli/variables.ts';
 import type { Status } from '../src/handoff/model/common.ts';
 import { transitions, type Verb } from '../src/handoff/rules/packet-life.ts';
 import { settingsTable as handoffSettings } from '../src/handoff/settings.ts';
@@ -10,7 +11,6 @@ import { errorCodes } from '../src/kit/errors.ts';
 import { fileKey, type SettingsTable } from '../src/kit/settings.ts';
 import { migrate } from '../src/kit/sql/migrate.ts';
 import { openSqlite } from '../src/kit/sql/sqlite.ts';
-import { clientVariables } from '../src/variables.ts';
 import { cliDocument } from './cli-document.ts';
 import { generatedOperations } from './operations.ts';
 

@@ -77,7 +77,7 @@ function layerName(path: string): string {
 /** The path that an entry means. Entries for subfolders of a layer have one more `../` and mean the same path. */
 function placeOf(folder: string, entry: string): string {
   const place = posix.join(folder, entry);
-  return /^(src\/((kit|handoff)\/|fallback\/(?!\*\.ts$)|(usage|variables)\.ts)|package\.json)/.test(place)
+  return /^(src\/((kit|handoff)\/|fallback\/(?!\*\.ts$)|programs\/)|package\.json)/.test(place)
     ? place
     : posix.join(folder, 'inside', entry);
 }

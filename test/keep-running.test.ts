@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { keepRunning, type Run } from '../src/keep-running.ts';
+import { keepRunning, type Run } from '../src/programs/keep-running.ts';
 
 const crash: Run = { code: 3, wasStopped: false, hasServed: true };
 

@@ -146,7 +146,7 @@ describe('The README', () => {
       SERVICE_LOG_LEVEL: 'error',
       SERVICE_DATABASE_URL: 'sqlite::memory:',
     };
-    const command = [process.execPath, 'src/start.ts', '--fallback-port', '0', '--fallback-storage', 'memory'];
+    const command = [process.execPath, 'src/programs/start.ts', '--fallback-port', '0', '--fallback-storage', 'memory'];
     const program = startProgram(command, { t, cwd: root, env: environment, endBy: 'SIGTERM' });
     await program.printed(/fallback listening/);
     const lines = program.lines.slice(0, 3);

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { knownVariables, unknownVariables } from '../src/variables.ts';
+import { knownVariables, unknownVariables } from '../src/programs/variables.ts';
 import { adminKey } from './support/service.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -33,7 +33,7 @@ const npmStart = (t: TestContext, flags: readonly string[], environment: Record<
 
 /** Runs the command that npm runs, without npm. */
 const start = (t: TestContext, flags: readonly string[], environment: Record<string, string> = {}) =>
-  run(t, [process.execPath, 'src/start.ts', ...flags], environment);
+  run(t, [process.execPath, 'src/programs/start.ts', ...flags], environment);
 
 function run(t: TestContext, [command = '', ...args]: readonly string[], environment: Record<string, string>): Running {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(SERVICE_|npm_)/.test(name));

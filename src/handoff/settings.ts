@@ -8,6 +8,7 @@ import {
   type SettingsOf,
   type SettingsTable,
   text,
+  variablesOf,
   whole,
   wholeOrUnlimited,
   yesOrNo,
@@ -245,6 +246,9 @@ export const settingsTable = {
   ...logSettings,
   ...tracingSettings,
 } as const satisfies SettingsTable;
+
+/** The names of the variables that the service reads its settings from. */
+export const variables: readonly string[] = variablesOf(settingsTable);
 
 export type Settings = SettingsOf<typeof settingsTable>;
 

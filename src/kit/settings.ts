@@ -186,3 +186,9 @@ function distance(from: string, to: string): number {
   }
   return row.at(-1)!;
 }
+
+/** Resolves with a sentence about variables that no program of this package reads; undefined: there are none. */
+export type UnknownVariables = (environment: Readonly<Record<string, string | undefined>>) => Promise<string | undefined>;
+
+/** The names of the variables of a table of settings. */
+export const variablesOf = (table: SettingsTable): string[] => Object.values(table).flatMap(({ variable }) => variable ?? []);

@@ -1,14 +1,15 @@
 import { Command } from 'commander';
 
 import packageJson from '../../../package.json' with { type: 'json' };
-import { exitForUsage, maintenanceCommands, refuseSurplusWords } from '../../usage.ts';
+import type { UnknownVariables } from '../../kit/settings.ts';
+import { exitForUsage, maintenanceCommands, refuseSurplusWords } from '../../kit/usage.ts';
 import type { ServeFlags } from '../serve.ts';
 import { addRehearse } from './rehearse.ts';
 
 type ServeOptions = Omit<ServeFlags, 'allowLive' | 'allowOpen'> & { allowLive?: true; allowOpen?: true };
 
 /** The command line of the fallback service. */
-export function createProgram(): Command {
+export function createProgram(unknownVariables: UnknownVariables): Command {
   const program = new Command('fallback-service')
     .description('The fallback chain service.')
     .version(packageJson.version)
@@ -30,8 +31,7 @@ export function createProgram(): Command {
     .option('--allow-live', 'let tests call the real providers')
     .option('--allow-open', 'allow connections from other machines although no API key is configured')
     .action(async ({ allowLive, allowOpen, ...flags }: ServeOptions) => {
-      const { unknownVariables } = await import('../../variables.ts');
-      const warning = unknownVariables(process.env);
+      const warning = await unknownVariables(process.env);
       if (warning !== undefined) console.error(`warning: ${warning}`);
       const { serveFallback } = await import('../serve.ts');
       await serveFallback(

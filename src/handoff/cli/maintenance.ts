@@ -1,4 +1,4 @@
-import { maintenanceCommands } from '../../usage.ts';
+import { maintenanceCommands } from '../../kit/usage.ts';
 import { configFile } from './flags.ts';
 import { createProgress } from './output/progress.ts';
 import type { Row } from './rows.ts';

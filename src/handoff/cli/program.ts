@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 
 import packageJson from '../../../package.json' with { type: 'json' };
-import { refuseSurplusWords } from '../../usage.ts';
+import { refuseSurplusWords } from '../../kit/usage.ts';
 import { commands, groups } from './commands.ts';
 import { completion } from './completion.ts';
 import { createContext, type GlobalOptions } from './context.ts';

@@ -4,11 +4,10 @@ import type { Context } from './context.ts';
 import type { Options } from './rows.ts';
 
 /** `serve`: runs the service in this process, or with --reload in a process that restarts when a source file changes. */
-export async function serve({ environment, err }: Context, { host, port, config, reload }: Options): Promise<void> {
+export async function serve({ environment, err, unknownVariables }: Context, { host, port, config, reload }: Options): Promise<void> {
   const flags = Object.fromEntries(Object.entries({ host, port, config }).filter(([, value]) => value !== undefined));
   if (reload) return runReloading(['serve', ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)])]);
-  const { unknownVariables } = await import('../../variables.ts');
-  const warning = unknownVariables(environment);
+  const warning = await unknownVariables?.(environment);
   if (warning !== undefined) err.line(`warning: ${warning}`);
   const { serveHandoff } = await import('../serve.ts');
   await serveHandoff(flags, environment);

@@ -1,3 +1,4 @@
+import type { UnknownVariables } from '../../kit/settings.ts';
 import type { Writer } from './output/writer.ts';
 
 /** The parts of the process that the command line uses. */
@@ -12,6 +13,8 @@ export interface Terminal {
   readonly err: Writer;
   /** The name of the user, if the system knows it. */
   userName(): string | undefined;
+  /** What `serve` warns of; left out: nothing. */
+  readonly unknownVariables?: UnknownVariables;
 }
 
 /** Exit codes of failures: 1 the server refused the request or had no packet, 2 wrong usage, 3 the server is unreachable. */

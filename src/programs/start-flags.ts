@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 
-import { exitForUsage, refuseSurplusWords } from './usage.ts';
+import { exitForUsage, refuseSurplusWords } from '../kit/usage.ts';
 
 /** The flags of `npm start --`. */
 export interface StartFlags {

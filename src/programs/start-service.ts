@@ -1,5 +1,5 @@
-import { serveFallback } from './fallback/serve.ts';
-import { serveHandoff } from './handoff/serve.ts';
+import { serveFallback } from '../fallback/serve.ts';
+import { serveHandoff } from '../handoff/serve.ts';
 
 // One service of `npm start`, in a process that start.ts created. Arguments: its name, and the flags of its `serve` as JSON.
 const [name, flags = '{}'] = process.argv.slice(2);

@@ -1,0 +1,20 @@
+import { variables as ofFallback } from '../fallback/settings.ts';
+import { clientVariables } from '../handoff/cli/variables.ts';
+import { variables as ofHandoff } from '../handoff/settings.ts';
+import { nearest } from '../kit/settings.ts';
+
+/** Variables that the programs read besides their settings. */
+const others = ['SERVICE_CONFIG', ...Object.keys(clientVariables)];
+
+/** Every `SERVICE_*` variable that a program of this package reads. */
+export const knownVariables: readonly string[] = [...new Set([...ofHandoff, ...ofFallback, ...others])];
+
+/** A sentence about `SERVICE_*` variables that no program of this package reads, each with the nearest known name; undefined: none. */
+export function unknownVariables(environment: Readonly<Record<string, string | undefined>>): string | undefined {
+  const unknown = Object.keys(environment)
+    .filter((name) => name.startsWith('SERVICE_') && !knownVariables.includes(name))
+    .sort();
+  if (unknown.length === 0) return undefined;
+  const list = unknown.map((name) => `${name} (the nearest known name is ${nearest(name, knownVariables)})`);
+  return `not read, because no setting has this name: ${list.join(', ')}`;
+}
