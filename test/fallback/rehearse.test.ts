@@ -18,9 +18,9 @@ const gateway = new URL('../support/gateway-program.ts', import.meta.url).pathna
 const litellm = `
 model_list:
   - model_name: gpt-4o
-    litellm_params: {model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY, timeout: 0.3}
+    litellm_params: {model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY, timeout: 3}
   - model_name: claude
-    litellm_params: {model: anthropic/claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY, timeout: 0.3}
+    litellm_params: {model: anthropic/claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY, timeout: 3}
 router_settings:
   num_retries: 1
   fallbacks: [{gpt-4o: [claude]}]

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** A provider of a gateway, which waits 300 ms for it, and how often it retries a status; null is a connection that breaks. */
+/** A provider of a gateway, which waits 3 s for it, and how often it retries a status; null is a connection that breaks. */
 export interface Upstream {
   readonly base: string;
   readonly protocol?: 'openai' | 'anthropic';
@@ -61,7 +61,7 @@ interface Got {
 
 async function call({ base, protocol = 'openai' }: Upstream, body: string): Promise<Got> {
   try {
-    const signal = AbortSignal.timeout(300);
+    const signal = AbortSignal.timeout(3_000);
     const path = protocol === 'anthropic' ? 'messages' : 'chat/completions';
     const response = await fetch(`${base}/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body, signal });
     return { status: response.status, text: await response.text() };

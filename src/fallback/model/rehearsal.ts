@@ -41,9 +41,7 @@ export const Gateway = described('The gateway to rehearse, with the mode `rehear
       },
     ),
   ),
-  timeout_ms: optional(
-    whole(1, 3_600_000, 'How long a prompt may take. Default: one and a half times as long as the chain needs, plus 10 s.'),
-  ),
+  timeout_ms: optional(whole(1, 3_600_000, 'How long a prompt may take. Default: twice as long as the chain needs, and at least 30 s.')),
 });
 export type Gateway = Static<typeof Gateway>;
 

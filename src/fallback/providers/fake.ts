@@ -11,8 +11,8 @@ export interface FakeAnswer {
   readonly isCut: boolean;
 }
 
-/** What a fake provider does with a call: it answers, never does, or resets the connection. */
-export type FakeReaction = FakeAnswer | 'silence' | 'reset';
+/** What a fake provider does with a call: it answers, never does, or breaks the connection. */
+export type FakeReaction = FakeAnswer | 'silence' | 'broken';
 
 /** A call of a fake provider. */
 export interface FakeCall {
@@ -34,7 +34,7 @@ export function fakeReaction(call: FakeCall, fault: FakeFault | undefined): Fake
   const condition = fault?.condition ?? null;
   if (fault === undefined || condition === null) return success(call);
   const { status_code: status, retry_after_ms } = fault;
-  if (condition === 'connection_error') return 'reset';
+  if (condition === 'connection_error') return 'broken';
   if (status === null) return 'silence';
   if (status === 200) return condition === 'content_filter' ? withheld(call) : unusable(call);
   const retryAfter = retry_after_ms === null ? {} : { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) };

@@ -206,7 +206,7 @@ const ambiguous = new Set([400, 429]);
 
 function failureText(provider: string, condition: Condition | null, status: number | null): string {
   if (condition === null) return `${provider} answers`;
-  if (condition === 'connection_error') return `${provider} resets the connection`;
+  if (condition === 'connection_error') return `${provider} breaks the connection`;
   if (status === null) return `${provider} does not answer`;
   if (condition === 'content_filter' && status === 200) return `${provider} withholds its answer`;
   if (condition === 'invalid_response') return `${provider} answers ${status} with a broken body`;

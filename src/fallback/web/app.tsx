@@ -28,6 +28,7 @@ export const pages: readonly RouteObject[] = [
       { index: true, lazy: async () => ({ Component: (await import('./pages/chain-overview.tsx')).ChainOverview }) },
       { path: 'what-if', lazy: async () => ({ Component: (await import('./pages/what-if.tsx')).WhatIf }) },
       { path: 'tests', lazy: async () => ({ Component: (await import('./pages/chain-tests.tsx')).ChainTests }) },
+      { path: 'rehearse', lazy: async () => ({ Component: (await import('./pages/rehearse.tsx')).RehearsePage }) },
       { path: 'export', lazy: async () => ({ Component: (await import('./pages/export.tsx')).ExportPage }) },
     ],
   },

@@ -27,6 +27,7 @@ export function shellTests(dashboard: () => Dashboard): void {
       edit: { path: `/chains/${id}/edit`, title: `Edit ${name}`, ready: 'Among equals, the first one decides.' },
       whatIf: { path: `/chains/${id}/what-if?provider=gpt-4o&condition=rate_limit`, title: name, ready: 'mistral-large answers' },
       tests: { path: `/chains/${id}/tests`, title: name, ready: 'blackout' },
+      rehearse: { path: `/chains/${id}/rehearse`, title: name, ready: 'model_list' },
       export: { path: `/chains/${id}/export`, title: name, ready: 'model_list' },
       result: { path: `/results/${a}`, title: /^Test of/, ready: 'Who served' },
       compare: { path: `/compare?a=${a}&b=${b}`, title: 'Compare two tests', ready: 'Latency p95' },

@@ -12,9 +12,9 @@ const rules = [
   { condition: 'rate_limit', action: 'retry', max_retries: 1, wait_ms: 0 },
 ];
 const providers = [
-  { name: 'gpt-4o', model_id: 'openai/gpt-4o', timeout_ms: 300 },
-  { name: 'claude', model_id: 'anthropic/claude-sonnet-4-5', timeout_ms: 300 },
-  { name: 'Llama 3/70b', model_id: 'llama-3.3-70b', api_base: 'https://llm.example.com/v1', timeout_ms: 300 },
+  { name: 'gpt-4o', model_id: 'openai/gpt-4o', timeout_ms: 3_000 },
+  { name: 'claude', model_id: 'anthropic/claude-sonnet-4-5', timeout_ms: 3_000 },
+  { name: 'Llama 3/70b', model_id: 'llama-3.3-70b', api_base: 'https://llm.example.com/v1', timeout_ms: 3_000 },
 ];
 
 /** The service of a suite, and its address. */

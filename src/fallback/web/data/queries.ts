@@ -4,6 +4,7 @@ import { polled, queryClient, reading, useChange } from '../../../kit/web/app/qu
 import type { AccessInfo } from '../../model/access.ts';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
 import type { ImportRequest, TemplateRequest } from '../../model/export.ts';
+import type { RehearsalFormat } from '../../model/rehearsal.ts';
 import type { RoutingQuery } from '../../model/routing.ts';
 import type { ExportFormat, ImportFormat } from '../../model/targets.ts';
 import type { TestRequest, TestResult } from '../../model/test.ts';
@@ -118,6 +119,12 @@ export const useCancelTest = () =>
 export const useExport = ({ id, version }: Chain, format: ExportFormat, prefer: 'failover' | 'retry') =>
   useAnswer(['chains', id, 'export', version, format, prefer], (client, signal) =>
     client.exportChain({ params: { id }, query: { format, prefer }, signal }),
+  );
+
+/** The export of a chain whose addresses lead to its fake providers. */
+export const useRehearsalExport = ({ id, version }: Chain, format: RehearsalFormat) =>
+  useAnswer(['chains', id, 'rehearsal', version, format], (client, signal) =>
+    client.exportChain({ params: { id }, query: { format, rehearsal: true }, signal }),
   );
 
 /** The output of a template. Errors are not retried, since they are in the template. */

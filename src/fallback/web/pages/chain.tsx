@@ -37,6 +37,7 @@ export function ChainPage() {
               { to: `/chains/${id}`, label: 'Overview', end: true },
               { to: `/chains/${id}/what-if`, label: 'What happens if' },
               { to: `/chains/${id}/tests`, label: 'Tests' },
+              { to: `/chains/${id}/rehearse`, label: 'Rehearse' },
               { to: `/chains/${id}/export`, label: 'Export' },
             ]}
           />

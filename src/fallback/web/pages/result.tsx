@@ -12,6 +12,7 @@ import type { TestProgress, TestResult } from '../../model/test.ts';
 import { useFollowedResult } from '../data/progress.ts';
 import { useCancelTest, useMayWrite } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
+import { Comparison } from '../parts/comparison.tsx';
 import { planName } from '../parts/plan-name.ts';
 import { PromptList } from '../parts/prompt-list.tsx';
 import { ResultCharts } from '../parts/result-charts.tsx';
@@ -19,6 +20,14 @@ import { said } from '../parts/said.ts';
 import { ScenarioGrid } from '../parts/scenario-grid.tsx';
 import { Verdict, verdictMeanings } from '../parts/verdict.tsx';
 import styles from './result.module.css';
+
+/** The titles of an error by the status of the test; a rehearsal completes with one if its gateway can't be used. */
+const errorTitles = {
+  running: undefined,
+  completed: 'The gateway can’t be used.',
+  failed: 'The test failed.',
+  cancelled: 'The test was cancelled.',
+};
 
 /** The page of a test: its progress while it runs, then its result. */
 export function ResultPage() {
@@ -47,14 +56,12 @@ export function ResultPage() {
           />
           {found.status === 'running' ? <Running result={found} streamed={progress} /> : null}
           {found.error === null ? null : (
-            <Callout
-              tone={found.status === 'failed' ? 'bad' : 'info'}
-              title={found.status === 'failed' ? 'The test failed.' : 'The test was cancelled.'}
-            >
+            <Callout tone={found.status === 'cancelled' ? 'info' : 'bad'} title={errorTitles[found.status]}>
               {found.error}
             </Callout>
           )}
           {found.status === 'running' && found.progress.done === 0 ? null : <Figures result={found} />}
+          {found.results.length === 0 ? null : <Comparison result={found} />}
           {found.results.length === 0 ? null : <Details result={found} />}
         </>
       )}
@@ -151,7 +158,12 @@ function Figures({ result }: { result: TestResult }) {
           },
         ]}
       />
-      {result.assumptions.length === 0 ? null : <p className="muted">A simulation assumes: {result.assumptions.join(' ')}</p>}
+      {result.assumptions.length === 0 ? null : (
+        <p className="muted">
+          {result.mode === 'simulate' ? 'A simulation assumes: ' : ''}
+          {result.assumptions.join(' ')}
+        </p>
+      )}
     </Panel>
   );
 }

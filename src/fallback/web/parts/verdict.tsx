@@ -7,9 +7,10 @@ export const verdictMeanings: Record<string, string> = {
   partial: 'Every prompt was served, but an advisory check fails.',
   lost_as_ruled: 'Prompts were lost, as the rules say and within the worst case.',
   fail: 'The chain does not do what it should.',
+  differs: 'The gateway does not do what the chain says.',
 };
 
-const tones: Record<string, Tone> = { pass: 'good', partial: 'warn', lost_as_ruled: 'warn', fail: 'bad', running: 'info' };
+const tones: Record<string, Tone> = { pass: 'good', partial: 'warn', lost_as_ruled: 'warn', fail: 'bad', differs: 'bad', running: 'info' };
 
 /** A verdict, or the status of a test without one. */
 export function Verdict({ verdict, status }: { verdict: string | null; status: string }) {

@@ -1,0 +1,166 @@
+import { Play } from 'lucide-react';
+import { useState } from 'react';
+import { useNavigate } from 'react-router';
+import { Load } from '../../../kit/web/app/load.tsx';
+import { besideField, faultsOf } from '../../../kit/web/app/transport.ts';
+import { Button } from '../../../kit/web/components/button.tsx';
+import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
+import { Callout } from '../../../kit/web/components/feedback.tsx';
+import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
+import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
+import { Panel } from '../../../kit/web/components/layout.tsx';
+import { Notes } from '../../../kit/web/components/notes.tsx';
+import { counted } from '../../../kit/web/format.ts';
+import type { Chain } from '../../model/chain.ts';
+import { type RehearsalFormat, rehearsalFormats } from '../../model/rehearsal.ts';
+import { targets } from '../../model/targets.ts';
+import { presets, type TestRequest } from '../../model/test.ts';
+import { useAccess, useMayWrite, useRehearsalExport, useStartTest } from '../data/queries.ts';
+import { saidOf } from '../parts/said.ts';
+import { useCurrentChain } from './chain.tsx';
+
+/** What starts a gateway with the file of an export, by format. */
+const commands: Partial<Record<RehearsalFormat, string>> = {
+  litellm: 'LITELLM_MASTER_KEY=sk-rehearsal-of-this-chain litellm --config FILE --port 4000',
+  portkey: 'npx @portkey-ai/gateway --port=8787',
+};
+
+/** The page that rehearses a chain: the configuration for the gateway, and a form to start. */
+export function RehearsePage() {
+  const chain = useCurrentChain();
+  const [format, setFormat] = useState<RehearsalFormat>('litellm');
+  const mayWrite = useMayWrite();
+  return (
+    <>
+      <p className="muted">
+        A rehearsal lets your gateway run against fake providers that fail as planned, and compares every call with what the chain says. It
+        needs no key of a provider and costs nothing.
+      </p>
+      <Configuration chain={chain} format={format} onFormat={setFormat} />
+      {mayWrite ? <Start key={format} chain={chain} format={format} /> : null}
+    </>
+  );
+}
+
+interface ConfigurationProps {
+  chain: Chain;
+  format: RehearsalFormat;
+  onFormat(format: RehearsalFormat): void;
+}
+
+function Configuration({ chain, format, onFormat }: ConfigurationProps) {
+  const exported = useRehearsalExport(chain, format);
+  return (
+    <Panel title="1. Start the gateway with this configuration">
+      <Fields>
+        <SelectField
+          label="Gateway"
+          options={rehearsalFormats.map((value) => ({ value, label: targets[value].label }))}
+          value={format}
+          onChange={({ target }) => onFormat(target.value as RehearsalFormat)}
+        />
+      </Fields>
+      <Load query={exported} what="The configuration">
+        {({ content, filename, warnings }) => (
+          <>
+            <Notes tone="warn" title={`The gateway will differ in ${counted(warnings.length, 'way')}.`} notes={saidOf(warnings)} />
+            <CodeBlock text={content} label={filename} />
+            {commands[format] === undefined ? null : (
+              <>
+                <p>
+                  {format === 'portkey'
+                    ? 'The gateway gets the configuration with each request, so this is all it needs:'
+                    : `Save it as ${filename}, then:`}
+                </p>
+                <CodeBlock text={commands[format].replace('FILE', filename)} label="The command that starts the gateway" />
+              </>
+            )}
+            <CopyButton text={content} label="Copy the configuration" />
+          </>
+        )}
+      </Load>
+    </Panel>
+  );
+}
+
+/** The fields of the form, as texts. */
+interface Draft {
+  url: string;
+  model: string;
+  key: string;
+  preset: string;
+}
+
+const urls: Partial<Record<RehearsalFormat, string>> = { portkey: 'http://127.0.0.1:8787/v1' };
+
+/** The names of the form's fields, by the fields of the request. */
+const fields = { url: 'gateway.url', model: 'gateway.model', key: 'gateway.headers', preset: 'preset' } as const;
+
+function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
+  const navigate = useNavigate();
+  const start = useStartTest(chain.id);
+  const [draft, setDraft] = useState<Draft>({
+    url: urls[format] ?? 'http://127.0.0.1:4000/v1',
+    model: '',
+    key: format === 'litellm' ? 'sk-rehearsal-of-this-chain' : '',
+    preset: 'coverage',
+  });
+  const faults = faultsOf(start.error);
+  const bound = bind(
+    draft,
+    (changes) => setDraft((before) => ({ ...before, ...changes })),
+    (name) => faults.filter(({ field }) => field.startsWith(fields[name as keyof Draft])).map(besideField)[0],
+  );
+  const isAllowed = useAccess()?.live_allowed !== false;
+  const unshown = faults.filter(({ field }) => !Object.values(fields).some((shown) => field.startsWith(shown)));
+  return (
+    <Panel title="2. Rehearse">
+      <Form onSubmit={() => start.mutate(requestOf(draft, format), { onSuccess: ({ id }) => void navigate(`/results/${id}`) })}>
+        <Fields>
+          <TextField label="Address of the gateway" required {...bound('url')} />
+          <TextField label="Model" hint="The name that callers use." placeholder={chain.name} {...bound('model')} />
+          <TextField
+            label="Key of the gateway"
+            hint="Sent as a bearer token, and not stored."
+            placeholder="none"
+            autoComplete="off"
+            {...bound('key')}
+          />
+          <SelectField
+            label="Failures"
+            options={presets.map((value) => ({ value, label: value.replaceAll('_', ' ') }))}
+            {...bound('preset')}
+          />
+        </Fields>
+        {isAllowed ? null : (
+          <Callout tone="warn" title="This service sends no requests.">
+            Start it with <code>--allow-live</code>, and with <code>SERVICE_LIVE_ALLOW=127.0.0.1</code> for a gateway on its machine.
+          </Callout>
+        )}
+        {start.error !== null && (faults.length === 0 || unshown.length > 0) ? (
+          <Callout tone="bad" alert title="The rehearsal was not started.">
+            {unshown.length > 0 ? unshown.map(({ field, detail }) => <p key={field}>{detail}</p>) : start.error.message}
+          </Callout>
+        ) : null}
+        <div>
+          <Button type="submit" look="primary" icon={Play} busy={start.isPending} disabled={!isAllowed}>
+            Rehearse
+          </Button>
+        </div>
+      </Form>
+    </Panel>
+  );
+}
+
+/** The request for a rehearsal. */
+function requestOf({ url, model, key, preset }: Draft, format: RehearsalFormat): TestRequest {
+  const headers = {
+    ...(format === 'portkey' ? { 'x-portkey-config': '{config}' } : {}),
+    ...(key.trim() === '' ? {} : { authorization: `Bearer ${key.trim()}` }),
+  };
+  return {
+    mode: 'rehearsal',
+    preset: preset as NonNullable<TestRequest['preset']>,
+    gateway: { url: url.trim(), model: model.trim() === '' ? null : model.trim(), headers },
+  };
+}

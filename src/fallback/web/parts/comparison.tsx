@@ -1,0 +1,102 @@
+import { useMemo } from 'react';
+
+import { Badge } from '../../../kit/web/components/feedback.tsx';
+import { Panel } from '../../../kit/web/components/layout.tsx';
+import { Table } from '../../../kit/web/components/table.tsx';
+import { counted } from '../../../kit/web/format.ts';
+import type { PromptResult, TestResult } from '../../model/test.ts';
+import styles from './comparison.module.css';
+import { said } from './said.ts';
+
+/** The comparison of a rehearsal: the differences as sentences with the findings about them, then each scene in two columns, differing ones first. */
+export function Comparison({ result }: { result: TestResult }) {
+  const { agreement, differences = [], findings, results } = result;
+  const rows = useMemo(
+    () => results.toSorted((one, other) => Number(one.agrees) - Number(other.agrees) || one.index - other.index),
+    [results],
+  );
+  if (agreement === undefined) return null;
+  const { prompts, agreeing, stray_calls } = agreement;
+  return (
+    <>
+      <Panel title="Differences">
+        <p>
+          {agreeing} of {counted(prompts, 'scene')} {agreeing === 1 ? 'agrees' : 'agree'}.
+          {stray_calls === 0 ? '' : ` ${counted(stray_calls, 'call')} of the fake providers belonged to no scene.`}
+        </p>
+        {differences.length === 0 ? null : (
+          <ul className={styles.differences}>
+            {differences.map(({ sentence, provider, condition, prompts: scenes }) => (
+              <li key={sentence}>
+                <p>
+                  {sentence} {scenes > 1 ? <span className="muted">({counted(scenes, 'scene')})</span> : null}
+                </p>
+                {findings
+                  .filter((finding) => finding.loss && finding.condition === condition && finding.provider === provider)
+                  .map(({ detail }) => (
+                    <p key={detail} className="muted">
+                      Explained by the import: {said(detail)}
+                    </p>
+                  ))}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Panel>
+      <Panel title="Scenes" flush>
+        <Table<PromptResult>
+          label="Scenes, differing ones first"
+          stacks
+          rows={rows}
+          keyOf={({ index }) => String(index)}
+          columns={[
+            { name: 'Scene', cell: ({ scenario }) => scenario },
+            {
+              name: 'The chain says',
+              cell: ({ expected }) => (
+                <Calls attempts={expected?.attempts ?? []} served={expected?.served_by ?? null} success={expected?.served_by !== null} />
+              ),
+            },
+            {
+              name: 'The gateway did',
+              cell: ({ attempts, served_by, success }) => <Calls attempts={attempts} served={served_by} success={success} />,
+            },
+            {
+              name: 'Result',
+              cell: ({ agrees }) => (agrees ? <Badge tone="good">same</Badge> : <Badge tone="bad">differs</Badge>),
+            },
+          ]}
+        />
+      </Panel>
+    </>
+  );
+}
+
+interface CallsProps {
+  attempts: readonly { readonly provider: string }[];
+  served: string | null;
+  success: boolean;
+}
+
+/** Calls in order, those of one provider in a row together, and how it ended if nobody answered. */
+function Calls({ attempts, served, success }: CallsProps) {
+  const runs: { provider: string; calls: number }[] = [];
+  for (const { provider } of attempts) {
+    const last = runs.at(-1);
+    if (last?.provider === provider) last.calls += 1;
+    else runs.push({ provider, calls: 1 });
+  }
+  return (
+    <span className={styles.calls}>
+      {runs.map(({ provider, calls }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a run of calls is identified by its index.
+        <span key={index}>
+          {provider}
+          {calls > 1 ? <span className="muted"> × {calls}</span> : null}
+        </span>
+      ))}
+      {success ? null : <span className={styles.error}>error</span>}
+      {success && served === null ? <span className={styles.error}>an answer of its own</span> : null}
+    </span>
+  );
+}
