@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 
+import { parse } from 'yaml';
+
+import type { ChainRequest } from '../src/fallback/model/chain.ts';
+import { define } from '../src/fallback/rules/chain.ts';
+import { importChain } from '../src/fallback/rules/targets/import.ts';
 import { corpusOf, scenes, startInternet, unexplained } from './corpus.ts';
 import { startLitellm } from './litellm.ts';
+import { judge, type Model, startSceneRouter } from './litellm-scenes.ts';
 
 const files = corpusOf('litellm');
 const internet = await startInternet();
@@ -31,6 +37,40 @@ describe('A file that was imported and exported again makes the calls that it ma
         runs.push({ scene, before: internet.calls(before), after: internet.calls(after) });
       }
       assert.deepEqual(unexplained(file, runs), []);
+    });
+  }
+});
+
+const sceneRouter = await startSceneRouter();
+after(() => sceneRouter.stop());
+
+/** The parameters that decide what the router calls; the others only say how a provider is reached. */
+const routed = ['order', 'weight', 'rpm', 'tpm', 'num_retries', 'max_retries', 'timeout'];
+
+describe("LiteLLM's router does with a file what the imported chain says, except for what a finding names", () => {
+  for (const { name, text } of corpusOf('litellm')) {
+    test(name, { timeout: 120_000 }, async () => {
+      const value = parse(text, { merge: true }) as { model_list: { model_name: string; litellm_params: Record<string, unknown> }[] };
+      const { model_list } = value;
+      const redirected = model_list.map(({ model_name, litellm_params }, index) => ({
+        model_name,
+        litellm_params: {
+          ...Object.fromEntries(routed.flatMap((param) => (param in litellm_params ? [[param, litellm_params[param]]] : []))),
+          ...{ model: `openai/m-${index}`, api_base: `http://m-${index}.test/v1`, api_key: 'sk-any' },
+        },
+      }));
+      const { request, findings } = importChain({ format: 'litellm', value: { ...value, model_list: redirected } });
+      const chain = define(request as ChainRequest);
+      const models = new Map(
+        chain.providers.map(({ name: provider, api_base }): [string, Model] => {
+          const host = new URL(api_base!).hostname;
+          const { model_name, litellm_params } = redirected[Number(/\d+/.exec(host)![0])]!;
+          return [provider, { host, place: `${model_name} ${'order' in litellm_params ? litellm_params.order : ''}` }];
+        }),
+      );
+      const config = JSON.stringify({ ...value, model_list: redirected });
+      const { unexplained } = await judge(sceneRouter, { name, chain, findings, models }, { config, group: chain.name, fresh: true });
+      assert.deepEqual(unexplained, []);
     });
   }
 });

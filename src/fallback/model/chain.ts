@@ -29,7 +29,8 @@ export type Action = (typeof actions)[number];
 /** The limits of a chain. */
 export const maxProviders = 50;
 const maxRules = 50;
-const maxTo = 20;
+export const maxTo = 20;
+export const maxRetries = 10;
 export const maxTimeoutMs = 600_000;
 
 /** The defaults of optional fields; those of `priority` and `provider` depend on the position and the model. */
@@ -126,7 +127,7 @@ export const Provider = described('One model of a chain, and how it is reached.'
 const condition = choice(ruleConditions, { description: 'The failure; `any` stands for all.' });
 const action = choice(actions, { description: 'What happens then: retry the provider, fail over to the next one, or return an error.' });
 const ruleFields = {
-  max_retries: whole(0, 10, 'Extra attempts at the same provider, per provider and prompt. Default: 1 with `retry`.'),
+  max_retries: whole(0, maxRetries, 'Extra attempts at the same provider, per provider and prompt. Default: 1 with `retry`.'),
   providers: Type.Array(Type.String({ maxLength: 256 }), {
     minItems: 1,
     maxItems: maxProviders,

@@ -6,7 +6,7 @@ import { stores } from '../../support/stores.ts';
 
 const file = `model_list:
   - model_name: gpt
-    litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY, rpm: 3 }
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY, mode: chat }
   - model_name: claude
     litellm_params: { model: anthropic/claude-sonnet-4-5, api_key: os.environ/ANTHROPIC_API_KEY }
 litellm_settings:
@@ -40,8 +40,8 @@ for (const store of stores) {
       const { status, body } = await service.call('GET', `/chains/${id}/findings`);
       assert.equal(status, 200);
       assert.deepEqual(body, findings);
-      const rpm = findings.find(({ field }) => field === 'model_list.0.litellm_params.rpm')!;
-      assert.deepEqual([rpm.kind, rpm.line, rpm.loss], ['left_out', 3, true]);
+      const left = findings.find(({ field }) => field === 'model_list.0.litellm_params.mode')!;
+      assert.deepEqual([left.kind, left.line, left.loss], ['left_out', 3, true]);
       for (const finding of findings)
         assert.deepEqual(Object.keys(finding), ['kind', 'field', 'line', 'detail', 'provider', 'condition', 'loss']);
     });

@@ -2,6 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { stringify } from 'yaml';
 
+import type { ChainRequest, Condition } from '../../../src/fallback/model/chain.ts';
+import type { Finding } from '../../../src/fallback/model/finding.ts';
+import { define } from '../../../src/fallback/rules/chain.ts';
+import { usualStatus } from '../../../src/fallback/rules/conditions.ts';
+import { createEngine, next, startAt } from '../../../src/fallback/rules/engine.ts';
+import { routingOf } from '../../../src/fallback/rules/routing.ts';
+import { exportChain } from '../../../src/fallback/rules/targets/export.ts';
 import { threeProviders } from '../../support/chains.ts';
 import { shareFallback, startFallback, type TestFallback } from '../../support/fallback.ts';
 import { stores } from '../../support/stores.ts';
@@ -13,7 +20,7 @@ const litellm = {
   model_list: [
     { model_name: 'main', litellm_params: { model: 'openai/gpt-4o', api_key: 'os.environ/OPENAI_API_KEY', timeout: 12.5 } },
     { model_name: 'unused', litellm_params: { model: 'openai/gpt-4.1' } },
-    { model_name: 'last', litellm_params: { model: 'groq/llama', api_key: 'os.environ/GROQ_API_KEY', rpm: 10 } },
+    { model_name: 'last', litellm_params: { model: 'groq/llama', api_key: 'os.environ/GROQ_API_KEY', mode: 'chat' } },
     { model_name: 'second', litellm_params: { model: 'anthropic/claude-sonnet-4-5', api_key: 'sk-ant-secret-of-somebody' } },
   ],
   litellm_settings: { num_retries: 0, fallbacks: [{ main: ['second', 'last'] }] },
@@ -97,6 +104,8 @@ for (const store of stores) {
       assert.deepEqual(
         chain.fallback_rules.map(({ condition, action, max_retries }: Record<string, unknown>) => [condition, action, max_retries]),
         [
+          // LiteLLM takes 429 for a rate limit, whatever its code.
+          ['quota_exceeded', 'retry', 2],
           ['rate_limit', 'retry', 2],
           ['any', 'failover', null],
         ],
@@ -105,7 +114,7 @@ for (const store of stores) {
       for (const finding of [
         'left_out general_settings',
         'left_out model_list.1',
-        'left_out model_list.2.litellm_params.rpm',
+        'left_out model_list.2.litellm_params.mode',
         'key_left_out model_list.3.litellm_params.api_key',
         'left_out router_settings.routing_strategy',
       ])
@@ -125,7 +134,6 @@ for (const store of stores) {
         { router_settings: { fallbacks: [{ second: ['last'] }, { main: ['second'] }] } },
         { litellm_settings: { default_fallbacks: ['second', 'last'] } },
         { litellm_settings: { fallbacks: [{ '*': ['second', 'last'] }] } },
-        { litellm_settings: { default_fallbacks: ['last'], fallbacks: [{ main: ['second'] }] } },
       ]) {
         const { status, body, text } = await send(service, 'litellm', { model_list, ...settings });
         assert.equal(status, 201, text);
@@ -140,7 +148,7 @@ for (const store of stores) {
         );
       }
       const round = await send(service, 'litellm', { model_list, router_settings: { fallbacks: circle } });
-      assert.equal(round.body.chain.name, 'second');
+      assert.deepEqual([round.status, round.body.candidates], [400, ['last', 'second', 'main']]);
     });
 
     test('400: LiteLLM with several chains names where each starts, and group chooses one', async () => {
@@ -150,9 +158,9 @@ for (const store of stores) {
       const refused = await service.call('POST', '/import?format=litellm', { body });
       assert.deepEqual(
         [refused.status, refused.body.field, refused.body.detail],
-        [400, 'group', 'The file has several chains; name the first model of one of them as group: a and b.'],
+        [400, 'group', 'The file has several chains; name the first model of one of them as group: a, b and c.'],
       );
-      assert.deepEqual(refused.body.candidates, ['a', 'b']);
+      assert.deepEqual(refused.body.candidates, ['a', 'b', 'c']);
       const chosen = await service.call('POST', '/import?format=litellm&group=b', { body });
       assert.deepEqual([chosen.status, chosen.body.chain.name], [201, 'b']);
       const unknown = await service.call('POST', '/import?format=litellm&group=x', { body });
@@ -190,6 +198,16 @@ const imported = async (format: string, content: unknown) => {
   assert.equal(status, 200, text);
   return body;
 };
+/** The calls of a chain whose providers all fail in this way. */
+function simulatedCalls(chain: ChainRequest, condition: Condition): string {
+  const engine = createEngine(define(chain));
+  const [position, calls] = [startAt(engine), [chain.providers[0]!.name]];
+  const failure = { condition, status_code: usualStatus(condition), retry_after_ms: null };
+  while (next(engine, position, failure, { random: () => 0, elapsed_ms: 0, deadline_ms: null }).end === null)
+    calls.push(chain.providers[position.provider]!.name);
+  return calls.join(' ');
+}
+
 const codesOf = ({ findings }: { findings: { kind: string; field: string }[] }) => findings.map(({ kind, field }) => `${kind} ${field}`);
 const rulesOf = ({ chain }: { chain: { fallback_rules: Record<string, unknown>[] } }) =>
   chain.fallback_rules.map(({ condition, action, max_retries, providers }) =>
@@ -282,12 +300,20 @@ describe('LiteLLM', () => {
       [5_000, 20_000, 600_000],
     );
     assert.deepEqual(rulesOf(body), [
+      // LiteLLM retries these statuses like failures of a server.
+      'auth_error retry 3 a',
+      'quota_exceeded retry 3 a',
+      'invalid_request retry 3 a',
+      'auth_error retry 1 b,c',
+      'quota_exceeded retry 4 b',
+      'invalid_request retry 1 b,c',
+      'quota_exceeded retry 1 c',
       'rate_limit retry 4 b',
       ...['auth_error', 'quota_exceeded', 'context_length', 'content_filter', 'invalid_request'].map(
         (condition) => `${condition} failover`,
       ),
       'any retry 3 a',
-      'any retry 1 b,c',
+      'any retry 1',
     ]);
     assert.ok(codesOf(body).includes('reduced model_list.2.litellm_params.timeout'));
     assert.ok(codesOf(body).includes('left_out router_settings.allowed_fails'));
@@ -299,6 +325,99 @@ describe('LiteLLM', () => {
       router_settings: { ...settings, context_window_fallbacks: [{ a: ['b'] }] },
     });
     assert.deepEqual([body.chain.providers.length, rulesOf(body)], [2, ['context_length failover', 'any fail']]);
+  });
+
+  const models = (...names: string[]) => names.map((name) => model(name, { model: `openai/${name}` }));
+  const still = { ...settings, disable_cooldowns: true };
+  /** The providers that are called if the first one fails in this way and the others with a server error. */
+  const pathOf = ({ chain }: { chain: ChainRequest }, condition: Condition) => {
+    const engine = createEngine(define(chain));
+    const [position, calls] = [startAt(engine), [chain.providers[0]!.name]];
+    const circumstances = { random: () => 0, elapsed_ms: 0, deadline_ms: null };
+    for (let failing = condition; ; failing = calls.length > 1 ? 'server_error' : condition) {
+      const failure = { condition: failing, status_code: null, retry_after_ms: null };
+      if (next(engine, position, failure, circumstances).end !== null) return calls.join(' ');
+      calls.push(chain.providers[position.provider]!.name);
+    }
+  };
+  const losses = ({ findings }: { findings: Finding[] }) =>
+    findings.flatMap(({ kind, provider, condition, loss }) => (loss ? [`${kind} ${provider} ${condition}`] : []));
+
+  test('default_fallbacks are only those of groups without fallbacks', async () => {
+    const router_settings = { ...still, fallbacks: [{ gpt: ['claude'] }], default_fallbacks: ['mistral'] };
+    const body = await imported('litellm&group=gpt', { model_list: models('gpt', 'claude', 'mistral'), router_settings });
+    assert.equal(pathOf(body, 'server_error'), 'gpt claude');
+    const other = await imported('litellm&group=claude', { model_list: models('gpt', 'claude', 'mistral'), router_settings });
+    assert.equal(pathOf(other, 'server_error'), 'claude mistral');
+  });
+
+  test('the retry policy of a group replaces that of the router', async () => {
+    const router_settings = {
+      ...still,
+      fallbacks: [{ a: ['b'] }],
+      retry_policy: { RateLimitErrorRetries: 3, TimeoutErrorRetries: 2 },
+      model_group_retry_policy: { a: { TimeoutErrorRetries: 0 } },
+    };
+    const body = await imported('litellm', { model_list: models('a', 'b'), router_settings });
+    assert.equal(pathOf(body, 'rate_limit'), 'a b');
+    assert.equal(pathOf(body, 'timeout'), 'a b');
+    assert.ok(rulesOf(body).includes('rate_limit retry 3 b') && rulesOf(body).includes('timeout retry 2 b'));
+  });
+
+  test('fallbacks for long prompts and content policies lead where LiteLLM goes, and back to the file', async () => {
+    const router_settings = {
+      ...still,
+      fallbacks: [{ a: ['b'] }],
+      context_window_fallbacks: [{ a: ['long', 'b'] }],
+      content_policy_fallbacks: [{ b: ['a'] }],
+    };
+    const body = await imported('litellm&group=a', { model_list: models('a', 'b', 'long'), router_settings });
+    assert.equal(pathOf(body, 'server_error'), 'a b');
+    assert.equal(pathOf(body, 'context_length'), 'a long b');
+    assert.equal(pathOf(body, 'content_filter'), 'a');
+    assert.deepEqual(losses(body), ['status null context_length']);
+    const chain = define(body.chain);
+    const { config } = exportChain('litellm', { chain, routing: routingOf(chain), prefer: 'failover' });
+    const made = config as { router_settings: Record<string, unknown>; model_list: { model_name: string }[] };
+    assert.deepEqual(
+      made.model_list.map(({ model_name }) => model_name),
+      ['a', 'b', 'long'],
+    );
+    assert.deepEqual(made.router_settings.fallbacks, [{ a: ['b'] }]);
+    // A backup without a list of its own continues with that of the first group.
+    assert.deepEqual(made.router_settings.context_window_fallbacks, [{ a: ['long', 'b'] }, { b: ['long'] }]);
+    assert.deepEqual(made.router_settings.content_policy_fallbacks, [{ a: [] }]);
+  });
+
+  test('retries of a group are counted for the group; a random draw is a finding for each model and failure', async () => {
+    const model_list = [...models('a', 'a', 'a', 'b')].map((one, index) => ({
+      ...one,
+      litellm_params: { ...one.litellm_params, model: `openai/${index}` },
+    }));
+    const body = await imported('litellm', { model_list, router_settings: { ...still, num_retries: 3, fallbacks: [{ a: ['b'] }] } });
+    const down = simulatedCalls(body.chain, 'server_error');
+    assert.equal(down, 'a a-2 a-3 a-3 b b b b');
+    assert.ok(losses(body).includes('load_balanced a server_error') && losses(body).includes('load_balanced a-2 timeout'));
+    assert.ok(!losses(body).some((loss) => loss.includes(' b ')));
+  });
+
+  test('a model without order or weight beside one with it is never called', async () => {
+    for (const param of ['order', 'weight', 'rpm']) {
+      const model_list = [model('a', { model: 'openai/x', [param]: 1 }), model('a', { model: 'openai/y' }), ...models('b')];
+      const body = await imported('litellm', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b'] }] } });
+      assert.equal(pathOf(body, 'server_error'), 'a b', param);
+      assert.deepEqual(
+        body.findings.map(({ kind, field }: Finding) => `${kind} ${field}`),
+        ['left_out model_list.1'],
+        param,
+      );
+    }
+  });
+
+  test('more retries than a rule may have are reduced, with a finding', async () => {
+    const router_settings = { ...still, retry_policy: { RateLimitErrorRetries: 99 } };
+    const body = await imported('litellm', { model_list: models('a'), router_settings });
+    assert.ok(losses(body).includes('reduced a rate_limit'));
   });
 });
 
@@ -367,15 +486,8 @@ describe('400 with the position, and nothing is stored', () => {
       'LiteLLM with fallbacks that are no list',
       'litellm',
       { ...litellm, litellm_settings: { fallbacks: { a: ['b'] } } },
-      'fallbacks',
+      'litellm_settings.fallbacks',
       /must be a list, not an object/,
-    ],
-    [
-      'LiteLLM with more retries than a rule may have',
-      'litellm',
-      { ...litellm, router_settings: { retry_policy: { RateLimitErrorRetries: 99 } } },
-      'fallback_rules.0.max_retries',
-      /10/,
     ],
     [
       'LiteLLM that includes other files',

@@ -172,6 +172,8 @@ describe('LiteLLM', () => {
         disable_cooldowns: true,
         fallbacks: [{ 'production-chain': ['claude', 'llama'] }],
         context_window_fallbacks: [{ 'production-chain': ['claude', 'llama'] }],
+        // The chain ends on content_filter; without a list, LiteLLM would use the other fallbacks.
+        content_policy_fallbacks: [{ 'production-chain': [] }],
       },
     });
   });

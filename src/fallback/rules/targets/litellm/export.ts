@@ -185,7 +185,13 @@ function ownOrders({ providers, warnings }: Source, general: readonly number[], 
   for (const { index, provider, onwards } of providers) {
     const order = onwards(condition);
     const rest = general.slice(general.indexOf(index) + 1);
-    if (order.length === 0 || (index > 0 && (!general.includes(index) || String(order) === String(rest)))) continue;
+    // An empty list ends the prompt; without a list, the general one would hold.
+    if (
+      index === 0
+        ? String(order) === String(general) && order.length === 0
+        : order.length === 0 || !general.includes(index) || String(order) === String(rest)
+    )
+      continue;
     orders.set(index, order);
     const left = rest.filter((other) => !order.includes(other)).map((other) => providers[other]!.provider.name);
     const sentence = `On ${condition} at ${provider.name} the chain ends after ${order.map((other) => providers[other]!.provider.name).join(', then ')}; LiteLLM then tries ${listed(left)}.`;

@@ -1,41 +1,63 @@
 import { invalid } from '../../../../kit/errors.ts';
-import { type Condition, maxProviders, maxTimeoutMs } from '../../../model/chain.ts';
+import { maxProviders, maxTimeoutMs } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
 import { modelName } from '../../kinds.ts';
 import { isSecret, paramNames, variableOf } from '../../params.ts';
-import { listed, times, uniqueName } from '../../wording.ts';
+import { uniqueName } from '../../wording.ts';
+import { rulesOf } from '../decisions.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section } from '../section.ts';
-import { type Ends, orderOf } from './fallbacks.ts';
-import { kindNames, retryNames } from './names.ts';
+import { noteDifferences, noteLeftOut } from './differences.ts';
+import { firstGroup, generalFallbacks, readFallbacks } from './fallbacks.ts';
+import { kindNames, policyNames } from './names.ts';
+import { type Deployment, type Policy, type Router, weighed } from './router.ts';
+import { type Reached, reachedFrom, rowsOf } from './rows.ts';
 
 /** LiteLLM's waits between retries, as fields of a rule. */
 const waits = { wait_ms: 500, max_wait_ms: 8_000 };
 
 /** What LiteLLM does if a file does not say it (version 1.106.2). */
-const usual = { retries: 2, timeoutSeconds: 6000 };
-
-/** The conditions that `num_retries` does not hold for. */
-const notRetried: readonly Condition[] = ['auth_error', 'quota_exceeded', 'context_length', 'content_filter', 'invalid_request'];
+const usual = { retries: 2, fallbacks: 5, timeoutSeconds: 6000 };
 
 const routerNames = [
   ...['num_retries', 'retry_policy', 'model_group_retry_policy', 'timeout', 'request_timeout'],
   ...['fallbacks', 'default_fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'max_fallbacks', 'disable_cooldowns'],
 ];
+/** What does not change the calls of providers, or only how they are counted and logged. */
+const harmlessNames = [
+  ...['set_verbose', 'json_logs', 'callbacks', 'success_callback', 'failure_callback', 'service_callbacks', 'turn_off_message_logging'],
+  ...['redis_host', 'redis_port', 'redis_password', 'redis_url', 'enable_pre_call_checks', 'drop_params', 'num_workers', 'telemetry'],
+];
+const harmlessSections = [
+  'general_settings',
+  'environment_variables',
+  'mcp_servers',
+  'guardrails',
+  'vector_store_registry',
+  'credential_list',
+];
 const parameterNames = [
-  ...['model', 'custom_llm_provider', 'api_base', 'api_key', 'timeout', 'num_retries', 'order', 'extra_headers', 'headers'],
+  ...[
+    'model',
+    'custom_llm_provider',
+    'api_base',
+    'api_key',
+    'timeout',
+    'num_retries',
+    'order',
+    'weight',
+    'rpm',
+    'tpm',
+    'extra_headers',
+    'headers',
+  ],
   ...['max_tokens', 'input_cost_per_token', 'output_cost_per_token'],
 ];
 
-/** A model of the file with its group. */
-interface Deployment {
-  group: string;
-  index: number;
-  /** Its place among the models of its group; null if LiteLLM may choose any. */
-  order: number | null;
-  /** Its own number of retries. */
-  retries: number | undefined;
-  provider: Draft & { name: string };
+/** A model of the file. */
+interface FileModel extends Deployment {
+  readonly index: number;
+  readonly provider: Draft & { name: string };
 }
 
 /** Reads a LiteLLM proxy configuration: the chain starts at `group`, or at the one that only has fallbacks, and follows `fallbacks`. */
@@ -43,36 +65,91 @@ export function importLitellm(file: Section, group?: string): Draft {
   const { findings } = file;
   if (file.fields.include !== undefined)
     throw invalid('include', 'include names other files, which an import does not have; put their models and settings into this file.');
-  file.leaveOutUnknown(['model_list', 'router_settings', 'litellm_settings']);
-  const router = settingsOf(file);
-  const timeout = milliseconds(router, router.get('timeout') === undefined ? 'request_timeout' : 'timeout');
+  file.leaveOutUnknown(['model_list', 'router_settings', 'litellm_settings'], harmlessSections);
+  const settings = settingsOf(file);
+  const timeout = milliseconds(settings, settings.get('timeout') === undefined ? 'request_timeout' : 'timeout');
   const taken = new Set<string>();
   const deployments = file.sections('model_list', 1000).map((entry, index) => readDeployment(entry, index, taken, timeout));
-  const { first, order, ...ends } = orderOf(router, [...new Set(deployments.map((deployment) => deployment.group))], group);
-  const found = order.flatMap((name) => deploymentsOf(name, deployments, file));
-  const providers = found.map(({ provider }) => provider);
-  for (const { index, group: left } of deployments.filter((deployment) => !order.includes(deployment.group))) {
-    findings.add('left_out', `model_list.${index}`, `${left} is not imported, because the fallbacks of ${first} do not lead to it.`);
+  const router = routerOf(settings, deployments);
+  const names = [...router.groups.keys()];
+  const first = firstGroup(names, [router.general, ...[router.contextWindow, router.contentPolicy].flatMap((list) => list ?? [])], group);
+  const reached = reachedFrom(router, first);
+  const chain = withUndrawn(router, reached);
+  const providers = chain.map(({ deployment }) => deployment.provider);
+  noteLeftOut(file, { deployments, chain, router, first });
+  if (timeout === undefined && providers.some(({ timeout_ms }) => timeout_ms === undefined)) {
+    const sentence = `No timeout is set; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain 30 s.`;
+    findings.add('default', 'timeout', sentence, { condition: 'timeout', loss: true });
   }
-  if (timeout === undefined && providers.some(({ timeout_ms }) => timeout_ms === undefined))
-    findings.add('default', 'timeout', `No timeout is set; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain 30 s.`);
   requireAtMost(maxProviders, providers, 'model_list');
-  return {
+  const draft = {
     name: first,
     providers: providers.map((provider, priority) => ({ ...provider, priority })),
-    fallback_rules: rulesOf(router, found, ends),
+    fallback_rules:
+      chain.length === 1 && chain[0]!.outcomes.every(({ retries }) => retries === 0) ? [] : rulesOf(rowsOf(chain, nameOf), waits),
   };
+  noteDifferences(findings, { draft, router, first, chain });
+  return draft;
+}
+
+const nameOf = ({ provider }: FileModel) => provider.name;
+
+/** The router of the file. */
+function routerOf(settings: Section, deployments: readonly FileModel[]): Router<FileModel> {
+  const retries = settings.number('num_retries');
+  const sentence = `num_retries is not set; LiteLLM then retries ${usual.retries} times, and so does the chain.`;
+  if (retries === undefined) settings.findings.add('default', 'num_retries', sentence);
+  const byGroup = settings.optional('model_group_retry_policy');
+  return {
+    groups: Map.groupBy(deployments, ({ group }) => group),
+    general: generalFallbacks(settings),
+    contextWindow: readFallbacks(settings, 'context_window_fallbacks'),
+    contentPolicy: readFallbacks(settings, 'content_policy_fallbacks'),
+    retries: retries ?? usual.retries,
+    policy: policyOf(settings.optional('retry_policy')),
+    groupPolicies: new Map(
+      Object.keys(byGroup?.fields ?? {}).flatMap((group) => [[group, policyOf(byGroup?.optional(group)) ?? {}] as const]),
+    ),
+    maxFallbacks: settings.number('max_fallbacks') ?? usual.fallbacks,
+    hasCooldowns: settings.get('disable_cooldowns') !== true,
+  };
+}
+
+/** A retry policy; null if there is none. */
+function policyOf(policy: Section | undefined): Policy | null {
+  if (policy === undefined) return null;
+  policy.leaveOutUnknown(policyNames);
+  return Object.fromEntries(policyNames.map((name) => [name, policy.number(name)]));
+}
+
+/** The models of a chain: those that are reached, and others of their groups that LiteLLM may draw instead. */
+function withUndrawn(router: Router<FileModel>, reached: readonly Reached<FileModel>[]): Reached<FileModel>[] {
+  const chain = [...reached];
+  for (const one of reached) {
+    const { group, order } = one.deployment;
+    const level = router.groups.get(group)!.filter((other) => other.order === order);
+    // Models without a weight are drawn after all those with one have refused.
+    const isWeighed = chain.filter((other) => level.includes(other.deployment)).every((other) => weighed(level).includes(other.deployment));
+    const undrawn = (isWeighed ? weighed(level) : level).filter((other) => !chain.some(({ deployment }) => deployment === other));
+    const last = chain.findLastIndex(({ deployment }) => level.includes(deployment));
+    chain.splice(last + 1, 0, ...undrawn.map((deployment) => ({ ...one, deployment, rest: [], isGeneral: false })));
+  }
+  return chain;
 }
 
 /** The router's settings; `fallbacks`, `num_retries` and others may be in either section. */
 function settingsOf(file: Section): Section {
   const sections = ['litellm_settings', 'router_settings'].flatMap((name) => file.optional(name) ?? []);
-  for (const section of sections) section.leaveOutUnknown(routerNames);
-  return new Section(Object.assign({}, ...sections.map(({ fields }) => fields)), '', file.findings);
+  for (const section of sections) section.leaveOutUnknown(routerNames, harmlessNames);
+  const places = Object.assign(
+    {},
+    ...sections.map((section) => Object.fromEntries(Object.keys(section.fields).map((name) => [name, section.at(name)]))),
+  );
+  return new Section(Object.assign({}, ...sections.map(({ fields }) => fields)), '', file.findings, places);
 }
 
 /** @param timeout the timeout of models without one, in milliseconds */
-function readDeployment(entry: Section, index: number, taken: Set<string>, timeout: number | undefined): Deployment {
+function readDeployment(entry: Section, index: number, taken: Set<string>, timeout: number | undefined): FileModel {
   entry.leaveOutUnknown(['model_name', 'litellm_params', 'model_info']);
   const group = entry.text('model_name');
   const parameters = entry.section('litellm_params');
@@ -92,8 +169,14 @@ function readDeployment(entry: Section, index: number, taken: Set<string>, timeo
     output_cost_per_1m: per1m(parameters.number('output_cost_per_token')),
     params: filled(params),
   });
-  const order = parameters.number('order') ?? null;
-  return { group, index, order, retries: parameters.number('num_retries'), provider: { name: uniqueName(name, taken), ...provider } };
+  return {
+    group,
+    index,
+    order: parameters.number('order') ?? null,
+    retries: parameters.number('num_retries'),
+    weights: ['weight', 'rpm', 'tpm'].map((name) => Number(parameters.get(name)) || 0),
+    provider: { name: uniqueName(name, taken), ...provider },
+  };
 }
 
 /** LiteLLM appends `/v1/messages` to the address of Anthropic's API. */
@@ -169,71 +252,4 @@ function readModel(parameters: Section, modelId: unknown): { model_id: string; p
   // Exports keep the chain's original spelling of the model, with or without its kind.
   const written = typeof modelId === 'string' && modelName({ model_id: modelId, provider: kind, api_base: null }) === sent ? modelId : sent;
   return { model_id: written, provider: kind };
-}
-
-function deploymentsOf(group: string, deployments: readonly Deployment[], { findings }: Section): Deployment[] {
-  const found = deployments.filter((deployment) => deployment.group === group);
-  if (found.length === 0) findings.add('unknown_model', 'fallbacks', `fallbacks names ${group}, which is not in model_list.`);
-  if (new Set(found.map(({ order }) => order)).size < found.length) {
-    const sentence = `LiteLLM balances the load between the ${found.length} models named ${group}; the chain tries them in turn.`;
-    findings.add('load_balanced', 'model_list', sentence);
-  }
-  return found.sort(
-    (one, other) => (one.order ?? Number.POSITIVE_INFINITY) - (other.order ?? Number.POSITIVE_INFINITY) || one.index - other.index,
-  );
-}
-
-/** The retry rules of a policy; a refused or broken connection and a broken answer count as server errors. */
-function policyRules(policy: Section | undefined, named: Draft): { rules: Draft[]; zero: Condition[] } {
-  if (policy === undefined) return { rules: [], zero: [] };
-  policy.leaveOutUnknown(retryNames.flatMap(([, names]) => names));
-  const retries = new Map<Condition, number>();
-  for (const [condition, names] of retryNames) {
-    const counts = names.map((name) => policy.number(name));
-    const count = Math.max(...counts.map((one) => one ?? -1));
-    if (count === -1) continue;
-    retries.set(condition, count);
-    const sentence = `LiteLLM has ${listed(names)}; the chain retries every ${condition} ${times(count)}.`;
-    if (counts.some((one) => (one ?? 0) !== count)) policy.findings.add('combined', policy.path, sentence);
-  }
-  const asServer = retries.get('server_error');
-  if (asServer !== undefined && asServer > 0)
-    for (const condition of ['connection_error', 'invalid_response'] as const) retries.set(condition, asServer);
-  const rules = [...retries]
-    .filter(([, count]) => count > 0)
-    .map(([condition, max_retries]) => ({ condition, action: 'retry', max_retries, ...named, ...waits }));
-  return { rules, zero: [...retries].filter(([, count]) => count === 0).map(([condition]) => condition) };
-}
-
-function rulesOf(router: Section, found: readonly Deployment[], { only, never }: Ends): Draft[] {
-  const hasBackups = found.length > 1;
-  const byGroup = router.optional('model_group_retry_policy');
-  const ofGroups = Object.keys(byGroup?.fields ?? {}).flatMap((group) => {
-    const providers = found.filter((deployment) => deployment.group === group).map(({ provider }) => provider.name);
-    return providers.length === 0 ? [] : policyRules(byGroup?.optional(group), { providers }).rules;
-  });
-  const { rules, zero } = policyRules(router.optional('retry_policy'), {});
-  const general = router.number('num_retries');
-  const sentence = `num_retries is not set; LiteLLM then retries ${usual.retries} times, and so does the chain.`;
-  if (general === undefined) router.findings.add('default', 'num_retries', sentence);
-  const counts = found.map(({ retries }) => retries ?? general ?? usual.retries);
-  const isRetried = (condition: Condition) => rules.some((rule) => rule.condition === condition);
-  const ends = hasBackups ? 'failover' : 'fail';
-  // Only these conditions fail over; all others end the chain.
-  const then = only === null || !hasBackups ? {} : { then: 'fail' };
-  const action = (condition: Condition) => ((only === null || only.includes(condition)) && !never.includes(condition) ? ends : 'fail');
-  const most = Math.max(...counts);
-  const exempt = most === 0 ? (only ?? (hasBackups ? never : [])) : notRetried;
-  const single = [...new Set([...zero.filter(() => most > 0), ...exempt])].filter((condition) => !isRetried(condition));
-  const last = [...new Set(counts)].map((max_retries): Draft => {
-    const names = found.filter((_, index) => counts[index] === max_retries).map(({ provider }) => provider.name);
-    const named = names.length === found.length ? {} : { providers: names };
-    if (max_retries > 0) return { condition: 'any', action: 'retry', max_retries, ...named, ...waits, ...then };
-    return { condition: 'any', action: only === null ? ends : 'fail', ...named };
-  });
-  return [
-    ...[...ofGroups, ...rules].map((rule) => ({ ...rule, ...(action(rule.condition as Condition) === 'fail' ? then : {}) })),
-    ...single.map((condition) => ({ condition, action: action(condition) })),
-    ...(most === 0 && !hasBackups ? [] : last),
-  ];
 }

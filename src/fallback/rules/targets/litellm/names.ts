@@ -17,3 +17,6 @@ export const retryNames: readonly (readonly [Condition, readonly string[]])[] = 
   ['content_filter', ['ContentPolicyViolationErrorRetries']],
   ['server_error', ['InternalServerErrorRetries', 'ServiceUnavailableErrorRetries']],
 ];
+
+/** The settings of a retry policy. */
+export const policyNames: readonly string[] = [...retryNames.flatMap(([, names]) => names), 'DefaultRetries'];

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+
+import type { ChainRequest } from '../src/fallback/model/chain.ts';
+import { define } from '../src/fallback/rules/chain.ts';
+import { type Random, seeded } from '../src/fallback/rules/random.ts';
+import { importChain } from '../src/fallback/rules/targets/import.ts';
+import { failures, judge, type Model, startSceneRouter } from './litellm-scenes.ts';
+
+const router = await startSceneRouter();
+after(() => router.stop());
+
+const count = Number(process.env.GENERATED ?? 200);
+const triedOfEach = 4;
+/** `SEED=N` repeats a run. */
+const firstSeed = Number(process.env.SEED ?? Math.floor(Math.random() * 1_000_000));
+
+interface Entry {
+  model_name: string;
+  litellm_params: Record<string, unknown>;
+}
+
+/** A configuration as people could write it: groups, weights, orders, fallbacks of all kinds and retry policies. */
+function generated(seed: number) {
+  const random: Random = seeded(seed);
+  const below = (most: number) => Math.floor(random() * most);
+  const chance = (share: number) => random() < share;
+  const pick = <T>(items: readonly T[]): T => items[below(items.length)]!;
+  const groups = ['ada', 'bob', 'cid', 'dan', 'eve'].slice(0, 2 + below(4));
+  const model_list = groups.flatMap((group): Entry[] => {
+    const size = chance(0.7) ? 1 : 2 + below(2);
+    const style = size === 1 ? 'plain' : pick(['plain', 'weight', 'some weight', 'order', 'some order'] as const);
+    return Array.from({ length: size }, (_, index) => ({
+      model_name: group,
+      litellm_params: {
+        model: `openai/${group}-${index}`,
+        api_base: `http://${group}-${index}.test/v1`,
+        api_key: 'sk-any',
+        ...(chance(0.15) ? { num_retries: below(4) } : {}),
+        ...(style === 'weight' || (style === 'some weight' && index === 0) ? { weight: 1 + below(3) } : {}),
+        ...(style === 'order' || (style === 'some order' && index === 0) ? { order: index + 1 } : {}),
+      },
+    }));
+  });
+  const backups = () => groups.filter(() => chance(0.5));
+  const maps = (share: number) =>
+    groups.flatMap((group) => {
+      const list = backups().filter((one) => one !== group);
+      return chance(share) && list.length > 0 ? [{ [group]: list }] : [];
+    });
+  const policy = () =>
+    Object.fromEntries(
+      ['RateLimit', 'Timeout', 'Authentication', 'BadRequest', 'InternalServer', 'ServiceUnavailable', 'ContentPolicyViolation'].flatMap(
+        (name) => (chance(0.3) ? [[`${name}ErrorRetries`, below(4)]] : []),
+      ),
+    );
+  const some = <T extends object>(share: number, name: string, value: T) =>
+    chance(share) && Object.keys(value).length > 0 ? { [name]: value } : {};
+  const settings = {
+    ...(chance(0.8) ? { num_retries: below(4) } : {}),
+    ...some(0.9, 'fallbacks', maps(0.6)),
+    ...some(0.4, 'context_window_fallbacks', maps(0.5)),
+    ...some(0.4, 'content_policy_fallbacks', maps(0.5)),
+    ...some(0.3, 'default_fallbacks', backups()),
+    ...some(0.4, 'retry_policy', policy()),
+    ...some(0.3, 'model_group_retry_policy', { [pick(groups)]: policy() }),
+    ...(chance(0.1) ? { max_fallbacks: 1 + below(3) } : {}),
+    ...(chance(0.8) ? { disable_cooldowns: true } : {}),
+  };
+  return { group: groups[0]!, model_list, router_settings: settings };
+}
+
+test(`LiteLLM does with ${count} generated files what the imported chain says, except for what a finding names`, {
+  timeout: 300_000,
+}, async () => {
+  const unexplained: string[] = [];
+  let [scenes, excused] = [0, 0];
+  for (let seed = firstSeed; seed < firstSeed + count; seed += 1) {
+    const { group, ...value } = generated(seed);
+    const { request, findings } = importChain({ format: 'litellm', value, group });
+    const chain = define(request as ChainRequest);
+    const models = new Map(
+      chain.providers.map(({ name, api_base, model_id }): [string, Model] => {
+        const entry = value.model_list.find(({ litellm_params }) => litellm_params.api_base === api_base)!;
+        return [name, { host: new URL(api_base!).hostname, place: `${model_id.split('-')[0]} ${entry.litellm_params.order ?? ''}` }];
+      }),
+    );
+    // A few failures of each file; all files together have each of them often.
+    const random = seeded(seed, 1);
+    const tried = failures.toSorted(() => random() - 0.5).slice(0, triedOfEach);
+    const fresh = value.router_settings.disable_cooldowns !== true;
+    const found = await judge(
+      router,
+      { name: `seed ${seed}`, chain, findings, models },
+      { config: JSON.stringify(value), group, fresh, tried },
+    );
+    scenes += found.scenes;
+    excused += found.excused;
+    unexplained.push(...found.unexplained);
+  }
+  console.log(`Seeds ${firstSeed} to ${firstSeed + count - 1}: ${scenes} scenes, ${excused} differences with a finding.`);
+  assert.deepEqual(unexplained, []);
+});

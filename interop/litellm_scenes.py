@@ -1,0 +1,102 @@
+"""Runs LiteLLM's router for many configurations and scenes in one process, without a network.
+
+Each line of standard input is {"config": text, "group": name, "fresh": bool, "scenes": [{host: failure}]}: the hosts that
+fail in a scene, each with {"status", "text"}, or "timeout" or "reset" instead. All others answer. Each line of
+standard output is [{"calls": [host], "answer": text or null, "error": text or null}], in the order of the scenes. `fresh`
+plays them one after the other, each without what LiteLLM remembers of failures.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from urllib.parse import urlsplit
+
+answers = os.fdopen(os.dup(1), "w", buffering=1)
+os.dup2(2, 1)
+os.environ |= {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOG": "CRITICAL",
+    "INITIAL_RETRY_DELAY": "0",
+    "MAX_RETRY_DELAY": "0",
+    "JITTER": "0",
+}
+
+import httpx  # noqa: E402
+import litellm  # noqa: E402
+from litellm.proxy import proxy_server  # noqa: E402
+
+scenes: dict[str, dict] = {}
+litellm.Router._time_to_sleep_before_retry = lambda *_, **__: 0
+
+
+async def fake(self, request: httpx.Request, **_):
+    body = json.loads(request.content)
+    mark = json.dumps(body["messages"])
+    scene = next(scene for name, scene in scenes.items() if name in mark)
+    host = urlsplit(str(request.url)).hostname
+    scene["calls"].append(host)
+    failure = scene["failures"].get(host)
+    if failure == "timeout":
+        raise httpx.ReadTimeout("no answer", request=request)
+    if failure == "reset":
+        raise httpx.ConnectError("connection reset", request=request)
+    if failure is not None:
+        headers = {"content-type": "application/json", "retry-after": "1"}
+        return httpx.Response(failure["status"], text=failure["text"], headers=headers, request=request)
+    message = {"role": "assistant", "content": "OK"}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    answer = {"id": "a", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+    return httpx.Response(200, json=answer, request=request)
+
+
+httpx.AsyncClient.send = fake
+defaults = {name: value for name, value in vars(litellm).items() if value is None or isinstance(value, (bool, int, float, str))}
+
+
+async def load(config: str):
+    for name, value in defaults.items():
+        setattr(litellm, name, value)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(config)
+        file.flush()
+        router, _, _ = await proxy_server.proxy_config.load_config(router=None, config_file_path=file.name)
+    return router
+
+
+async def play(router, group: str, number: int, failures: dict) -> dict:
+    mark = f"scene {number}."
+    scene = scenes[mark] = {"failures": failures, "calls": []}
+    answer = error = None
+    try:
+        response = await router.acompletion(model=group, messages=[{"role": "user", "content": f"Say OK in {mark}"}])
+        answer = response.choices[0].message.content or ""
+    except Exception as raised:
+        error = f"{type(raised).__name__}: {raised}"[:300]
+    del scenes[mark]
+    return {"calls": scene["calls"], "answer": answer, "error": error}
+
+
+async def run(config: str, group: str, fresh: bool, scenes: list) -> list:
+    if not fresh:
+        router = await load(config)
+        return await asyncio.gather(*(play(router, group, number, failures) for number, failures in enumerate(scenes)))
+    router, played = await load(config), []
+    for number, failures in enumerate(scenes):
+        played.append(await play(router, group, number, failures))
+        # Cooldowns, and the counts that lead to them, must not last to the next scene.
+        await asyncio.sleep(0)
+        for cache in (router.cache, router.cooldown_cache.in_memory_cache, router.cooldown_cache._cooldown_store):
+            cache.flush_cache()
+    return played
+
+
+async def main() -> None:
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        answers.write(json.dumps(await run(**json.loads(line))) + "\n")
+
+
+asyncio.run(main())

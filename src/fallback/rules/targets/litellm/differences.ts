@@ -1,0 +1,134 @@
+import { type ChainRequest, type Condition, conditions } from '../../../model/chain.ts';
+import { define } from '../../chain.ts';
+import type { Failing } from '../../conditions.ts';
+import { createEngine, type Engine, next, startAt } from '../../engine.ts';
+import type { FindingList } from '../../finding-list.ts';
+import { listed, plural, times } from '../../wording.ts';
+import type { Draft, Section } from '../section.ts';
+import { callsOf, coolsDown, type Deployment, isSkipped, type Router, weighed } from './router.ts';
+import { failures, type Reached } from './rows.ts';
+
+/** A model of a file that is a provider of the chain. */
+interface Imported extends Deployment {
+  readonly index: number;
+  readonly provider: { readonly name: string };
+}
+
+interface Parts<D extends Imported> {
+  readonly router: Router<D>;
+  /** The group where the chain starts. */
+  readonly first: string;
+  readonly chain: readonly Reached<D>[];
+}
+
+/** Finds the models that are not part of the chain, and groups of fallbacks that the file does not have. */
+export function noteLeftOut<D extends Imported>(
+  file: Section,
+  { deployments, chain, router, first }: Parts<D> & { deployments: readonly D[] },
+): void {
+  const isUsed = (group: string) => chain.some(({ deployment }) => deployment.group === group);
+  for (const one of deployments.filter((model) => !chain.some(({ deployment }) => deployment === model))) {
+    const why = isUsed(one.group)
+      ? `LiteLLM never calls it: other models of ${one.group} have an order or a weight, and it has none`
+      : `the fallbacks of ${first} do not lead to it`;
+    file.findings.add('left_out', `model_list.${one.index}`, `${one.provider.name} is not imported, because ${why}.`);
+  }
+  const lists = [router.general, router.contextWindow, router.contentPolicy].flatMap((list) => list ?? []);
+  const named = lists.flatMap((list) => [...list].flatMap(([group, backups]) => (group === '*' || isUsed(group) ? backups : [])));
+  for (const group of new Set(named.filter((name) => !router.groups.has(name))))
+    file.findings.add(
+      'unknown_model',
+      'fallbacks',
+      `The fallbacks name ${group}, which is not in model_list; LiteLLM and the chain skip it.`,
+    );
+}
+
+/** Finds what LiteLLM does otherwise than the chain, by calling both in thought. */
+export function noteDifferences<D extends Imported>(findings: FindingList, { draft, ...parts }: Parts<D> & { draft: Draft }): void {
+  const { router, first, chain } = parts;
+  for (const group of new Set(chain.map(({ deployment }) => deployment.group))) noteDraws(findings, parts, group);
+  const engine = createEngine(define(draft as unknown as ChainRequest));
+  for (const failing of failures) {
+    const theirs = callsOf(router, first, () => failing);
+    const ours = chainCalls(engine, failing).map((index) => chain[index]!.deployment);
+    const parted = theirs.findIndex((one, index) => placeOf(one) !== placeOf(ours[index]));
+    const at = parted === -1 ? (ours.length > theirs.length ? theirs.length : -1) : parted;
+    if (at === -1) continue;
+    const { provider } = ours[Math.max(at - 1, 0)] ?? theirs[0]!;
+    const what = failing.status_code === null ? failing.condition : `${failing.condition} (${failing.status_code})`;
+    const sentence = `If every model fails with ${what}, LiteLLM makes ${counted(theirs)}; the chain makes ${counted(ours)}.`;
+    findings.add('calls', null, sentence, { provider: provider.name, condition: failing.condition, loss: true });
+  }
+  for (const { deployment, outcomes } of chain) {
+    const cut = outcomes.filter(({ retries }) => retries > 10);
+    for (const { failing, retries } of cut) {
+      const sentence = `LiteLLM retries ${deployment.provider.name} ${times(retries)} on ${failing.condition}; the chain at most 10 times.`;
+      findings.add('reduced', null, sentence, { provider: deployment.provider.name, condition: failing.condition, loss: true });
+    }
+  }
+  const waits =
+    'LiteLLM leaves out a model for a while after certain failures, also in later prompts; a chain tries every provider anew for each prompt.';
+  if (router.hasCooldowns) findings.add('cooldowns', null, waits, { loss: true });
+  for (const { deployment, outcomes } of chain) {
+    const group = router.groups.get(deployment.group)!;
+    if (!router.hasCooldowns || group.length === 1) continue;
+    for (const { failing } of outcomes.filter((outcome) => coolsDown(outcome.failing, false))) {
+      const sentence = `When ${deployment.provider.name} fails with ${failing.condition}, LiteLLM soon leaves it out, perhaps before its retries; the chain says that it is left out at once.`;
+      findings.add('cooldowns', null, sentence, { provider: deployment.provider.name, condition: failing.condition, loss: true });
+    }
+  }
+  const status = 'LiteLLM treats a prompt that is too long as such only with status 400; with 413 its fallbacks for any failure hold.';
+  if (router.contextWindow !== null) findings.add('status', null, status, { condition: 'context_length', loss: true });
+}
+
+/** Models that stand for one another: those of a group with the same order. */
+const placeOf = (one: Deployment | undefined) => (one === undefined ? '' : `${one.group} ${one.order}`);
+
+/** Finds that LiteLLM draws the models of a group at random and may call one again, while a chain tries each once. */
+function noteDraws<D extends Imported>(findings: FindingList, { router, chain }: Parts<D>, group: string): void {
+  const all = router.groups.get(group)!;
+  for (const level of Map.groupBy(all, ({ order }) => order).values()) {
+    const drawn = weighed(level);
+    if (drawn.length < 2) continue;
+    const lead = chain.find(({ deployment }) => drawn.includes(deployment));
+    if (lead === undefined) continue;
+    const by = drawn.some(({ weights }) => weights.some((weight) => weight > 0)) ? ' by their weights' : '';
+    const begins = `LiteLLM draws one of the ${drawn.length} models of ${group} at random${by} for each call; the chain begins with ${lead.deployment.provider.name}.`;
+    findings.add('load_balanced', 'model_list', begins);
+    for (const { provider } of drawn.filter((one) => one !== lead.deployment))
+      for (const condition of conditions)
+        findings.add('load_balanced', 'model_list', begins, { provider: provider.name, condition, loss: true });
+    const hasOwnRetries = new Set(drawn.map((one) => one.retries ?? router.retries)).size > 1;
+    for (const { failing, retries, next: after } of lead.outcomes) {
+      const isTriedAgain = retries > 0 || after.some((one) => drawn.includes(one));
+      const isLeftOut = isSkipped(failing) || (router.hasCooldowns && coolsDown(failing, false));
+      if (!hasOwnRetries && (!isTriedAgain || isLeftOut)) continue;
+      const calls = callsOf(router, group, () => failing).filter((one) => drawn.includes(one)).length;
+      const sentence = `LiteLLM makes up to ${plural(calls, 'call')} to the ${drawn.length} models of ${group} and draws one for each, perhaps the same again; the chain calls each once, and the last one for the other calls.`;
+      const { name } = lead.deployment.provider;
+      findings.add('load_balanced', 'model_list', sentence, { provider: name, condition: failing.condition, loss: true });
+    }
+  }
+}
+
+/** The providers that the chain calls, by index, if all fail in this way. */
+function chainCalls(engine: Engine, { condition, status_code }: Failing): number[] {
+  const position = startAt(engine);
+  const calls = [position.provider];
+  for (;;) {
+    const { end } = next(
+      engine,
+      position,
+      { condition: condition as Condition, status_code, retry_after_ms: null },
+      { random: () => 0, elapsed_ms: 0, deadline_ms: null },
+    );
+    if (end !== null) return calls;
+    calls.push(position.provider);
+  }
+}
+
+/** The calls as a list: `3 calls of a and 1 call of b`. */
+function counted(calls: readonly Imported[]): string {
+  const groups = Map.groupBy(calls, ({ group }) => group);
+  return listed([...groups].map(([group, list]) => `${plural(list.length, 'call')} of ${group}`));
+}

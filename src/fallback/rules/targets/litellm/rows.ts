@@ -1,0 +1,130 @@
+import { conditions, maxRetries, maxTo } from '../../../model/chain.ts';
+import { type Failing, usualStatus } from '../../conditions.ts';
+import type { Cell, Row } from '../decisions.ts';
+import { callsOf, type Deployment, type Router } from './router.ts';
+
+/** The failures that LiteLLM tells apart: each condition as providers send it, and other statuses that are retried otherwise. */
+export const failures: readonly Failing[] = [
+  ...conditions.map((condition) => ({ condition, status_code: condition === 'context_length' ? 400 : usualStatus(condition) })),
+  { condition: 'auth_error', status_code: 403 },
+  { condition: 'quota_exceeded', status_code: 429 },
+  { condition: 'server_error', status_code: 503 },
+  { condition: 'server_error', status_code: 502 },
+  ...[404, 409, 410].map((status_code) => ({ condition: 'invalid_request' as const, status_code })),
+];
+
+/** How earlier failures lead to a model. */
+type Path<D> = ReadonlyMap<D, Failing>;
+
+const serverError: Failing = failures.find(({ condition }) => condition === 'server_error')!;
+
+/** What follows a failure of a model: its further calls, and the models after it. */
+interface Outcome<D> {
+  readonly failing: Failing;
+  readonly retries: number;
+  readonly next: readonly D[];
+}
+
+/** A model of the chain, and what follows its failures. */
+export interface Reached<D> {
+  readonly deployment: D;
+  /** The failures of earlier models that lead to it. */
+  readonly path: Path<D>;
+  /** The models after it, if it and all of them fail with a server error. */
+  readonly rest: readonly D[];
+  /** Whether it is called if all models before it fail with a server error. */
+  readonly isGeneral: boolean;
+  readonly outcomes: readonly Outcome<D>[];
+}
+
+/** The models that prompts to a group can reach: first those of its general order, then those that only other failures lead to. */
+export function reachedFrom<D extends Deployment>(router: Router<D>, group: string): Reached<D>[] {
+  const all = new Map<D, Reached<D>>();
+  const order = distinct(callsOf(router, group, () => serverError));
+  let waiting = order.map((deployment, index) => ({
+    deployment,
+    path: new Map(order.slice(0, index).map((before) => [before, serverError])) as Path<D>,
+    rest: order.slice(index + 1),
+    isGeneral: true,
+  }));
+  while (waiting.length > 0) {
+    const found = waiting.filter(({ deployment }) => !all.has(deployment));
+    waiting = [];
+    for (const one of found) {
+      if (all.has(one.deployment)) continue;
+      const outcomes = failures.map((failing) => outcomeOf(router, group, one, failing));
+      all.set(one.deployment, { ...one, outcomes });
+      for (const { failing, next } of outcomes) {
+        for (const [index, deployment] of next.entries()) {
+          const before = next.slice(0, index).map((other) => [other, serverError] as const);
+          waiting.push({
+            deployment,
+            path: new Map([...one.path, [one.deployment, failing], ...before]),
+            rest: next.slice(index + 1),
+            isGeneral: false,
+          });
+        }
+      }
+    }
+  }
+  return [...all.values()];
+}
+
+/** What follows if a model fails in this way and all later ones with a server error; models drawn before it fail as it does. */
+function outcomeOf<D extends Deployment>(
+  router: Router<D>,
+  group: string,
+  { deployment, path }: { deployment: D; path: Path<D> },
+  failing: Failing,
+) {
+  const isDrawnWith = (other: D) => other.group === deployment.group && other.order === deployment.order;
+  const calls = callsOf(router, group, (one) =>
+    one === deployment ? failing : isDrawnWith(one) && path.has(one) ? failing : (path.get(one) ?? serverError),
+  );
+  const first = calls.indexOf(deployment);
+  const own = calls.filter((one) => one === deployment).length;
+  return {
+    failing,
+    retries: Math.max(own - 1, 0),
+    next: distinct(calls.slice(first)).filter((one) => one !== deployment && !path.has(one)),
+  };
+}
+
+const distinct = <T>(items: readonly T[]): T[] => [...new Set(items)];
+
+/** The rows of the rules, for the providers of a chain in their order. */
+export function rowsOf<D extends Deployment>(chain: readonly Reached<D>[], nameOf: (deployment: D) => string): Row[] {
+  const order = chain.map(({ deployment }) => deployment);
+  const cellOf = (
+    { deployment, rest, isGeneral }: Reached<D>,
+    { retries: count, next }: Outcome<D>,
+    pattern: readonly Cell['next'][],
+  ): Cell => {
+    const retries = Math.min(count, maxRetries);
+    const after = order.slice(order.indexOf(deployment) + 1);
+    const isRest = sameList(next, rest);
+    const follows = isGeneral ? sameList(next, after) || (isRest && sameList(next, after.slice(0, next.length))) : isRest;
+    if (follows && next.length > 0) return { retries, next: 'order' };
+    if (next.length > 0) return { retries, next: next.slice(0, maxTo).map(nameOf) };
+    // If nothing is left, both mean the same; the rules are shorter if it is that of the first provider.
+    const endsAnyway = isGeneral ? after.length === 0 : isRest;
+    return { retries, next: endsAnyway && !pattern.includes('end') ? 'order' : 'end' };
+  };
+  const lead = chain[0]!;
+  const first = lead.outcomes.map((outcome) => cellOf(lead, outcome, []).next);
+  const usual = first[failures.indexOf(serverError)]!;
+  return chain.map((one) => ({
+    name: nameOf(one.deployment),
+    cells: one.outcomes.map((outcome, index) => ({
+      failing: asRulesSee(outcome.failing),
+      cell: cellOf(one, outcome, [typeof first[index] === 'string' ? first[index] : usual]),
+    })),
+  }));
+}
+
+const sameList = <T>(one: readonly T[], other: readonly T[]) =>
+  one.length === other.length && one.every((item, index) => item === other[index]);
+
+/** The failure as rules tell it apart: a prompt that is too long is one condition, whatever its status. */
+const asRulesSee = (failing: Failing): Failing =>
+  failing.condition === 'context_length' ? { ...failing, status_code: usualStatus('context_length') } : failing;
