@@ -141,7 +141,7 @@ describe('The README', () => {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_'));
     const environment = {
       ...Object.fromEntries(inherited),
-      SERVICE_HOST: '127.0.0.1',
+      SERVICE_HOST: '0.0.0.0',
       SERVICE_PORT: '0',
       SERVICE_LOG_LEVEL: 'error',
       SERVICE_DATABASE_URL: 'sqlite::memory:',
