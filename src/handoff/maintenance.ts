@@ -1,11 +1,15 @@
 import { systemClock } from '../kit/clock.ts';
+import { withDatabase } from '../kit/sql/database.ts';
 import type { Database } from '../kit/sql/dialect.ts';
-import type { Moved, OnProgress } from '../kit/sql/export.ts';
+import { type Moved, type OnProgress, requireService } from '../kit/sql/export.ts';
 import { maintenance } from '../kit/sql/maintenance.ts';
 import { readHandoffSettings } from './settings.ts';
+import { type Growth, measureGrowth } from './store/growth.ts';
 import { migrations } from './store/migrations/index.ts';
 import { indexAll, queueAll, takeIn } from './store/search/rebuild.ts';
 import type { Tables } from './store/tables.ts';
+
+export type { Growth } from './store/growth.ts';
 
 /** Where the settings come from that name the database: variables, and a TOML file. */
 interface SettingsSource {
@@ -48,4 +52,11 @@ export function maintain(
     afterwards: (database) =>
       indexAll(database as Database<Tables>, (done, total) => onProgress(done, total, 'indexing packets for search')),
   });
+}
+
+/** What the database of the settings holds, and how it grows. @throws Error when no service was started on it */
+export async function storage({ environment, config }: SettingsSource): Promise<Growth> {
+  const { databaseUrl } = readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG });
+  await requireService(databaseUrl, moved);
+  return withDatabase<Tables, Growth>(databaseUrl, (database) => measureGrowth(database, systemClock()));
 }

@@ -13,7 +13,7 @@ import { renumbering } from '../../src/kit/sql/tenancy.ts';
 import { refused, runCli } from '../support/cli.ts';
 import { contentsOf, disagreements, type Inspector, looking, orphans, type Row } from '../support/consistency.ts';
 import { answersTo, continues, type Filled, fill, fillSettings, repeatedKey } from '../support/filled.ts';
-import { createPacket, newTenant, startService, type TestService } from '../support/service.ts';
+import { createPacket, newTenant, startService, TestClock, type TestService } from '../support/service.ts';
 import type { TestStore } from '../support/store.ts';
 import { storesOfSeveral } from '../support/stores.ts';
 import { openEvents } from '../support/streams.ts';
@@ -335,4 +335,37 @@ test('Row numbers of another table in a row, also in a list, are those of the im
     103,
     'c',
   ]);
+});
+
+describe('service-cli storage', () => {
+  for (const store of storesOfSeveral) {
+    test(`shows the rows and bytes of each table and a forecast, on ${store.name}`, async (t) => {
+      const service = await startService(t, { store, clock: new TestClock(new Date().toISOString()) });
+      for (let count = 0; count < 30; count += 1) await createPacket(service);
+      const environment = { SERVICE_DATABASE_URL: service.databaseUrl };
+      const { exitCode, stdout, stderr } = await runCli(['storage', '--format', 'json'], { environment });
+      assert.equal(exitCode, 0, stderr);
+      const { tables, packets, packets_per_day, bytes, bytes_per_packet, bytes_in_a_year } = JSON.parse(stdout);
+      const of = (name: string) => tables.find(({ table }: { table: string }) => table === name);
+      assert.deepEqual([of('packets').rows, of('contents').rows, of('tenants').rows, packets], [30, 30, 1, 30]);
+      assert.deepEqual([of('events').is_kept, of('messages').is_kept], [true, false]);
+      assert.ok(of('packets').bytes > 8192 && of('search_index').bytes > 0);
+      // A database that is younger than an hour is taken to be an hour old.
+      assert.equal(packets_per_day, 30 * 24);
+      assert.ok(Math.abs(bytes_in_a_year - (bytes + 365 * packets_per_day * bytes_per_packet)) < 365 * packets_per_day);
+      const table = await runCli(['storage'], { environment });
+      assert.match(table.stdout, /^packets +30 +\d+\.\d +\d+ +until deleted$/m);
+      assert.match(table.stdout, /^In a year: \d+\.\d MB, at \d+ bytes that stay of each packet/m);
+    });
+  }
+
+  test('refuses a database on which no service was started, and creates nothing', async (t) => {
+    const file = join(newFolder(t), 'none.db');
+    refused(
+      await runCli(['storage'], { environment: { SERVICE_DATABASE_URL: `sqlite://${file}` } }),
+      1,
+      /There is no database of the handoff service at /,
+    );
+    assert.equal(existsSync(file), false);
+  });
 });

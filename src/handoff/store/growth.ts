@@ -1,0 +1,55 @@
+import { sql } from 'kysely';
+
+import { createdAt, lowestIdAt } from '../../kit/id.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
+import { tablesOf } from '../../kit/sql/shape.ts';
+import { storageOf, type TableStorage } from '../../kit/sql/storage.ts';
+import { migrations } from './migrations/index.ts';
+import type { Tables } from './tables.ts';
+
+/** What a database holds, and how it grows. */
+export interface Growth {
+  readonly tables: readonly (TableStorage & {
+    /** Whether its rows stay until a packet is deleted permanently; others go after their retention. */
+    readonly is_kept: boolean;
+  })[];
+  readonly bytes: number;
+  readonly packets: number;
+  /** The packets created in the last week, or since the first one, by day. */
+  readonly packets_per_day: number;
+  /** What stays of a packet. */
+  readonly bytes_per_packet: number;
+  /** The size in a year, if as many packets are created each day and none is deleted permanently. */
+  readonly bytes_in_a_year: number;
+}
+
+/** The tables of which rows are removed after a time. */
+const removed = ['answer_links', 'agents', 'counters', 'deliveries', 'idempotency', 'idempotency_packets', 'messages', 'search_queue'];
+
+const dayMs = 86_400_000;
+
+/** Measures the database. It reads the indexes of all tables, which takes seconds on a large one. */
+export async function measureGrowth(database: Database<Tables>, now: Date): Promise<Growth> {
+  const names = [...tablesOf(migrations), { name: 'search_index' }];
+  const storage = await storageOf(database as unknown as Database<unknown>, names);
+  const tables = storage.map((table) => ({ ...table, is_kept: !removed.includes(table.table) }));
+  const packets = tables.find(({ table }) => table === 'packets')!.rows;
+  const week = new Date(now.getTime() - 7 * dayMs);
+  const { rows } = await sql<{ created: number; first: string | null }>`
+    select count(packets.id) as created, min(packets.id) as first
+    from tenants cross join packets where packets.tenant = tenants.number and packets.id >= ${lowestIdAt(week)}`.execute(database.reads);
+  const { created, first } = rows[0]!;
+  const days = first === null ? 7 : Math.max((now.getTime() - createdAt(first).getTime()) / dayMs, 1 / 24);
+  const sum = (some: readonly TableStorage[]) => some.reduce((total, table) => total + table.bytes, 0);
+  const bytes = sum(tables);
+  const bytesPerPacket = packets === 0 ? 0 : sum(tables.filter(({ is_kept }) => is_kept)) / packets;
+  const packetsPerDay = Number(created) / Math.min(days, 7);
+  return {
+    tables,
+    bytes,
+    packets,
+    packets_per_day: Math.round(packetsPerDay),
+    bytes_per_packet: Math.round(bytesPerPacket),
+    bytes_in_a_year: Math.round(bytes + 365 * packetsPerDay * bytesPerPacket),
+  };
+}
