@@ -12,7 +12,7 @@ export async function cliDocument(note: string): Promise<string> {
     stdin: () => process.stdin,
     out: writer,
     err: writer,
-    userName: () => undefined,
+    isInteractive: false,
   });
   return `${note}
 # The command line: \`service-cli\`

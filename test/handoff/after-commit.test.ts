@@ -66,6 +66,8 @@ for (const store of stores) {
       tenant_number: 1,
       tenant_tier: 'business' as const,
       handoffs_per_day: null,
+      key_name: 'test',
+      lineage: [],
     };
     const reported: (readonly string[])[] = [];
     opened.onFailure((error, requestIds) => {

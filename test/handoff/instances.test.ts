@@ -497,6 +497,8 @@ const caller: Caller = {
   tenant_number: 1,
   tenant_tier: 'business',
   handoffs_per_day: null,
+  key_name: 'test',
+  lineage: [],
 };
 
 const claimant = { agent_id: 'a', agent_name: 'a', framework: null };

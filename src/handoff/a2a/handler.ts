@@ -27,8 +27,8 @@ export interface A2aSession {
   readonly call: CallApi;
   /** The agent that the request names, or the only one that its key may act as. */
   readonly agentId: string | undefined;
-  /** The person for whom the key may answer. */
-  readonly responder: string | undefined;
+  /** Who answers: the person for whom the key may answer, else the key by its name. */
+  readonly responder: string;
   readonly address: Address;
   /** The push notification configurations of a packet that the caller can read. */
   readonly pushes: Pushes;
@@ -224,7 +224,7 @@ async function answer(session: A2aSession, message: Message): Promise<Packet> {
     throw new UnsupportedOperationError(
       `The task does not accept a message: its packet is ${status}. Only a packet that awaits input accepts one.`,
     );
-  const body = answerIn(message, session.responder ?? session.agentId ?? 'a2a');
+  const body = answerIn(message, session.responder);
   const headers = changeHeaders({ agent: session.agentId, idempotency_key: message.messageId });
   return must(await session.call(routes.respondPacket, { params: { id }, body, headers }));
 }

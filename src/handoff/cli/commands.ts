@@ -237,7 +237,7 @@ const trail: readonly Row[] = [
     operands: packetId,
     flags: [
       { flags: '--response <text>', text: 'the answer' },
-      { flags: '--responded-by <name>', text: 'the person who answers (default: the name of the user)' },
+      { flags: '--by, --responded-by <name>', text: 'the person who answers (default: the responder of the key; asked for on a terminal)' },
       { flags: '--notes <text>', text: 'additional remarks' },
     ],
     run: respond,

@@ -15,7 +15,7 @@ export interface GlobalOptions {
 }
 
 /** The context of a command. Answers go to standard output, everything else to standard error. */
-export interface Context extends Pick<Terminal, 'environment' | 'stdin' | 'userName' | 'unknownVariables'> {
+export interface Context extends Pick<Terminal, 'environment' | 'stdin' | 'isInteractive' | 'unknownVariables'> {
   readonly format: 'table' | 'json';
   readonly quiet: boolean;
   readonly verbose: boolean;
@@ -33,7 +33,10 @@ export const onCommandLine = (what: string, instead: string): string =>
   `Other users of this machine can see ${what} on the command line; use ${instead}.`;
 
 /** Makes the context of a command from its global options. */
-export function createContext(options: GlobalOptions, { out, err, environment, stdin, userName, unknownVariables }: Terminal): Context {
+export function createContext(
+  options: GlobalOptions,
+  { out, err, environment, stdin, isInteractive, unknownVariables }: Terminal,
+): Context {
   const { quiet = false, verbose = false, format } = options;
   const say = (line: string) => void (quiet || err.line(line));
   const trace = (line: string) => void (verbose && err.line(line));
@@ -49,7 +52,7 @@ export function createContext(options: GlobalOptions, { out, err, environment, s
   };
   return {
     ...(unknownVariables === undefined ? {} : { unknownVariables }),
-    ...{ environment, stdin, userName, format, quiet, verbose, out, err, config, say },
+    ...{ environment, stdin, isInteractive, format, quiet, verbose, out, err, config, say },
     async client() {
       const { serverUrl, apiKey, sources, file } = await config();
       trace(`server ${serverUrl} (${sources.serverUrl}), API key ${apiKey === undefined ? 'none' : `hidden (${sources.apiKey})`}`);

@@ -1,4 +1,4 @@
-import { userInfo } from 'node:os';
+import { isatty } from 'node:tty';
 
 import type { UnknownVariables } from '../../kit/settings.ts';
 import { Writer } from './output/writer.ts';
@@ -11,15 +11,10 @@ export async function main(unknownVariables: UnknownVariables): Promise<void> {
   stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const out = new Writer(stdout, env);
   const err = new Writer(stderr, env);
-  const code = await runCli({ args: argv.slice(2), environment: env, stdin: () => process.stdin, out, err, userName, unknownVariables });
+  const isInteractive = isatty(0) && stderr.isTTY === true;
+  const code = await runCli({
+    ...{ args: argv.slice(2), environment: env, stdin: () => process.stdin, out, err, isInteractive, unknownVariables },
+  });
   // `serve` and `admin-key` set an exit code themselves, which 0 must not overwrite.
   if (code !== 0) process.exitCode = code;
-}
-
-function userName(): string | undefined {
-  try {
-    return userInfo().username;
-  } catch {
-    return undefined;
-  }
 }

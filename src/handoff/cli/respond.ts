@@ -10,27 +10,43 @@ import { CliError } from './terminal.ts';
 /** `respond`: answers a packet's question; without --response it prompts for the answer. */
 export async function respond(context: Context, options: Options, id = ''): Promise<void> {
   const client = await context.client();
-  const { response, respondedBy = context.userName(), notes } = options as { response?: string; respondedBy?: string; notes?: string };
-  if (respondedBy === undefined) throw new CliError('Name the person who answers with --responded-by.');
-  const answer = response === undefined ? await ask(context, await client.getPacket({ params: { id } })) : { response };
-  const body = { ...answer, responded_by: respondedBy, ...(notes === undefined ? {} : { notes }) };
+  const { response, respondedBy, notes } = options as { response?: string; respondedBy?: string; notes?: string };
+  const prompt = createPrompt(context);
+  const own = respondedBy === undefined ? await client.getOwnKey() : undefined;
+  const responder = respondedBy ?? (await reading(context, () => own?.responder ?? null));
+  if (responder === null && !context.isInteractive) throw new CliError('Name the person who answers with --by.');
+  const answer = response === undefined ? await ask(context, prompt, await client.getPacket({ params: { id } })) : { response };
+  const responded_by = responder ?? (await prompt('Your name: ')) ?? '';
+  if (responded_by === '') throw new CliError('No name was given; pass one with --by.');
+  const body = { ...answer, responded_by, ...(notes === undefined ? {} : { notes }) };
   await showAnswer(context, await client.respondPacket.withResponse({ params: { id }, body }), onePacket);
 }
 
-/** Prompts for the answer on standard error: the number of an option, or any text. */
-async function ask(context: Context, packet: Packet): Promise<Pick<RespondRequest, 'response' | 'digest'>> {
-  const { stdin, err } = context;
+/** Asks a question on standard error; undefined when the input ends without a line that says something. */
+type Prompt = (question: string) => Promise<string | undefined>;
+
+/** Makes the prompt of a command, which reads standard input line by line. */
+function createPrompt({ stdin, err }: Context): Prompt {
+  let lines: AsyncGenerator<string> | undefined;
+  return async (question) => {
+    lines ??= linesOf(stdin(), 'The answer');
+    for (;;) {
+      err.question(question);
+      const { value, done } = await lines.next();
+      if (done) return undefined;
+      if (value.trim() !== '') return value.trim();
+    }
+  };
+}
+
+/** Prompts for the answer: the number of an option, or any text. */
+async function ask(context: Context, prompt: Prompt, packet: Packet): Promise<Pick<RespondRequest, 'response' | 'digest'>> {
   const { lines, options, digest } = await reading(context, () => questionOf(packet));
-  for (const line of lines) err.line(line);
-  const question = options.length > 0 ? `Answer (1 to ${options.length}, or any text): ` : 'Answer: ';
-  err.question(question);
-  for await (const line of linesOf(stdin(), 'The answer')) {
-    const text = line.trim();
-    // The digest has the service refuse the answer if the question has changed since it was shown.
-    if (text !== '') return { response: options[Number(text) - 1]?.value ?? text, ...(digest === undefined ? {} : { digest }) };
-    err.question(question);
-  }
-  throw new CliError('No answer was given; pass one with --response.');
+  for (const line of lines) context.err.line(line);
+  const text = await prompt(options.length > 0 ? `Answer (1 to ${options.length}, or any text): ` : 'Answer: ');
+  if (text === undefined) throw new CliError('No answer was given; pass one with --response.');
+  // The digest has the service refuse the answer if the question has changed since it was shown.
+  return { response: options[Number(text) - 1]?.value ?? text, ...(digest === undefined ? {} : { digest }) };
 }
 
 function questionOf({ status, hitl }: Packet) {

@@ -11,8 +11,8 @@ export interface Terminal {
   readonly out: Writer;
   /** Standard error: messages, progress and questions. */
   readonly err: Writer;
-  /** The name of the user, if the system knows it. */
-  userName(): string | undefined;
+  /** Whether a person reads and answers questions: standard input and standard error are a terminal. */
+  readonly isInteractive: boolean;
   /** What `serve` warns of; left out: nothing. */
   readonly unknownVariables?: UnknownVariables;
 }

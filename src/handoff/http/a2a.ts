@@ -67,7 +67,7 @@ export function mountA2a({ mount, call, load, listening, pushes, clock, version,
     const session = {
       call: callApi,
       agentId: agent,
-      responder: caller.responder ?? undefined,
+      responder: caller.responder ?? caller.key_name,
       address: addressAt(origin),
       pushes: pushesFor(pushes, caller),
       signal,

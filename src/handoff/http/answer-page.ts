@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 
+import { askerName } from '../model/asker.ts';
 import type { FormField } from '../model/form.ts';
 import { choicesOf } from '../model/options.ts';
 import { escapeHtml } from '../rules/html.ts';
@@ -120,9 +121,8 @@ const shownTurnLength = 4000;
 
 /** The page that asks the question of an open link. */
 export function questionPage({ link, packet, digest }: OpenedLink & { status: 'open' }, problem?: string, entered: Entered = {}): string {
-  const { hitl, metadata } = packet;
-  const source = metadata.source_agent.name;
-  const asked = `<p class="muted"><bdi>${escapeHtml(source)}</bdi> asks${link.responder === null ? '' : ` <bdi>${escapeHtml(link.responder)}</bdi>`}. ${until(link.expires_at, hitl.expires_at)}</p>`;
+  const { hitl } = packet;
+  const asked = `<p class="muted"><bdi>${escapeHtml(askerName(packet))}</bdi> asks${link.responder === null ? '' : ` <bdi>${escapeHtml(link.responder)}</bdi>`}. ${until(link.expires_at, hitl.expires_at)}</p>`;
   const reason = hitl.reason === '' ? '' : textBlock(hitl.reason);
   const warning = problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`;
   const form = `<form method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${nameField(packet, link.responder, entered)}${answerFields(packet, entered)}</form>`;

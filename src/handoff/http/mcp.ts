@@ -7,7 +7,7 @@ import type { Listener } from '../live/hub.ts';
 import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.ts';
 import type { CallApi } from '../mcp/session.ts';
 import { mcp } from '../model/mcp.ts';
-import { requireAgent } from '../rules/rights.ts';
+import { acts, requireAgent, requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { HandoffMount } from './mount.ts';
 import { agentId } from './packets.ts';
@@ -32,7 +32,7 @@ export function mountMcp({ mount, call, load, listening }: McpRouteParts): void 
     const key = keyOf(headers, query.api_key)!;
     // Handlers read the key of a waiting request, to end the wait when it is revoked.
     const callApi: CallApi = (route, request) =>
-      call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal });
+      call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'mcp' });
     const request = { headers, body, signal, session: { call: callApi, agentId: agentBehind(context, query.agent_id) } };
     if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, key, listening);
     return written(await endpoint.answer(request));
@@ -59,6 +59,7 @@ function written({ status, contentType, text }: Awaited<ReturnType<McpEndpoint['
 
 /** A stream of the changes that a client subscribes to. It counts towards the tenant's connections. */
 async function listen(endpoint: McpEndpoint, request: McpHttpRequest, caller: Caller, key: string, listening: Listening) {
+  requireRight(caller, acts.listen);
   const { start, leave } = await listening.begin(caller, undefined);
   const opened = await endpoint.listen(request).catch((error: unknown) => {
     leave();

@@ -11,7 +11,8 @@ import { isId } from '../../kit/id.ts';
 import type { LiveEvent } from '../live/event.ts';
 import { routes } from '../model/api.ts';
 import { type ClaimRequest, CreateRequest, type Packet } from '../model/packet.ts';
-import type { WaitQuery } from '../model/packet-routes.ts';
+import { respondInConsole, type WaitQuery } from '../model/packet-routes.ts';
+import type { AnsweredVia } from '../rules/packet.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Changed, ChangeOptions } from '../service/change.ts';
 import type { BatchItem, CreateAnswer, CreateOptions } from '../service/create.ts';
@@ -115,17 +116,18 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.claimPacket, async ({ params, body }, { caller, headers, rawBody }) =>
     changed(await packets.claim(caller, params.id, claimOf(body), changing(headers, `POST /packets/${params.id}/claim`, rawBody))),
   );
-  mount(
-    routes.respondPacket,
-    async ({ params, body }, { caller, headers, rawBody, via }) =>
-      changed(
-        await packets.respond(caller, params.id, body, {
-          ...changing(headers, `POST /packets/${params.id}/respond`, rawBody),
-          via: via === 'a2a' ? via : headers['x-answered-via'] === 'console' ? 'console' : 'api',
-        }),
-      ),
-    { bodyFaults: answerFaults },
-  );
+  for (const [route, way] of [
+    [routes.respondPacket, 'api'],
+    [respondInConsole, 'console'],
+  ] as const)
+    mount(
+      route,
+      async ({ params, body }, { caller, headers, rawBody, via }) => {
+        const options = changing(headers, `POST /packets/${params.id}/respond`, rawBody);
+        return changed(await packets.respond(caller, params.id, body, { ...options, via: (via as AnsweredVia | undefined) ?? way }));
+      },
+      { bodyFaults: answerFaults },
+    );
   mount(routes.patchPacket, async ({ params, body }, { caller, headers }) =>
     changed(await packets.patch(caller, params.id, body, changing(headers))),
   );

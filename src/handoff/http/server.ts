@@ -25,7 +25,7 @@ import { apiPrefix, describeHandoff, prefixesOf, routes, serviceTitle } from '..
 import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import { streamRoutes } from '../model/stream.ts';
-import { requireAgent, requireScope } from '../rules/rights.ts';
+import { requireAgent, requireRight } from '../rules/rights.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { AgentService } from '../service/agents.ts';
 import type { Caller } from '../service/authentication.ts';
@@ -240,13 +240,6 @@ export function createServer(parts: ServerParts): FastifyInstance {
 function requireMounted(isMounted: (route: Route) => boolean): void {
   const missing = Object.values<Route>({ ...routes, ...streamRoutes }).filter((route) => !isMounted(route));
   if (missing.length > 0) throw new Error(`No handler is mounted for ${missing.map(({ id }) => id).join(', ')}.`);
-}
-
-/** @throws ServiceError 403 when the caller's key may not call the route */
-function requireRight(caller: Caller, { access, alternative }: Admission): void {
-  if (access === 'any' || access === 'public' || access === 'link') return;
-  if (access !== 'admin') requireScope(caller, access, ...(alternative === undefined ? [] : [alternative]));
-  else if (!caller.admin) throw new ServiceError('FORBIDDEN', 'This needs an admin key.');
 }
 
 /** 401, with the scheme by which a key may be sent (RFC 9110, 11.6.1). */

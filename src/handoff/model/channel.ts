@@ -30,6 +30,9 @@ export const Channel = object({
   name: orNull(Type.String(), 'What it is called.'),
   events,
   responder: orNull(Type.String(), `${responder} Null: all questions; the person enters a name.`),
+  links: Type.Boolean({
+    description: 'Whether its messages have answer links: the key that set its target or responder may answer. They end with that key.',
+  }),
   active: Type.Boolean({ description: 'Whether messages are sent to it.' }),
   disabled_reason: { ...Webhook.properties.disabled_reason },
   created_at: timestamp('When it was created.'),
@@ -85,6 +88,7 @@ const channelExample = {
   name: 'Dana',
   events: ['asked', 'reminded'],
   responder: null,
+  links: true,
   active: true,
   disabled_reason: null,
   created_at: at,

@@ -36,6 +36,7 @@ const hitl = {
   requested_at: null,
   expires_at: null,
   question_id: null,
+  asked_by: null,
 };
 const tail = {
   claimed_by: null,

@@ -280,7 +280,6 @@ export const packetRoutes = routeTable('packets', {
     headers: {
       ...IfMatch,
       ...IdempotencyKey,
-      'X-Answered-Via': '`console` in requests of the console; the history keeps it as `via`. Optional.',
     },
     responses: {
       200: packet('The packet, answered and `claimed`.', answeredExample, Replayed),
@@ -337,3 +336,11 @@ export const packetApi = {
   routes: packetRoutes,
   schemas: { ...packetSchemas, PacketList, PacketHit, SearchList },
 };
+
+/** The way by which the console answers. It is no part of the API and of its description. */
+export const respondInConsole = {
+  ...packetRoutes.respondPacket,
+  id: 'respondInConsole',
+  tag: 'pages',
+  path: '/console/api/v1/packets/{id}/respond',
+} as const;

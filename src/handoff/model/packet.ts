@@ -270,6 +270,12 @@ export const Hitl = Type.Object({
       'The id of the question, new each time that one is asked; null until it is asked, left out for questions of earlier versions.',
     ),
   ),
+  asked_by: Type.Optional(
+    orNull(
+      Type.Object({ agent_id: Type.String(), agent_name: Type.String() }),
+      'The agent that asked: the holder of the packet, or the agent that moved it to awaiting_human; null until the question is asked.',
+    ),
+  ),
   requested_at: orNull(timestamp('When the packet entered awaiting_human.')),
   expires_at: orNull(timestamp('When the time to answer ends.')),
   remind_at: Type.Optional(orNull(timestamp('When the reminder is due.'), 'Null when it was sent, or the question is answered.')),

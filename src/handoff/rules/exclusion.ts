@@ -1,12 +1,54 @@
-import type { AnyPacket, Command } from './packet.ts';
+import { ServiceError } from '../../kit/errors.ts';
+import type { AnyPacket, Command, PacketEvent } from './packet.ts';
 import { allows } from './packet-life.ts';
+
+/** The prefix of an admin key among the makers of a key. */
+const byAdmin = 'admin:';
+
+/** A chain of rotations, by its first key, and the chains through which it was created, the latest first (`Lineage`). */
+export interface KeyFamily {
+  readonly origin: string;
+  readonly lineage: Lineage;
+}
+
+/** The first keys of the chains of rotations through which a key was created; those of admin keys with a prefix. */
+export type Lineage = readonly string[];
+
+/** The lineage of the keys that a key creates. */
+export const lineageFrom = ({ origin, lineage }: KeyFamily, { admin }: { admin: boolean }): Lineage => [
+  admin ? byAdmin + origin : origin,
+  ...lineage,
+];
+
+const firstKeyOf = (maker: string): string => (maker.startsWith(byAdmin) ? maker.slice(byAdmin.length) : maker);
+
+/**
+ * Whether a key is one source with one of the keys whose families were added to `sources`: it is the same, one made the
+ * other, through others too, or a key that is no admin's made both. Such a key had the scope `work` if the source had
+ * it, since a key gives no more than it has.
+ */
+export function isSource(sources: readonly string[], { origin, lineage }: KeyFamily): boolean {
+  return sources.includes(origin) || sources.includes(byAdmin + origin) || lineage.some((maker) => sources.includes(firstKeyOf(maker)));
+}
+
+/** The sources of a question with those of another key. */
+export function withSource(sources: readonly string[], { origin, lineage }: KeyFamily): readonly string[] {
+  const added = [origin, ...lineage].filter((key) => !sources.includes(key));
+  return added.length === 0 ? sources : [...sources, ...added];
+}
+
+/** Whether an event makes its key a source of the packet's question: it created or claimed the packet, asked, or changed the question. */
+export function makesSource({ event_type, details }: PacketEvent): boolean {
+  if (event_type === 'created' || event_type === 'claimed' || event_type === 'awaiting_human') return true;
+  return (details.fields as readonly string[] | undefined)?.includes('hitl') ?? false;
+}
 
 /**
  * What a command does to a question that excludes its source (`hitl.exclude_source`), if only another key may do that: it
  * answers the question, withdraws it, changes it while it is open, or makes it needless before it is asked. Undefined
  * otherwise: to give the packet up, by failing or deleting it, grants no approval.
  */
-export function deedOfOutsiders(packet: AnyPacket, command: Command): 'answered' | 'withdrawn' | 'changed' | undefined {
+export function restrictedAction(packet: AnyPacket, command: Command): 'answered' | 'withdrawn' | 'changed' | undefined {
   const { hitl } = packet;
   if (!hitl?.exclude_source) return undefined;
   if (command.kind === 'respond') return 'answered';
@@ -16,4 +58,11 @@ export function deedOfOutsiders(packet: AnyPacket, command: Command): 'answered'
   const change = command.patch.hitl;
   const lifts = change === null || change.exclude_source === false || change.required === false;
   return lifts || allows(packet, 'respond') ? 'changed' : undefined;
+}
+
+/** @throws ServiceError 403 when the key is a source of the question, which must be `action` with another key */
+export function requireNoSource(sources: readonly string[], family: KeyFamily, action: string): void {
+  if (!isSource(sources, family)) return;
+  const who = 'this one, or a key of its family, created or claimed the packet, or asked';
+  throw new ServiceError('FORBIDDEN', `The question must be ${action} with another key: ${who}.`);
 }

@@ -1,3 +1,4 @@
+import { askerName } from '../model/asker.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import { choicesOf } from '../model/options.ts';
 import type { Packet } from '../model/packet.ts';
@@ -49,9 +50,9 @@ export function isStillSo(event: ChannelEvent, { status, hitl }: Packet, since: 
 
 /** What a message says of a packet's question. `link`: the page to answer on, or why there is none. */
 export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: string } | { none: string }, now: Date): Notice {
-  const { hitl, context, metadata } = packet;
+  const { hitl, context } = packet;
   const { question, reason, options, response, responded_by, notes, expires_at } = hitl!;
-  const from = line(metadata.source_agent.name);
+  const from = line(askerName(packet));
   const asked = block(question, maxQuestion);
   if (event === 'answered') {
     const parts = [

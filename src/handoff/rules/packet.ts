@@ -68,7 +68,13 @@ export type Command =
       readonly questionId?: string;
     }
   | { readonly kind: 'withdraw'; readonly agentId: string | undefined }
-  | { readonly kind: 'respond'; readonly answer: RespondRequest; readonly via?: AnsweredVia; readonly link?: LinkDetails }
+  | {
+      readonly kind: 'respond';
+      readonly answer: RespondRequest;
+      readonly via?: AnsweredVia;
+      readonly link?: LinkDetails;
+      readonly actor?: string | undefined;
+    }
   | { readonly kind: 'complete'; readonly agentId: string | undefined; readonly token?: string | undefined }
   | { readonly kind: 'delete'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin?: boolean }
   | { readonly kind: 'release'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin: boolean }
@@ -281,7 +287,11 @@ function setFree<P extends AnyPacket>(packet: P, verb: 'release' | 'lose', actor
   return { packet: freed, events: [{ event_type, type: 'packet.updated', actor, details }], searchable: false };
 }
 
-function respond<P extends AnyPacket>(packet: P, { answer, via = 'api', link }: Command & { kind: 'respond' }, now: Date): Decision<P> {
+function respond<P extends AnyPacket>(
+  packet: P,
+  { answer, via = 'api', link, actor = `human:${answer.responded_by}` }: Command & { kind: 'respond' },
+  now: Date,
+): Decision<P> {
   const { hitl } = packet;
   if (!allows(packet, 'respond') || hitl === null) {
     throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(hitl)}`);
@@ -309,7 +319,7 @@ function respond<P extends AnyPacket>(packet: P, { answer, via = 'api', link }: 
   const event: PacketEvent = {
     event_type: 'hitl_responded',
     type: 'hitl.response_ready',
-    actor: `human:${answer.responded_by}`,
+    actor,
     notifies: 'answered',
     details: { ...given, ...questionOf(hitl), ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, ...link },
   };
@@ -399,7 +409,7 @@ function patch<P extends AnyPacket>(
     return { packet: touched(isOpen ? withDigest(dated) : dated, now), events: [event], searchable: true };
   }
   if (verb === 'complete') requireAnswered(merged, onStatus);
-  const asked = verb === 'ask' ? ask(merged, content.hitl !== undefined, now, questionId) : merged;
+  const asked = verb === 'ask' ? ask(merged, { isNew: content.hitl !== undefined, now, question_id: questionId, agentId }) : merged;
   const more = verb === 'ask' ? { ...details, ...questionOf(asked.hitl!) } : details;
   return enter(asked, verb, actor, now, more, changed.length > 0);
 }

@@ -9,7 +9,7 @@ import { allows } from './packet-life.ts';
 const unanswered = { response: null, responded_by: null, responded_at: null, notes: null };
 
 /** What only the service sets of a question, before it is asked. */
-export const neverAsked = { ...unanswered, requested_at: null, expires_at: null, question_id: null };
+export const neverAsked = { ...unanswered, requested_at: null, expires_at: null, question_id: null, asked_by: null };
 
 /** A question that was never asked. */
 export function newQuestion(question: Question): Hitl {
@@ -30,12 +30,33 @@ export function withDigest<P extends AnyPacket>(packet: P): P {
   return { ...packet, hitl: { ...hitl, digest: digestOf({ ...(packet as Packet), hitl }) } };
 }
 
+/** The agent that asks: the holder, else the agent that moves the packet, which is the source if the request names none. */
+function askerOf({ claimed_by, metadata: { source_agent } }: AnyPacket, agentId: string | undefined) {
+  if (claimed_by !== null) return { agent_id: claimed_by.agent_id, agent_name: claimed_by.agent_name };
+  if (agentId !== undefined && agentId !== source_agent.id) return { agent_id: agentId, agent_name: agentId };
+  return { agent_id: source_agent.id, agent_name: source_agent.name };
+}
+
+/** What a question is asked with. */
+interface Asking {
+  /** Whether the request brings a new question. */
+  readonly isNew: boolean;
+  readonly now: Date;
+  readonly question_id?: string | undefined;
+  readonly agentId: string | undefined;
+}
+
 /** The packet with its question asked: the time to answer starts now, and a new question clears the previous answer. */
-export function ask<P extends AnyPacket>(packet: P, isNew: boolean, now: Date, question_id: string | null = null): P {
+export function ask<P extends AnyPacket>(packet: P, { isNew, now, question_id, agentId }: Asking): P {
   const { hitl } = packet;
   if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl.');
+  const asked_by = askerOf(packet, agentId);
   const fresh = isNew ? { ...withoutOwn(hitl), ...unanswered } : hitl;
-  return withDigest(withReminder(withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString(), question_id } })));
+  return withDigest(
+    withReminder(
+      withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString(), question_id: question_id ?? null, asked_by } }),
+    ),
+  );
 }
 
 /** The packet after an update of its content: its deadline and reminder follow the question. A reminder is sent once only. */

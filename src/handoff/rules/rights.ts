@@ -1,5 +1,6 @@
 import { ServiceError } from '../../kit/errors.ts';
 import { scopes as allScopes, type Scope } from '../model/common.ts';
+import type { HandoffRoute } from '../model/route.ts';
 
 /** What a key may do. Null or left out: everything of its kind. */
 export interface Rights {
@@ -10,12 +11,40 @@ export interface Rights {
   readonly responder?: string | null;
 }
 
+/** What an act requires of a key: a route, or one of `acts`. */
+export type Act = Pick<HandoffRoute, 'access' | 'alternative'>;
+
+/** Acts that are no route of the API. */
+export const acts = {
+  /** Receiving the changes of packets over MCP. */
+  listen: { access: 'read' },
+  setPush: { access: 'work' },
+  listPushes: { access: 'read' },
+  removePush: { access: 'work' },
+  /** Sending a push notification, for the key that set its configuration. */
+  sendPush: { access: 'read' },
+  /** Answering by a link, for the key that made it. */
+  answerByLink: { access: 'respond' },
+} as const satisfies Readonly<Record<string, Act>>;
+
 const forbidden = (detail: string, field: string | null = null) => new ServiceError('FORBIDDEN', detail, { field });
 
-/** Requires one of the scopes. @throws ServiceError 403 that names them */
-export function requireScope({ scopes }: Rights, ...sufficient: readonly Scope[]): void {
-  if (!scopes || sufficient.some((scope) => scopes.includes(scope))) return;
-  throw forbidden(`This needs a key with the scope ${sufficient.join(' or ')}; this key has ${scopes.join(', ')}.`);
+type Key = Rights & { readonly admin: boolean };
+
+const sufficient = ({ access, alternative }: Act): readonly string[] => (alternative === undefined ? [access] : [access, alternative]);
+
+/** Whether a key may do an act. */
+export function hasRight({ scopes, admin }: Key, act: Act): boolean {
+  if (act.access === 'any' || act.access === 'public' || act.access === 'link') return true;
+  if (act.access === 'admin') return admin;
+  return !scopes || scopes.some((scope) => sufficient(act).includes(scope));
+}
+
+/** Requires that a key may do an act. Every way to the act asks here. @throws ServiceError 403 that names the scopes that suffice */
+export function requireRight(key: Key, act: Act): void {
+  if (hasRight(key, act)) return;
+  if (act.access === 'admin') throw forbidden('This needs an admin key.');
+  throw forbidden(`This needs a key with the scope ${sufficient(act).join(' or ')}; this key has ${key.scopes!.join(', ')}.`);
 }
 
 /** Requires that the key may act as the agent. @throws ServiceError 403 */
@@ -37,10 +66,10 @@ export function actingAgent(rights: Rights, named: string | undefined): string |
   return named ?? agents?.[0];
 }
 
-/** Requires that the key may answer in the person's name. @throws ServiceError 403 */
-export function requireResponder({ responder }: Rights, respondedBy: string): void {
-  if (!responder || responder === respondedBy) return;
-  throw forbidden(`This key answers as ${responder}; responded_by must be that.`, 'responded_by');
+/** Requires that the key may answer in the person's name, which `field` has; null: in any name. @throws ServiceError 403 */
+export function requireResponder({ responder }: Rights, name: string | null, field: 'responded_by' | 'responder'): void {
+  if (!responder || responder === name) return;
+  throw forbidden(`This key may only answer as ${responder}.`, field);
 }
 
 /** Requires that a key has all rights of another one, which it creates, rotates or revokes. @throws ServiceError 403 */

@@ -6,16 +6,16 @@ import { type AnswerLink, type AnswerLinkRequest, type AnswerLinkStatus, type Ne
 import type { Packet, RespondRequest } from '../model/packet.ts';
 import { isLinkToken, linkHash, linkStatus, linkTokenBytes, questionOf } from '../rules/answer-link.ts';
 import { digestOf } from '../rules/digest.ts';
+import { requireNoSource } from '../rules/exclusion.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { askedStatus } from '../rules/packet-life.ts';
 import { isOver } from '../rules/question.ts';
-import { requireResponder } from '../rules/rights.ts';
+import { acts, hasRight, requireResponder, requireRight } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/deliveries.ts';
-import { type Caller, originOf } from './authentication.ts';
-import { changeIn } from './change.ts';
+import { type Caller, callerOfChain, familyOf, originOf } from './authentication.ts';
+import { actingFor, changeIn } from './change.ts';
 import { requireOrigin } from './origin.ts';
-import { commitGuarded } from './outsiders.ts';
 import type { ServiceParts } from './parts.ts';
 
 /** What the page of a link shows: the open question, or why there is none. */
@@ -23,6 +23,8 @@ export type OpenedLink =
   | {
       readonly status: 'open';
       readonly link: StoredAnswerLink & { tenant: number };
+      /** The key that made the link, for which it answers. */
+      readonly maker: Caller;
       readonly packet: AskingPacket;
       readonly digest: string;
     }
@@ -37,11 +39,11 @@ interface AnswerLinkParts extends ServiceParts {
   publicUrl: string | undefined;
 }
 
-/** Who a link is made by and for. */
-type Maker = Pick<StoredAnswerLink, 'key_id' | 'key_origin' | 'responder' | 'channel'>;
+/** What a link is made for. */
+type Wanted = Pick<StoredAnswerLink, 'responder' | 'channel'> & { readonly base: string; readonly seconds: number };
 
 /** A channel, as far as a link for it needs it. */
-type ChannelOfLink = Pick<DeliveryQueue, 'tenant' | 'webhook_id' | 'responder' | 'key_id' | 'key_origin' | 'origin'>;
+type ChannelOfLink = Pick<DeliveryQueue, 'webhook_id' | 'responder' | 'key_origin' | 'origin'>;
 
 /** How long a link in a message is valid, in seconds, unless the question ends earlier. */
 const maxChannelSeconds = 7 * 86_400;
@@ -50,44 +52,52 @@ const maxChannelSeconds = 7 * 86_400;
 const maxOpenLinks = 100;
 const maxLinks = 1000;
 
-/** The id that stands for the packet of an unknown link. */
-const noPacket = '00000000-0000-7000-8000-000000000000';
+/** The id that stands for the packet and the key of an unknown link. */
+const nothing = '00000000-0000-7000-8000-000000000000';
 
 /** Links to pages on which people answer a question without a key. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations on one noun, each of them short, over the parts that they share.
 export function createAnswerLinkService({ store, clock, newId, random, publicUrl }: AnswerLinkParts) {
-  /** The link of a token and its packet. An unknown token costs the same reads as a known one. */
+  /**
+   * The link of a token, its packet, and the caller for whom it answers; undefined when its key may no longer answer. An
+   * unknown token costs the same reads as a known one.
+   */
   async function find(token: string) {
     const digest = linkHash(token);
-    const found = await store.answerLinks.byHash(digest, clock());
+    const found = await store.answerLinks.byHash(digest);
     const link = found !== undefined && isLinkToken(token) && isSame(found.token_hash, digest) ? found : undefined;
-    const text = await store.of(link?.tenant ?? 0).packets.find(link?.packet_id ?? noPacket);
-    return link === undefined || text === undefined ? undefined : { link, packet: JSON.parse(text.packet) as Packet };
+    const maker = await callerOfChain(store, link?.key_origin ?? nothing, clock());
+    const text = await store.of(link?.tenant ?? 0).packets.find(link?.packet_id ?? nothing);
+    if (link === undefined || maker === undefined || text === undefined) return undefined;
+    return { link, maker, packet: JSON.parse(text.packet) as Packet };
   }
 
-  /** Stores a link to the open question of a packet. */
-  async function insert(tenant: number, packetId: string, maker: Maker, base: string, seconds: number): Promise<NewAnswerLink> {
+  /** Stores a link to the open question of a packet, which answers for the caller. @throws ServiceError 403 when the caller may not answer */
+  async function insert(caller: Caller, packetId: string, { responder, channel, base, seconds }: Wanted): Promise<NewAnswerLink> {
+    requireRight(caller, acts.answerByLink);
+    requireResponder(caller, responder, 'responder');
     const bytes = Buffer.alloc(linkTokenBytes);
     random(bytes);
     const token = bytes.toString('hex');
-    const at = { now: clock(), keyId: maker.channel === null ? maker.key_id : null };
+    const at = { now: clock(), keyId: channel === null ? caller.key_id : null };
     const expires_at = new Date(at.now.getTime() + seconds * 1000).toISOString();
     const id = newId(at.now);
-    const { responder, channel } = maker;
-    await commitGuarded(store, tenant, {
-      id: packetId,
-      origin: maker.key_origin,
-      deed: answering,
+    const maker = { key_id: caller.key_id, key_origin: originOf(caller), responder, channel };
+    await store.of(caller.tenant_number).commit({
+      packets: [packetId],
+      announces: true,
       answerLinksOf: packetId,
       work({ packets, answerLinks, trail }) {
         const packet = packets.get(packetId);
         if (packet === undefined) throw notFound('packet');
+        // Whoever makes a link answers, as far as the exclusion of sources is concerned.
+        if (packet.hitl?.exclude_source) requireNoSource(packets.sources(packetId), familyOf(caller), 'answered');
         const question = openQuestion(packet, at.now);
         requireRoom(answerLinks.ofPacket(packetId), packet, channel, at.now);
         const times = { created_at: at.now.toISOString(), expires_at, answered_at: null, revoked_at: null };
         answerLinks.insert({ seq: 0, id, packet_id: packetId, question, token_hash: linkHash(token), ...maker, ...times });
         const details = { answer_link_id: id, responder, expires_at, ...(channel === null ? {} : { channel_id: channel }) };
-        const actor = channel === null ? `key:${maker.key_id}` : 'system:deliverer';
+        const actor = channel === null ? `key:${caller.key_id}` : 'system:deliverer';
         trail.append(packet, [{ event_type: 'answer_link_created', type: null, actor, details }], at);
       },
     });
@@ -98,21 +108,22 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
     async create(caller: Caller, packetId: string, request: AnswerLinkRequest, origin: string): Promise<NewAnswerLink> {
       if (!isId(packetId)) throw notFound('packet');
       const responder = request.responder ?? caller.responder ?? null;
-      if (responder !== null) requireResponder(caller, responder);
       const base = publicUrl ?? requireOrigin(origin);
-      const maker = { key_id: caller.key_id, key_origin: originOf(caller), responder, channel: null };
-      return insert(caller.tenant_number, packetId, maker, base, validSeconds(request));
+      return insert(caller, packetId, { responder, channel: null, base, seconds: validSeconds(request) });
     },
 
     /**
-     * A link for a message to a channel; undefined when the packet is gone or awaits no answer.
+     * A link for a message to a channel; undefined when the packet is gone or awaits no answer, and `not allowed` when the
+     * channel's key may not answer, or is no longer valid.
      * @throws ServiceError 403 when the channel's key is a source of the question, 409 when the packet has had too many links
      */
-    async createFor(channel: ChannelOfLink, packetId: string): Promise<NewAnswerLink | undefined> {
-      const { tenant, webhook_id, responder, key_id, key_origin, origin } = channel;
-      const maker = { key_id: key_id!, key_origin: key_origin!, responder, channel: webhook_id };
+    async createFor(channel: ChannelOfLink, packetId: string): Promise<NewAnswerLink | 'not allowed' | undefined> {
+      const { webhook_id, responder, key_origin, origin } = channel;
+      const caller = key_origin === null ? undefined : await callerOfChain(store, key_origin, clock());
+      if (caller === undefined || !hasRight(caller, acts.answerByLink)) return 'not allowed';
       try {
-        return await insert(tenant, packetId, maker, publicUrl ?? origin!, maxChannelSeconds);
+        const seconds = maxChannelSeconds;
+        return await insert(caller, packetId, { responder, channel: webhook_id, base: publicUrl ?? origin!, seconds });
       } catch (error) {
         if (error instanceof NoQuestion || (error instanceof ServiceError && error.status === 404)) return undefined;
         throw error;
@@ -154,11 +165,11 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
     async open(token: string): Promise<OpenedLink> {
       const found = await find(token);
       if (found === undefined) return { status: 'unknown' };
-      const { link, packet } = found;
+      const { link, maker, packet } = found;
       const status = linkStatus(link, packet, clock());
       if (status !== 'open') return { status };
       const asking = packet as AskingPacket;
-      return { status, link, packet: asking, digest: digestOf(asking) };
+      return { status, link, maker, packet: asking, digest: digestOf(asking) };
     },
 
     /**
@@ -166,15 +177,16 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
      * @throws ServiceError 400, 403 or 409 `STALE` as `respond` does
      */
     async answer(
-      { link }: OpenedLink & { status: 'open' },
+      { link, maker }: OpenedLink & { status: 'open' },
       answer: RespondRequest,
     ): Promise<Exclude<OpenedLink['status'], 'open'> | undefined> {
-      const at = { now: clock(), keyId: link.key_id };
-      const { id, packet_id, responder, key_origin } = link;
-      return commitGuarded(store, link.tenant, {
-        id: packet_id,
-        origin: key_origin,
-        deed: answering,
+      const { id, packet_id, responder, key_id } = link;
+      requireRight(maker, acts.answerByLink);
+      requireResponder(maker, answer.responded_by, 'responded_by');
+      const at = { ...actingFor(maker, clock()), keyId: key_id };
+      return store.of(link.tenant).commit({
+        packets: [packet_id],
+        announces: true,
         answerLinks: [id],
         work(transaction) {
           const stored = transaction.answerLinks.get(id);
@@ -193,9 +205,6 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
 }
 
 export type AnswerLinkService = ReturnType<typeof createAnswerLinkService>;
-
-/** Whoever makes a link answers, as far as the exclusion of sources is concerned. */
-const answering = ({ hitl }: AnyPacket) => (hitl?.exclude_source ? 'answered' : undefined);
 
 const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
 

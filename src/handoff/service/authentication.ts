@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Scope, Tier } from '../model/common.ts';
+import type { KeyFamily, Lineage } from '../rules/exclusion.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
 import type { Rights } from '../rules/rights.ts';
 import { type KeyAccess, listOf } from '../store/keys.ts';
@@ -10,6 +11,7 @@ import type { Store } from '../store/store.ts';
 /** The caller of a request: its API key, what that may do, and the limits of its tenant. */
 export interface Caller extends Rights {
   readonly key_id: string;
+  readonly key_name: string;
   readonly key_tier: Tier;
   readonly admin: boolean;
   readonly tenant_id: string;
@@ -22,10 +24,24 @@ export interface Caller extends Rights {
   readonly key_ends?: number;
   /** For a rotated key, the first key of its chain of rotations: the rate limit counts the whole chain as one key. */
   readonly rotated_from?: string;
+  /** The keys through which its key was created. */
+  readonly lineage: Lineage;
 }
 
 /** The first key of the chain of rotations that a key belongs to; its id identifies the chain. */
 export const originOf = ({ key_id, rotated_from = key_id }: Caller): string => rotated_from;
+
+/** The family of a caller's key. */
+export const familyOf = (caller: Caller): KeyFamily => ({ origin: originOf(caller), lineage: caller.lineage });
+
+/**
+ * The caller for whom something acts later: an answer link, a channel or a push notification configuration of a chain of
+ * rotations that begins with the key `origin`. Undefined when no key of it is valid any more.
+ */
+export async function callerOfChain({ keys }: Pick<Store, 'keys'>, origin: string, now: Date): Promise<Caller | undefined> {
+  const row = await keys.ofChain(origin, now);
+  return row && callerOf(row);
+}
 
 /** The most keys that are cached. */
 const maxKnownKeys = 10_000;
@@ -100,12 +116,13 @@ function isSame(a: string, b: string): boolean {
   return difference === 0;
 }
 
-function callerOf({ admin, hash: _, expires_at, rotated_from, scopes, agents, ...caller }: KeyAccess): Caller {
+function callerOf({ admin, hash: _, expires_at, rotated_from, scopes, agents, lineage, ...caller }: KeyAccess): Caller {
   return {
     ...caller,
     admin: admin === 1,
     scopes: listOf(scopes) as Scope[] | null,
     agents: listOf(agents),
+    lineage: listOf(lineage) ?? [],
     ...(expires_at === null ? {} : { key_ends: Date.parse(expires_at) }),
     ...(rotated_from === null ? {} : { rotated_from }),
   };

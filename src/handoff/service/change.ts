@@ -1,12 +1,21 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
+import { type KeyFamily, makesSource, requireNoSource, restrictedAction } from '../rules/exclusion.ts';
 import { type Command, decide, needsWhole } from '../rules/packet.ts';
-import { makesSource } from '../rules/sources.ts';
 import { withToken } from '../rules/text.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Circumstances } from '../store/trail.ts';
 import type { Transaction } from '../store/units.ts';
+import { type Caller, familyOf } from './authentication.ts';
+
+/** When a change happens, and the key behind it; without a family it is the service's own. */
+export interface Acting extends Circumstances {
+  readonly family?: KeyFamily;
+}
+
+/** A change by a caller. */
+export const actingFor = (caller: Caller, now: Date): Acting => ({ now, keyId: caller.key_id, family: familyOf(caller) });
 
 /** The parameters of a change beyond its body. */
 export interface ChangeOptions {
@@ -46,22 +55,28 @@ export function idempotently<Nothing extends null | undefined | never>(
   return { ...changed, replayed: false };
 }
 
-/** The only way to change a stored packet: read locked, decide, save or remove, append its events. Returns the packet after the change. */
+/**
+ * The only way to change a stored packet: read locked, decide, save or remove, append its events. Returns the packet after the
+ * change.
+ * @throws ServiceError 403 when the question excludes the key, which is its source
+ */
 export function changeIn(
   { packets, trail }: Transaction,
   id: string,
   command: Command,
-  at: Circumstances,
+  at: Acting,
   { ifMatch, maxBytes = Number.POSITIVE_INFINITY }: { ifMatch?: string | undefined; maxBytes?: number } = {},
 ): PacketText {
   const before = needsWhole(command) ? packets.whole(id) : packets.get(id);
   if (before === undefined) throw notFound('packet');
   requireMatch(ifMatch, entityTagOf(before.revision), 'packet');
+  const action = at.family && restrictedAction(before, command);
+  if (action !== undefined) requireNoSource(packets.sources(id), at.family!, action);
   const { packet, events, searchable, isRemoved, lease } = decide(before, command, at.now, packets.lease(id));
   const text = packets.text(id);
   if (packet === before && !isRemoved) return { packet: text, revision: before.revision };
   if (isRemoved) packets.remove(id);
-  else packets.save(packet, { searchable, lease, source: events.some(makesSource) ? at.keyId : null });
+  else packets.save(packet, { searchable, lease, source: events.some(makesSource) ? at.family : null });
   const changed = isRemoved ? '' : packets.text(id);
   requireSize(text, changed, maxBytes);
   trail.append(packet, events, at);

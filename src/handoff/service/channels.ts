@@ -11,6 +11,7 @@ import {
   defaultEvents,
 } from '../model/channel.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
+import { acts, hasRight, requireResponder } from '../rules/rights.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Page } from '../store/page-size.ts';
 import { type ListedRow, noChannel } from '../store/webhooks.ts';
@@ -58,23 +59,29 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
     }
   }
 
-  /** What a channel keeps of the request that sets its target: its links are those of that key. */
-  const makerOf = (caller: Caller, origin: string) => ({
-    key_id: caller.key_id,
-    key_origin: originOf(caller),
-    origin: publicUrl === undefined ? requireOrigin(origin) : null,
-  });
+  /**
+   * What a channel keeps of the request that sets its target or its responder: its links answer for that key, if it may answer.
+   * @throws ServiceError 403 when the key may not answer as the responder
+   */
+  function makerOf(caller: Caller, responder: string | null, origin: string) {
+    requireResponder(caller, responder, 'responder');
+    return {
+      key_id: caller.key_id,
+      key_origin: hasRight(caller, acts.answerByLink) ? originOf(caller) : null,
+      origin: publicUrl === undefined ? requireOrigin(origin) : null,
+    };
+  }
 
   return {
     remove,
 
     /** Creates a channel, or repeats the answer stored under the same idempotency key. */
     async create(caller: Caller, request: ChannelRequest, origin: string, idempotency?: Idempotency) {
-      const { kind, target, name = null, events = defaultEvents, responder = null } = request;
+      const { kind, target, name = null, events = defaultEvents, responder = caller.responder ?? null } = request;
       await requireTarget(kind, target, caller);
       const wanted = [...new Set(events)];
-      const given = { kind, url: target, events: wanted, secret: '', ...noChannel, name, responder, ...makerOf(caller, origin) };
-      return add(caller, given, { kind, name, events: wanted, responder }, idempotency);
+      const given = { kind, url: target, events: wanted, secret: '', ...noChannel, name, responder };
+      return add(caller, { ...given, ...makerOf(caller, responder, origin) }, { kind, name, events: wanted, responder }, idempotency);
     },
 
     async list(caller: Caller): Promise<Channel[]> {
@@ -97,7 +104,9 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
           ...stored,
           ...defined({ url: target, name, events: events && [...new Set(events)], responder }),
           // Who gets somebody's questions answers for the links to them.
-          ...(target === undefined && responder === undefined ? {} : makerOf(caller, origin)),
+          ...(target === undefined && responder === undefined
+            ? {}
+            : makerOf(caller, responder === undefined ? stored.responder : responder, origin)),
           ...(active === undefined ? {} : { active, disabled_reason: null, failing_since: null }),
         };
         return { stored: changed, details: { fields } };
@@ -123,17 +132,18 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
 export type ChannelService = ReturnType<typeof createChannelService>;
 
 /** A channel as callers see it, with a warning if only a request says where its links lead. */
-function shownChannel({ kind, url, events, origin, ...row }: ListedRow, publicUrl: string | undefined): Channel {
+function shownChannel({ kind, url, events, origin, key_origin, ...row }: ListedRow, publicUrl: string | undefined): Channel {
   const { id, name, responder, active, disabled_reason, created_at } = row;
   const target = kind === 'slack' ? `${new URL(url).origin}/...${url.slice(-4)}` : url;
   const warnings =
-    publicUrl === undefined && origin !== null
+    publicUrl === undefined && origin !== null && key_origin !== null
       ? [
           `The links in its messages begin with ${origin}, the address of the request that set its target; SERVICE_PUBLIC_URL sets the address at which people reach the service.`,
         ]
       : undefined;
   return {
-    ...{ id, kind: kind as ChannelKind, target, name, events: events as ChannelEvent[], responder, active, disabled_reason, created_at },
+    ...{ id, kind: kind as ChannelKind, target, name, events: events as ChannelEvent[], responder },
+    ...{ links: key_origin !== null, active, disabled_reason, created_at },
     ...defined({ warnings }),
   };
 }

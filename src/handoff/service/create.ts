@@ -9,9 +9,9 @@ import { dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import { createdOn } from '../store/counters.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { OpenPacketCounts } from '../store/open-packets.ts';
-import type { Circumstances } from '../store/trail.ts';
 import type { Transaction } from '../store/units.ts';
 import type { Caller } from './authentication.ts';
+import { type Acting, actingFor } from './change.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
 import type { ServiceParts } from './parts.ts';
 
@@ -76,7 +76,7 @@ export function createCreations(parts: CreationParts) {
     createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<CreateAnswer> {
       const requests = items.flatMap((item) => ('request' in item ? [item.request] : []));
       return createUnder(parts, caller, options, requests, items.length, (transaction, countCreate, now) => {
-        const at = { now, keyId: caller.key_id };
+        const at = actingFor(caller, now);
         const created: Packet[] = [];
         const errors: ItemFault[] = [];
         const refusals: ServiceError[] = [];
@@ -161,7 +161,7 @@ function createIn(
   countCreate: () => void,
   request: CreateRequest,
   agentId: string | undefined,
-  at: Circumstances,
+  at: Acting,
   refuseParent: () => ServiceError,
 ): Packet {
   const parentId = request.parent_packet_id?.toLowerCase();
@@ -172,7 +172,7 @@ function createIn(
   countCreate();
   if (guards.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
   const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
-  packets.insert(packet, { ...(parent === undefined ? {} : { parent: parent.id }), source: at.keyId });
+  packets.insert(packet, { ...(parent === undefined ? {} : { parent: parent.id }), source: at.family ?? null });
   trail.append(packet, events, at);
   if (parent !== undefined) trail.append(parent, [chained(packet, agentId)], at);
   return packet;
@@ -187,7 +187,7 @@ async function createOne(
 ): Promise<CreateAnswer> {
   requireAgent(caller, request.metadata.source_agent.id);
   return createUnder(parts, caller, options, [request], 1, (transaction, countCreate, now) => {
-    const packet = createIn(parts, transaction, countCreate, request, options.agentId, { now, keyId: caller.key_id }, refuseParent);
+    const packet = createIn(parts, transaction, countCreate, request, options.agentId, actingFor(caller, now), refuseParent);
     return { status: 201, body: transaction.packets.text(packet.id), etag: entityTagOf(packet.revision), packetIds: [packet.id] };
   });
 }

@@ -3,12 +3,13 @@ import { isId, type RandomSource } from '../../kit/id.ts';
 import { scopes as allScopes } from '../model/common.ts';
 import type { ApiKey, KeyRequest, NewApiKey, OwnKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
+import { type Lineage, lineageFrom } from '../rules/exclusion.ts';
 import { hashOf, keyBytes, keyFrom, prefixOf } from '../rules/keys.ts';
 import { type Rights, requireWithin } from '../rules/rights.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { KeyToStore, StoredKey } from '../store/keys.ts';
-import { type Caller, createAuthenticator, originOf } from './authentication.ts';
+import { type Caller, createAuthenticator, familyOf } from './authentication.ts';
 import type { ServiceParts } from './parts.ts';
 import { noteOf } from './trail.ts';
 
@@ -45,12 +46,14 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
       const { number, tier, handoffs_per_day } = await tenantStore.withNumber(defaultTenantId);
       return {
         key_id: defaultTenantId,
+        key_name: 'development',
         key_tier: tier,
         admin: false,
         tenant_id: defaultTenantId,
         tenant_number: number,
         tenant_tier: tier,
         handoffs_per_day,
+        lineage: [],
       };
     },
 
@@ -127,7 +130,7 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
           if (answers.repeated(idempotency) !== undefined) throw new Error('An answer with an API key was stored.');
           const found = tenants.get(tenantId);
           if (found === undefined) throw notFound('tenant');
-          const lineage = lineageOf(caller, keys.get(caller.key_id));
+          const lineage = lineageOf(caller);
           const stored = { ...keyOf(request, found.tenant, { id: newId(at.now), key, now: at.now }), ...rights, lineage };
           // A rotated key and its replacement count as one.
           requireFewerKeys(keys.ofTenant(tenantId).filter(({ expires_at }) => expires_at === null).length, found.tenant);
@@ -237,13 +240,9 @@ function rightsOf(caller: Caller, { scopes, agents, responder, admin }: KeyReque
 /** How many keys may have been created one by the other. */
 const maxLineage = 32;
 
-/**
- * The keys through which a caller creates a key: itself, and those through which it was created. What an admin key creates
- * begins anew, since the first admin key creates all keys.
- */
-function lineageOf(caller: Caller, stored: StoredKey | undefined): readonly string[] | null {
-  if (caller.admin) return null;
-  const lineage = [originOf(caller), ...(stored?.lineage ?? [])];
+/** The keys through which a caller creates a key: itself, and those through which it was created. @throws ServiceError 409 */
+function lineageOf(caller: Caller): Lineage {
+  const lineage = lineageFrom(familyOf(caller), caller);
   if (lineage.length > maxLineage)
     throw conflict(`The key was created through ${maxLineage} others, the maximum; create the new one with an earlier key.`);
   return lineage;

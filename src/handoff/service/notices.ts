@@ -18,7 +18,8 @@ export function createNoticeService({ store, clock, answerLinks }: NoticeParts) 
   /** A new link to a packet's question, or why there is none. */
   async function linkFor(queue: DeliveryQueue, packetId: string): Promise<{ url: string } | { none: string } | undefined> {
     try {
-      return await answerLinks.createFor(queue, packetId);
+      const link = await answerLinks.createFor(queue, packetId);
+      return link === 'not allowed' ? { none: 'Answer with a key: this channel has no answer links.' } : link;
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       if (error.code === 'FORBIDDEN')

@@ -1,17 +1,15 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
 import type { Claimant, PatchRequest, RespondRequest } from '../model/packet.ts';
-import { deedOfOutsiders } from '../rules/exclusion.ts';
 import type { LeaseTerms } from '../rules/lease.ts';
 import { type AnsweredVia, asksPerson, type Command, changesContent, needsWhole } from '../rules/packet.ts';
 import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import { type Caller, originOf } from './authentication.ts';
-import { type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
+import type { Caller } from './authentication.ts';
+import { actingFor, type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
 import { type CreationParts, createCreations } from './create.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
-import { commitGuarded } from './outsiders.ts';
 
 interface PacketServiceParts extends CreationParts {
   random: RandomSource;
@@ -39,8 +37,11 @@ function createChanges(parts: PacketServiceParts) {
   const { store, clock, newId } = parts;
   return {
     async respond(caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions & { via?: AnsweredVia } = {}) {
-      requireResponder(caller, answer.responded_by);
-      return change(parts, caller, id, { kind: 'respond', answer, via: options.via ?? 'api' }, options);
+      requireResponder(caller, answer.responded_by, 'responded_by');
+      const { via = 'api' } = options;
+      // Whoever answers over A2A is an agent, unless its key is a person's.
+      const actor = via === 'a2a' && !caller.responder ? `agent:${caller.key_name}` : undefined;
+      return change(parts, caller, id, { kind: 'respond', answer, via, actor }, options);
     },
     patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, ...options }: ChangeOptions = {}) =>
       change(
@@ -125,7 +126,7 @@ function createClaims(parts: PacketServiceParts) {
       { idempotency, isOpen = () => true }: { idempotency?: Idempotency | undefined; isOpen?: () => boolean } = {},
     ): Promise<Changed | null | undefined> {
       requireAgent(caller, claimant.agent_id);
-      const at = { now: clock(), keyId: caller.key_id };
+      const at = actingFor(caller, clock());
       const terms = termsOf(leaseSeconds);
       onSeen(caller.tenant_number, claimant.agent_id);
       return store.of(caller.tenant_number).commit<Changed | null | undefined>({
@@ -153,16 +154,15 @@ async function change(
   { ifMatch, idempotency }: Pick<ChangeOptions, 'ifMatch' | 'idempotency'> = {},
 ): Promise<Changed> {
   if (!isId(id)) throw notFound('packet');
-  const at = { now: clock(), keyId: caller.key_id };
+  const at = actingFor(caller, clock());
   // Only new content can exceed the size limit: a packet of any size can still be claimed, answered and moved.
   const whole = needsWhole(command);
   const maxBytes = changesContent(command) ? limits[caller.tenant_tier].packetBytes : Number.POSITIVE_INFINITY;
   if (command.kind === 'claim') requireAgent(caller, command.claimant.agent_id);
   if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
-  return commitGuarded(store, caller.tenant_number, {
-    id,
-    origin: originOf(caller),
-    deed: (packet) => deedOfOutsiders(packet, command),
+  return store.of(caller.tenant_number).commit({
+    packets: [id],
+    announces: true,
     whole,
     idempotencyKey: idempotency?.key,
     work: (transaction) =>
@@ -180,7 +180,7 @@ async function changeEach(
   ids: readonly string[],
   commandFor: (id: string) => Command,
 ): Promise<{ changed: string[]; errors: ItemFault[] }> {
-  const at = { now: clock(), keyId: caller.key_id };
+  const at = actingFor(caller, clock());
   const known = ids.map((id) => id.toLowerCase()).filter(isId);
   return store.of(caller.tenant_number).commit({
     packets: known,

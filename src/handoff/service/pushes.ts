@@ -1,6 +1,6 @@
 import { conflict, invalid, notFound } from '../../kit/errors.ts';
 import type { PushConfig } from '../model/a2a.ts';
-import { requireScope } from '../rules/rights.ts';
+import { acts, requireRight } from '../rules/rights.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
 import type { Caller } from './authentication.ts';
 import type { SendingParts } from './parts.ts';
@@ -40,7 +40,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
 
     /** Adds a configuration to a packet, or replaces the one with its id; returns it with its id. @throws ServiceError 400, 403, 404, 409 */
     async put(caller: Caller, packetId: string, config: PushConfig): Promise<PushConfig> {
-      requireScope(caller, 'work');
+      requireRight(caller, acts.setPush);
       await check(caller, config);
       const tenant = store.of(caller.tenant_number);
       const known = await tenant.webhooks.ofPacket(packetId);
@@ -70,13 +70,13 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
 
     /** The configurations of a packet, without their secrets. @throws ServiceError 403 */
     async list(caller: Caller, packetId: string): Promise<PushConfig[]> {
-      requireScope(caller, 'read');
+      requireRight(caller, acts.listPushes);
       return (await store.of(caller.tenant_number).webhooks.ofPacket(packetId)).map(shownPush);
     },
 
     /** Removes a configuration, if there is one with this id. Its pending deliveries are cancelled. @throws ServiceError 403 */
     async remove(caller: Caller, packetId: string, name: string): Promise<void> {
-      requireScope(caller, 'work');
+      requireRight(caller, acts.removePush);
       const now = clock();
       const tenant = store.of(caller.tenant_number);
       const ids = (await tenant.webhooks.ofPacket(packetId)).filter((push) => push.name === name).map(({ id }) => id);

@@ -72,7 +72,7 @@ const maxListed = 1000;
 
 function reads({ database }: ReadParts) {
   const { reads: db } = database;
-  const byHash = database.query<{ token_hash: string; now: string }, StoredAnswerLink & { tenant: number }>((db, { token_hash, now }) =>
+  const byHash = database.query<{ token_hash: string }, StoredAnswerLink & { tenant: number }>((db, { token_hash }) =>
     db
       .selectFrom('answer_links')
       .innerJoin('tenants', 'tenants.number', 'answer_links.tenant')
@@ -80,18 +80,15 @@ function reads({ database }: ReadParts) {
       .select('answer_links.tenant')
       .where('token_hash', '=', token_hash)
       .where('tenants.deleted_at', 'is', null)
-      // Whoever revokes a stolen key ends the links that were made with it; whoever removes a channel, those made for it.
+      // Whoever removes a channel ends the links that were made for it.
       .where(
-        sql<boolean>`case when channel is null
-          then exists (select 1 from api_keys where (api_keys.id = key_origin or api_keys.rotated_from = key_origin)
-            and api_keys.revoked_at is null and (api_keys.expires_at is null or api_keys.expires_at > ${now}))
-          else exists (select 1 from webhooks where webhooks.tenant = answer_links.tenant and webhooks.id = channel
-            and webhooks.removed_at is null) end`,
+        sql<boolean>`(channel is null or exists (select 1 from webhooks where webhooks.tenant = answer_links.tenant
+          and webhooks.id = channel and webhooks.removed_at is null))`,
       ),
   );
   const all = {
-    /** The link with this hash of its token, unless its tenant is deleted, its key revoked or expired, or its channel removed. */
-    byHash: (token_hash: string, now: Date) => byHash.first({ token_hash, now: now.toISOString() }),
+    /** The link with this hash of its token, unless its tenant is deleted or its channel removed. */
+    byHash: (token_hash: string) => byHash.first({ token_hash }),
 
     /** Removes links that expired before the time, up to `limit`. */
     async forget(before: Date, limit: number): Promise<number> {

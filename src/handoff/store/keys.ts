@@ -1,4 +1,4 @@
-import type { ExpressionBuilder } from 'kysely';
+import type { ExpressionBuilder, Kysely } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
@@ -6,7 +6,6 @@ import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
 import type { ApiKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { everyTenant, type Kind } from './engine/group.ts';
-import type { Session } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
@@ -16,8 +15,6 @@ import type { TenantNeeds } from './tenants.ts';
 export interface KeyNeeds extends TenantNeeds {
   /** The id of a key to lock. */
   readonly keyId?: string;
-  /** The first key of a chain of rotations of which it needs all keys, and all keys through which it was created. */
-  readonly chainOf?: string;
 }
 
 /** A key to be stored, with its lists parsed. */
@@ -32,9 +29,13 @@ export type KeyToStore = Omit<RowOf<'api_keys'>, 'admin' | 'scopes' | 'agents' |
 export type StoredKey = Readonly<Omit<KeyToStore, 'prefix' | 'hash' | 'created_at'>>;
 
 /** A valid API key with its tenant's limits. */
-export type KeyAccess = Pick<RowOf<'api_keys'>, 'admin' | 'hash' | 'tenant_id' | 'expires_at' | 'rotated_from' | (typeof rights)[number]> &
+export type KeyAccess = Pick<
+  RowOf<'api_keys'>,
+  'admin' | 'hash' | 'tenant_id' | 'expires_at' | 'rotated_from' | 'lineage' | (typeof rights)[number]
+> &
   Pick<RowOf<'tenants'>, 'handoffs_per_day'> & {
     readonly key_id: string;
+    readonly key_name: string;
     readonly key_tier: Tier;
     readonly tenant_number: number;
     readonly tenant_tier: Tier;
@@ -65,16 +66,6 @@ const table = new Table<StoredKey & { readonly revoked_at: string | null }>({
 
 /** Keys that are not revoked, by id. A unit may change the keys of any tenant, since an admin works on all. */
 export class KeyBuffer extends TableBuffer<string, StoredKey & { readonly revoked_at: string | null }> {
-  /** The ids of the keys of chains of rotations that units named, and of those through which they were created, by the first key. */
-  readonly chains = new Map<string, ReadonlySet<string>>();
-
-  /** The ids of the keys of a chain of rotations that the unit names, revoked or not, and of those through which it was created. */
-  chainOf(origin: string): ReadonlySet<string> {
-    const chain = this.chains.get(origin);
-    if (chain === undefined) throw new Error('A unit reads a chain of keys that it does not name.');
-    return chain;
-  }
-
   /** The keys of the tenant that the unit names. */
   ofTenant(id: string): StoredKey[] {
     return this.all().filter(({ tenant_id }) => tenant_id === id);
@@ -104,10 +95,8 @@ const kind: Kind<KeyNeeds, KeyBuffer> = {
   async find(session, group) {
     const ids = new Set(group.units.flatMap(({ unit }) => unit.keyId ?? []));
     const tenantIds = new Set(group.units.flatMap(({ unit }) => unit.tenantId ?? []));
-    const origins = [...new Set(group.units.flatMap(({ unit }) => unit.chainOf ?? []))];
-    if (ids.size + tenantIds.size + origins.length === 0) return;
-    const [families, named, theirs] = await Promise.all([
-      readFamilies(session, origins),
+    if (ids.size + tenantIds.size === 0) return;
+    const [named, theirs] = await Promise.all([
       table.find(
         session,
         [...ids].map((id) => ({ id })),
@@ -117,8 +106,7 @@ const kind: Kind<KeyNeeds, KeyBuffer> = {
         [...tenantIds].map((tenant_id) => ({ tenant_id, revoked_at: null })),
       ),
     ]);
-    const { found, chains } = group.of(keys, everyTenant);
-    for (const [origin, ids] of families) chains.set(origin, ids);
+    const { found } = group.of(keys, everyTenant);
     for (const { stored } of [...named, ...theirs]) if (stored.revoked_at === null) found.set(stored.id, stored);
   },
 
@@ -127,24 +115,6 @@ const kind: Kind<KeyNeeds, KeyBuffer> = {
     if (group.of(keys, everyTenant).changed.size > 0) await session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };
-
-/** For each first key of a chain of rotations, the keys of the chain, and of the chains through which it was created. */
-async function readFamilies(session: Session, origins: readonly string[]): Promise<Map<string, Set<string>>> {
-  if (origins.length === 0) return new Map();
-  const rows = await session.read(
-    'api_keys',
-    ['id', 'lineage'],
-    origins.map((id) => ({ id })),
-  );
-  const firsts = new Map(origins.map((origin) => [origin, [origin, ...(listOf(rows.find(([id]) => id === origin)?.[1]) ?? [])]]));
-  const replacements = await session.read(
-    'api_keys',
-    ['rotated_from', 'id'],
-    [...new Set([...firsts.values()].flat())].map((rotated_from) => ({ rotated_from })),
-  );
-  const laterOf = (first: string) => replacements.flatMap(([from, id]) => (from === first ? [id as string] : []));
-  return new Map([...firsts].map(([origin, chain]) => [origin, new Set(chain.flatMap((first) => [first, ...laterOf(first)]))]));
-}
 
 type ShownRow = Omit<ApiKey, 'admin' | 'scopes' | 'agents'> & { admin: number; scopes: string | null; agents: string | null };
 
@@ -159,29 +129,38 @@ const shown = ({ admin, scopes, agents, ...row }: ShownRow): ApiKey => ({
 const stillValid = (now: Date) => (eb: ExpressionBuilder<Tables, 'api_keys'>) =>
   eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now.toISOString())]);
 
+/** Keys that are not revoked, with the limits of their tenants. */
+const accessOf = (db: Kysely<Tables>) =>
+  db
+    .selectFrom('api_keys')
+    .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
+    .select([
+      'api_keys.id as key_id',
+      'api_keys.name as key_name',
+      'api_keys.tier as key_tier',
+      'admin',
+      'hash',
+      'tenant_id',
+      'tenants.number as tenant_number',
+      'tenants.tier as tenant_tier',
+      'handoffs_per_day',
+      'expires_at',
+      'rotated_from',
+      'lineage',
+      ...rights,
+    ])
+    .where('revoked_at', 'is', null)
+    .where('deleted_at', 'is', null);
+
 /** Reads keys, and creates the first tenant and admin key. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 function reads({ database }: ReadParts) {
-  const validByHash = database.query<{ hash: string }, KeyAccess>((db, { hash }) =>
-    db
-      .selectFrom('api_keys')
-      .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
-      .select([
-        'api_keys.id as key_id',
-        'api_keys.tier as key_tier',
-        'admin',
-        'hash',
-        'tenant_id',
-        'tenants.number as tenant_number',
-        'tenants.tier as tenant_tier',
-        'handoffs_per_day',
-        'expires_at',
-        'rotated_from',
-        ...rights,
-      ])
-      .where('hash', '=', hash)
-      .where('revoked_at', 'is', null)
-      .where('deleted_at', 'is', null),
+  const validByHash = database.query<{ hash: string }, KeyAccess>((db, { hash }) => accessOf(db).where('hash', '=', hash));
+  const validOfChain = database.query<{ origin: string; now: string }, KeyAccess>((db, { origin, now }) =>
+    accessOf(db)
+      .where((eb) => eb.or([eb('api_keys.id', '=', origin), eb('rotated_from', '=', origin)]))
+      .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
+      .orderBy('api_keys.id', 'desc')
+      .limit(1),
   );
   const version = database.query<Record<string, never>, { value: number }>(
     (db) => db.selectFrom('versions').select('value').where('name', '=', 'access'),
@@ -195,6 +174,9 @@ function reads({ database }: ReadParts) {
       return database.inView('access version', () => andThen(version.first({}), (row) => row?.value ?? 0));
     },
     byHash: (hash: string) => validByHash.first({ hash }),
+
+    /** The latest valid key of the chain of rotations that begins with this key. */
+    ofChain: (origin: string, now: Date) => validOfChain.first({ origin, now: now.toISOString() }),
 
     /** The tenant of a key; undefined when the key is unknown. */
     tenantOf: (id: string) =>

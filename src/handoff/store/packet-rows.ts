@@ -21,7 +21,7 @@ export interface StoredPacket {
   readonly root: string | null;
   /** The numbers of the webhooks that are for it alone, as a JSON array; null: none. */
   readonly followers: string | null;
-  /** The ids of the keys that are sources of its question, as a JSON array; null: none. */
+  /** The keys that are sources of its question (`withSource`), as a JSON array; null: none. */
   readonly sources: string | null;
 }
 

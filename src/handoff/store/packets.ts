@@ -6,6 +6,7 @@ import { readJson } from '../../kit/json.ts';
 import type { Row, Values } from '../../kit/sql/dialect.ts';
 import { priorities, type Status, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
+import { type KeyFamily, withSource } from '../rules/exclusion.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
@@ -95,15 +96,15 @@ export class PacketBuffer {
     return this.#stored(id).root ?? id;
   }
 
-  /** The ids of the keys that are sources of the packet's question. */
+  /** The keys that are sources of the packet's question, as `withSource` adds them. */
   sources(id: string): string[] {
     return listOf(this.#stored(id).sources);
   }
 
   /** Inserts a packet, into the chain of `parent`. `source`: the key that is a source of its question. */
-  insert(packet: Packet, { parent, source = null }: { parent?: string; source?: string | null } = {}): void {
+  insert(packet: Packet, { parent, source = null }: { parent?: string; source?: KeyFamily | null } = {}): void {
     const chain = parent === undefined ? { depth: 1, root: null } : { depth: this.depth(parent) + 1, root: this.root(parent) };
-    const sources = source === null ? null : JSON.stringify([source]);
+    const sources = source === null ? null : JSON.stringify(withSource([], source));
     this.#journal.set(this.inserted, packet.id, {
       packet,
       parts: partsOf(packet),
@@ -125,7 +126,7 @@ export class PacketBuffer {
     const stored = requireNumbered(this.#stored(id));
     const earlier = this.changed.get(id);
     const parts = 'counts' in packet ? { ...stored.parts, state: stateOf(packet) } : partsOf(packet);
-    const sources = source === null ? stored.sources : withItem(stored.sources, source);
+    const sources = source === null ? stored.sources : JSON.stringify(withSource(listOf(stored.sources), source));
     const after = { ...stored, packet, parts, lease: lease === undefined ? stored.lease : lease, sources };
     const change = { before: earlier?.before ?? stored, after, searchable: searchable || (earlier?.searchable ?? false) };
     this.#journal.set(this.changed, id, change);
@@ -160,16 +161,11 @@ export class PacketBuffer {
 interface Saved {
   readonly searchable: boolean;
   readonly lease?: StoredLease | null | undefined;
-  readonly source?: string | null;
+  readonly source?: KeyFamily | null | undefined;
 }
 
 /** A list that is stored as a JSON array, or as null when it is empty. */
 const listOf = <T>(stored: string | null): T[] => (stored === null ? [] : JSON.parse(stored));
-
-function withItem(stored: string | null, item: string): string {
-  const list = listOf<string>(stored);
-  return stored !== null && list.includes(item) ? stored : JSON.stringify([...list, item]);
-}
 
 /** Requires a packet that was found: one inserted by the same unit has no `seq` yet, which its rows are updated by. */
 function requireNumbered(stored: StoredPacket): StoredPacket {

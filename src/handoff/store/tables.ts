@@ -109,7 +109,7 @@ interface PacketTable {
   lease: string | null;
   /** The numbers of the webhooks that are for it alone, as a JSON array; null: none. */
   followers: string | null;
-  /** The ids of the keys that are sources of its question, as a JSON array; null: none. */
+  /** The keys that are sources of its question (`withSource`), as a JSON array; null: none. */
   sources: string | null;
 }
 

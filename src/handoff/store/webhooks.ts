@@ -45,9 +45,21 @@ export function shownWebhook({ id, url, events, active, disabled_reason, created
   return { id, url, events: events as WebhookEvent[], active, disabled_reason, created_at };
 }
 
-const listedColumns = ['id', 'kind', 'url', 'name', 'events', 'responder', 'active', 'disabled_reason', 'origin', 'created_at'] as const;
+const listedColumns = [
+  'id',
+  'kind',
+  'url',
+  'name',
+  'events',
+  'responder',
+  'active',
+  'disabled_reason',
+  'key_origin',
+  'origin',
+  'created_at',
+] as const;
 const secretColumns = ['secret', 'old_secret', 'old_secret_until'] as const;
-const channelColumns = ['for_packet', 'authentication', 'key_id', 'key_origin'] as const;
+const channelColumns = ['for_packet', 'authentication', 'key_id'] as const;
 
 const table = new Table<StoredWebhook>({
   name: 'webhooks',

@@ -340,7 +340,7 @@ describe('service-cli ends with', () => {
       /No API key was given; set one with --api-key, SERVICE_API_KEY or api_key in/,
     );
     refused(await bench.run(['list', '--created-after', 'yesterday']), 1, /created_after/);
-    refused(await bench.run(['respond', id, '--response', 'x']), 1, /claimed/);
+    refused(await bench.run(['respond', id, '--response', 'x', '--by', 'dana']), 1, /claimed/);
   });
 
   test('2 for wrong usage, and suggests the nearest command for a misspelt one', async (t) => {
@@ -488,8 +488,12 @@ context:
     assert.match(stderr, /^Refund\?\nWhy: Over 50\n {2}1 {2}Approve\n {2}2 {2}Refuse\nAnswer \(1 to 2, or any text\): /);
     assert.match(stdout, /^Answer +Refuse \(dana\)$/m);
     const second = await ask();
-    assert.match((await bench.run(['respond', second], { input: 'Half of it\n' })).stdout, /^Answer +Half of it \(/m);
-    refused(await bench.run(['respond', await ask()], { input: '' }), 2, /No answer was given/);
+    assert.match((await bench.run(['respond', second, '--by', 'dana'], { input: 'Half of it\n' })).stdout, /^Answer +Half of it \(dana\)/m);
+    refused(await bench.run(['respond', await ask(), '--by', 'dana'], { input: '' }), 2, /No answer was given/);
+    refused(await bench.run(['respond', await ask(), '--response', 'Yes']), 2, /Name the person who answers with --by/);
+    const { body: own } = await bench.service.call('POST', '/keys', { body: { name: 'desk', responder: 'mia' } });
+    const bound = await bench.run(['respond', await ask(), '--response', 'Yes', '--api-key', own.key]);
+    assert.match(bound.stdout, /^Answer +Yes \(mia\)/m);
     const { stdout: given } = await bench.run([
       'respond',
       await ask(),

@@ -49,7 +49,7 @@ async function run(
     },
     out: new Writer(out.stream, environment),
     err: new Writer(err.stream, environment),
-    userName: () => hostile,
+    isInteractive: false,
   });
   return { exitCode, out: out.text(), err: err.text() };
 }

@@ -68,6 +68,18 @@ describe('On a terminal', { skip: findProgram('python3') === undefined }, () => 
     assert.match(text, /Answer +Approve \(dana\)/);
   });
 
+  test('respond asks who answers', async (t) => {
+    const bench = await startCliBench(t);
+    const { id } = await createPacket(bench.service);
+    const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };
+    await bench.service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });
+    const steps: [string, string][] = [
+      ['Answer: ', 'Half\r'],
+      ['Your name: ', 'Dana\r'],
+    ];
+    assert.match(stripVTControlCharacters(await atTerminal(bench, ['respond', id], { steps })), /Answer +Half \(Dana\)/);
+  });
+
   test('create from a file shows a progress bar and removes it at the end', async (t) => {
     const bench = await startCliBench(t);
     const file = join(bench.home, 'packets.jsonl');

@@ -138,7 +138,20 @@ for (const store of stores) {
       assert.equal(answer.body.result?.task.status.state, 'TASK_STATE_WORKING', answer.text);
       const { events } = (await service.call('GET', `/packets/${id}/history`)).body;
       const { actor, details } = events.at(-1);
-      assert.deepEqual([actor, details.response, details.via], ['human:desk', 'Yes', 'a2a']);
+      const { name } = (await service.call('GET', '/keys/self')).body;
+      assert.deepEqual([actor, details.response, details.via], [`agent:${name}`, 'Yes', 'a2a']);
+    });
+
+    test("an answer with a key that has a responder is that person's", async () => {
+      const service = await shareService(store);
+      const { id } = await newTask(service);
+      await change(service, id, question);
+      const { body: own } = await service.call('POST', '/keys', { body: { name: 'desk', responder: 'dana' } });
+      const answer = await a2a(service, 'SendMessage', messageOf('Yes', { taskId: id }), { key: own.key });
+      assert.equal(answer.body.result?.task.status.state, 'TASK_STATE_WORKING', answer.text);
+      const { events } = (await service.call('GET', `/packets/${id}/history`)).body;
+      assert.equal(events.at(-1).actor, 'human:dana');
+      assert.equal((await service.call('GET', `/packets/${id}`)).body.hitl.responded_by, 'dana');
     });
 
     test('a blocking message waits until the task is over or needs input', async () => {

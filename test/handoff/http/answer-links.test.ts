@@ -393,7 +393,8 @@ for (const store of stores) {
       const answered = await send(service, link, { digest, own: '1', response: 'Yes' });
       assert.equal(answered.status, 403);
       assert.equal(await statusOf(service, id), 'awaiting_human');
-      const third = await linkTo(service, id, { responder: 'dana' });
+      const { body: person } = await service.call('POST', '/keys', { body: { name: 'person' } });
+      const third = await linkTo(service, id, { responder: 'dana' }, person.key);
       assert.equal((await send(service, third, { digest, own: '1', response: 'Yes' })).status, 200);
     });
   });

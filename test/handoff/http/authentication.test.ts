@@ -59,6 +59,8 @@ async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
     tenant_number: 1,
     tenant_tier: 'business',
     handoffs_per_day: null,
+    key_name: 'test',
+    lineage: [],
   };
   /** Delays the result of the next read of this name until `release`; `begun` resolves when the read has started. */
   function hold(name: keyof typeof held): { begun: Promise<void>; release(): void } {

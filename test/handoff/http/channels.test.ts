@@ -64,7 +64,7 @@ for (const store of stores) {
       const made = await service.call('POST', '/channels', { body: { kind: 'email', target: 'dana@example.com', name: 'Dana' } });
       assert.equal(made.status, 201);
       const { id, created_at, ...rest } = made.body;
-      const active = { active: true, disabled_reason: null };
+      const active = { links: true, active: true, disabled_reason: null };
       const shown = { kind: 'email', target: 'dana@example.com', name: 'Dana', events: ['asked', 'reminded'], responder: null, ...active };
       assert.deepEqual(rest, shown);
       assert.deepEqual((await service.call('GET', '/channels')).body, [made.body]);
@@ -336,16 +336,52 @@ for (const store of stores) {
       );
     });
 
-    test('links of a channel outlive the key that created it', async (t) => {
+    test('links of a channel end with the key that set it up, and its next messages have none', async (t) => {
       const service = await share(t, store);
       const address = person();
       const { body: second } = await service.call('POST', '/keys', { body: { name: 'operator' } });
       await service.call('POST', '/channels', { body: { kind: 'email', target: address }, key: second.key });
-      await service.call('DELETE', `/keys/${second.id}`);
       await packetIn(service, 'awaiting_human');
       await service.handoff.runOnce.deliver();
       const link = `/${new URL(linkIn(mailsTo(address)[0]!.mail.text)).pathname}`;
       assert.equal((await service.call('GET', link, { key: null })).status, 200);
+      await service.call('DELETE', `/keys/${second.id}`);
+      assert.equal((await service.call('GET', link, { key: null })).status, 404);
+      await packetIn(service, 'awaiting_human');
+      await service.handoff.runOnce.deliver();
+      const { text } = mailsTo(address)[1]!.mail;
+      assert.doesNotMatch(text!, /answer\/[0-9a-f]{64}/);
+      assert.match(text!, /this channel has no answer links/);
+    });
+
+    test('a key without the scope respond makes channels without links; one with a responder only channels for that person', async (t) => {
+      const service = await share(t, store);
+      const address = person();
+      const keyWith = async (rights: object) => (await service.call('POST', '/keys', { body: { name: 'restricted', ...rights } })).body.key;
+      const manager = await keyWith({ scopes: ['manage'] });
+      const made = await service.call('POST', '/channels', { body: { kind: 'email', target: address }, key: manager });
+      assert.equal(made.status, 201);
+      assert.equal(made.body.links, false);
+      const own = await service.call('POST', '/channels', { body: { kind: 'email', target: person() } });
+      assert.equal(own.body.links, true);
+      // Whoever redirects the messages answers by their links.
+      const redirected = await service.call('PATCH', `/channels/${own.body.id}`, { body: { target: address }, key: manager });
+      assert.equal(redirected.body.links, false);
+      await packetIn(service, 'awaiting_human');
+      await service.handoff.runOnce.deliver();
+      assert.equal(mailsTo(address).length, 2);
+      for (const { mail } of mailsTo(address)) assert.doesNotMatch(mail.text!, /answer\/[0-9a-f]{64}/);
+
+      const bound = await keyWith({ scopes: ['manage', 'respond'], responder: 'dana' });
+      const call = (method: string, path: string, body: object) => service.call(method, path, { body, key: bound });
+      const forMia = await call('POST', '/channels', { kind: 'email', target: person(), responder: 'mia' });
+      assert.equal(forMia.status, 403, forMia.text);
+      assert.equal(forMia.body.field, 'responder');
+      const forDana = await call('POST', '/channels', { kind: 'email', target: person() });
+      assert.deepEqual([forDana.status, forDana.body.responder], [201, 'dana']);
+      for (const responder of ['mia', null]) assert.equal((await call('PATCH', `/channels/${forDana.body.id}`, { responder })).status, 403);
+      assert.equal((await call('PATCH', `/channels/${own.body.id}`, { target: person() })).status, 403);
+      assert.equal((await call('PATCH', `/channels/${own.body.id}`, { name: 'Renamed' })).status, 200);
     });
 
     test('an address that the mail server refuses for good is a dead letter at once, and can be replayed; others are retried', async (t) => {

@@ -71,15 +71,15 @@ for (const store of stores) {
       assert.equal(listed.body.packets[0].hitl.digest, body.hitl.digest);
     });
 
-    test('an answer of the console is marked so in the history, any other one is of the api', async () => {
+    test('an answer by the address of the console is marked so in the history, and no header marks one', async () => {
       const service = await shareService(store);
-      for (const [given, via] of [
-        ['console', 'console'],
-        ['link', 'api'],
+      for (const [prefix, via] of [
+        ['//console/api/v1', 'console'],
+        ['', 'api'],
       ] as const) {
         const id = await waiting(service, {});
         const body = { response: 'Yes', responded_by: 'dana' };
-        const answer = await service.call('POST', `/packets/${id}/respond`, { body, headers: { 'x-answered-via': given } });
+        const answer = await service.call('POST', `${prefix}/packets/${id}/respond`, { body, headers: { 'x-answered-via': 'console' } });
         assert.equal(answer.status, 200);
         assert.equal((await historyOf(service, id)).at(-1)!.details.via, via);
       }

@@ -51,6 +51,8 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
     tenant_number,
     tenant_tier: 'business' as const,
     handoffs_per_day: null,
+    key_name: 'test',
+    lineage: [],
   });
   return { instances, caller, clock };
 }

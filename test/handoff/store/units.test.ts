@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import type { Packet } from '../../../src/handoff/model/packet.ts';
 import type { Delivery } from '../../../src/handoff/model/webhook.ts';
+import type { KeyFamily } from '../../../src/handoff/rules/exclusion.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { deliveries as deliveryNoun } from '../../../src/handoff/store/deliveries.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
@@ -57,6 +58,7 @@ test('large units share a transaction, and the event loop runs between them', as
 for (const store of stores) {
   test(`a packet's row has the root of its chain and the sources of its question, also of units of the same group, on ${store.name}`, async (t) => {
     const { units } = await openUnits(t, store);
+    const key = (origin: string): KeyFamily => ({ origin, lineage: [] });
     const now = new Date();
     const source_agent = { id: 'a', name: 'A', framework: 'f' };
     const request = { metadata: { source_agent, target_agent: { id: 'b', name: 'B' } }, context: { summary: 'Work' } };
@@ -65,14 +67,14 @@ for (const store of stores) {
     ) as [Packet, Packet, Packet];
     await units.commit(1, {
       work({ packets }) {
-        packets.insert(one, { source: 'creator' });
+        packets.insert(one, { source: key('creator') });
         packets.insert(two, { parent: one.id });
       },
     });
-    await units.commit(1, { packets: [two.id], work: ({ packets }) => packets.insert(three, { parent: two.id, source: 'other' }) });
-    const saved = (source: string | null) =>
+    await units.commit(1, { packets: [two.id], work: ({ packets }) => packets.insert(three, { parent: two.id, source: key('other') }) });
+    const saved = (source: KeyFamily | null) =>
       units.commit(1, { packets: [one.id], work: ({ packets }) => packets.save(one, { searchable: false, source }) });
-    await Promise.all([saved('changer'), saved(null), saved('creator'), saved('changer')]);
+    await Promise.all([saved(key('changer')), saved(null), saved(key('creator')), saved(key('changer'))]);
     const ids = [one.id, two.id, three.id];
     const read = await units.commit(1, {
       packets: ids,

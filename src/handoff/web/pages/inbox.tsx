@@ -12,6 +12,7 @@ import { Fields } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import { useMedia } from '../../../kit/web/media.ts';
+import { askerName } from '../../model/asker.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
 import { useFilters } from '../data/filters.ts';
@@ -159,7 +160,7 @@ const Item = memo(function Item({ packet, isCurrent, onSelect }: ItemProps) {
         }}
       >
         <span className={styles.itemHead}>
-          <Name>{packet.metadata.source_agent.name}</Name>
+          <Name>{askerName(packet)}</Name>
           <Ago at={askedAt(packet)} />
         </span>
         <span className={styles.text} dir="auto">

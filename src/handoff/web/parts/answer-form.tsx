@@ -14,6 +14,7 @@ import { keptText } from '../../../kit/web/shared-value.ts';
 import type { FormField } from '../../model/form.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { Hitl, Packet } from '../../model/packet.ts';
+import { consoleApi } from '../data/api.ts';
 import { useMay, useOwnKey, useWrite } from '../data/queries.ts';
 import { dataOf } from './answer-draft.ts';
 import styles from './answer-form.module.css';
@@ -149,11 +150,10 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
 /** Sends an answer with the digest of what is shown, so that the service refuses it if the question has changed. */
 function useAnswering({ id, hitl }: Packet & { hitl: Hitl }) {
   const answer = useWrite(
-    (client, body: Answer & { responded_by: string; notes?: string }) =>
-      client.respondPacket({
+    (_, body: Answer & { responded_by: string; notes?: string }) =>
+      consoleApi().respondPacket({
         params: { id },
         body: { ...body, ...(hitl.digest === undefined ? {} : { digest: hitl.digest }) },
-        headers: { 'x-answered-via': 'console' },
       }),
     'packets',
   );

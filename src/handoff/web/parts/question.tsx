@@ -2,6 +2,7 @@ import { type Ref, useState } from 'react';
 
 import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
+import { askerName } from '../../model/asker.ts';
 import type { Hitl, Packet } from '../../model/packet.ts';
 import { AnswerForm, type AnswerKeys } from './answer-form.tsx';
 import styles from './question.module.css';
@@ -14,13 +15,13 @@ interface QuestionProps {
 
 /** The open question of a packet, with the form that answers it. */
 export function Question({ packet, keys }: QuestionProps) {
-  const { hitl, metadata } = packet;
+  const { hitl } = packet;
   const [first] = useState(hitl.digest);
   return (
     <section className={styles.question} aria-label="Question">
       <p className={styles.head}>
         <span>
-          <Name>{metadata.source_agent.name}</Name> asks {hitl.responder === undefined ? null : <Name>{hitl.responder}</Name>}
+          <Name>{askerName(packet)}</Name> asks {hitl.responder === undefined ? null : <Name>{hitl.responder}</Name>}
         </span>
         <Ago at={hitl.requested_at ?? packet.updated_at} />
         <TimeLeft until={hitl.expires_at} />
