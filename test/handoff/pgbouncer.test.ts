@@ -36,7 +36,7 @@ describe('Behind PgBouncer in transaction mode', { skip: skipWithoutPgbouncer, t
     t.after(drop);
     const database = openDatabase<Record<string, never>>(bouncer.through(url), { longTimeoutMs: 200, byIndex: true });
     t.after(() => database.close());
-    const wait = database.query((db) => db.selectNoFrom((eb) => eb.fn('pg_sleep', [eb.lit(20)]).as('slept')), { long: true });
+    const wait = database.query((db) => db.selectNoFrom((eb) => eb.fn('pg_sleep', [eb.lit(20)]).as('slept')));
     await assert.rejects(
       async () => wait.all({}),
       (error) => database.isTimeout(error),

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
+import { sharing } from '../../kit/sharing.ts';
 import type { Scope, Tier } from '../model/common.ts';
 import type { KeyFamily, Lineage } from '../rules/exclusion.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
@@ -57,7 +58,7 @@ export function createAuthenticator(
   const known = new Map<string, Caller>();
   const hashFor = createHashing();
   let knownVersion = -1;
-  const currentVersion = shared(() => keys.version());
+  const currentVersion = sharing(() => keys.version());
 
   function callerOfKey(hash: string, version: number): Awaitable<Caller | undefined> {
     if (version !== knownVersion) {
@@ -87,7 +88,7 @@ export function createAuthenticator(
   return (key, connection) => {
     const hash = hashFor(key, connection);
     if (hash === undefined) return undefined;
-    return andThen(currentVersion(), (version) => callerOfKey(hash, version));
+    return andThen(currentVersion(undefined), (version) => callerOfKey(hash, version));
   };
 }
 
@@ -125,38 +126,5 @@ function callerOf({ admin, hash: _, expires_at, rotated_from, scopes, agents, li
     lineage: listOf(lineage) ?? [],
     ...(expires_at === null ? {} : { key_ends: Date.parse(expires_at) }),
     ...(rotated_from === null ? {} : { rotated_from }),
-  };
-}
-
-/**
- * Shares one read among all callers that ask before it begins, so that no caller gets a value older than its own call.
- * A read that returns synchronously is not shared.
- */
-function shared<T>(read: () => Awaitable<T>): () => Awaitable<T> {
-  let current: Promise<unknown> | undefined;
-  let next: Promise<T> | undefined;
-
-  function begin(): Awaitable<T> {
-    const reading = read();
-    if (!(reading instanceof Promise)) return reading;
-    const settled = reading.then(
-      () => undefined,
-      () => undefined,
-    );
-    current = settled;
-    void settled.then(() => {
-      if (current === settled) current = undefined;
-    });
-    return reading;
-  }
-
-  return () => {
-    if (next !== undefined) return next;
-    if (current === undefined) return begin();
-    next = current.then(() => {
-      next = undefined;
-      return begin();
-    });
-    return next;
   };
 }

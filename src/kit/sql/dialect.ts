@@ -91,13 +91,9 @@ export interface Database<Tables> {
   /** Reads that may take long (ranking, counting, deep offsets). On SQLite they run on another thread. */
   readonly longReads: Kysely<Tables>;
   /**
-   * A query compiled once. On PostgreSQL a `long` query uses a connection pool of its own, and a `quick` one fails after
-   * three seconds.
+   * A query compiled once. On PostgreSQL a `quick` one fails after three seconds.
    */
-  query<Params extends Row, Result>(
-    build: Build<Tables, Params, Result>,
-    options?: { long?: boolean; quick?: boolean },
-  ): Query<Params, Result>;
+  query<Params extends Row, Result>(build: Build<Tables, Params, Result>, options?: { quick?: boolean }): Query<Params, Result>;
   /**
    * Opens a view: a snapshot that the reads of this turn of the event loop share, on SQLite. It ends with the turn and before
    * each commit of this process, so that a client reads its own acknowledged writes. A commit of another process to the

@@ -57,12 +57,11 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     charactersPerTurn,
     reads: kysely,
     longReads,
-    query(build, { long = false, quick = false } = {}) {
+    query(build, { quick = false } = {}) {
       const { sql, bind } = compileOnce(kysely, build);
       const name = nameOf(sql);
       const timeout = quick ? { query_timeout: quickTimeoutMs } : {};
-      const run = async (values: unknown[]) =>
-        (await (long ? longPool : pool).query({ name, text: sql, values, ...timeout })).rows as never[];
+      const run = async (values: unknown[]) => (await pool.query({ name, text: sql, values, ...timeout })).rows as never[];
       return {
         all: (params) => run(bind(params)),
         first: async (params) => (await run(bind(params)))[0],

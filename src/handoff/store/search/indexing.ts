@@ -1,3 +1,4 @@
+import { sharing } from '../../../kit/sharing.ts';
 import { type Database, SerialQueue } from '../../../kit/sql/dialect.ts';
 import type { Thread } from '../../../kit/thread.ts';
 import type { Tables } from '../tables.ts';
@@ -68,34 +69,13 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
     }
   }
 
-  // Callers that arrive while a tenant is being indexed share the next run: the steps of all tenants run one at a time,
-  // and many concurrent searches must not queue a step each.
-  const running = new Map<number, Promise<void>>();
-  const next = new Map<number, Promise<void>>();
-
-  function run(tenant: number): Promise<void> {
-    const caughtUp = catchUp(tenant).finally(() => running.delete(tenant));
-    running.set(tenant, caughtUp);
-    return caughtUp;
-  }
+  // The steps of all tenants run one at a time, and many concurrent searches must not queue a step each.
+  const caughtUp = sharing(catchUp);
 
   return {
     step,
     /** Indexes everything queued for the tenant at the time of the call. */
-    all(tenant: number): Promise<void> {
-      const before = running.get(tenant);
-      if (before === undefined) return run(tenant);
-      const waiting =
-        next.get(tenant) ??
-        before
-          .catch(() => undefined)
-          .then(() => {
-            next.delete(tenant);
-            return run(tenant);
-          });
-      next.set(tenant, waiting);
-      return waiting;
-    },
+    all: async (tenant: number): Promise<void> => caughtUp(tenant),
     /**
      * Takes no further packets from the queue, which keeps them for the next start. A stop of the service need not wait for the
      * thread to start, or to read packets; what it writes, it completes.
