@@ -195,7 +195,7 @@ describe('A file of LiteLLM for a rehearsal', () => {
     );
     const made = redirectFile(value, base, { keepState: false });
     assert.deepEqual(parametersOf(made), [
-      { model: 'openai/gpt-4o', rpm: 5, api_base: `${base}/a/v1`, api_key: 'rehearsal' },
+      { model: 'openai/gpt-4o', api_base: `${base}/a/v1`, api_key: 'rehearsal' },
       { model: 'azure/dep', api_version: '2024-10-21', api_base: `${base}/a-2`, api_key: 'rehearsal' },
       { model: 'anthropic/claude', extra_headers: { 'x-a': 'b' }, api_base: `${base}/b`, api_key: 'rehearsal' },
       { model: 'openai/flash', weight: 2, api_base: `${base}/b-2/v1`, api_key: 'rehearsal' },

@@ -99,6 +99,8 @@ const completion = (model: string, object: string) => ({
   created: 1_700_000_000,
   model,
   system_fingerprint: 'rehearsal',
+  // Clients of Groq expect it.
+  service_tier: 'default',
 });
 const message = (model: string) => ({
   id: 'msg_rehearsal',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parse, stringify } from 'yaml';
+import { parse } from 'yaml';
 
 import { pauseFor } from '../../kit/awaitable.ts';
 import { ApiError, ClientError } from '../../kit/client-errors.ts';
@@ -13,6 +13,7 @@ import type { Imported } from '../model/export.ts';
 import { detectFormat, type ImportFormat, importFormats } from '../model/targets.ts';
 import { type Preset, presets, type TestResult } from '../model/test.ts';
 import type { Groups } from '../rules/rehearsal.ts';
+import { yamlText } from '../rules/targets/export.ts';
 import { redirectFile } from '../rules/targets/litellm/own-file.ts';
 import { listed } from '../rules/wording.ts';
 import { readFallbackSettings } from '../settings.ts';
@@ -201,7 +202,7 @@ async function configure(service: OwnService, { chain }: Imported, { options, te
     if (format !== 'litellm') throw new RehearsalError('--own is only for files of LiteLLM, which are rehearsed as they are.');
     const { file, groups, models, notes } = redirectFile(parse(text, { merge: true }), service.base, { keepState });
     const model = chain.providers.map(({ name }) => models.get(name)).find((group) => group !== undefined) ?? chain.name;
-    return { target: 'litellm', filename: 'config.yaml', text: stringify(file), model, groups, notes, warnings: [] };
+    return { target: 'litellm', filename: 'config.yaml', text: yamlText(file), model, groups, notes, warnings: [] };
   }
   const isPortkey = format === 'portkey' || (format !== 'litellm' && words?.some((word) => /portkey/.test(word)) === true);
   const target = isPortkey ? 'portkey' : 'litellm';
@@ -213,7 +214,7 @@ async function configure(service: OwnService, { chain }: Imported, { options, te
   const model = config.model_list[0]!.model_name;
   if (!keepState) return { ...common, filename: 'config.yaml', text: made.content, model, notes: [...left, withoutCooldowns] };
   const { disable_cooldowns: _, ...router_settings } = config.router_settings;
-  return { ...common, filename: 'config.yaml', text: stringify({ ...config, router_settings }), model, notes: left };
+  return { ...common, filename: 'config.yaml', text: yamlText({ ...config, router_settings }), model, notes: left };
 }
 
 const withoutCooldowns =

@@ -13,7 +13,7 @@ import { exporters } from './table.ts';
 import { type ExportInput, exportedProviders, slug } from './target.ts';
 
 /** A YAML document without anchors and line folding. Most programs read YAML 1.1, where `2024-10-21` is a date and `on` a boolean. */
-const yamlText = (value: unknown) => stringify(value, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
+export const yamlText = (value: unknown) => stringify(value, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
 
 /** The text of a configuration, by media type. */
 const writers: Readonly<Record<Target['contentType'], (config: unknown) => string>> = {

@@ -29,6 +29,9 @@ const outward = /callback|^cache|^redis|alert|^s3_|^langfuse|^datadog|guardrail/
 const accounts =
   /^(aws_|vertex_|gcs_|azure_ad_|s3_)|^(api_base|base_url|api_key|organization|tenant_id|client_id|client_secret|credential\w*|litellm_credential_name|region_name|watsonx_\w+)$/;
 
+/** Limits of a deployment, which LiteLLM counts across requests. */
+const limits = new Set(['rpm', 'tpm', 'max_parallel_requests', 'max_budget', 'budget_duration']);
+
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
@@ -59,7 +62,15 @@ export function redirectFile(value: unknown, base: string, { keepState }: { keep
     file.router_settings = { ...fieldsOf(file.router_settings), disable_cooldowns: true };
     notes.push('Cool-downs are switched off (disable_cooldowns), so that scenes do not disturb one another; --keep-state keeps them.');
   }
-  file.model_list = kept.map(({ entry, name }) => ({ ...entry, litellm_params: redirect(fieldsOf(entry.litellm_params), base, name) }));
+  const isLimited = ({ entry }: { entry: Fields }) =>
+    [entry, fieldsOf(entry.litellm_params)].some((fields) => Object.keys(fields).some((name) => limits.has(name)));
+  const limited = kept.some(isLimited);
+  if (limited && !keepState)
+    notes.push('Limits of deployments (rpm, tpm) are left out, so that scenes do not use up those of others; --keep-state keeps them.');
+  file.model_list = kept.map(({ entry, name }) => {
+    const unlimited = (fields: Fields) => Object.fromEntries(Object.entries(fields).filter(([field]) => keepState || !limits.has(field)));
+    return { ...unlimited(entry), litellm_params: redirect(unlimited(fieldsOf(entry.litellm_params)), base, name) };
+  });
   const sizes = Map.groupBy(kept, ({ entry, group }) => `${group} ${String(fieldsOf(entry.litellm_params).order ?? '')}`);
   const groups = new Map(
     [...sizes].flatMap(([key, members]) => (members.length > 1 ? members.map(({ name }) => [name, key] as const) : [])),
