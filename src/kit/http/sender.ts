@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 
 import { tooManyPending } from '../errors.ts';
-import { MemoryBudget } from '../memory-budget.ts';
+import { MemoryBudget, SharedBuffers } from '../memory-budget.ts';
 import type { ResponseShape } from '../route.ts';
 import type { Exchange } from './exchange.ts';
 import { HttpResponse, JsonPieces, JsonText, largeFrom, type ResponseParts, StreamResponse } from './response.ts';
@@ -20,11 +20,12 @@ const heldByPieces = 3 * 1024 * 1024;
 /** Sends responses. All large ones that clients have not read yet share a memory limit. */
 export class Sender {
   readonly #budget: MemoryBudget;
-  readonly #sending = new Map<Buffer, { owner: string; count: number }>();
+  readonly #sending: SharedBuffers;
 
   /** @param bytes the limit for all large responses in progress; one owner may hold a quarter of it */
   constructor(bytes: number) {
     this.#budget = new MemoryBudget(bytes);
+    this.#sending = new SharedBuffers(this.#budget);
   }
 
   /**
@@ -60,8 +61,8 @@ export class Sender {
   sendText(reply: FastifyReply, owner: string, text: string | Buffer): FastifyReply {
     if (text.length <= largeFrom) return reply.send(text);
     const bytes = typeof text === 'string' ? Buffer.from(text) : text;
-    this.#hold(owner, bytes);
-    const onProgress = watch(reply, () => this.#release(bytes));
+    if (!this.#sending.acquire(owner, bytes)) throw tooManyPending('large unread answers');
+    const onProgress = watch(reply, () => this.#sending.release(bytes));
     return reply.header('content-length', bytes.length).send(inPieces([bytes], onProgress));
   }
 
@@ -70,25 +71,6 @@ export class Sender {
     if (!this.#budget.acquire(owner, heldByPieces)) throw tooManyPending('large unread answers');
     const onProgress = watch(reply, () => this.#budget.release(owner, heldByPieces));
     reply.send(inPieces(pieces, onProgress));
-  }
-
-  /** Counts a buffer that is sent to several clients at once only once. */
-  #hold(owner: string, bytes: Buffer): void {
-    const known = this.#sending.get(bytes);
-    if (known !== undefined) {
-      known.count += 1;
-      return;
-    }
-    if (!this.#budget.acquire(owner, bytes.length)) throw tooManyPending('large unread answers');
-    this.#sending.set(bytes, { owner, count: 1 });
-  }
-
-  #release(bytes: Buffer): void {
-    const known = this.#sending.get(bytes)!;
-    known.count -= 1;
-    if (known.count > 0) return;
-    this.#sending.delete(bytes);
-    this.#budget.release(known.owner, bytes.length);
   }
 }
 

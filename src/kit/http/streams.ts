@@ -1,12 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-
 import { pauseFor } from '../awaitable.ts';
 import type { Clock } from '../clock.ts';
 import { describeCause, ServiceError, toServiceError } from '../errors.ts';
+import { MemoryBudget, SharedBuffers } from '../memory-budget.ts';
 import { traceFields } from '../trace-context.ts';
 import { endSpan } from './spans.ts';
-import { WaitingMemory } from './waiting-memory.ts';
 
 /** Why a stream ended. */
 export type StreamEnd =
@@ -93,14 +92,14 @@ export class OpenStream {
   /** Sends a message that counts as waiting until it is written. */
   #hold(message: Buffer): void {
     const { memory, owner, endSlowest } = this.#waiting;
-    memory.hold(owner, message);
+    memory.add(owner, message);
     this.#held.push(message);
     this.#stream.write(message, () => {
       // Messages are written in order; an ended stream has let go of all.
       const first = this.#held.shift();
-      if (first !== undefined) memory.letGo(first);
+      if (first !== undefined) memory.release(first);
     });
-    const over = memory.tooMuch(owner);
+    const over = memory.budget.exceededBy(owner);
     if (over !== undefined) endSlowest(over);
   }
 
@@ -120,7 +119,7 @@ export class OpenStream {
   end(why: StreamEnd): void {
     if (this.#end !== undefined) return;
     this.#end = why;
-    for (const message of this.#held.splice(0)) this.#waiting.memory.letGo(message);
+    for (const message of this.#held.splice(0)) this.#waiting.memory.release(message);
     this.#stream.end(why);
     this.#finished(why);
   }
@@ -128,7 +127,7 @@ export class OpenStream {
 
 /** The memory for messages that wait, and the owner of a stream's messages. */
 interface WaitingMessages {
-  readonly memory: WaitingMemory;
+  readonly memory: SharedBuffers;
   readonly owner: string;
   /** Ends streams of an owner, those with the most waiting first, until its messages take no more than they may. */
   endSlowest(owner: string): void;
@@ -151,18 +150,27 @@ export type Streams = ReturnType<typeof createStreams>;
 const closeWithinMs = 2_000;
 const closeSteps = 40;
 
+/** What the live messages that wait for clients may take together by default, in bytes; those of one owner may take a quarter of it. */
+const usualWaitingBytes = 64 * 1024 * 1024;
+
 interface StreamsParts {
   clock: Clock;
   logger: Logger;
   /** Called for every stream that ended, for metrics. */
   onEnded(method: string, route: string, status: number): void;
-  /** The memory for live messages that wait for clients. */
-  waitingMemory?: WaitingMemory;
+  /** The memory for live messages that wait for clients. Streams share a message, so it counts once. */
+  memory?: SharedBuffers;
   isUnavailable(error: unknown): boolean;
 }
 
 /** Creates a registry of open streams. */
-export function createStreams({ clock, logger, onEnded, waitingMemory: memory = new WaitingMemory(), isUnavailable }: StreamsParts) {
+export function createStreams({
+  clock,
+  logger,
+  onEnded,
+  memory = new SharedBuffers(new MemoryBudget(usualWaitingBytes)),
+  isUnavailable,
+}: StreamsParts) {
   const entries = new Set<Entry>();
   const counts = { sse: 0, websocket: 0 };
   let closing = false;
@@ -171,7 +179,7 @@ export function createStreams({ clock, logger, onEnded, waitingMemory: memory = 
     const own = [...entries].filter((entry) => entry.owner === owner).map(({ open }) => ({ open, bytes: open.heldBytes() }));
     for (const { open } of own.toSorted((one, other) => other.bytes - one.bytes)) {
       open.end('slow');
-      if (memory.tooMuch(owner) !== owner) return;
+      if (memory.budget.exceededBy(owner) !== owner) return;
     }
   }
 

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-
 import { createStreams, type Stream, type StreamFeed } from '../../../src/kit/http/streams.ts';
-import { WaitingMemory } from '../../../src/kit/http/waiting-memory.ts';
+import { MemoryBudget, SharedBuffers } from '../../../src/kit/memory-budget.ts';
 import { TestClock } from '../../support/service.ts';
 
 test('a feed may end its stream before it is registered: the end is counted, logged and reported once', () => {
@@ -45,7 +44,7 @@ function slowStreams(most: number) {
     clock: new TestClock().read,
     logger: { info: () => undefined } as unknown as Logger,
     onEnded: () => undefined,
-    waitingMemory: new WaitingMemory(most),
+    memory: new SharedBuffers(new MemoryBudget(most)),
   });
   return (owner: string) => {
     const ends: string[] = [];
