@@ -453,6 +453,7 @@ describe('the answers of the service', () => {
       .body;
     await answer('createChannel', 400, { body: { kind: 'email', target: 'dana@example.com' } });
     await answer('listChannels', 200);
+    await answer('getChannel', 200, { id: channelId });
     await answer('patchChannel', 200, { id: channelId, body: { name: null, responder: 'dana' } });
     const { id: messageId } = (await answer('testChannel', 202, { id: channelId })).body;
     await service.handoff.runOnce.deliver();

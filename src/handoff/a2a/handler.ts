@@ -220,13 +220,17 @@ async function answer(session: A2aSession, message: Message): Promise<Packet> {
   const { id, status, ...packet } = await read(session, message.taskId);
   if (message.contextId !== '' && message.contextId !== (await contextIn(session, { id, status, ...packet })))
     throw new RequestMalformedError('message.contextId is not the context of this task.');
-  if (status !== 'awaiting_human')
+  const body = answerIn(message, session.responder);
+  const headers = changeHeaders({ agent: session.agentId, idempotency_key: message.messageId });
+  try {
+    // A repeated message gets the first answer again, whatever the status is now.
+    return must(await session.call(routes.respondPacket, { params: { id }, body, headers }));
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'CONFLICT' || status === 'awaiting_human') throw error;
     throw new UnsupportedOperationError(
       `The task does not accept a message: its packet is ${status}. Only a packet that awaits input accepts one.`,
     );
-  const body = answerIn(message, session.responder);
-  const headers = changeHeaders({ agent: session.agentId, idempotency_key: message.messageId });
-  return must(await session.call(routes.respondPacket, { params: { id }, body, headers }));
+  }
 }
 
 /** The agent for whom a message is: in its metadata, or the only one that the card names. */

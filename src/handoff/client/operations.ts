@@ -32,6 +32,7 @@ export const operations = {
   retryAll: { method: 'POST', path: '/api/v1/hooks/dlq/retry-all', body: true },
   createChannel: { method: 'POST', path: '/api/v1/channels', body: true, idempotent: true },
   listChannels: { method: 'GET', path: '/api/v1/channels' },
+  getChannel: { method: 'GET', path: '/api/v1/channels/{id}' },
   patchChannel: { method: 'PATCH', path: '/api/v1/channels/{id}', body: true },
   deleteChannel: { method: 'DELETE', path: '/api/v1/channels/{id}' },
   testChannel: { method: 'POST', path: '/api/v1/channels/{id}/test' },

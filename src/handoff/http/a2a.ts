@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 
 import type { Clock } from '../../kit/clock.ts';
+import type { ServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
@@ -13,6 +14,7 @@ import type { CallApi } from '../mcp/session.ts';
 import { a2a, a2aRestRoutes, agentCard, type RestInput } from '../model/a2a.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { PushService } from '../service/pushes.ts';
+import { jsonRpcRefusal } from './mcp.ts';
 import type { HandoffMount } from './mount.ts';
 import { agentId } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
@@ -78,11 +80,20 @@ export function mountA2a({ mount, call, load, listening, pushes, clock, version,
     return new HttpResponse<never>({ status: answered.status, body: new JsonText(JSON.stringify(answered.body)) });
   }
 
-  mount(a2a, ({ query, body }, context) => answerTo(body, 'JSONRPC', query, context));
+  mount(a2a, ({ query, body }, context) => answerTo(body, 'JSONRPC', query, context), { refused: jsonRpcRefusal });
   for (const { method, route, params } of a2aRestRoutes)
-    mount(route, (input, context) =>
-      answerTo({ jsonrpc: '2.0', id: 0, method, params: params(input as RestInput) }, 'HTTP+JSON', input.query, context),
+    mount(
+      route,
+      (input, context) =>
+        answerTo({ jsonrpc: '2.0', id: 0, method, params: params(input as RestInput) }, 'HTTP+JSON', input.query, context),
+      { refused: restRefusal },
     );
+}
+
+/** A refused body in the form of AIP-193, as all errors of the HTTP+JSON binding (A2A 1.0, section 11.6). */
+function restRefusal({ status: code, message }: ServiceError): HttpResponse<never> {
+  const error = { code, status: 'INVALID_ARGUMENT', message, details: [] };
+  return new HttpResponse<never>({ status: code, body: new JsonText(JSON.stringify({ error })) });
 }
 
 const pushesFor = (pushes: PushService, caller: Caller): A2aSession['pushes'] => ({

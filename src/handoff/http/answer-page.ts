@@ -188,7 +188,7 @@ function formField(name: string, field: FormField, isRequired: boolean, value: s
     ['max', maximum],
     ['step', type === 'number' ? 'any' : undefined],
   ].flatMap(([attribute, bound]) => (bound === undefined ? [] : [` ${attribute}="${bound}"`]));
-  const kind = type === 'string' ? (format === undefined ? 'text' : inputTypes[format]) : 'number';
+  const kind = type === undefined || type === 'string' ? (format === undefined ? 'text' : inputTypes[format]) : 'number';
   return `${head}<input type="${kind}" ${control} value="${escapeHtml(value)}"${bounds.join('')}></label>`;
 }
 

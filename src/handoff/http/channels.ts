@@ -12,6 +12,7 @@ export function mountChannels(mount: HandoffMount, channels: ChannelService): vo
     return new HttpResponse({ body: added, ...(replayed ? { headers: { 'idempotency-replayed': 'true' } } : {}) });
   });
   mount(routes.listChannels, (_, { caller }) => channels.list(caller));
+  mount(routes.getChannel, ({ params }, { caller }) => channels.get(caller, params.id));
   mount(routes.patchChannel, ({ params, body }, { caller, origin }) => channels.change(caller, params.id, body, origin));
   mount(routes.deleteChannel, ({ params }, { caller }) => channels.remove(caller, params.id));
   mount(routes.testChannel, ({ params }, { caller }) => channels.test(caller, params.id));

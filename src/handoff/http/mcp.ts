@@ -1,4 +1,5 @@
-import { invalid } from '../../kit/errors.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { invalid, type ServiceError } from '../../kit/errors.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
@@ -19,24 +20,36 @@ interface McpRouteParts {
   /** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
   load(): Promise<McpEndpoint>;
   readonly listening: Listening;
+  readonly clock: Clock;
 }
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
-export function mountMcp({ mount, call, load, listening }: McpRouteParts): void {
+export function mountMcp({ mount, call, load, listening, clock }: McpRouteParts): void {
   let loading: Promise<McpEndpoint> | undefined;
 
-  mount(mcp, async ({ query, body }, context) => {
-    loading ??= load();
-    const endpoint = await loading;
-    const { caller, headers, endSignal: signal } = context;
-    const key = keyOf(headers, query.api_key)!;
-    // Handlers read the key of a waiting request, to end the wait when it is revoked.
-    const callApi: CallApi = (route, request) =>
-      call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'mcp' });
-    const request = { headers, body, signal, session: { call: callApi, agentId: agentBehind(context, query.agent_id) } };
-    if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, key, listening);
-    return written(await endpoint.answer(request));
-  });
+  mount(
+    mcp,
+    async ({ query, body }, context) => {
+      loading ??= load();
+      const endpoint = await loading;
+      const { caller, headers, endSignal: signal } = context;
+      const key = keyOf(headers, query.api_key)!;
+      // Handlers read the key of a waiting request, to end the wait when it is revoked.
+      const callApi: CallApi = (route, request) =>
+        call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'mcp' });
+      const request = { headers, body, signal, session: { call: callApi, agentId: agentBehind(context, query.agent_id), now: clock } };
+      if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, key, listening);
+      return written(await endpoint.answer(request));
+    },
+    { refused: jsonRpcRefusal },
+  );
+}
+
+/** A refused body as an error of JSON-RPC 2.0 (section 5.1): text that can't be parsed, or a message that is no request. */
+export function jsonRpcRefusal({ status, code, message }: ServiceError, isRead: boolean): HttpResponse<never> {
+  const isText = !isRead && code === 'VALIDATION_ERROR';
+  const error = { code: isText ? -32700 : -32600, message, data: { code } };
+  return new HttpResponse<never>({ status, body: new JsonText(JSON.stringify({ jsonrpc: '2.0', id: null, error })) });
 }
 
 /** The agent that a connection names, in the header or in the query, or the only one that its key may act as. */

@@ -106,8 +106,10 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     return andThen(finding, (found) => packetAnswer(found, headers['if-none-match']));
   });
 
-  const changing = (headers: IncomingHttpHeaders, operation?: string, body?: Buffer): ChangeOptions => ({
+  const changing = (headers: IncomingHttpHeaders, operation?: string, body?: Buffer, via?: string): ChangeOptions => ({
     agentId: agentId(headers),
+    // Over MCP the holder of a lease may leave its token out.
+    ...(via === 'mcp' ? { holder: agentId(headers) } : {}),
     ifMatch: headers['if-match'],
     token: shortHeader(headers, 'X-Lease-Token'),
     ...(operation === undefined ? {} : { idempotency: idempotencyOf(headers, operation, body) }),
@@ -128,8 +130,8 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
       },
       { bodyFaults: answerFaults },
     );
-  mount(routes.patchPacket, async ({ params, body }, { caller, headers }) =>
-    changed(await packets.patch(caller, params.id, body, changing(headers))),
+  mount(routes.patchPacket, async ({ params, body }, { caller, headers, via }) =>
+    changed(await packets.patch(caller, params.id, body, changing(headers, undefined, undefined, via))),
   );
   mount(routes.deletePacket, async ({ params, query }, { caller, headers }) => {
     if (query.hard === true) await packets.remove(caller, params.id, changing(headers));
@@ -138,11 +140,11 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.withdrawQuestion, async ({ params }, { caller, headers }) =>
     changed(await packets.withdraw(caller, params.id, changing(headers))),
   );
-  mount(routes.releasePacket, async ({ params }, { caller, headers }) =>
-    changed(await packets.release(caller, params.id, changing(headers))),
+  mount(routes.releasePacket, async ({ params }, { caller, headers, via }) =>
+    changed(await packets.release(caller, params.id, changing(headers, undefined, undefined, via))),
   );
-  mount(routes.renewLease, async ({ params, body }, { caller, headers }) => {
-    const { packet } = await packets.renew(caller, params.id, body?.lease_seconds, changing(headers));
+  mount(routes.renewLease, async ({ params, body }, { caller, headers, via }) => {
+    const { packet } = await packets.renew(caller, params.id, body?.lease_seconds, changing(headers, undefined, undefined, via));
     return { lease: (JSON.parse(packet) as Packet).lease! };
   });
   mount(routes.endLease, async ({ params }, { caller, headers }) => {
@@ -164,9 +166,10 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
 
 /** An answer needs a response or, for a question with a schema, data. */
 function answerFaults(body: unknown): Fault[] {
-  const { response, data } = (body ?? {}) as { response?: unknown; data?: unknown };
+  const { response, data, digest } = (body ?? {}) as { response?: unknown; data?: unknown; digest?: unknown };
   const isLeftOut = (value: unknown) => value === undefined || value === null;
-  return isLeftOut(response) && isLeftOut(data) ? [{ field: 'response', detail: 'response is required.' }] : [];
+  // An answer to something else than the current question is 409 `STALE`, whatever else is wrong with it.
+  return isLeftOut(response) && isLeftOut(data) && isLeftOut(digest) ? [{ field: 'response', detail: 'response is required.' }] : [];
 }
 
 /** Whether a packet is as a request waits for it. @throws ServiceError 400 when the request names no condition, or an unknown status */

@@ -215,7 +215,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     return refusal;
   };
   const shared = { mount, call, listening };
-  mountMcp({ ...shared, load: () => parts.loadMcp(refusalsOf('/mcp')) });
+  mountMcp({ ...shared, clock, load: () => parts.loadMcp(refusalsOf('/mcp')) });
   const { pushes, publicUrl, a2aAgents } = parts;
   mountA2a({ ...shared, load: () => parts.loadA2a(refusalsOf('/a2a')), pushes, clock, version, agents: a2aAgents, publicUrl });
   requireMounted(isMounted);

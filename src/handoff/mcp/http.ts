@@ -1,4 +1,4 @@
-import { createMcpHandler, type McpHttpHandler, type ServerEvent } from '@modelcontextprotocol/server';
+import { createMcpHandler, type McpHttpHandler, ProtocolErrorCode, type ServerEvent } from '@modelcontextprotocol/server';
 
 import { urisOf } from './resources.ts';
 import { callTool, createMcpServer, type Extension, type McpParts, type RunTool, type ToolCall, takesTasks } from './server.ts';
@@ -131,5 +131,21 @@ function fetchFrom(
 }
 
 async function read(response: Response): Promise<McpHttpAnswer> {
-  return { status: response.status, contentType: response.headers.get('content-type') ?? undefined, text: await response.text() };
+  return {
+    status: response.status,
+    contentType: response.headers.get('content-type') ?? undefined,
+    text: withInvalidParams(await response.text()),
+  };
+}
+
+/** An error of the SDK for parameters that lack the form of their method: the issues of its schema, under the code for internal errors. */
+const formFault = /\{"code":-32603,"message":("\[\\n(?:[^"\\]|\\.)*")\}/;
+
+/** An answer in which parameters of another form than their method takes are invalid parameters, not a failure of the service. */
+function withInvalidParams(text: string): string {
+  if (text.length > 64 * 1024) return text;
+  return text.replace(formFault, (_, issues: string) => {
+    const [{ path, message }] = JSON.parse(JSON.parse(issues)) as [{ path: string[]; message: string }];
+    return JSON.stringify({ code: ProtocolErrorCode.InvalidParams, message: `${path.join('.')}: ${message}` });
+  });
 }

@@ -15,17 +15,24 @@ export const changed = (found: Packet | undefined): ToolResult => {
 };
 
 /** The result of a question: the answer, or that there is none yet. */
-export function answerOf({ id, status, hitl }: Pick<Packet, 'id' | 'status'> & { hitl: Hitl | null }): ToolResult {
+export function answerOf({ id, status, hitl }: Pick<Packet, 'id' | 'status'> & { hitl: Hitl | null }, now: Date): ToolResult {
   const { question = null, response = null, responded_by = null, notes = null } = hitl ?? {};
-  const structured = { packet_id: id, answered: response !== null, status, question, response, responded_by, notes };
+  const reason = hitl !== null && isTimedOut(hitl, now) ? 'timed_out' : null;
+  const structured = { packet_id: id, answered: response !== null, status, question, response, responded_by, notes, reason };
   if (response !== null)
     return { structured, text: `A person has answered.\n${fenced(`${responded_by}: ${response}${notes === null ? '' : `\n${notes}`}`)}` };
+  if (reason !== null)
+    return { structured, text: `Nobody answered in time: the question ended at ${hitl!.expires_at}. Packet ${id} is ${status}.` };
   const text =
     status === 'awaiting_human'
       ? `Nobody has answered yet. Call get_answer for packet ${id} later.`
       : `There is no answer, and none is pending: packet ${id} is ${status}.`;
   return { structured, text };
 }
+
+/** Whether the time to answer a question ended without an answer. */
+export const isTimedOut = ({ response, expires_at }: Hitl, now: Date): boolean =>
+  response === null && expires_at !== null && now.getTime() >= Date.parse(expires_at);
 
 /** The value of an operation that always answers with a body. */
 export function must<T>(value: T | undefined): T {

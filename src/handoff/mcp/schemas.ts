@@ -2,10 +2,13 @@ import Type, { type TSchema } from 'typebox';
 
 import { choice, name, object, prose, statement } from '../../kit/schemas.ts';
 import { priorities, statuses } from '../model/common.ts';
-import { ClaimNextRequest, CreateRequest, PatchRequest, RenewRequest } from '../model/packet.ts';
+import { ClaimNextRequest, CreateRequest, maxLeaseSeconds, PatchRequest, RenewRequest } from '../model/packet.ts';
 
 /** The longest that a tool waits, in seconds: clients of MCP give a request up after a minute. */
 export const maxWaitSeconds = 55;
+
+/** How long a claim over MCP lasts, in seconds, if the call does not say. */
+export const defaultLeaseSeconds = 900;
 
 /** A schema as clients of MCP get it: without our own format of timestamps and with standard examples. */
 export function published(schema: unknown): unknown {
@@ -26,7 +29,16 @@ const packetId = Type.String({ description: 'The id of the packet.' });
 const agent = {
   agent_id: optional(name('Your id as an agent. Leave it out if the connection names it (header X-Agent-Id).')),
 };
-const leaseToken = optional(Type.String({ description: 'The lease token from the claim; required while the packet is leased.' }));
+const leaseToken = optional(
+  Type.String({ description: 'The lease token from the claim. The agent that holds the packet may leave it out.' }),
+);
+const leaseSeconds = optional(
+  Type.Integer({
+    minimum: 0,
+    maximum: maxLeaseSeconds,
+    description: `How long the claim lasts unless a call for the packet renews it; ${defaultLeaseSeconds} if left out, 0 for a claim that does not expire.`,
+  }),
+);
 const ifRevision = optional(Type.Integer({ minimum: 1, description: 'Change the packet only if it still has this revision.' }));
 const waitSeconds = optional(
   Type.Integer({ minimum: 0, maximum: maxWaitSeconds, description: `How long to wait, up to ${maxWaitSeconds}, which is the default.` }),
@@ -39,7 +51,7 @@ const change = { packet_id: packetId, ...agent, lease_token: leaseToken, if_revi
 const { context, decisions, actions, dependencies } = CreateRequest.properties;
 const { conversation_state, artifacts, custom } = context.properties;
 const content = PatchRequest.properties;
-const { lease_seconds, tags, priorities: wanted, framework, agent_name } = ClaimNextRequest.properties;
+const { tags, priorities: wanted, framework, agent_name } = ClaimNextRequest.properties;
 const holder = { ...agent, agent_name, framework };
 
 /** The arguments of the tools. Their names are those of the fields of the API. */
@@ -58,13 +70,14 @@ export const inputs = {
   claim_next: object({
     ...holder,
     target_agent: ClaimNextRequest.properties.target_agent,
-    ...{ tags, priorities: wanted, wait_seconds: ClaimNextRequest.properties.wait_seconds, lease_seconds },
+    ...{ tags, priorities: wanted, wait_seconds: ClaimNextRequest.properties.wait_seconds, lease_seconds: leaseSeconds },
     idempotency_key: idempotencyKey,
   }),
-  claim: object({ packet_id: packetId, ...holder, lease_seconds, idempotency_key: idempotencyKey }),
+  claim: object({ packet_id: packetId, ...holder, lease_seconds: leaseSeconds, idempotency_key: idempotencyKey }),
   renew_lease: object({
     packet_id: packetId,
-    lease_token: Type.String({ description: 'The lease token from the claim.' }),
+    ...agent,
+    lease_token: leaseToken,
     ...RenewRequest.properties,
   }),
   release: object({ packet_id: packetId, ...agent, lease_token: leaseToken }),
@@ -135,6 +148,7 @@ const answer = Type.Object({
   question: nullable('string', 'The question.'),
   response: nullable('string', 'The answer of the person.'),
   responded_by: nullable('string', 'Who answered.'),
+  reason: nullable('string', '`timed_out` when the time to answer is over; otherwise null.'),
   notes: nullable('string', 'Remarks of the person.'),
 });
 

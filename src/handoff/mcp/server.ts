@@ -85,7 +85,7 @@ export type RunTool = (call: ToolCall, session: Session) => Promise<CallToolResu
 /** A call of a tool, once the SDK has checked the message. */
 export interface ToolCall {
   readonly name: string;
-  readonly arguments?: Record<string, unknown>;
+  readonly arguments?: Record<string, unknown> | undefined;
 }
 
 /** Why the service refused an operation. */
@@ -199,8 +199,9 @@ const taskIdOf = (params: McpRequest['params']): string => {
 };
 
 /** A task on the wire, with its result. */
-export const detailsOf = ({ task, result }: Task): Record<string, unknown> => ({
+export const detailsOf = ({ task, result, error }: Task): Record<string, unknown> => ({
   ...task,
+  ...(error === undefined ? {} : { error }),
   ...(result === undefined ? {} : { result: { ...written(result), resultType: 'complete' } }),
 });
 
@@ -219,10 +220,13 @@ const asHandle = ({ task }: Task) => ({ ...task, resultType: 'task' });
 
 /** Calls a tool. A refusal is a result with `isError`, so that the model can act on it. */
 export async function callTool(
-  { name, arguments: args = {} }: ToolCall,
+  { name, arguments: given }: ToolCall,
   session: Session,
   refusalOf: McpParts['refusalOf'],
 ): Promise<CallToolResult> {
+  const args: unknown = given ?? {};
+  if (given === null || typeof args !== 'object' || Array.isArray(args))
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'arguments must be an object.');
   const tool: Tool | undefined = Object.hasOwn(tools, name) ? tools[name as keyof typeof tools] : undefined;
   if (tool === undefined) {
     const shown = name.slice(0, 100);
@@ -230,7 +234,7 @@ export async function callTool(
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, sentence);
   }
   try {
-    validate(name, tool, args);
+    validate(name, tool, args as Record<string, unknown>);
     const done = await tool.run(args as never, session);
     return 'task' in done ? (asHandle(done) as unknown as CallToolResult) : written(done);
   } catch (error) {

@@ -23,6 +23,8 @@ export interface Session {
   readonly agentId: string | undefined;
   /** Whether the client takes a task instead of a result that needs time. */
   readonly takesTasks: boolean;
+  /** Returns the time. */
+  now(): Date;
 }
 
 /**

@@ -1,8 +1,10 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
 import { ApiError, ClientError } from '../../kit/client-errors.ts';
+import { systemClock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import type { HandoffClient } from '../client/client.ts';
+import type { Packet } from '../model/packet.ts';
 import { createMcpServer, type Refusal, takesTasks } from './server.ts';
 import type { ApiRequest, CallApi } from './session.ts';
 
@@ -17,13 +19,23 @@ interface StdioParts {
 
 /** Serves MCP over standard input and output until the input ends. The tools call the API of a service over HTTP. */
 export function serveMcpOverStdio({ client, version, agentId, onError }: StdioParts): void {
+  const leases = new Leases();
   const callWith = (signal: AbortSignal): CallApi => {
-    return ((route, { headers = {}, ...request }) => {
+    return (async (route, { headers: given = {}, ...request }) => {
+      const headers = leases.completed(given, request.params?.id);
       const { 'idempotency-key': idempotencyKey, ...rest } = headers;
       const method = client[route.id as keyof HandoffClient] as unknown as (
         request: ApiRequest & { signal: AbortSignal },
       ) => Promise<never>;
-      return method({ ...request, headers: rest, signal, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) });
+      const answer = await method({ ...request, headers: rest, signal, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) });
+      leases.note(answer);
+      // Over HTTP a change does not renew a lease, as it does inside the service.
+      const token = headers['x-lease-token'];
+      if (route.id === 'patchPacket' && token !== undefined && (answer as Partial<Packet>).lease?.expires_at)
+        await client
+          .renewLease({ params: { id: request.params!.id! }, headers: { 'x-lease-token': token }, signal })
+          .catch(() => undefined);
+      return answer;
     }) satisfies CallApi;
   };
   const refusalOf = (error: unknown): Refusal => {
@@ -37,8 +49,31 @@ export function serveMcpOverStdio({ client, version, agentId, onError }: StdioPa
     ({ era }) =>
       createMcpServer({
         ...{ version, era, refusalOf, subscribe: false },
-        sessionOf: (context) => ({ call: callWith(context.mcpReq.signal), agentId, takesTasks: takesTasks(context) }),
+        sessionOf: (context) => ({ call: callWith(context.mcpReq.signal), agentId, takesTasks: takesTasks(context), now: systemClock }),
       }),
     { onerror: onError },
   );
+}
+
+/** The most leases that are remembered. */
+const maxLeases = 1000;
+
+/** The tokens of the leases of this connection, so that its agent may leave them out. */
+class Leases {
+  readonly #tokens = new Map<string, string>();
+
+  /** Remembers the token in the answer to a claim. */
+  note(answer: unknown): void {
+    const { id, lease } = (answer ?? {}) as Partial<Packet>;
+    if (id === undefined || lease?.token === undefined) return;
+    this.#tokens.delete(id);
+    this.#tokens.set(id, lease.token);
+    if (this.#tokens.size > maxLeases) this.#tokens.delete(this.#tokens.keys().next().value!);
+  }
+
+  /** The headers of a request that an agent makes for a packet, with the token that it left out. */
+  completed(headers: Readonly<Record<string, string>>, id: string | undefined): Readonly<Record<string, string>> {
+    const token = id === undefined ? undefined : this.#tokens.get(id.toLowerCase());
+    return token === undefined || headers['x-agent-id'] === undefined ? headers : { 'x-lease-token': token, ...headers };
+  }
 }

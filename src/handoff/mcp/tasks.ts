@@ -2,14 +2,16 @@ import { isId } from '../../kit/id.ts';
 import { routes } from '../model/api.ts';
 import { type Status, statuses } from '../model/common.ts';
 import type { HistoryEvent, Packet } from '../model/packet.ts';
-import { answerOf, changed, must, type ToolResult } from './results.ts';
+import { answerOf, changed, isTimedOut, must, type ToolResult } from './results.ts';
 import { changeHeaders, type Session } from './session.ts';
 
 /** A task of the Tasks extension (`io.modelcontextprotocol/tasks`), as it is when somebody reads it. */
 export interface Task {
-  readonly task: TaskFields & { readonly status: 'working' | 'completed' | 'cancelled' };
+  readonly task: TaskFields & { readonly status: 'working' | 'completed' | 'cancelled' | 'failed' };
   /** The result of a completed task. */
   readonly result?: ToolResult;
+  /** Why a task failed. */
+  readonly error?: { readonly code: number; readonly message: string; readonly data: object };
 }
 
 interface TaskFields {
@@ -73,24 +75,27 @@ export async function cancelTask(session: Session, taskId: string): Promise<bool
   return true;
 }
 
-async function askedTask({ call }: Session, subject: Subject & { kind: 'ask' }, packet: Packet): Promise<Task> {
-  if (packet.hitl?.question_id === subject.questionId)
-    return packet.status === 'awaiting_human' ? working(subject, packet) : completed(subject, packet, answerOf(packet));
+async function askedTask({ call, now }: Session, subject: Subject & { kind: 'ask' }, packet: Packet): Promise<Task> {
+  if (packet.hitl?.question_id === subject.questionId) {
+    if (isTimedOut(packet.hitl, now())) return timedOut(subject, packet);
+    return packet.status === 'awaiting_human' ? working(subject, packet) : completed(subject, packet, answerOf(packet, now()));
+  }
   // Another question was asked since, or this one was withdrawn: the history has what became of it.
   const { events } = must(await call(routes.packetHistory, { params: { id: packet.id } }));
   const own = events.filter(({ details }) => details.question_id === subject.questionId);
   if (own.some(({ event_type }) => event_type === 'question_withdrawn'))
     return { task: { ...fieldsOf(subject, packet, 'The question was withdrawn.'), status: 'cancelled' } };
   const answered = own.find(({ event_type }) => event_type === 'hitl_responded');
-  return completed(subject, packet, earlierAnswer(packet, answered));
+  return completed(subject, packet, earlierAnswer(packet, answered, now()));
 }
 
 /** The result of a question that is no longer the packet's last, from its history. */
-function earlierAnswer({ id, status }: Packet, answered: HistoryEvent | undefined): ToolResult {
+function earlierAnswer({ id, status }: Packet, answered: HistoryEvent | undefined, now: Date): ToolResult {
   const unanswered = { required: true, reason: '', question: '', responded_at: null, notes: null, requested_at: null, expires_at: null };
-  if (answered === undefined) return answerOf({ id, status, hitl: null });
+  if (answered === undefined) return answerOf({ id, status, hitl: null }, now);
   const { details, actor } = answered;
-  return answerOf({ id, status, hitl: { ...unanswered, response: String(details.response), responded_by: actor.replace(/^human:/, '') } });
+  const given = { ...unanswered, response: String(details.response), responded_by: actor.replace(/^human:/, '') };
+  return answerOf({ id, status, hitl: given }, now);
 }
 
 const fieldsOf = (subject: Subject, { updated_at }: Packet, statusMessage: string): TaskFields => ({
@@ -105,6 +110,13 @@ const fieldsOf = (subject: Subject, { updated_at }: Packet, statusMessage: strin
 function working(subject: Subject, packet: Packet): Task {
   const awaited = subject.kind === 'ask' ? 'the answer of a person' : `the status ${subject.wanted.join(' or ')}`;
   return { task: { ...fieldsOf(subject, packet, `Packet ${packet.id} awaits ${awaited}.`), status: 'working' } };
+}
+
+/** A question whose time is over. */
+function timedOut(subject: Subject, packet: Packet): Task {
+  const message = `Nobody answered in time: the question ended at ${packet.hitl!.expires_at}.`;
+  const error = { code: -32000, message, data: { reason: 'timed_out' } };
+  return { task: { ...fieldsOf(subject, packet, message), status: 'failed' }, error };
 }
 
 function completed(subject: Subject, packet: Packet, result: ToolResult): Task {

@@ -4,7 +4,7 @@ import { routes } from '../model/api.ts';
 import { statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { answerOf, changed, must, type ToolResult } from './results.ts';
-import { inputs, maxWaitSeconds, outputs } from './schemas.ts';
+import { defaultLeaseSeconds, inputs, maxWaitSeconds, outputs } from './schemas.ts';
 import { agentOf, changeHeaders, type Session } from './session.ts';
 import { askTask, type Task, waitTask } from './tasks.ts';
 import { briefText, fenced } from './text.ts';
@@ -73,14 +73,14 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
   claim_next: tool('claim_next', {
     title: 'Claim the next packet',
     description:
-      'Takes the next packet that waits for you: the highest priority first, then the oldest. With `wait_seconds` it waits for one. With `lease_seconds` the claim ends by itself unless it is renewed; send the lease token with every later call for the packet.',
+      'Takes the next packet that waits for you: the highest priority first, then the oldest. With `wait_seconds` it waits for one. The claim is a lease that ends by itself: every later call for the packet renews it.',
     output: outputs.claimed,
     waitsFor: 0,
     annotations: writes,
-    run: async ({ idempotency_key, ...args }, session) => {
+    run: async ({ idempotency_key, lease_seconds, ...args }, session) => {
       const agent_id = agentOf(session, args.agent_id);
       const headers = changeHeaders({ agent: agent_id, idempotency_key });
-      const packet = await session.call(routes.claimNext, { body: { ...args, agent_id }, headers });
+      const packet = await session.call(routes.claimNext, { body: { ...args, ...leaseOf(lease_seconds), agent_id }, headers });
       if (packet === undefined) return { structured: { packet: null }, text: 'No packet waits for you now.' };
       return { structured: { packet }, text: await claimedText(session, packet) };
     },
@@ -91,10 +91,12 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description: 'Takes one packet by its id. If another agent holds it, the error names the holder.',
     output: outputs.packet,
     annotations: writes,
-    run: async ({ packet_id: id, idempotency_key, ...args }, session) => {
+    run: async ({ packet_id: id, idempotency_key, lease_seconds, ...args }, session) => {
       const agent_id = agentOf(session, args.agent_id);
       const headers = changeHeaders({ agent: agent_id, idempotency_key });
-      const packet = must(await session.call(routes.claimPacket, { params: { id }, body: { ...args, agent_id }, headers }));
+      const packet = must(
+        await session.call(routes.claimPacket, { params: { id }, body: { ...args, ...leaseOf(lease_seconds), agent_id }, headers }),
+      );
       return { structured: packet, text: await claimedText(session, packet) };
     },
   }),
@@ -104,8 +106,9 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description: 'Restarts the time of a lease from now. Call it before the lease expires while you still work on the packet.',
     output: outputs.lease,
     annotations: repeats,
-    run: async ({ packet_id: id, lease_token, ...body }, { call }) => {
-      const answer = must(await call(routes.renewLease, { params: { id }, body, headers: changeHeaders({ lease_token }) }));
+    run: async ({ packet_id: id, agent_id, lease_token, ...body }, session) => {
+      const headers = changeHeaders({ agent: actingAgent(session, agent_id), lease_token });
+      const answer = must(await session.call(routes.renewLease, { params: { id }, body, headers }));
       return { structured: answer, text: `The lease expires at ${answer.lease.expires_at}.` };
     },
   }),
@@ -142,7 +145,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
       const hitl = defined({ required: true, reason, question, options, timeout_seconds, on_timeout });
       const packet = (await patch(args, session, { status: 'awaiting_human', hitl })).structured as unknown as Packet;
       if (session.takesTasks) return askTask(packet);
-      return answerOf(await afterQuestion(session, packet, wait_seconds));
+      return answerOf(await afterQuestion(session, packet, wait_seconds), session.now());
     },
   }),
 
@@ -152,8 +155,11 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     output: outputs.answer,
     waitsFor: maxWaitSeconds,
     annotations: reads,
-    run: async ({ packet_id: id, wait_seconds = maxWaitSeconds }, session) =>
-      answerOf(await afterQuestion(session, must(await session.call(routes.getPacket, { params: { id } })), wait_seconds)),
+    run: async ({ packet_id: id, wait_seconds = maxWaitSeconds }, session) => {
+      const packet = must(await session.call(routes.getPacket, { params: { id } }));
+      await keepLease(session, id, packet);
+      return answerOf(await afterQuestion(session, packet, wait_seconds), session.now());
+    },
   }),
 
   complete: tool('complete', {
@@ -182,8 +188,10 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     output: outputs.packet,
     waitsFor: maxWaitSeconds,
     annotations: reads,
-    run: async ({ packet_id: id, statuses: wanted, wait_seconds = maxWaitSeconds }, { call, takesTasks }) => {
+    run: async ({ packet_id: id, statuses: wanted, wait_seconds = maxWaitSeconds }, session) => {
+      const { call, takesTasks } = session;
       const packet = must(await call(routes.getPacket, { params: { id } }));
+      await keepLease(session, id, packet);
       if (wanted.includes(packet.status)) return changed(packet);
       if (takesTasks) return waitTask(packet, wanted);
       return changed(await call(routes.getPacket, { params: { id }, query: { wait_seconds, until: wanted.join(',') } }));
@@ -214,8 +222,9 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description: 'The whole packet. `get_brief` is shorter and includes what came before.',
     output: outputs.packet,
     annotations: reads,
-    run: async ({ packet_id: id }, { call }) => {
-      const packet = must(await call(routes.getPacket, { params: { id } }));
+    run: async ({ packet_id: id }, session) => {
+      const packet = must(await session.call(routes.getPacket, { params: { id } }));
+      await keepLease(session, id, packet);
       return { structured: packet, text: fenced(JSON.stringify(packet)) };
     },
   }),
@@ -225,8 +234,9 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description: 'What you need to know of a packet and its ancestors, in a limited number of characters.',
     output: outputs.brief,
     annotations: reads,
-    run: async ({ packet_id: id, ...query }, { call }) => {
-      const brief = must(await call(routes.packetBrief, { params: { id }, query }));
+    run: async ({ packet_id: id, ...query }, session) => {
+      const brief = must(await session.call(routes.packetBrief, { params: { id }, query }));
+      await keepLease(session, id);
       return { structured: brief, text: fenced(briefText(brief)) };
     },
   }),
@@ -236,8 +246,9 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description: 'Everything that happened to a packet, oldest first.',
     output: outputs.history,
     annotations: reads,
-    run: async ({ packet_id: id }, { call }) => {
-      const history = must(await call(routes.packetHistory, { params: { id } }));
+    run: async ({ packet_id: id }, session) => {
+      const history = must(await session.call(routes.packetHistory, { params: { id } }));
+      await keepLease(session, id);
       const lines = history.events.map(({ timestamp, event_type, actor }) => `${timestamp} ${event_type} by ${actor}`);
       return { structured: history, text: fenced(lines.join('\n')) };
     },
@@ -245,9 +256,26 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
 };
 
 /** Whether a call of a tool may wait. */
-export function mayWait({ name, arguments: args = {} }: { name?: unknown; arguments?: Record<string, unknown> }): boolean {
+export function mayWait({ name, arguments: args }: { name?: unknown; arguments?: Record<string, unknown> | null }): boolean {
   const { waitsFor } = (Object.hasOwn(tools, String(name)) ? tools[name as keyof Inputs] : {}) as Partial<Tool>;
-  return waitsFor !== undefined && (args.wait_seconds ?? waitsFor) !== 0;
+  return waitsFor !== undefined && (args?.wait_seconds ?? waitsFor) !== 0;
+}
+
+/** The lease of a claim: a limited one, unless the call asks for a claim that does not expire. */
+const leaseOf = (lease_seconds = defaultLeaseSeconds) => (lease_seconds === 0 ? {} : { lease_seconds });
+
+/** The agent that acts, if the connection or the call names it. */
+const actingAgent = (session: Session, given: string | undefined): string | undefined =>
+  given === undefined && session.agentId === undefined ? undefined : agentOf(session, given);
+
+/** Renews the lease of a packet that its holder reads. */
+async function keepLease(session: Session, id: string, found?: Packet): Promise<void> {
+  const { agentId: agent } = session;
+  if (agent === undefined) return;
+  // What the agent asked for is read already: a lease that can't be renewed, or a key that may only read, changes nothing of it.
+  const packet = found ?? (await session.call(routes.getPacket, { params: { id } }).catch(() => undefined));
+  if (!packet?.lease?.expires_at || packet.claimed_by?.agent_id !== agent) return;
+  await session.call(routes.renewLease, { params: { id }, body: {}, headers: changeHeaders({ agent }) }).catch(() => undefined);
 }
 
 type Change = { packet_id: string; agent_id?: string; lease_token?: string; if_revision?: number };
@@ -255,8 +283,7 @@ type Change = { packet_id: string; agent_id?: string; lease_token?: string; if_r
 /** Changes a packet by PATCH. */
 async function patch(args: Change, session: Session, body: Record<string, unknown>): Promise<ToolResult> {
   const { packet_id: id, agent_id, lease_token, if_revision } = args;
-  const agent = agent_id === undefined && session.agentId === undefined ? undefined : agentOf(session, agent_id);
-  const headers = changeHeaders({ agent, lease_token, if_revision });
+  const headers = changeHeaders({ agent: actingAgent(session, agent_id), lease_token, if_revision });
   return changed(await session.call(routes.patchPacket, { params: { id }, body: defined(body), headers }));
 }
 
@@ -264,8 +291,11 @@ async function patch(args: Change, session: Session, body: Record<string, unknow
 const afterAsking = statuses.filter((status) => status !== 'awaiting_human').join(',');
 
 /** The packet once its question has been answered, or as it is when the time is over. */
-async function afterQuestion({ call }: Session, packet: Packet, wait_seconds: number): Promise<Packet> {
-  if (packet.status !== 'awaiting_human' || wait_seconds === 0) return packet;
+async function afterQuestion({ call, now }: Session, packet: Packet, given: number): Promise<Packet> {
+  // A question whose time is over may stay open, but nobody can answer it any more.
+  const left = packet.hitl?.expires_at == null ? given : Math.ceil((Date.parse(packet.hitl.expires_at) - now().getTime()) / 1000);
+  const wait_seconds = Math.min(given, left);
+  if (packet.status !== 'awaiting_human' || wait_seconds <= 0) return packet;
   return must(await call(routes.getPacket, { params: { id: packet.id }, query: { wait_seconds, until: afterAsking } }));
 }
 
@@ -274,7 +304,9 @@ async function claimedText({ call }: Session, { id, lease }: Packet): Promise<st
   // The claim is done, and its token must reach the agent even if the brief can't be read.
   const brief = await call(routes.packetBrief, { params: { id } }).catch(() => undefined);
   const token =
-    lease?.token === undefined ? '' : ` Its lease expires at ${lease.expires_at}; send lease_token ${lease.token} with every call for it.`;
+    lease?.token === undefined
+      ? ''
+      : ` Its lease expires at ${lease.expires_at}; every call for the packet renews it. Its lease_token is ${lease.token}.`;
   return `You hold packet ${id}.${token}${brief === undefined ? '' : `\n${fenced(briefText(brief))}`}`;
 }
 

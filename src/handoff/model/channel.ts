@@ -138,6 +138,15 @@ export const channelRoutes = routeTable('channels', {
       ...failing(401, 403, 429),
     },
   }),
+  getChannel: defineRoute({
+    method: 'GET',
+    path: '/channels/{id}',
+    access: 'read',
+    alternative: 'manage',
+    summary: 'Get a channel',
+    params: IdParams,
+    responses: { 200: channel('The channel.'), ...failing(401, 403, 404, 429) },
+  }),
   patchChannel: defineRoute({
     method: 'PATCH',
     path: '/channels/{id}',

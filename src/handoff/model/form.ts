@@ -6,7 +6,9 @@ const shortText = (description: string) => Type.String({ maxLength: 1024, descri
 const length = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: 16_384, description }));
 
 const FormField = object({
-  type: choice(['string', 'number', 'integer', 'boolean'], { description: 'The type of the value.' }),
+  type: Type.Optional(
+    choice(['string', 'number', 'integer', 'boolean'], { description: 'The type of the value; a text if only `enum` is given.' }),
+  ),
   title: Type.Optional(shortText('The name of the field; that of the property if left out.')),
   description: Type.Optional(shortText('What to fill in.')),
   enum: Type.Optional(Type.Array(shortText('A possible text.'), { minItems: 1, maxItems: 100, description: 'The possible texts.' })),

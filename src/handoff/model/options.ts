@@ -13,6 +13,16 @@ interface Choice {
 const isOptionObject = (option: unknown): option is { value: string; label?: unknown; style?: unknown } =>
   typeof option === 'object' && option !== null && typeof (option as { value?: unknown }).value === 'string';
 
+const styles: readonly unknown[] = [undefined, 'default', 'danger'];
+
+/** Whether a question may have this option. An object must be `{value, label?, style?}`; other JSON is shown as its text. */
+export function isOption(option: unknown): boolean {
+  if (typeof option !== 'object' || option === null || Array.isArray(option)) return true;
+  if (!isOptionObject(option)) return false;
+  const { label, style } = option;
+  return (label === undefined || typeof label === 'string') && styles.includes(style);
+}
+
 /** The answers that the options of a question propose: texts, `{value, label?, style?}`, or other JSON as its text. */
 export function choicesOf(options?: readonly unknown[] | null): Choice[] {
   return (options ?? []).map((option) => {

@@ -185,7 +185,7 @@ export const PatchRequest = object({
 });
 
 /** The longest lease: a day. */
-const maxLeaseSeconds = 86_400;
+export const maxLeaseSeconds = 86_400;
 const leaseSeconds = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: maxLeaseSeconds, description }));
 
 export const ClaimRequest = object({

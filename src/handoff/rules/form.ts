@@ -4,8 +4,13 @@ import type { FormField, FormSchema } from '../model/form.ts';
 /** The most characters of the JSON of an answer. */
 const maxDataLength = 16_384;
 
-/** Requires that the names in `required` are fields of the form. @throws ServiceError 400 */
+/** Requires that each field has a type or possible texts, and that the names in `required` are fields of the form. @throws ServiceError 400 */
 export function requireSoundForm({ properties, required = [] }: FormSchema): void {
+  const untyped = Object.keys(properties).find((name) => properties[name]!.type === undefined && properties[name]!.enum === undefined);
+  if (untyped !== undefined) {
+    const field = `hitl.schema.properties.${untyped}.type`;
+    throw invalid(field, `${field} is required for a property without enum.`);
+  }
   const unknown = required.find((name) => !Object.hasOwn(properties, name));
   if (unknown !== undefined)
     throw invalid('hitl.schema.required', `hitl.schema.required names ${unknown}, which is not a property of the schema.`);
@@ -30,6 +35,7 @@ function faultOf(field: FormField, value: unknown): string | undefined {
     case 'boolean':
       return typeof value === 'boolean' ? undefined : 'must be true or false';
     case 'string':
+    case undefined:
       return typeof value === 'string' ? textFault(field, value) : 'must be a text';
     default:
       return typeof value === 'number' ? numberFault(field, value) : 'must be a number';

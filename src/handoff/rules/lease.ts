@@ -71,16 +71,23 @@ export function isLeaseOver({ lease }: AnyPacket, now: Date): boolean {
   return lease !== null && lease.expires_at !== null && now.getTime() >= Date.parse(lease.expires_at);
 }
 
+/** What a caller shows of its lease: the token or, where the protocol lets the holder leave that out, the id of the agent. */
+export interface LeaseProof {
+  readonly token?: string | undefined;
+  readonly holder?: string | undefined;
+}
+
 /**
- * Requires the token of a leased packet. A token for a packet without a lease is refused too.
+ * Requires the token of a leased packet, or that its holder asks. A token for a packet without a lease is refused too.
  * @throws ServiceError 409 LEASE_LOST
  */
-export function requireToken(packet: AnyPacket, stored: StoredLease | null, token: string | undefined, now: Date): void {
+export function requireToken(packet: AnyPacket, stored: StoredLease | null, { token, holder }: LeaseProof, now: Date): void {
   if (packet.lease === null && token === undefined) return;
   if (packet.lease === null || stored === null || stored.token === null)
     throw lost('The packet has no lease; the token is no longer valid.');
   const { generation, expires_at } = packet.lease;
   if (isLeaseOver(packet, now)) throw lost(`The lease of the packet expired at ${expires_at}.`);
+  if (token === undefined && holder !== undefined && holder === packet.claimed_by?.agent_id) return;
   if (token === undefined) throw lost('The packet is leased: send the token from its claim in X-Lease-Token.');
   // Comparing digests leaks nothing about the token through timing.
   if (digestOf(token) !== stored.token) throw lost(`The token does not belong to the packet's current lease (generation ${generation}).`);

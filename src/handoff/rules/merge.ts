@@ -9,8 +9,7 @@ import {
   PendingAction,
   Question,
 } from '../model/packet.ts';
-import { requireSoundForm } from './form.ts';
-import { neverAsked, withoutOwn } from './question.ts';
+import { neverAsked, requireSoundQuestion, withoutOwn } from './question.ts';
 
 type Content = Omit<PatchRequest, 'status'>;
 type Item = { id: string };
@@ -87,6 +86,6 @@ function mergeHitl(current: Packet['hitl'], change: Content['hitl']): Packet['hi
   for (const field of Question.required) {
     if (!(field in merged)) throw invalid(`hitl.${field}`, `hitl.${field} is required: the packet has no question yet.`);
   }
-  if (merged.schema !== undefined) requireSoundForm(merged.schema);
+  requireSoundQuestion(merged);
   return merged as Packet['hitl'];
 }

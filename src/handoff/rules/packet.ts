@@ -12,7 +12,7 @@ import {
   type RespondRequest,
 } from '../model/packet.ts';
 import type { WebhookEvent } from '../model/webhook.ts';
-import { isLeaseOver, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
+import { isLeaseOver, type LeaseProof, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
 import { allowedFrom, allows, move, touched, type Verb, verbTo } from './packet-life.ts';
 import { answeredBy, answerTo, ask, isOver, newQuestion, requireStillExcluded, updated, withDigest } from './question.ts';
@@ -59,14 +59,13 @@ interface LinkDetails {
 /** A request to change an existing packet, from a caller or from a background job. */
 export type Command =
   | { readonly kind: 'claim'; readonly claimant: Claimant; readonly terms?: LeaseTerms | undefined }
-  | {
+  | ({
       readonly kind: 'patch';
       readonly patch: PatchRequest;
       readonly agentId: string | undefined;
-      readonly token?: string | undefined;
       /** The id of the question, if the patch asks one. */
       readonly questionId?: string;
-    }
+    } & LeaseProof)
   | { readonly kind: 'withdraw'; readonly agentId: string | undefined }
   | {
       readonly kind: 'respond';
@@ -77,8 +76,8 @@ export type Command =
     }
   | { readonly kind: 'complete'; readonly agentId: string | undefined; readonly token?: string | undefined }
   | { readonly kind: 'delete'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin?: boolean }
-  | { readonly kind: 'release'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin: boolean }
-  | { readonly kind: 'renew'; readonly token: string | undefined; readonly seconds: number | undefined }
+  | ({ readonly kind: 'release'; readonly agentId: string | undefined; readonly byAdmin: boolean } & LeaseProof)
+  | ({ readonly kind: 'renew'; readonly seconds: number | undefined } & LeaseProof)
   | { readonly kind: 'end_lease'; readonly agentId: string | undefined; readonly token: string | undefined }
   | { readonly kind: 'remove'; readonly actor: string }
   | { readonly kind: 'time_out' }
@@ -161,10 +160,18 @@ export function chained(child: Packet, agentId: string | undefined): PacketEvent
  * @throws ServiceError when the command is not allowed
  */
 export function decide<P extends AnyPacket>(packet: P, command: Command, now: Date, stored: StoredLease | null = null): Decision<P> {
-  if ('token' in command && !mayOverride(command, packet)) requireToken(packet, stored, command.token, now);
+  if ('token' in command && !mayOverride(command, packet)) requireToken(packet, stored, command, now);
   const decision = decideOn(packet, command, now, stored);
-  if (decision.lease !== undefined || decision.events.length === 0 || decision.packet.lease === null) return decision;
-  return { ...decision, ...leaseAfter(decision.packet, stored, now) };
+  if (decision.lease !== undefined || decision.packet.lease === null) return decision;
+  const after = decision.events.length === 0 ? decision : { ...decision, ...leaseAfter(decision.packet, stored, now) };
+  return 'holder' in command && command.holder !== undefined ? withRenewedLease(after, stored, now) : after;
+}
+
+/** The decision with a lease that starts again, since its holder is at work. */
+function withRenewedLease<P extends AnyPacket>(decision: Decision<P>, stored: StoredLease | null, now: Date): Decision<P> {
+  const { packet, lease = stored } = decision;
+  if (packet.lease === null || lease === null || lease.token === null) return decision;
+  return { ...decision, ...renewed(packet, lease, undefined, now) };
 }
 
 /** An admin may delete a leased packet without its token; a token that is sent must still be valid. */

@@ -1,5 +1,5 @@
 import { invalid, ServiceError } from '../../kit/errors.ts';
-import { choicesOf } from '../model/options.ts';
+import { choicesOf, isOption } from '../model/options.ts';
 import type { Hitl, Packet, Question, RespondRequest } from '../model/packet.ts';
 import { digestOf } from './digest.ts';
 import { requireData, requireSoundForm } from './form.ts';
@@ -11,9 +11,22 @@ const unanswered = { response: null, responded_by: null, responded_at: null, not
 /** What only the service sets of a question, before it is asked. */
 export const neverAsked = { ...unanswered, requested_at: null, expires_at: null, question_id: null, asked_by: null };
 
+/** Requires that people can be shown the options and the form of a question. @throws ServiceError 400 that names the field */
+export function requireSoundQuestion({ schema, options = [] }: Partial<Question>): void {
+  if (schema !== undefined) requireSoundForm(schema);
+  const other = options.findIndex((option) => !isOption(option));
+  if (other !== -1) {
+    const field = `hitl.options.${other}`;
+    throw invalid(
+      field,
+      `${field} must be a text, or an object with value, a text, and optionally label, a text, and style, default or danger.`,
+    );
+  }
+}
+
 /** A question that was never asked. */
 export function newQuestion(question: Question): Hitl {
-  if (question.schema !== undefined) requireSoundForm(question.schema);
+  requireSoundQuestion(question);
   return { ...withoutOwn(question), ...neverAsked };
 }
 

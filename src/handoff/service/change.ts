@@ -23,6 +23,8 @@ export interface ChangeOptions {
   readonly ifMatch?: string | undefined;
   /** The token of the packet's lease. */
   readonly token?: string | undefined;
+  /** The agent that acts, where a protocol lets the holder of a lease leave its token out: then its lease starts again. */
+  readonly holder?: string | undefined;
   readonly idempotency?: Idempotency | undefined;
 }
 

@@ -72,6 +72,14 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
     };
   }
 
+  /** @throws ServiceError 404 */
+  async function find(caller: Caller, id: string) {
+    const channels = isId(id) ? await store.of(caller.tenant_number).webhooks.channels() : [];
+    const found = channels.find((channel) => channel.id === id);
+    if (found === undefined) throw notFound('channel');
+    return found;
+  }
+
   return {
     remove,
 
@@ -88,14 +96,16 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
       return (await store.of(caller.tenant_number).webhooks.channels()).map(shown);
     },
 
+    /** @throws ServiceError 404 */
+    async get(caller: Caller, id: string): Promise<Channel> {
+      return shown(await find(caller, id));
+    },
+
     async change(caller: Caller, id: string, patch: ChannelPatch, origin: string): Promise<Channel> {
       const { target, name, events, responder, active } = patch;
       if (target !== undefined) {
-        const known = isId(id)
-          ? (await store.of(caller.tenant_number).webhooks.channels()).find((channel) => channel.id === id)
-          : undefined;
-        if (known === undefined) throw notFound('channel');
-        await requireTarget(known.kind as ChannelKind, target, caller);
+        const { kind } = await find(caller, id);
+        await requireTarget(kind as ChannelKind, target, caller);
       }
       return change(caller, id, 'updated', (stored) => {
         const fields = Object.keys(patch);

@@ -43,7 +43,7 @@ function createChanges(parts: PacketServiceParts) {
       const actor = via === 'a2a' && !caller.responder ? `agent:${caller.key_name}` : undefined;
       return change(parts, caller, id, { kind: 'respond', answer, via, actor }, options);
     },
-    patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, ...options }: ChangeOptions = {}) =>
+    patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, holder, ...options }: ChangeOptions = {}) =>
       change(
         parts,
         caller,
@@ -52,7 +52,7 @@ function createChanges(parts: PacketServiceParts) {
           kind: 'patch',
           patch,
           agentId: actingAgent(caller, agentId),
-          token,
+          ...{ token, holder },
           ...(asksPerson(patch) ? { questionId: newId(clock()) } : {}),
         },
         options,
@@ -63,11 +63,11 @@ function createChanges(parts: PacketServiceParts) {
     expire: (caller: Caller, id: string, { agentId, token, ...options }: ChangeOptions = {}) =>
       change(parts, caller, id, { kind: 'delete', agentId: actingAgent(caller, agentId), token, byAdmin: caller.admin }, options),
     /** Returns a claimed packet to `created`. */
-    release: (caller: Caller, id: string, { agentId, token, ...options }: ChangeOptions = {}) =>
-      change(parts, caller, id, { kind: 'release', agentId: actingAgent(caller, agentId), token, byAdmin: caller.admin }, options),
+    release: (caller: Caller, id: string, { agentId, token, holder, ...options }: ChangeOptions = {}) =>
+      change(parts, caller, id, { kind: 'release', agentId: actingAgent(caller, agentId), token, holder, byAdmin: caller.admin }, options),
     /** Renews the lease of a packet, without an event or a new revision. */
-    renew: (caller: Caller, id: string, seconds: number | undefined, { token }: ChangeOptions = {}) =>
-      change(parts, caller, id, { kind: 'renew', token, seconds }),
+    renew: (caller: Caller, id: string, seconds: number | undefined, { token, holder }: ChangeOptions = {}) =>
+      change(parts, caller, id, { kind: 'renew', token, holder, seconds }),
     /** Ends the lease of a packet and returns it to `created`. */
     endLease: (caller: Caller, id: string, { agentId, token }: ChangeOptions = {}) =>
       change(parts, caller, id, { kind: 'end_lease', agentId: actingAgent(caller, agentId), token }),

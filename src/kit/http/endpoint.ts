@@ -20,6 +20,11 @@ export type Handler<R extends Route, Context> = (
 export interface MountOptions {
   /** Faults of a body beyond its schema. Called even if the schema is violated, so that the answer lists all faults at once. */
   bodyFaults?(body: unknown): readonly Fault[];
+  /**
+   * The answer to a request whose body is refused, for protocols with errors of their own. `isRead`: the body was read, but does not have
+   * the form that the route takes.
+   */
+  refused?(refusal: ServiceError, isRead: boolean): HttpResponse<never>;
 }
 
 /** A route with its validators and its handler. */
@@ -27,6 +32,7 @@ export class Endpoint<Context> {
   readonly route: Route;
   readonly handler: (request: never, context: HandlerContext<Context>) => unknown;
   readonly successStatus: number;
+  readonly refused: MountOptions['refused'];
   readonly #query: Validator | undefined;
   readonly #body: Validator | undefined;
   /** The query parameters that may be repeated: those whose schema is an array. */
@@ -35,6 +41,7 @@ export class Endpoint<Context> {
   constructor(route: Route, handler: (request: never, context: HandlerContext<Context>) => unknown, options: MountOptions = {}) {
     this.route = route;
     this.handler = handler;
+    this.refused = options.refused;
     this.successStatus = Number(Object.keys(route.responses).find((status) => status < '300'));
     this.#query = route.query && queryValidator(route.query);
     this.#body = route.body && bodyValidator(route.body, { nullIsAbsent: route.nullIsAbsent, faultsOf: options.bodyFaults });

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 import type { Awaitable } from '../awaitable.ts';
 import { withRequest } from '../current-request.ts';
+import { ServiceError } from '../errors.ts';
 import { MemoryBudget } from '../memory-budget.ts';
 import type { Route } from '../route.ts';
 import { bodyKind, discardBody, readBody, textOf } from './body.ts';
@@ -159,11 +160,15 @@ class Steps<Context, Traits> {
   /** Validates a request, has its handler do it and sends the result. */
   handle(endpoint: Endpoint<Context>, exchange: Exchange<Context>): Handled {
     const { request, reply } = exchange;
-    if (exchange.refusal !== undefined) throw exchange.refusal;
+    if (exchange.refusal !== undefined) return this.#refuse(endpoint, exchange, exchange.refusal, false);
     const { admissionParameters, readParams } = this.#parts;
     const query = request.query as Record<string, unknown>;
     if (admissionParameters !== undefined) for (const name of admissionParameters) delete query[name];
-    endpoint.validate(query, request.body, exchange.rawBody?.length);
+    try {
+      endpoint.validate(query, request.body, exchange.rawBody?.length);
+    } catch (refusal) {
+      return this.#refuse(endpoint, exchange, refusal, true);
+    }
     const params = request.params as Record<string, string>;
     const input = { params: readParams === undefined ? params : readParams(params), query, body: request.body };
     // A GET writes nothing and sends nothing, so nothing asks for the current request, whose context costs time.
@@ -180,6 +185,12 @@ class Steps<Context, Traits> {
     }
     this.#sender.send(exchange, result, endpoint.successStatus);
     return undefined;
+  }
+
+  /** Answers a request whose body is refused, if its route has an answer of its own. @throws ServiceError if not */
+  #refuse({ refused, successStatus }: Endpoint<Context>, exchange: Exchange<Context>, refusal: unknown, isRead: boolean): undefined {
+    if (refused === undefined || !(refusal instanceof ServiceError)) throw refusal;
+    this.#sender.send(exchange, refused(refusal, isRead), successStatus);
   }
 
   /** Handles a request whose body counts against the memory budget. */

@@ -45,9 +45,9 @@ describe('service-cli mcp', () => {
       assert.equal(created.isError, undefined, JSON.stringify(created));
       const { packet } = (await tool('claim_next', { lease_seconds: 60 }, revision)).structuredContent;
       assert.deepEqual([packet.id, packet.claimed_by.agent_id], [created.structuredContent.id, 'resolver']);
-      const refusal = await tool('complete', { packet_id: packet.id }, revision);
+      const refusal = await tool('complete', { packet_id: packet.id, lease_token: 'lease_of-another' }, revision);
       assert.match(refusal.content[0].text, /lease.*\(LEASE_LOST\)/s);
-      const done = await tool('complete', { packet_id: packet.id, lease_token: packet.lease.token }, revision);
+      const done = await tool('complete', { packet_id: packet.id }, revision);
       assert.equal(done.structuredContent.status, 'completed');
       assert.equal(await end(), 0);
     });

@@ -134,12 +134,17 @@ for (const store of stores) {
       await change(service, id, question);
       const asked = (await a2a(service, 'GetTask', { id })).body.result;
       assert.deepEqual([asked.status.state, asked.status.message.parts[0].text], ['TASK_STATE_INPUT_REQUIRED', 'Refund 59.90?']);
-      const answer = await a2a(service, 'SendMessage', messageOf('Yes', { taskId: id }), { agent: 'desk' });
+      const given = messageOf('Yes', { taskId: id });
+      const answer = await a2a(service, 'SendMessage', given, { agent: 'desk' });
       assert.equal(answer.body.result?.task.status.state, 'TASK_STATE_WORKING', answer.text);
       const { events } = (await service.call('GET', `/packets/${id}/history`)).body;
       const { actor, details } = events.at(-1);
       const { name } = (await service.call('GET', '/keys/self')).body;
       assert.deepEqual([actor, details.response, details.via], [`agent:${name}`, 'Yes', 'a2a']);
+      // A repeated message is answered as the first one, and changes nothing.
+      const again = await a2a(service, 'SendMessage', given, { agent: 'desk' });
+      assert.equal(again.body.result?.task.status.state, 'TASK_STATE_WORKING', again.text);
+      assert.equal((await service.call('GET', `/packets/${id}/history`)).body.events.length, events.length);
     });
 
     test("an answer with a key that has a responder is that person's", async () => {

@@ -185,7 +185,7 @@ for (const store of stores) {
     test('ends with a failed packet, without an answer', async () => {
       const service = await shareService(store);
       const { id, task } = await ask(service);
-      await service.call('PATCH', `/packets/${id}`, { body: { status: 'failed' } });
+      await callTool(service, 'fail', { packet_id: id, reason: 'Closed' });
       const { status, result } = await get(service, task.taskId);
       assert.deepEqual([status, result.structuredContent.answered, result.structuredContent.status], ['completed', false, 'failed']);
     });

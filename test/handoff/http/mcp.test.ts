@@ -35,8 +35,13 @@ for (const store of stores) {
         const { token: lease_token } = packet.lease;
         assert.equal((await callTool(service, 'claim_next', {}, options)).structuredContent.packet, null);
 
-        const refused = await callTool(service, 'update', { packet_id: id, status: 'in_progress' }, options);
-        assert.deepEqual([refused.isError, /LEASE_LOST/.test(refused.content[0].text)], [true, true]);
+        for (const [args, agent] of [
+          [{ lease_token: 'lease_of-another' }, 'resolver'],
+          [{}, 'other'],
+        ] as const) {
+          const refused = await callTool(service, 'update', { packet_id: id, status: 'in_progress', ...args }, { ...options, agent });
+          assert.deepEqual([refused.isError, /LEASE_LOST/.test(refused.content[0].text)], [true, true]);
+        }
         const args = { packet_id: id, lease_token };
         const decisions = [{ id: 'd1', decision: 'Refund', rationale: 'Charged twice' }];
         const updated = await callTool(service, 'update', { ...args, status: 'in_progress', decisions }, options);
@@ -75,6 +80,85 @@ for (const store of stores) {
         );
       });
     }
+
+    test('claims with a lease of 900 s, which each call of the holder renews without a token', async () => {
+      const service = await shareService(store);
+      const { id } = await createPacket(service);
+      const ends = async () => Date.parse((await service.call('GET', `/packets/${id}`)).body.lease.expires_at);
+      const claimed = (await callTool(service, 'claim', { packet_id: id })).structuredContent;
+      const { clock } = service;
+      assert.equal(Date.parse(claimed.lease.expires_at), clock.read().getTime() + 900_000);
+      const packet_id = id;
+      for (const [tool, args] of [
+        ['get_packet', {}],
+        ['get_brief', {}],
+        ['get_history', {}],
+        ['get_answer', {}],
+        ['renew_lease', {}],
+        ['wait_for_packet', { statuses: ['claimed'] }],
+        ['update', { status: 'in_progress' }],
+        ['update', { status: 'in_progress' }],
+      ] as const) {
+        clock.turn(10);
+        assert.equal(
+          (await callTool(service, tool, { packet_id, ...args }, { agent: 'other' })).isError,
+          tool === 'update' || tool === 'renew_lease' ? true : undefined,
+          tool,
+        );
+        assert.notEqual(await ends(), clock.read().getTime() + 900_000, tool);
+        assert.equal((await callTool(service, tool, { packet_id, ...args })).isError, undefined, tool);
+        assert.equal(await ends(), clock.read().getTime() + 900_000, tool);
+      }
+      assert.equal((await callTool(service, 'release', { packet_id })).structuredContent.status, 'created');
+      const endless = await callTool(service, 'claim', { packet_id, lease_seconds: 0 });
+      assert.equal(endless.structuredContent.lease, null);
+    });
+
+    test('says that nobody answered in time, instead of waiting on', async () => {
+      const service = await shareService(store);
+      const { id } = await createPacket(service);
+      await callTool(service, 'claim', { packet_id: id });
+      const question = { packet_id: id, question: 'Refund?', timeout_seconds: 60 };
+      const task = await callTool(service, 'ask_human', question, { tasks: true });
+      service.clock.turn(61);
+      const { structuredContent } = await callTool(service, 'get_answer', { packet_id: id });
+      assert.deepEqual([structuredContent.answered, structuredContent.reason], [false, 'timed_out']);
+      const { result } = (await mcp(service, 'tasks/get', { taskId: task.taskId }, { tasks: true })).body;
+      assert.deepEqual([result.status, result.error.data.reason], ['failed', 'timed_out']);
+    });
+
+    test('ends the wait for an answer with the time to answer', async () => {
+      const service = await shareService(store);
+      const { id } = await createPacket(service);
+      await callTool(service, 'claim', { packet_id: id });
+      const asked = callTool(service, 'ask_human', { packet_id: id, question: 'Refund?', timeout_seconds: 1 });
+      await waiting(service, 1);
+      service.clock.turn(1);
+      assert.deepEqual((await asked).structuredContent.reason, 'timed_out');
+    });
+
+    test('answers a message of another form than its method takes with the error of JSON-RPC for it', async () => {
+      const service = await shareService(store);
+      for (const [method, params, code] of [
+        ['initialize', {}, -32602],
+        ['tools/call', { name: 'claim_next', arguments: null }, -32602],
+        ['tools/call', { name: 1 }, -32602],
+        ['resources/read', {}, -32602],
+        ['prompts/get', { name: 'work_on_next', arguments: null }, -32602],
+        ['no/such/method', {}, -32601],
+      ] as const)
+        assert.equal((await mcp(service, method, params, { revision: '2025-11-25' })).body.error.code, code, method);
+      for (const [raw, code] of [
+        ['{', -32700],
+        ['[]', -32600],
+        ['3', -32600],
+        ['{"method":3}', -32600],
+      ] as const) {
+        const headers = { 'content-type': 'application/json' };
+        const { status, body } = await service.call('POST', '//mcp', { raw, headers });
+        assert.deepEqual([status, body.jsonrpc, body.id, body.error.code], [400, '2.0', null, code], raw);
+      }
+    });
 
     test('ends a packet with fail, which keeps the reason, and gives one back with release', async () => {
       const service = await shareService(store);

@@ -20,7 +20,7 @@ const schema = {
     amount: { type: 'number', minimum: 0.5, maximum: 100 },
     count: { type: 'integer' },
     name: { type: 'string', minLength: 2, maxLength: 4 },
-    plan: { type: 'string', enum: ['basic', 'plus'] },
+    plan: { enum: ['basic', 'plus'] },
     agreed: { type: 'boolean' },
     mail: { type: 'string', format: 'email' },
     site: { type: 'string', format: 'uri' },
@@ -34,15 +34,26 @@ for (const store of stores) {
   describe(`The options of a question on ${store.name}`, () => {
     test('may have a label and a style; with strict_options the response must be the value of one', async () => {
       const service = await shareService(store);
-      const options = ['Approve', { value: 'refuse', label: 'Refuse it', style: 'danger' }, { plan: 'b' }];
+      const options = ['Approve', { value: 'refuse', label: 'Refuse it', style: 'danger' }, ['b']];
       const id = await waiting(service, { options, strict_options: true });
       for (const response of ['Refuse it', 'approve', '']) {
         const refused = await respond(service, id, { response });
         assert.deepEqual([refused.status, refused.body.field], [400, 'response'], response);
-        assert.match(refused.body.detail, /"Approve", "refuse", "\{\\"plan\\":\\"b\\"\}"/);
+        assert.match(refused.body.detail, /"Approve", "refuse", "\[\\"b\\"\]"/);
       }
-      assert.equal((await respond(service, id, { response: '{"plan":"b"}' })).status, 200);
+      assert.equal((await respond(service, id, { response: '["b"]' })).status, 200);
       assert.deepEqual((await service.call('GET', `/packets/${id}`)).body.hitl.options, options);
+    });
+
+    test('is refused if it is an object of another form than {value, label?, style?}', async () => {
+      const service = await shareService(store);
+      const { id } = await packetIn(service, 'claimed', {});
+      for (const option of [{ plan: 'b' }, { value: 1 }, { value: 'a', label: 3 }, { value: 'a', style: 'loud' }]) {
+        const hitl = { ...question, options: ['Yes', option] };
+        const patched = await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });
+        assert.deepEqual([patched.status, patched.body.field], [400, 'hitl.options.1'], patched.text);
+        await assert.rejects(createPacket(service, { hitl }), /hitl.options.1/);
+      }
     });
   });
 
@@ -94,6 +105,9 @@ for (const store of stores) {
       const stale = await respond(service, id, { response: 'Yes', digest });
       assert.deepEqual([stale.status, stale.body.code], [409, 'STALE']);
       assert.deepEqual(stale.body.hitl, changed.body.hitl);
+      for (const wrong of [{}, { data: { none: true } }])
+        assert.equal((await respond(service, id, { ...wrong, digest })).body.code, 'STALE');
+      assert.equal((await respond(service, id, { digest: changed.body.hitl.digest })).body.field, 'response');
       assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, changed.body.revision);
       // What a person is not shown does not matter.
       await service.call('PATCH', `/packets/${id}`, {

@@ -4,7 +4,7 @@ import type { FormField, FormSchema } from '../../model/form.ts';
 function fieldValue({ type }: FormField, text: string): unknown {
   if (text === '') return undefined;
   if (type === 'boolean') return text === 'true';
-  return type === 'string' ? text : Number(text);
+  return type === undefined || type === 'string' ? text : Number(text);
 }
 
 /** The data of an answer from the texts that were entered; the service checks it. */
