@@ -12,7 +12,9 @@ export interface Way {
 const refuse =
   (status: number, code: string, message = 'It failed.') =>
   (response: ServerResponse) =>
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message, type: code, code } }));
+    response
+      .writeHead(status, { 'content-type': 'application/json', 'retry-after': '1' })
+      .end(JSON.stringify({ error: { message, type: code, code } }));
 const say = (body: string) => (response: ServerResponse) => response.writeHead(200, { 'content-type': 'application/json' }).end(body);
 const way = (condition: NonNullable<SceneFault['condition']>, status_code: number | null, answer: Way['answer']): Way => ({
   fault: { condition, status_code },

@@ -1,10 +1,11 @@
+import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Condition, Provider } from '../model/chain.ts';
 import type { Attempt } from '../model/test.ts';
-import { type Engine, type Next, next, startAt } from '../rules/engine.ts';
+import { type Engine, type Next, next, type Position, startAt } from '../rules/engine.ts';
 import { faultAt, type Scene } from '../rules/plan.ts';
-import { seeded } from '../rules/random.ts';
+import { type Random, seeded } from '../rules/random.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
-import type { CallResult, RunSignals, Transport } from './transport.ts';
+import type { CallResult, PromptClock, RunSignals, Transport } from './transport.ts';
 
 /** A prompt to run through a chain. */
 export interface PromptRun extends RunSignals {
@@ -21,47 +22,111 @@ export interface PromptRun extends RunSignals {
 
 /**
  * Runs a prompt through a chain with any transport: calls the current provider, and lets the engine decide after each
- * failure.
+ * failure. It only returns a promise if the transport does.
  * @throws the signal's reason if the run ends first; the prompt is then discarded
  */
-export async function runPrompt(run: PromptRun): Promise<FinishedPrompt> {
-  const { engine, transport, scene, index, prompt, seed, deadlineMs, signal, callSignal } = run;
-  const { providers } = engine.chain;
-  const random = seeded(seed, index);
-  const clock = transport.begin(run);
-  const position = startAt(engine);
-  const circumstances = { random, elapsed_ms: 0, deadline_ms: deadlineMs };
-  const attempts: Attempt[] = [];
-  let nth = 0;
+export function runPrompt(run: PromptRun): Awaitable<FinishedPrompt> {
+  return follow(run, run.scene, run.index, run.prompt);
+}
+
+/** Runs a prompt of a run whose other parts are shared by all its prompts. */
+export function follow(
+  run: Omit<PromptRun, 'scene' | 'index' | 'prompt'>,
+  scene: Scene,
+  index: number,
+  prompt: string,
+): Awaitable<FinishedPrompt> {
+  const walk = new Walk(run, scene, index, prompt);
   for (;;) {
-    const current = position.provider;
-    const provider = providers[current]!;
-    const start = clock.elapsed();
+    const called = walk.call();
+    if (called instanceof Promise) return followCalls(walk, called);
+    const done = walk.decide(called);
+    if (done !== null) return done;
+    const waiting = walk.wait();
+    if (waiting instanceof Promise) return followCalls(walk, null, waiting);
+    run.signal.throwIfAborted();
+  }
+}
+
+/** The rest of a prompt, from a call or a wait on. */
+async function followCalls(walk: Walk, first: Promise<CallResult> | null, waiting?: Promise<void>): Promise<FinishedPrompt> {
+  const { signal, callSignal } = walk.run;
+  await waiting;
+  if (first === null) signal.throwIfAborted();
+  let called = first ?? walk.call();
+  for (;;) {
+    const result = await called;
+    callSignal.throwIfAborted();
+    const done = walk.decide(result);
+    if (done !== null) return done;
+    await walk.wait();
+    signal.throwIfAborted();
+    called = walk.call();
+  }
+}
+
+/** A prompt on its way through a chain. */
+class Walk {
+  readonly run: Omit<PromptRun, 'scene' | 'index' | 'prompt'>;
+  readonly #scene: Scene;
+  readonly #index: number;
+  readonly #prompt: string;
+  readonly #circumstances: { random: Random; elapsed_ms: number; deadline_ms: number | null };
+  readonly #clock: PromptClock;
+  readonly #position: Position;
+  readonly #attempts: Attempt[] = [];
+  #nth = 0;
+  #start = 0;
+  #waitMs = 0;
+
+  constructor(run: Walk['run'], scene: Scene, index: number, prompt: string) {
+    this.run = run;
+    this.#scene = scene;
+    this.#index = index;
+    this.#prompt = prompt;
+    this.#circumstances = { random: seeded(run.seed, index), elapsed_ms: 0, deadline_ms: run.deadlineMs };
+    this.#clock = run.transport.begin(run);
+    this.#position = startAt(run.engine);
+  }
+
+  /** Calls the current provider. */
+  call(): Awaitable<CallResult> {
+    const { engine, deadlineMs, seed } = this.run;
+    const current = this.#position.provider;
+    const provider = engine.chain.providers[current]!;
+    const start = this.#clock.elapsed();
+    this.#start = start;
     const timeoutMs = deadlineMs === null ? provider.timeout_ms : Math.min(provider.timeout_ms, Math.max(deadlineMs - start, 1));
-    const fault = scene.faults.length === 0 ? undefined : faultAt(scene, { provider: current, nth, prompt: index }, seed);
-    let called = clock.call({ provider, prompt, timeoutMs, fault, random });
-    if (called instanceof Promise) {
-      called = await called;
-      callSignal.throwIfAborted();
-    }
-    const elapsed = clock.elapsed();
+    const { faults } = this.#scene;
+    const fault = faults.length === 0 ? undefined : faultAt(this.#scene, { provider: current, nth: this.#nth, prompt: this.#index }, seed);
+    return this.#clock.call({ provider, prompt: this.#prompt, timeoutMs, fault, random: this.#circumstances.random });
+  }
+
+  /** Records a call; returns the finished prompt, or null if it continues. */
+  decide(called: CallResult): FinishedPrompt | null {
+    const { engine } = this.run;
+    const provider = engine.chain.providers[this.#position.provider]!;
+    const elapsed = this.#clock.elapsed();
+    const attempts = this.#attempts;
     if (called.condition === null) {
-      attempts.push(attemptOf(provider, called, start, elapsed, undefined));
-      return { scene, end: null, result: promptResult(index, scene, attempts, elapsed, null) };
+      attempts.push(attemptOf(provider, called, this.#start, elapsed, undefined));
+      return { scene: this.#scene, end: null, result: promptResult(this.#index, this.#scene, attempts, elapsed, null) };
     }
-    circumstances.elapsed_ms = elapsed;
-    const step = next(engine, position, called, circumstances);
-    attempts.push(attemptOf(provider, called, start, elapsed, step));
+    this.#circumstances.elapsed_ms = elapsed;
+    const step = next(engine, this.#position, called, this.#circumstances);
+    attempts.push(attemptOf(provider, called, this.#start, elapsed, step));
     if (step.end !== null) {
       const error = step.end === 'deadline' ? 'timeout' : called.condition;
-      return { scene, end: step.end, result: promptResult(index, scene, attempts, elapsed, error) };
+      return { scene: this.#scene, end: step.end, result: promptResult(this.#index, this.#scene, attempts, elapsed, error) };
     }
-    nth = step.action === 'retry' ? nth + 1 : 0;
-    if (step.wait_ms > 0) {
-      const waiting = clock.wait(step.wait_ms);
-      if (waiting instanceof Promise) await waiting;
-    }
-    signal.throwIfAborted();
+    this.#nth = step.action === 'retry' ? this.#nth + 1 : 0;
+    this.#waitMs = step.wait_ms;
+    return null;
+  }
+
+  /** The wait before the next call. */
+  wait(): Awaitable<void> {
+    return this.#waitMs > 0 ? this.#clock.wait(this.#waitMs) : undefined;
   }
 }
 

@@ -1,5 +1,5 @@
 import { nextTurn } from '../../kit/awaitable.ts';
-import { type PromptRun, runPrompt } from '../providers/executor.ts';
+import { follow, type PromptRun } from '../providers/executor.ts';
 import { type Plan, sceneOf } from '../rules/plan.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
 
@@ -18,14 +18,14 @@ export interface Run extends Omit<PromptRun, 'scene' | 'index' | 'prompt'> {
 }
 
 /** How many attempts are simulated before yielding to the event loop. */
-const attemptsPerTurn = 100;
+const attemptsPerTurn = 500;
 
 /**
  * Runs all prompts of a test.
  * @throws the signal's reason if it is cancelled
  */
 export async function runTest(run: Run): Promise<void> {
-  const { count, atOnce = 1, play = runPrompt, plan, prompts, signal, transport } = run;
+  const { count, atOnce = 1, play, plan, prompts, signal, transport } = run;
   let next = 0;
   let attempts = 0;
   let hasFailed = false;
@@ -34,7 +34,10 @@ export async function runTest(run: Run): Promise<void> {
       signal.throwIfAborted();
       const index = next;
       next += 1;
-      const done = await play({ ...run, scene: sceneOf(plan, index), index, prompt: prompts[index % prompts.length]! });
+      const scene = sceneOf(plan, index);
+      const prompt = prompts[index % prompts.length]!;
+      let done = play === undefined ? follow(run, scene, index, prompt) : play({ ...run, scene, index, prompt });
+      if (done instanceof Promise) done = await done;
       attempts += done.result.attempts.length;
       const kept = run.onDone(done);
       if (kept !== undefined) await kept;

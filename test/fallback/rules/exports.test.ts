@@ -213,7 +213,7 @@ describe('Portkey', () => {
     for (const status of [401, 402, 403, 408, 413, 429, 500, 502, 503, 504, 529])
       assert.ok(config.strategy.on_status_codes.includes(status), String(status));
     for (const status of [400, 404, 422]) assert.ok(!config.strategy.on_status_codes.includes(status), String(status));
-    for (const { retry } of config.targets) assert.deepEqual(retry, { attempts: 3, on_status_codes: [429] });
+    for (const { retry } of config.targets) assert.deepEqual(retry, { attempts: 3, on_status_codes: [429], use_retry_after_header: true });
   });
 
   test('providers with different failover statuses are in nested strategies', () => {

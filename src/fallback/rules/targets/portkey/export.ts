@@ -111,17 +111,18 @@ function retryOf({ provider: { name }, reactionTo, loss }: ExportedProvider, sta
     loss('connection_retries', null, sentence);
   }
   for (const { rule } of [connection, ...retried]) warnOfWaits(rule, attempts, source);
-  return { attempts, on_status_codes: retried.map(({ status }) => status) };
+  const obeys = retried.some(({ status, rule }) => status === 429 && rule?.respect_retry_after === true);
+  return { attempts, on_status_codes: retried.map(({ status }) => status), ...(obeys ? { use_retry_after_header: true } : {}) };
 }
 
-/** Warns that Portkey waits 1, 2, 4 ... seconds and ignores Retry-After. */
+/** Warns that Portkey waits 1, 2, 4 ... seconds. */
 function warnOfWaits(rule: Rule | null, attempts: number, { warnings }: Source): void {
   if (rule === null || rule.action !== 'retry') return;
   const longest = 1000 * 2 ** (attempts - 1);
   const grows = rule.backoff === 'exponential' || attempts === 1;
   if (rule.wait_ms === 1000 && grows && rule.max_wait_ms! >= longest && !rule.respect_retry_after) return;
   const sentence =
-    "Portkey waits 1 s before the first retry and twice as long before each further one; it ignores the chain's waits and Retry-After.";
+    'Portkey waits 1 s before the first retry and twice as long before each further one, not as long as the chain; it obeys Retry-After only with status 429 and below a minute.';
   warnings.loss('waits', 'fallback_rules', sentence);
 }
 

@@ -12,6 +12,15 @@ import { asRequested, kindNames, paramNamesInPortkey } from './names.ts';
 interface Target {
   section: Section;
   handover: readonly number[] | undefined;
+  /** What Portkey does otherwise than a chain if it fails with these conditions. */
+  differences: readonly Difference[];
+}
+
+interface Difference {
+  readonly kind: string;
+  readonly field: string;
+  readonly sentence: string;
+  readonly conditions: readonly Condition[];
 }
 
 /** The gateway reads the names without a prefix; its headers, and files that people have, use those with one. */
@@ -37,6 +46,11 @@ export function importPortkey(file: Section): Draft {
   const taken = new Set<string>();
   const providers = targets.map(({ section }, priority) => readTarget(section, priority, taken));
   const rules = [...retryRules(targets, providers), ...handoverRules(targets, providers)];
+  for (const [index, { differences, section }] of targets.entries()) {
+    const provider = String(providers[index]!.name);
+    for (const { kind, field, sentence, conditions: concerned } of [...differences, ...retryDifferences(section)])
+      for (const condition of concerned) file.findings.add(kind, field, sentence, { provider, condition, loss: true });
+  }
   const { name } = file.fields;
   return { ...(typeof name === 'string' ? { name } : {}), providers, fallback_rules: rules };
 }
@@ -45,43 +59,69 @@ export function importPortkey(file: Section): Draft {
 type Outer = { readonly codes: readonly number[] | undefined } | null;
 
 /** The targets in order, including those of nested strategies. */
-function targetsOf(section: Section, outer: Outer, depth = 0): Target[] {
+function targetsOf(section: Section, outer: Outer, depth = 0, around: readonly Difference[] = []): Target[] {
   const { fields, path, findings } = section;
-  if (fields.targets === undefined) return [{ section, handover: outer?.codes }];
+  if (fields.targets === undefined) return [{ section, handover: outer?.codes, differences: around }];
   if (depth > maxNesting) throw invalid(path, `Strategies are nested more than ${maxNesting} levels deep.`);
   section.leaveOutUnknown(['strategy', 'targets', 'name', 'weight', ...inheritedNames]);
   const strategy = section.optional('strategy') ?? new Section({ mode: 'single' }, section.at('strategy'), findings);
+  strategy.leaveOutUnknown(['mode', 'on_status_codes', 'default', 'conditions']);
   const isFallback = strategy.fields.mode === 'fallback';
   const own = isFallback ? statusesAt(strategy) : outer?.codes;
   const inherited = Object.fromEntries(inheritedNames.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])));
   const targets = section.list('targets', maxProviders);
   const chosen = chosenTargets(strategy, targets);
-  const handover = isFallback && chosen.length > 1 ? withOuter(own, outer, strategy) : own;
+  const skipped = isFallback && chosen.length > 1 ? withOuter(own, outer, strategy) : { codes: own, differences: [] };
+  const handover = skipped.codes;
+  const differences = [...around, ...skipped.differences, ...drawnOf(strategy, targets.length)];
   return targets.flatMap((entry, index) => {
     if (!chosen.includes(entry)) return [];
     const inner = section.at(`targets.${index}`);
     // After the last target of an inner strategy, the outer strategy decides.
     const next = entry === chosen.at(-1) ? outer : { codes: handover };
     const { fields: given } = new Section(entry, inner, findings);
-    return targetsOf(new Section({ ...inherited, ...given }, inner, findings), next, depth + 1);
+    // The last target of an inner strategy is not skipped.
+    const own =
+      entry === chosen.at(-1) ? differences.filter(({ kind }) => kind !== 'skips' || around.some((one) => one.kind === kind)) : differences;
+    return targetsOf(new Section({ ...inherited, ...given }, inner, findings), next, depth + 1, own);
   });
 }
 
 /** The statuses on which an inner strategy or the one around it goes on; on those of the latter alone, Portkey skips the rest of the inner one. */
-function withOuter(own: readonly number[] | undefined, outer: Outer, { path, findings }: Section): readonly number[] | undefined {
-  if (own === undefined || outer === null) return own;
+function withOuter(
+  own: readonly number[] | undefined,
+  outer: Outer,
+  { path }: Section,
+): { codes: readonly number[] | undefined; differences: Difference[] } {
+  if (own === undefined || outer === null) return { codes: own, differences: [] };
   const skipping = (outer.codes ?? knownStatuses).filter((status) => !own.includes(status));
-  if (skipping.length === 0) return own;
+  if (skipping.length === 0) return { codes: own, differences: [] };
   const skippedOn = conditions.filter((condition) => statusesOf(condition).some((status) => skipping.includes(status)));
-  findings.add('skips', path, `On ${listed(skippedOn)}, Portkey skips the rest of this strategy; the chain tries its targets in turn.`);
-  return outer.codes === undefined ? undefined : [...own, ...skipping];
+  const sentence = `On ${listed(skippedOn)}, Portkey skips the rest of this strategy; the chain tries its targets in turn.`;
+  const codes = outer.codes === undefined ? undefined : [...own, ...skipping];
+  return { codes, differences: [{ kind: 'skips', field: path, sentence, conditions: skippedOn }] };
+}
+
+/** What Portkey does with the targets between which it balances the load: each prompt goes to one of them. */
+function drawnOf(strategy: Section, count: number): Difference[] {
+  if (strategy.fields.mode !== 'loadbalance' || count < 2) return [];
+  const sentence = `Portkey sends each prompt to one of ${count} targets, drawn by weight, and to no other of them; the chain tries them in turn.`;
+  return [{ kind: 'load_balanced', field: strategy.at('mode'), sentence, conditions }];
+}
+
+/** What Portkey does otherwise with Retry-After: it gives up if that is a minute or more. */
+function retryDifferences(section: Section): Difference[] {
+  const retry = section.optional('retry');
+  retry?.leaveOutUnknown(['attempts', 'on_status_codes', 'use_retry_after_header']);
+  if (retry?.get('use_retry_after_header') !== true) return [];
+  const sentence =
+    'Portkey obeys Retry-After with status 429 and waits no other time; it stops its retries if that is a minute or more. The chain then waits a minute.';
+  return [{ kind: 'retry_after', field: retry.at('use_retry_after_header'), sentence, conditions: ['rate_limit', 'quota_exceeded'] }];
 }
 
 /** The targets that a strategy may use, as far as a chain has them: all in turn, or the one of a single or conditional strategy. */
 function chosenTargets(strategy: Section, targets: readonly unknown[]): readonly unknown[] {
   const { mode, default: name } = strategy.fields;
-  const balanced = `Portkey balances the load between ${targets.length} targets; the chain tries them in turn.`;
-  if (mode === 'loadbalance') strategy.findings.add('load_balanced', strategy.at('mode'), balanced);
   if (mode === 'fallback' || mode === 'loadbalance') return targets;
   const byDefault = targets.find((target) => typeof target === 'object' && target !== null && (target as Draft).name === name);
   const chosen = (mode === 'conditional' && name !== undefined ? byDefault : undefined) ?? targets[0];
@@ -165,14 +205,18 @@ function perProvider<T>(targets: readonly Target[], providers: readonly Draft[],
   }));
 }
 
+/** The statuses that Portkey retries if a file names none (version 1.15.2). */
+const defaultStatuses = [429, 500, 502, 503, 504];
+
 /** The retry rules. Portkey waits 1, 2, 4 ... seconds, and retries failed connections like any other failure. */
 function retryRules(targets: readonly Target[], providers: readonly Draft[]): Draft[] {
   const read = ({ section, handover }: Target) => {
     const retry = section.optional('retry');
-    if (retry === undefined) return { statuses: [], attempts: 0, handover };
-    return { statuses: statusesAt(retry) ?? [429, 500, 502, 503, 504], attempts: retry.number('attempts') ?? 0, handover };
+    if (retry === undefined) return { statuses: [], attempts: 0, obeys: false, handover };
+    const statuses = statusesAt(retry) ?? defaultStatuses;
+    return { statuses, attempts: retry.number('attempts') ?? 0, obeys: retry.get('use_retry_after_header') === true, handover };
   };
-  return perProvider(targets, providers, read).flatMap(({ of: { attempts, statuses, handover }, named }) => {
+  return perProvider(targets, providers, read).flatMap(({ of: { attempts, statuses, obeys, handover }, named }) => {
     if (attempts === 0) return [];
     const rule = (condition: Condition, codes: number[] = []) => ({
       condition,
@@ -181,8 +225,9 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
       ...named,
       ...(codes.length === 0 || codes.length === statusesOf(condition).length ? {} : { status_codes: codes }),
       wait_ms: 1000,
-      max_wait_ms: Math.max(10_000, 1000 * 2 ** (attempts - 1)),
-      respect_retry_after: false,
+      ...(obeys && statusesOf(condition).includes(429)
+        ? { max_wait_ms: 60_000, respect_retry_after: true }
+        : { max_wait_ms: Math.max(10_000, 1000 * 2 ** (attempts - 1)), respect_retry_after: false }),
       ...(failsOver(condition, handover) ? {} : { then: 'fail' }),
     });
     return conditions.flatMap((condition) => {
