@@ -12,6 +12,7 @@ import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
+import type { Export } from '../../model/export.ts';
 import { type RehearsalFormat, rehearsalFormats } from '../../model/rehearsal.ts';
 import { targets } from '../../model/targets.ts';
 import { presets, type TestRequest } from '../../model/test.ts';
@@ -51,7 +52,10 @@ interface ConfigurationProps {
 function Configuration({ chain, format, onFormat }: ConfigurationProps) {
   const exported = useRehearsalExport(chain, format);
   return (
-    <Panel title="1. Start the gateway with this configuration">
+    <Panel
+      title="1. Start the gateway with this configuration"
+      actions={exported.data === undefined ? undefined : <CopyButton text={exported.data.content} label="Copy the configuration" />}
+    >
       <Fields>
         <SelectField
           label="Gateway"
@@ -63,7 +67,7 @@ function Configuration({ chain, format, onFormat }: ConfigurationProps) {
       <Load query={exported} what="The configuration">
         {({ content, filename, warnings }) => (
           <>
-            <Notes tone="warn" title={`The gateway will differ in ${counted(warnings.length, 'way')}.`} notes={saidOf(warnings)} />
+            <Losses warnings={warnings} />
             <CodeBlock text={content} label={filename} />
             {commands[format] === undefined ? null : (
               <>
@@ -73,14 +77,24 @@ function Configuration({ chain, format, onFormat }: ConfigurationProps) {
                     : `Save it as ${filename}, then:`}
                 </p>
                 <CodeBlock text={commands[format].replace('FILE', filename)} label="The command that starts the gateway" />
+                <div>
+                  <CopyButton text={commands[format].replace('FILE', filename)} label="Copy the command" />
+                </div>
               </>
             )}
-            <CopyButton text={content} label="Copy the configuration" />
           </>
         )}
       </Load>
     </Panel>
   );
+}
+
+/** What the target does otherwise than the chain, so that it will be among the differences. */
+function Losses({ warnings }: Pick<Export, 'warnings'>) {
+  // An import of the export does not matter to a rehearsal.
+  const losses = warnings.filter(({ code, loss }) => loss && code !== 'import_differs');
+  if (losses.length === 0) return null;
+  return <Notes tone="warn" title={`The gateway will differ in ${counted(losses.length, 'way')}.`} notes={saidOf(losses)} />;
 }
 
 /** The fields of the form, as texts. */

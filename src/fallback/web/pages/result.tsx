@@ -60,8 +60,8 @@ export function ResultPage() {
               {found.error}
             </Callout>
           )}
-          {found.status === 'running' && found.progress.done === 0 ? null : <Figures result={found} />}
           {found.results.length === 0 ? null : <Comparison result={found} />}
+          {found.status === 'running' && found.progress.done === 0 ? null : <Figures result={found} />}
           {found.results.length === 0 ? null : <Details result={found} />}
         </>
       )}

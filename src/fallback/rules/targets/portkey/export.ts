@@ -107,7 +107,7 @@ function retryOf({ provider: { name }, reactionTo, loss }: ExportedProvider, sta
   if (isMixed) loss('one_budget', null, largest);
   if (connection.retries !== attempts) {
     const chain = connection.retries === 0 ? 'never retries it' : `retries it ${times(connection.retries)}`;
-    const sentence = `${name}: Portkey retries a failed connection ${times(attempts)}, regardless of the status; the chain ${chain}.`;
+    const sentence = `${name}: Portkey retries a failed connection (connection_error) ${times(attempts)}, regardless of the status; the chain ${chain}.`;
     loss('connection_retries', null, sentence);
   }
   for (const { rule } of [connection, ...retried]) warnOfWaits(rule, attempts, source);

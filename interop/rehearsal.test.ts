@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+
+import { withoutComments } from './corpus.ts';
+
+const path = (name: string) => new URL(name, import.meta.url).pathname;
+const litellm = `'${path('.venv/bin/litellm')}' --config {config} --port {port}`;
+const portkey = `'${process.execPath}' --import '${new URL('loopback.mjs', import.meta.url).href}' '${path('node_modules/@portkey-ai/gateway/build/start-server.js')}' --headless --port={port}`;
+
+interface Ended {
+  code: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into the parts of a result.
+  result: any;
+  errors: string;
+}
+
+/** Runs `fallback-service rehearse` with the JSON of its result. */
+function rehearse(...args: string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    const words = [path('../bin/fallback-service.js'), 'rehearse', '--json', ...args];
+    execFile(process.execPath, words, { maxBuffer: 64 * 1024 * 1024 }, (error, stdout, errors) => {
+      const code = error === null ? 0 : Number(error.code);
+      resolve({ code, result: stdout === '' ? undefined : JSON.parse(stdout), errors });
+    });
+  });
+}
+
+async function written(t: TestContext, name: string, text: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'interop-rehearsal-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = join(folder, name);
+  await writeFile(file, text);
+  return file;
+}
+
+/** Each scene agrees, or a finding explains the difference. */
+function assertTrue({ code, result, errors }: Ended): void {
+  assert.ok(result !== undefined, errors);
+  const sentences = result.differences.map(({ sentence }: { sentence: string }) => sentence);
+  assert.ok(code === 0 || code === 3, sentences.join('\n') || result.error);
+  assert.equal(result.error, null);
+  assert.equal(result.agreement.prompts, result.prompt_count);
+  assert.ok(result.attempts_total >= result.prompt_count, 'the gateway has called the fake providers');
+}
+
+describe("LiteLLM's proxy, started by rehearse, does what the import of its file says", () => {
+  for (const name of ['default-fallbacks', 'chain-of-groups', 'content-policy']) {
+    test(name, { timeout: 240_000 }, async () => {
+      assertTrue(await rehearse('--config', path(`corpus/litellm/${name}.yaml`), '--run', litellm));
+    });
+  }
+
+  test('a file with a wrong expectation is found out: one retry fewer than its chain', { timeout: 240_000 }, async (t) => {
+    const deployment = (name: string) => ({ model_name: name, litellm_params: { model: `openai/${name}`, api_key: 'k', timeout: 5 } });
+    const file = { model_list: [deployment('a'), deployment('b')], router_settings: { num_retries: 1, fallbacks: [{ a: ['b'] }] } };
+    const config = await written(t, 'config.yaml', JSON.stringify(file));
+    // The program gets another number of retries than the file that was imported.
+    const wrong = `sh -c "sed -i 's/num_retries: 1/num_retries: 0/' {config} && exec ${path('.venv/bin/litellm')} --config {config} --port {port}"`;
+    const { code, result } = await rehearse('--config', config, '--preset', 'primary_down', '--run', wrong);
+    assert.equal(code, 1);
+    assert.equal(result.verdict, 'differs');
+    const named = result.differences.map(({ provider, condition }: { provider: string; condition: string }) => [provider, condition]);
+    assert.ok(named.some(([provider, condition]: string[]) => provider === 'a' && condition === 'server_error'));
+  });
+});
+
+describe('The export of a chain, rehearsed', () => {
+  const chain = {
+    name: 'production',
+    providers: [
+      { name: 'gpt-4o', model_id: 'openai/gpt-4o', timeout_ms: 3000 },
+      { name: 'claude', model_id: 'anthropic/claude-sonnet-4-5', timeout_ms: 3000 },
+      { name: 'llama', model_id: 'llama-3.3-70b', api_base: 'https://llm.example.com/v1', timeout_ms: 3000 },
+    ],
+    fallback_rules: [
+      { condition: 'rate_limit', action: 'retry', max_retries: 2 },
+      { condition: 'timeout', action: 'failover' },
+    ],
+  };
+  for (const [name, run] of Object.entries({ litellm, portkey })) {
+    test(`with ${name}`, { timeout: 240_000 }, async (t) => {
+      assertTrue(await rehearse('--config', await written(t, 'chain.json', JSON.stringify(chain)), '--run', run));
+    });
+  }
+});
+
+describe("Portkey's gateway, started by rehearse, does what the import of its file says", () => {
+  for (const name of ['two-providers', 'retries-and-fallback']) {
+    test(name, { timeout: 240_000 }, async (t) => {
+      const text = withoutComments(readFileSync(path(`corpus/portkey/${name}.jsonc`), 'utf8'));
+      assertTrue(await rehearse('--config', await written(t, 'portkey.json', text), '--format', 'portkey', '--run', portkey));
+    });
+  }
+});
