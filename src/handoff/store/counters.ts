@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Kind } from './engine/group.ts';
+import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
-import { inSession } from './engine/session.ts';
 import type { ReadParts, Scope } from './noun.ts';
 
 /** The counters that a unit needs. */

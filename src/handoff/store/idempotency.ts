@@ -1,8 +1,8 @@
 import { conflict } from '../../kit/errors.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
 import type { Kind } from './engine/group.ts';
+import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
-import { inSession } from './engine/session.ts';
 import type { ReadParts } from './noun.ts';
 import type { RowOf } from './tables.ts';
 

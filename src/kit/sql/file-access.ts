@@ -1,8 +1,7 @@
 import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { isShared } from './database.ts';
-import { sqlitePath } from './sqlite-connection.ts';
+import { inMemory, sqlitePath } from './sqlite-connection.ts';
 
 /**
  * Creates the file, and folders that are missing, so that only this user can read them. SQLite gives its WAL and its shared
@@ -19,8 +18,8 @@ export function createPrivately(path: string): void {
 
 /** Warnings about files of a SQLite database that other users can read; none for other databases. */
 export function fileWarnings(databaseUrl: string): string[] {
-  if (!databaseUrl.startsWith('sqlite') || !isShared(databaseUrl) || process.platform === 'win32') return [];
   const path = sqlitePath(databaseUrl);
+  if (!databaseUrl.startsWith('sqlite') || path === inMemory || process.platform === 'win32') return [];
   const readable = [path, `${path}-wal`, `${path}-shm`].filter((file) => {
     const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
     return (mode & 0o044) !== 0;

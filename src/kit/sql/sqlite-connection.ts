@@ -84,9 +84,12 @@ export function executeOn(connection: SqliteConnection): Execute {
   };
 }
 
+/** SQLite's name of a database in memory. */
+export const inMemory = ':memory:';
+
 /** The file path in a database URL: what follows `sqlite://`, or `:memory:`. */
 export function sqlitePath(url: string): string {
-  return url === 'sqlite::memory:' ? ':memory:' : url.slice('sqlite://'.length);
+  return url === 'sqlite::memory:' ? inMemory : url.slice('sqlite://'.length);
 }
 
 /** Rolls the transaction back, if SQLite has not done so already. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 
+import { isOption } from '../../../src/handoff/model/options.ts';
 import { readJson } from '../../../src/kit/json.ts';
 import { type ModelPacket, PacketModel, tokensOf, vocabulary } from '../../support/packet-model.ts';
 import { newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
@@ -102,7 +103,7 @@ const createRequest = fc.record(
     hitl: open(
       { required: fc.boolean(), reason: anyText, question: nonEmpty },
       {
-        options: few(json),
+        options: few(json.filter(isOption)),
         timeout_seconds: fc.integer({ min: 1, max: 3_153_600_000 }),
         on_timeout: fc.constantFrom('keep', 'fail', 'expire'),
       },
@@ -125,6 +126,7 @@ function expectedContent(request: Loose, at: string): Loose {
     notes: null,
     requested_at: null,
     expires_at: null,
+    asked_by: null,
     question_id: null,
   };
   return readJson(

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { createGroups, type Outcome } from '../../../src/handoff/store/engine/groups.ts';
-import { inSession, type Session } from '../../../src/handoff/store/engine/session.ts';
+import { inSession } from '../../../src/handoff/store/engine/in-session.ts';
+import type { Session } from '../../../src/handoff/store/engine/session.ts';
 import type { Database, Row } from '../../../src/kit/sql/dialect.ts';
 import { injectFault } from '../../support/faults.ts';
 import { stores } from '../../support/stores.ts';

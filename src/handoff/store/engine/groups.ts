@@ -1,6 +1,7 @@
 import { unavailable } from '../../../kit/errors.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
-import { inSession, type Session } from './session.ts';
+import { inSession } from './in-session.ts';
+import type { Session } from './session.ts';
 
 /** The outcome of one unit of a group: its result, or the error it was refused with. */
 export type Outcome<T> = { result: T } | { error: unknown };

@@ -1,27 +1,6 @@
 import type { Awaitable } from '../../../kit/awaitable.ts';
-import type { Database, Row, Values, WriteOptions } from '../../../kit/sql/dialect.ts';
+import type { Row, Values } from '../../../kit/sql/dialect.ts';
 import type { FreeSearch } from './free-search.ts';
-import { postgresSession } from './postgres-session.ts';
-import { sqliteSession } from './sqlite-session.ts';
-
-/** Runs work in a session of a write transaction: see `Database.write`. */
-export function inSession<T>(
-  database: Pick<Database<unknown>, 'write' | 'charactersPerTurn'>,
-  work: (session: Session) => Promise<T>,
-  options?: WriteOptions,
-): Promise<T> {
-  return database.write(async (tx) => {
-    if (tx.name === 'postgres') return work(postgresSession(tx));
-    const session = sqliteSession(tx, database.charactersPerTurn);
-    try {
-      const result = await work(session);
-      await session.written();
-      return result;
-    } finally {
-      session.end();
-    }
-  }, options);
-}
 
 /** How rows are numbered: the row of `counters` with the key (`owner`, name) has the last assigned number in `value`. */
 interface Numbering {

@@ -1,0 +1,23 @@
+import type { Database, WriteOptions } from '../../../kit/sql/dialect.ts';
+import { postgresSession } from './postgres-session.ts';
+import type { Session } from './session.ts';
+import { sqliteSession } from './sqlite-session.ts';
+
+/** Runs work in a session of a write transaction: see `Database.write`. */
+export function inSession<T>(
+  database: Pick<Database<unknown>, 'write' | 'charactersPerTurn'>,
+  work: (session: Session) => Promise<T>,
+  options?: WriteOptions,
+): Promise<T> {
+  return database.write(async (tx) => {
+    if (tx.name === 'postgres') return work(postgresSession(tx));
+    const session = sqliteSession(tx, database.charactersPerTurn);
+    try {
+      const result = await work(session);
+      await session.written();
+      return result;
+    } finally {
+      session.end();
+    }
+  }, options);
+}
