@@ -54,6 +54,7 @@ import { createDeliveryService } from './service/deliveries.ts';
 import { createKeyService } from './service/keys.ts';
 import { createListService } from './service/lists.ts';
 import { createNoticeService } from './service/notices.ts';
+import { createPacketViews } from './service/packet-views.ts';
 import { createPacketService } from './service/packets.ts';
 import { createPushService } from './service/pushes.ts';
 import { createTenantService } from './service/tenants.ts';
@@ -264,6 +265,7 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
       onCreated: metrics.handedOver,
     }),
     answerLinks,
+    views: createPacketViews(store),
     notices: createNoticeService({ ...parts, answerLinks }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
     pushes: createPushService({ ...parts, urlProblem: guard.problem }),
@@ -428,7 +430,7 @@ function createDelivererOf(
     send: createSend({
       ...services,
       // Loaded with the first push notification, since most processes never send one.
-      notificationOf: async (packet, find) => (await import('./a2a/notification.ts')).notificationOf(packet, find),
+      notificationOf: async (packet, root) => (await import('./a2a/notification.ts')).notificationOf(packet, root),
       store,
       clock,
       userAgent: `${packageJson.name}/${packageJson.version}`,

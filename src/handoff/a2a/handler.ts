@@ -11,38 +11,18 @@ import {
 import { A2AError, RequestMalformedError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 
+import { nextTurn } from '../../kit/awaitable.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
-import { type CallApi, changeHeaders } from '../mcp/session.ts';
+import { changeHeaders } from '../mcp/session.ts';
 import type { PushConfig } from '../model/a2a.ts';
 import { routes } from '../model/api.ts';
 import { type Status, statuses } from '../model/common.ts';
-import type { Packet } from '../model/packet.ts';
-import { type Address, cardOf } from './card.ts';
+import type { Packet, PacketSummary } from '../model/packet.ts';
+import { cardOf } from './card.ts';
 import { answerIn, packetOf, requireMessage } from './message.ts';
-import { artifactsOf, contextOf, finalStatuses, stateOf, statusOf, taskOf } from './task.ts';
-
-/** Who is behind a request of A2A. */
-export interface A2aSession {
-  readonly call: CallApi;
-  /** The agent that the request names, or the only one that its key may act as. */
-  readonly agentId: string | undefined;
-  /** Who answers: the person for whom the key may answer, else the key by its name. */
-  readonly responder: string;
-  readonly address: Address;
-  /** The push notification configurations of a packet that the caller can read. */
-  readonly pushes: Pushes;
-  /** Aborts when nobody reads the answer any more. */
-  readonly signal: AbortSignal;
-}
-
-/** `PushService`, for the caller of the request. */
-export interface Pushes {
-  check(config: PushConfig): Promise<void>;
-  put(packetId: string, config: PushConfig): Promise<PushConfig>;
-  list(packetId: string): Promise<PushConfig[]>;
-  remove(packetId: string, id: string): Promise<void>;
-}
+import type { A2aSession, View } from './session.ts';
+import { artifactsOf, finalStatuses, stateOf, statusOf, taskOf } from './task.ts';
 
 /** Why the service refused an operation. */
 export interface Refusal {
@@ -54,13 +34,13 @@ export interface Refusal {
 export const sessionKey = 'session';
 const sessionOf = ({ state }: ServerCallContext) => state.get(sessionKey) as A2aSession;
 
-/** The longest wait for a task in one request, in seconds. */
-const maxWaitSeconds = 60;
-
 /** The statuses that end a blocking message: the task is over, or waits for input. */
 const settled: readonly Status[] = [...finalStatuses, 'awaiting_human'];
 
 const maxPage = 100;
+
+/** The most characters of the packets of a page. */
+const maxRead = 16 * 1024 * 1024;
 
 /** Makes the handler of A2A's methods. Each calls operations of the API. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the methods of the protocol, each of them short, over the parts that they share.
@@ -80,28 +60,34 @@ export function createA2aHandler({ refusalOf }: { refusalOf(error: unknown): Ref
     }
   }
 
-  async function* stream(first: () => Promise<Packet>, session: A2aSession, historyLength?: number): AsyncGenerator<StreamResponse, void> {
-    let { packet, contextId } = await refusing(async () => {
-      const found = await first();
-      return { packet: found, contextId: await contextIn(session, found) };
-    });
-    yield { payload: { $case: 'task', value: taskOf(packet, contextId, historyLength) } };
-    const sent = new Set(artifactsOf(packet).map(({ artifactId }) => artifactId));
-    while (!finalStatuses.includes(packet.status) && !session.signal.aborted) {
-      const { id: taskId, revision, status } = packet;
-      const query = { wait_seconds: maxWaitSeconds, until_revision: revision + 1 };
-      packet = await refusing(() => read(session, taskId, query));
+  // Between events a stream keeps no packet: what it has sent, and the number of the revision.
+  async function* stream(first: () => Promise<View>, session: A2aSession, historyLength?: number): AsyncGenerator<StreamResponse, void> {
+    let view: View | undefined = await refusing(first);
+    const { root: contextId, packet: begun } = view;
+    const { id: taskId } = begun;
+    let { revision, status } = begun;
+    yield { payload: { $case: 'task', value: taskOf(begun, contextId, historyLength) } };
+    let sent: ReadonlySet<string> = idsOf(artifactsOf(view.packet));
+    while (!finalStatuses.includes(status) && !session.signal.aborted) {
+      view = undefined;
+      const next = revision + 1;
+      await refusing(() => session.changed(taskId, (stamp) => stamp.revision >= next));
+      view = await refusing(() => viewed(session, taskId));
+      const { packet }: View = view;
       // Waits end at once while the service stops; the stream is ended in another turn.
-      if (packet.revision === revision) await new Promise(setImmediate);
-      for (const artifact of artifactsOf(packet).filter(({ artifactId }) => !sent.has(artifactId))) {
-        sent.add(artifact.artifactId);
+      await new Promise(setImmediate);
+      if (packet.revision === revision) continue;
+      const artifacts = artifactsOf(packet);
+      for (const artifact of artifacts.filter(({ artifactId }) => !sent.has(artifactId))) {
         const value = { taskId, contextId, artifact, append: false, lastChunk: true, metadata: undefined };
         yield { payload: { $case: 'artifactUpdate', value } };
       }
+      sent = new Set([...sent, ...idsOf(artifacts)]);
       if (packet.status !== status) {
         const value = { taskId, contextId, status: statusOf(packet, contextId), metadata: undefined };
         yield { payload: { $case: 'statusUpdate', value } };
       }
+      ({ revision, status } = packet);
     }
   }
 
@@ -118,25 +104,26 @@ export function createA2aHandler({ refusalOf }: { refusalOf(error: unknown): Ref
     sendMessage: (request, context) =>
       refusing(async () => {
         const session = sessionOf(context);
-        const packet = await send(session, request);
-        const isDone = request.configuration?.returnImmediately === true || settled.includes(packet.status);
-        const query = { wait_seconds: maxWaitSeconds, until: settled.join(',') };
-        return written(session, isDone ? packet : await read(session, packet.id, query), request.configuration?.historyLength);
+        const { id, status } = await send(session, request);
+        const isDone = request.configuration?.returnImmediately === true || settled.includes(status);
+        if (!isDone) await session.changed(id, (stamp) => (settled as readonly string[]).includes(stamp.status));
+        return written(await viewed(session, id), request.configuration?.historyLength);
       }),
     sendMessageStream(request, context) {
       const session = sessionOf(context);
-      return stream(() => send(session, request), session, lengthOf(request.configuration?.historyLength));
+      const sending = async () => viewed(session, (await send(session, request)).id);
+      return stream(sending, session, lengthOf(request.configuration?.historyLength));
     },
     resubscribe({ id }, context) {
       const session = sessionOf(context);
       return stream(async () => {
-        const packet = await read(session, id);
-        if (finalStatuses.includes(packet.status)) throw new UnsupportedOperationError(`The task is over: its packet is ${packet.status}.`);
-        return packet;
+        const view = await viewed(session, id);
+        const { status } = view.packet;
+        if (finalStatuses.includes(status)) throw new UnsupportedOperationError(`The task is over: its packet is ${status}.`);
+        return view;
       }, session);
     },
-    getTask: ({ id, historyLength }, context) =>
-      refusing(async () => written(sessionOf(context), await read(sessionOf(context), id), historyLength)),
+    getTask: ({ id, historyLength }, context) => refusing(async () => written(await viewed(sessionOf(context), id), historyLength)),
     listTasks: (request, context) => refusing(() => list(sessionOf(context), request)),
     cancelTask: ({ id }, context) => refusing(() => cancel(sessionOf(context), id, refusalOf)),
     createTaskPushNotificationConfig: (config, context) =>
@@ -166,10 +153,14 @@ function unlessKnown(error: unknown): undefined {
   if (!(error instanceof TaskNotFoundError) && !(error instanceof ServiceError && error.code === 'NOT_FOUND')) throw error;
 }
 
-/** A packet, or the packet once it is as the query waits for. @throws A2AError for an unknown id */
-async function read({ call }: A2aSession, id: string, query: Record<string, unknown> = {}): Promise<Packet> {
-  return must(isId(id) ? await call(routes.getPacket, { params: { id }, query }) : undefined);
-}
+/** A packet. @throws A2AError for an unknown id */
+const viewed = async ({ view }: A2aSession, id: string): Promise<View> =>
+  must(isId(id.toLowerCase()) ? await view(id.toLowerCase()) : undefined);
+
+const read = async (session: A2aSession, id: string): Promise<Packet> => (await viewed(session, id)).packet;
+
+const idsOf = (artifacts: readonly { readonly artifactId: string }[]): ReadonlySet<string> =>
+  new Set(artifacts.map(({ artifactId }) => artifactId));
 
 const pushOf = (taskId: string, config: PushConfig): TaskPushNotificationConfig => ({ ...config, tenant: '', taskId });
 
@@ -178,13 +169,7 @@ async function pushesOf(session: A2aSession, taskId: string): Promise<TaskPushNo
   return (await session.pushes.list(id)).map((config) => pushOf(id, config));
 }
 
-/** The id of a packet's context, as far as the caller can read its chain. */
-const contextIn = ({ call }: A2aSession, packet: Packet): Promise<string> =>
-  contextOf(packet, (id) => call(routes.getPacket, { params: { id } }).catch(() => undefined));
-
-async function written(session: A2aSession, packet: Packet, historyLength?: number): Promise<Task> {
-  return taskOf(packet, await contextIn(session, packet), lengthOf(historyLength));
-}
+const written = ({ packet, root }: View, historyLength?: number): Task => taskOf(packet, root, lengthOf(historyLength));
 
 /** @throws A2AError for a negative length */
 function lengthOf(historyLength: number | undefined): number | undefined {
@@ -217,8 +202,9 @@ async function create(session: A2aSession, message: Message, metadata: SendMessa
 }
 
 async function answer(session: A2aSession, message: Message): Promise<Packet> {
-  const { id, status, ...packet } = await read(session, message.taskId);
-  if (message.contextId !== '' && message.contextId !== (await contextIn(session, { id, status, ...packet })))
+  const { packet, root } = await viewed(session, message.taskId);
+  const { id, status } = packet;
+  if (message.contextId !== '' && message.contextId !== root)
     throw new RequestMalformedError('message.contextId is not the context of this task.');
   const body = answerIn(message, session.responder);
   const headers = changeHeaders({ agent: session.agentId, idempotency_key: message.messageId });
@@ -250,7 +236,6 @@ async function list(session: A2aSession, request: ListTasksRequest) {
   lengthOf(historyLength);
   const wanted = statuses.filter((each) => stateOf[each] === status);
   const query = {
-    view: 'full',
     limit: pageSize,
     ...(wanted.length === 0 ? {} : { status: wanted.join(',') }),
     ...(contextId === '' ? {} : { parent_packet_id: contextId }),
@@ -266,20 +251,47 @@ async function list(session: A2aSession, request: ListTasksRequest) {
     (wanted.length === 0 || wanted.includes(root.status)) &&
     (statusTimestampAfter === undefined || Date.parse(root.updated_at) >= Date.parse(statusTimestampAfter));
   const page = must(await session.call(routes.listPackets, { query }));
-  const packets = page.packets as unknown as Packet[];
+  const packets = page.packets;
   // The root was created before its children, so it stands on the last page.
   const isLast = page.next_cursor === null;
   const isRootNext = isRootWanted && isLast && packets.length === pageSize && pageToken !== rootPage;
   const children = pageToken === rootPage ? [] : packets;
   const shown = isRootWanted && (pageToken === rootPage || (isLast && !isRootNext)) ? [...children, root] : children;
-  const tasks = await Promise.all(shown.map((packet) => written(session, packet, historyLength ?? 0)));
+  const tasks: Task[] = [];
+  let length = 0;
+  const isBrief = !includeArtifacts && (historyLength ?? 0) === 0;
+  for (const shownPacket of shown) {
+    const { id } = shownPacket;
+    // The content is read only for what shows it: artifacts, messages, and why a task failed.
+    const view = isBrief && shownPacket.status !== 'failed' ? await briefView(session, shownPacket) : await session.view(id);
+    // Others get their turn between the packets, which may have a megabyte each.
+    await nextTurn();
+    if (view === undefined) continue;
+    length += view.length;
+    if (length > maxRead && tasks.length > 0) throw tooLarge(tasks.length);
+    const task = written(view, historyLength ?? 0);
+    tasks.push(includeArtifacts ? task : { ...task, artifacts: [] });
+  }
   return {
-    tasks: includeArtifacts ? tasks : tasks.map((task) => ({ ...task, artifacts: [] })),
+    tasks,
     nextPageToken: pageToken === rootPage ? '' : isRootNext ? rootPage : (page.next_cursor ?? ''),
     pageSize: tasks.length,
     totalSize: page.total + (isRootWanted ? 1 : 0),
   };
 }
+
+/** A packet as its summary shows it. */
+async function briefView(session: A2aSession, summary: Packet | PacketSummary): Promise<View | undefined> {
+  const root = await session.rootOf(summary.id);
+  if (root === undefined) return undefined;
+  const context = { summary: '', conversation_state: [], artifacts: [], custom: {} };
+  const actions = { pending: [], completed: [], failed: [] };
+  return { packet: { ...summary, context, actions, decisions: [], dependencies: [] }, root, length: 0 };
+}
+
+/** The error that a page of the API of this size gets. */
+const tooLarge = (fitting: number) =>
+  new RequestMalformedError(`The packets of this page have more than ${maxRead} bytes together. Use pageSize=${fitting}.`);
 
 /** Cancels a task by a soft delete of its packet. */
 async function cancel(session: A2aSession, id: string, refusalOf: (error: unknown) => Refusal): Promise<Task> {
@@ -296,7 +308,7 @@ async function cancel(session: A2aSession, id: string, refusalOf: (error: unknow
     if (code === 'LEASE_LOST' || code === 'CONFLICT' || code === 'PRECONDITION_FAILED') throw new TaskNotCancelableError(message);
     throw error;
   }
-  return written(session, await read(session, id));
+  return written(await viewed(session, id));
 }
 
 function must<T>(value: T | undefined): T {

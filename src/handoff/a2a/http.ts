@@ -3,8 +3,9 @@ import { VersionNotSupportedError } from '@a2a-js/sdk/errors';
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 
 import { type Address, cardOf, protocolVersion } from './card.ts';
-import { type A2aSession, createA2aHandler, type Refusal, sessionKey } from './handler.ts';
+import { createA2aHandler, type Refusal, sessionKey } from './handler.ts';
 import { type Binding, writers } from './rest.ts';
+import type { A2aSession } from './session.ts';
 
 /** A request to the endpoint, after admission. */
 export interface A2aHttpRequest {

@@ -41,19 +41,6 @@ function filePart(filename: string, text: string, mediaType = ''): Part | undefi
   return { ...bare, content: { $case: 'raw', value: Buffer.from(base64, 'base64') }, filename, mediaType: mediaType || type! };
 }
 
-const maxAncestors = 50;
-
-/** The id of a packet's context: the root of its chain, as far as `find` can read it. */
-export async function contextOf(packet: Packet, find: (id: string) => Promise<Packet | undefined>): Promise<string> {
-  let root = packet;
-  for (let depth = 0; depth < maxAncestors && root.parent_packet_id !== null; depth += 1) {
-    const parent = await find(root.parent_packet_id);
-    if (parent === undefined) return root.parent_packet_id;
-    root = parent;
-  }
-  return root.id;
-}
-
 /** A packet as a task of A2A. */
 export function taskOf(packet: Packet, contextId: string, historyLength?: number): Task {
   const history = historyOf(packet, contextId);

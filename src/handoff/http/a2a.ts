@@ -1,23 +1,30 @@
 import { hash } from 'node:crypto';
 
 import type { Clock } from '../../kit/clock.ts';
-import type { ServiceError } from '../../kit/errors.ts';
+import { ServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
 import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
-import type { A2aSession } from '../a2a/handler.ts';
 import type { A2aEndpoint } from '../a2a/http.ts';
 import type { Binding } from '../a2a/rest.ts';
+import { type A2aSession, maxWaitSeconds } from '../a2a/session.ts';
+import type { LiveEvent } from '../live/event.ts';
 import type { CallApi } from '../mcp/session.ts';
 import { a2a, a2aRestRoutes, agentCard, type RestInput } from '../model/a2a.ts';
+import { routes } from '../model/api.ts';
+import { requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
+import type { PacketViews } from '../service/packet-views.ts';
 import type { PushService } from '../service/pushes.ts';
+import type { PacketStamp } from '../store/packets.ts';
+import type { Store } from '../store/store.ts';
 import { jsonRpcRefusal } from './mcp.ts';
 import type { HandoffMount } from './mount.ts';
 import { agentId } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
+import type { Wait } from './waiting.ts';
 
 interface A2aRouteParts {
   readonly mount: HandoffMount;
@@ -26,6 +33,9 @@ interface A2aRouteParts {
   load(): Promise<A2aEndpoint>;
   readonly listening: Listening;
   readonly pushes: PushService;
+  readonly views: PacketViews;
+  readonly store: Store;
+  readonly wait: Wait;
   readonly clock: Clock;
   readonly version: string;
   /** The agents that the public card names. */
@@ -35,7 +45,20 @@ interface A2aRouteParts {
 }
 
 /** Mounts the endpoint for clients of A2A, and its agent card. Its methods call the handlers of the API's routes. */
-export function mountA2a({ mount, call, load, listening, pushes, clock, version, agents, publicUrl }: A2aRouteParts): void {
+export function mountA2a({
+  mount,
+  call,
+  load,
+  listening,
+  pushes,
+  views,
+  store,
+  wait,
+  clock,
+  version,
+  agents,
+  publicUrl,
+}: A2aRouteParts): void {
   let loading: Promise<A2aEndpoint> | undefined;
   const addressAt = (origin: string) => ({ origin: publicUrl?.replace(/\/+$/, '') ?? origin, version, agents });
 
@@ -72,6 +95,23 @@ export function mountA2a({ mount, call, load, listening, pushes, clock, version,
       responder: caller.responder ?? caller.key_name,
       address: addressAt(origin),
       pushes: pushesFor(pushes, caller),
+      view: async (id: string) => {
+        requireRight(caller, routes.getPacket);
+        return views.of(caller.tenant_number, id);
+      },
+      rootOf: async (id: string) => (await store.of(caller.tenant_number).packets.stamp(id))?.root,
+      async changed(id: string, isWanted: (stamp: PacketStamp) => boolean) {
+        const { packets } = store.of(caller.tenant_number);
+        const claim = async () => {
+          const stamp = await packets.stamp(id);
+          return stamp === undefined || isWanted(stamp) ? id : null;
+        };
+        if ((await claim()) !== null) return;
+        const wants = ({ channels }: LiveEvent) => channels.includes(`packet:${id}`);
+        const connection = { caller, headers: { ...headers, 'x-api-key': key }, signal };
+        const { isRevoked } = await wait({ ...connection, seconds: maxWaitSeconds, kind: Symbol(), wants, claim });
+        if (isRevoked) throw new ServiceError('UNAUTHORIZED', 'The API key became invalid during the wait.');
+      },
       signal,
     };
     const version = headers['a2a-version'] ?? query['A2A-Version'];

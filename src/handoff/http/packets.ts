@@ -20,7 +20,7 @@ import { statusesOf } from '../service/filters.ts';
 import type { ListService, PageText } from '../service/lists.ts';
 import type { PacketService, RequestedClaim } from '../service/packets.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import type { PacketText } from '../store/packets.ts';
+import type { PacketStamp, PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import type { HandoffMount } from './mount.ts';
 import type { Wait } from './waiting.ts';
@@ -83,9 +83,11 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
       if (found === undefined) throw notFound('packet');
       return found;
     };
+    // The text of a large packet is read once, when it is as wanted.
     const claim = async () => {
-      const found = await find();
-      return isWanted(found) ? found : null;
+      const stamp = await store.of(caller.tenant_number).packets.stamp(id);
+      if (stamp === undefined) throw notFound('packet');
+      return isWanted(stamp) ? find() : null;
     };
     const wants = ({ channels }: LiveEvent) => channels.includes(`packet:${id}`);
     const { wait_seconds: seconds = 0 } = query;
@@ -173,11 +175,11 @@ function answerFaults(body: unknown): Fault[] {
 }
 
 /** Whether a packet is as a request waits for it. @throws ServiceError 400 when the request names no condition, or an unknown status */
-function conditionOf({ until, until_revision: revision = Number.POSITIVE_INFINITY }: WaitQuery): (found: PacketText) => boolean {
+function conditionOf({ until, until_revision: revision = Number.POSITIVE_INFINITY }: WaitQuery): (found: PacketStamp) => boolean {
   if (until === undefined && revision === Number.POSITIVE_INFINITY)
     throw invalid('wait_seconds', 'wait_seconds needs until, such as until=claimed,completed, or until_revision.');
   const wanted = statusesOf(until, 'until') ?? [];
-  return (found) => found.revision >= revision || wanted.includes((JSON.parse(found.packet) as Packet).status);
+  return (found) => found.revision >= revision || wanted.includes(found.status);
 }
 
 /** The answers of pages shared by several requests, so that a long page is encoded once. */

@@ -30,6 +30,7 @@ import type { TierLimits } from '../rules/tiers.ts';
 import type { AgentService } from '../service/agents.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { KeyService } from '../service/keys.ts';
+import type { PacketViews } from '../service/packet-views.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { PushService } from '../service/pushes.ts';
 import type { Store } from '../store/store.ts';
@@ -60,6 +61,7 @@ export interface ServerParts {
   mounts: readonly MountNoun[];
   keys: KeyService;
   pushes: PushService;
+  views: PacketViews;
   metrics: HandoffMetrics;
   tiers: Record<Tier, TierLimits>;
   rateLimitPerMinute: number | undefined;
@@ -214,10 +216,10 @@ export function createServer(parts: ServerParts): FastifyInstance {
     if (refusal.status >= 500) logger.error({ route, err: describeCause(refusal.cause ?? error) }, 'request failed');
     return refusal;
   };
-  const shared = { mount, call, listening };
+  const shared = { mount, call, listening, views: parts.views };
   mountMcp({ ...shared, clock, load: () => parts.loadMcp(refusalsOf('/mcp')) });
   const { pushes, publicUrl, a2aAgents } = parts;
-  mountA2a({ ...shared, load: () => parts.loadA2a(refusalsOf('/a2a')), pushes, clock, version, agents: a2aAgents, publicUrl });
+  mountA2a({ ...shared, store, wait, load: () => parts.loadA2a(refusalsOf('/a2a')), pushes, clock, version, agents: a2aAgents, publicUrl });
   requireMounted(isMounted);
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));

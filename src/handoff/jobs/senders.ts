@@ -1,3 +1,4 @@
+import { nextTurn } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { OutgoingError, type OutgoingFailure, statusFailure } from '../../kit/outgoing/failures.ts';
 import { type Mailer, MailRefused } from '../../kit/outgoing/mail.ts';
@@ -9,6 +10,7 @@ import { mailOf } from '../rules/mail.ts';
 import { signatureHeaders } from '../rules/signature.ts';
 import { slackOf } from '../rules/slack.ts';
 import type { NoticeService } from '../service/notices.ts';
+import type { PacketViews } from '../service/packet-views.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
 
@@ -22,8 +24,10 @@ export interface Item {
 interface SenderParts {
   store: Store;
   notices: NoticeService;
-  /** The body of a push notification of A2A about a packet, whose ancestors `find` reads. */
-  notificationOf(packet: Packet, find: (id: string) => Promise<Packet | undefined>): Promise<string>;
+  /** The body of a push notification of A2A about a packet, of whose chain `root` is the root. */
+  notificationOf(packet: Packet, root: string): Promise<string>;
+  /** Reads a packet once for all of its push notifications. */
+  views: PacketViews;
   outgoing: Outgoing;
   /** Undefined when no mail server is set. */
   mailer: Mailer | undefined;
@@ -47,7 +51,7 @@ const maxAnswerBytes = 64 * 1024;
 
 /** Makes the function that sends a delivery, by the kind of what it goes to. */
 export function createSend(parts: SenderParts): Send {
-  const { store, notices, notificationOf, outgoing, mailer, clock, userAgent, attemptMs: timeoutMs } = parts;
+  const { store, notices, views, notificationOf, outgoing, mailer, clock, userAgent, attemptMs: timeoutMs } = parts;
 
   async function post(queue: DeliveryQueue, headers: Record<string, string>, body: Buffer, trace?: TraceContext): Promise<Sent> {
     const common = { 'content-type': 'application/json; charset=utf-8', 'user-agent': userAgent };
@@ -91,13 +95,11 @@ export function createSend(parts: SenderParts): Send {
 
   const toPush: Send = async (item, onSize) => {
     const { delivery, queue } = item;
-    const find = async (id: string): Promise<Packet | undefined> => {
-      const found = await store.of(queue.tenant).packets.find(id);
-      return found && JSON.parse(found.packet);
-    };
-    const packet = await find(delivery.packet_id!);
-    if (packet === undefined) return 'removed';
-    const body = Buffer.from(await notificationOf(packet, find));
+    const view = await views.of(queue.tenant, delivery.packet_id!);
+    if (view === undefined) return 'removed';
+    // Each of several notifications of a large packet is written in a turn of its own.
+    await nextTurn();
+    const body = Buffer.from(await notificationOf(view.packet, view.root));
     onSize(body.length);
     // The names of A2A 1.0, sections 4.3.3 and 6.6.
     const { scheme, credentials } = JSON.parse(queue.authentication ?? '{}');

@@ -253,6 +253,14 @@ export async function findContents(session: Session, group: Group<unknown>, foun
   }
 }
 
+/** What a packet is compared by. */
+export interface PacketStamp {
+  readonly revision: number;
+  readonly status: string;
+  /** The id of the root of its chain; its own if it is the root. */
+  readonly root: string;
+}
+
 /** A packet's JSON text and its revision. */
 export interface PacketText {
   packet: string;
@@ -270,7 +278,16 @@ function reads({ database, indexing }: ReadParts) {
       .where('packets.tenant', '=', tenant)
       .where('packets.id', '=', id),
   );
+  const stampById = database.query<{ tenant: number; id: string }, PacketStamp>((db, { tenant, id }) =>
+    db
+      .selectFrom('packets')
+      .select(['revision', 'status', sql<string>`coalesce(root, id)`.as('root')])
+      .where('tenant', '=', tenant)
+      .where('id', '=', id),
+  );
   const of = (scope: Scope) => ({
+    /** What of a packet tells whether it is as somebody waits for it, without its text. */
+    stamp: (id: string) => stampById.first({ tenant: scope.tenant, id }),
     find: (id: string) => byId.first({ tenant: scope.tenant, id }),
     /** A page and the total number of packets. */
     page(page: PacketPage) {

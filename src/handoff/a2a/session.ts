@@ -1,0 +1,43 @@
+import type { CallApi } from '../mcp/session.ts';
+import type { PushConfig } from '../model/a2a.ts';
+import type { Packet } from '../model/packet.ts';
+import type { Address } from './card.ts';
+
+/** The longest wait for a task in one request, in seconds. */
+export const maxWaitSeconds = 60;
+
+/** A packet, and the root of its chain: the context of its task. */
+export interface View {
+  readonly packet: Packet;
+  readonly root: string;
+  /** The characters of its text. */
+  readonly length: number;
+}
+
+/** Who is behind a request of A2A. */
+export interface A2aSession {
+  readonly call: CallApi;
+  /** The agent that the request names, or the only one that its key may act as. */
+  readonly agentId: string | undefined;
+  /** Who answers: the person for whom the key may answer, else the key by its name. */
+  readonly responder: string;
+  readonly address: Address;
+  /** The push notification configurations of a packet that the caller can read. */
+  readonly pushes: Pushes;
+  /** A packet as it is now, shared with all who read the same revision; undefined for an unknown one. */
+  view(id: string): Promise<View | undefined>;
+  /** The root of a packet's chain; undefined for an unknown packet. */
+  rootOf(id: string): Promise<string | undefined>;
+  /** Resolves when a packet is as wanted or gone, or when nothing happened for a minute. */
+  changed(id: string, isWanted: (stamp: { readonly revision: number; readonly status: string }) => boolean): Promise<void>;
+  /** Aborts when nobody reads the answer any more. */
+  readonly signal: AbortSignal;
+}
+
+/** `PushService`, for the caller of the request. */
+export interface Pushes {
+  check(config: PushConfig): Promise<void>;
+  put(packetId: string, config: PushConfig): Promise<PushConfig>;
+  list(packetId: string): Promise<PushConfig[]>;
+  remove(packetId: string, id: string): Promise<void>;
+}
