@@ -128,20 +128,29 @@ export function chainTests(dashboard: () => Dashboard): void {
     await rule.getByLabel('Do', { exact: true }).selectOption('retry');
     await rule.getByLabel('Extra attempts').fill('2');
     await rule.getByLabel('First wait').fill('200');
-    await page.getByLabel('gpt-4o', { exact: true }).last().check();
+    await rule
+      .getByRole('group', { name: /^For the providers/ })
+      .getByLabel('gpt-4o', { exact: true })
+      .check();
     await page
       .getByText('When gpt-4o fails with server error, try the same provider again, 2 more times at most, first after 200 ms')
       .waitFor();
     await page.locator('section', { hasText: 'Providers, in the order' }).getByLabel('Name', { exact: true }).first().fill('gpt');
     await page.getByText('When gpt fails with server error').waitFor();
+    await page
+      .getByRole('group', { name: /^Fail over to/ })
+      .last()
+      .getByLabel('claude', { exact: true })
+      .click();
+    await page.getByText(/then go to claude\./).waitFor();
     await button(page, 'Save').click();
     await page.getByText('edited is saved.').waitFor();
     const kept = await read(id);
     assert.equal(kept.version, 2);
-    const { condition, action, max_retries, wait_ms, providers } = kept.fallback_rules[2];
+    const { condition, action, max_retries, wait_ms, providers, to } = kept.fallback_rules[2];
     assert.deepEqual(
-      { condition, action, max_retries, wait_ms, providers },
-      { condition: 'server_error', action: 'retry', max_retries: 2, wait_ms: 200, providers: ['gpt'] },
+      { condition, action, max_retries, wait_ms, providers, to },
+      { condition: 'server_error', action: 'retry', max_retries: 2, wait_ms: 200, providers: ['gpt'], to: ['claude'] },
     );
   });
 

@@ -1,6 +1,6 @@
 import { type Condition, conditions, type Params, type Provider } from '../../../model/chain.ts';
 import { knownKind, modelName } from '../../kinds.ts';
-import { listed, uniqueName } from '../../wording.ts';
+import { listed, shortened, uniqueName } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
 import { kindNames, retryNames } from './names.ts';
@@ -122,18 +122,35 @@ function retrySettings(source: Source): { num_retries: number; retry_policy?: Re
 
 /** Warns of what the router's single policy can't express: other policies of later providers and of single statuses. */
 function warnOfOneRouter({ providers, routing, warnings }: Source): void {
-  for (const { provider, index, loss } of providers) {
-    for (const { condition, max_retries, next_provider, exceptions } of routing.providers[index]!.decisions) {
-      if (max_retries !== providers[0]!.reactionTo(condition).retries) {
-        const sentence = `LiteLLM has one retry policy for all providers: on ${condition}, ${provider.name} gets the policy of the first provider.`;
-        loss('one_policy', null, sentence);
-      }
-      const ends = next_provider === null;
-      const apart = exceptions.filter((other) => other.max_retries !== max_retries || (other.next_provider === null) !== ends);
-      const statuses = listed(apart.map(({ status_code }) => String(status_code)));
-      const sentence = `LiteLLM treats every status of ${condition} alike; the chain treats ${statuses} differently.`;
-      if (apart.length > 0) warnings.loss('status_codes', null, sentence);
-    }
+  const first = providers[0]!;
+  const unlike = providers.flatMap(({ provider, reactionTo }) => {
+    const differing = conditions.filter((condition) => reactionTo(condition).retries !== first.reactionTo(condition).retries);
+    return differing.length === 0 ? [] : [{ name: provider.name, on: listed(differing) }];
+  });
+  for (const [on, alike] of Map.groupBy(unlike, (one) => one.on)) {
+    const names = listed(
+      shortened(
+        alike.map(({ name }) => name),
+        5,
+        'other provider',
+      ),
+    );
+    warnings.loss(
+      'one_policy',
+      null,
+      `LiteLLM has one retry policy for all providers: on ${on}, that of the first one also holds for ${names}, whose own it is not.`,
+    );
+  }
+  const decisions = routing.providers.flatMap((one) => one.decisions);
+  for (const condition of conditions) {
+    const apart = decisions.flatMap(({ condition: decided, max_retries, next_provider, exceptions }) =>
+      decided !== condition
+        ? []
+        : exceptions.filter((other) => other.max_retries !== max_retries || (other.next_provider === null) !== (next_provider === null)),
+    );
+    const statuses = [...new Set(apart.map(({ status_code }) => String(status_code)))];
+    const sentence = `LiteLLM treats every status of ${condition} alike; the chain treats ${listed(shortened(statuses, 10, 'other status'))} differently.`;
+    if (statuses.length > 0) warnings.loss('status_codes', null, sentence);
   }
 }
 
