@@ -6,7 +6,7 @@ import { isLoopback, isOwnVariable } from './key-grants.ts';
 import { apiBase, foreignKind, kinds, knownKind } from './kinds.ts';
 import { defaulted, reachable, worstCase } from './reach.ts';
 import { WarningList } from './warning-list.ts';
-import { duration, listed, plural } from './wording.ts';
+import { duration, listed, plural, shortened } from './wording.ts';
 
 /** Chains whose prompts can take longer than this get a warning. */
 const slowMs = 120_000;
@@ -14,7 +14,7 @@ const slowMs = 120_000;
 /** Warnings about surprising effects of a chain's rules, in the order of its fields. */
 export function warningsOf(chain: ChainDefinition, engine: Engine = createEngine(chain)): Warning[] {
   const warnings = new WarningList();
-  for (const [index, provider] of chain.providers.entries()) warnOfProvider(provider, `providers.${index}`, warnings);
+  warnOfProviders(chain.providers, warnings);
   const reached = reachable(engine);
   warnOfOrder(chain, reached, warnings);
   for (const [index, rule] of chain.fallback_rules.entries()) warnOfFields(rule, `fallback_rules.${index}`, warnings);
@@ -29,25 +29,58 @@ export function warningsOf(chain: ChainDefinition, engine: Engine = createEngine
   return warnings.items;
 }
 
-function warnOfProvider(provider: Provider, at: string, warnings: WarningList): void {
-  const { name, provider: kind, api_base, api_key_env: variable } = provider;
-  const warn = (code: string, field: string, detail: string) => warnings.add(code, `${at}.${field}`, detail);
+/** Warns of providers, with one warning for all of which the same is true. */
+function warnOfProviders(providers: readonly Provider[], warnings: WarningList): void {
+  const all = providers.flatMap((provider, index) =>
+    warningsOfProvider(provider).map(({ code, field, say }) => ({ code, field: `providers.${index}.${field}`, say, name: provider.name })),
+  );
+  for (const alike of Map.groupBy(all, ({ code, say }) => `${code} ${say('')}`).values()) {
+    const [{ code, field, say }] = alike as [(typeof all)[number]];
+    const names = shortened(
+      alike.map(({ name }) => name),
+      5,
+      'other provider',
+    );
+    warnings.add(code, field, say(listed(names)));
+  }
+}
+
+interface ProviderWarning {
+  readonly code: string;
+  readonly field: string;
+  /** The sentence about the named providers, one or several. */
+  say(names: string): string;
+}
+
+function warningsOfProvider(provider: Provider): ProviderWarning[] {
+  const { provider: kind, api_base, api_key_env: variable } = provider;
+  const found: ProviderWarning[] = [];
+  const warn = (code: string, field: string, say: ProviderWarning['say']) => found.push({ code, field, say });
   const foreign = foreignKind(kind);
   if (foreign !== undefined)
-    warn('not_callable', 'provider', `${name} is of kind ${kind}: it is simulated and exported, but drill and live tests can't call it.`);
+    warn(
+      'not_callable',
+      'provider',
+      (names) => `Drill and live tests can't call ${names}: the kind ${kind} is only simulated and exported.`,
+    );
   const usualKey = foreign?.api_key_env ?? (api_base === null ? knownKind(kind)?.api_key_env : null) ?? null;
-  const noKey = `${name} has no api_key_env, so it is called without a key; the usual variable of ${kind} is ${usualKey}.`;
-  if (usualKey !== null && variable === null) warn('no_key', 'api_key_env', noKey);
+  if (usualKey !== null && variable === null)
+    warn(
+      'no_key',
+      'api_key_env',
+      (names) => `Without api_key_env, calls of ${names} have no key; the usual variable of ${kind} is ${usualKey}.`,
+    );
   const known = `Known kinds: ${Object.keys(kinds).join(', ')}.`;
   if (kind !== null && knownKind(kind) === undefined && foreign === undefined)
-    warn('unknown_kind', 'provider', `${kind} is not a known kind, so ${name} is called with OpenAI's protocol. ${known}`);
+    warn('unknown_kind', 'provider', (names) => `${kind} is not a known kind, so calls of ${names} use OpenAI's protocol. ${known}`);
   if (apiBase(provider) === null && foreign === undefined)
-    warn('no_address', 'api_base', `${name} has neither a known kind nor an api_base: it can be simulated, but not called.`);
+    warn('no_address', 'api_base', (names) => `Without a known kind or an api_base, ${names} can be simulated, but not called.`);
   const own = `${variable} is a setting of this service and is never sent to a provider; name another variable.`;
-  if (variable !== null && isOwnVariable(variable)) warn('own_variable', 'api_key_env', own);
+  if (variable !== null && isOwnVariable(variable)) warn('own_variable', 'api_key_env', () => own);
   const { protocol, hostname } = new URL(api_base ?? 'https://localhost');
   if (variable !== null && protocol === 'http:' && !isLoopback(hostname))
-    warn('plain_http', 'api_base', `The key of ${name} would be sent unencrypted; use https.`);
+    warn('plain_http', 'api_base', (names) => `Keys would be sent unencrypted to ${names}; use https.`);
+  return found;
 }
 
 function warnOfOrder({ providers, fallback_rules }: ChainDefinition, reached: Reached, warnings: WarningList): void {
@@ -77,6 +110,9 @@ const retryFields = ['max_retries', 'wait_ms', 'backoff', 'max_wait_ms', 'respec
 function warnOfFields(rule: Rule, at: string, warnings: WarningList): void {
   const { condition, action, max_retries, wait_ms, max_wait_ms, status_codes, then, providers, to } = rule;
   const warn = (code: string, field: string, detail: string) => warnings.add(code, `${at}.${field}`, detail);
+  const warnOnce = (code: string, detail: string) => {
+    if (!warnings.items.some((known) => known.code === code && known.detail === detail)) warn(code, 'action', detail);
+  };
   if (action !== 'retry') {
     for (const field of retryFields.filter((name) => rule[name] !== null))
       warn('unused_field', field, `${field} has no effect with the action ${action}; only retry uses it.`);
@@ -84,7 +120,7 @@ function warnOfFields(rule: Rule, at: string, warnings: WarningList): void {
     if (max_retries === 0)
       warn('no_retries', 'max_retries', `With max_retries 0 this rule never retries; its "then" (${then}) applies at once.`);
     else if (condition !== 'any' && !traitsOf[condition].retryHelps)
-      warn('hopeless_retry', 'action', `After ${condition} the same call usually fails again, so retries only cost time.`);
+      warnOnce('hopeless_retry', `After ${condition} the same call usually fails again, so retries only cost time.`);
     if (wait_ms! > max_wait_ms!)
       warn('wait_cut', 'wait_ms', `wait_ms is longer than max_wait_ms, so every wait is cut to ${duration(max_wait_ms!)}.`);
   }

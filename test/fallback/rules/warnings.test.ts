@@ -73,6 +73,20 @@ describe('Warnings of a chain', () => {
     assert.deepEqual(warned(1, [all], { api_key_env: 'K', api_base: 'http://127.0.0.1:1/v1' }), ['no_backup providers']);
   });
 
+  test('are one for all providers of which the same is true', () => {
+    const providers = Array.from({ length: 22 }, (_, index) => ({ name: `p${index}`, model_id: `openai/m${index}` }));
+    const found = warningsOf(define({ name: 'many', providers })).filter(({ code }) => code === 'no_key');
+    assert.deepEqual(
+      found.map(({ field, detail }) => [field, detail]),
+      [
+        [
+          'providers.0.api_key_env',
+          'Without api_key_env, calls of p0, p1, p2, p3 and 18 other providers have no key; the usual variable of openai is OPENAI_API_KEY.',
+        ],
+      ],
+    );
+  });
+
   test('name common conditions without a rule, and a slow worst case', () => {
     const found = warningsOf(chainOf(2, [{ condition: 'timeout', action: 'retry', max_retries: 10 }]));
     assert.deepEqual(

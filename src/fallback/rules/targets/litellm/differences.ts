@@ -70,12 +70,10 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
     'LiteLLM leaves out a model for a while after certain failures, also in later prompts; a chain tries every provider anew for each prompt.';
   if (router.hasCooldowns) findings.add('cooldowns', null, waits, { loss: true });
   for (const { deployment, outcomes } of chain) {
-    const group = router.groups.get(deployment.group)!;
-    if (!router.hasCooldowns || group.length === 1) continue;
-    for (const { failing } of outcomes.filter((outcome) => coolsDown(outcome.failing, false))) {
-      const sentence = `When ${deployment.provider.name} fails with ${failing.condition}, LiteLLM soon leaves it out, perhaps before its retries; the chain says that it is left out at once.`;
+    if (!router.hasCooldowns || router.groups.get(deployment.group)!.length === 1) continue;
+    const sentence = `LiteLLM soon leaves out a model of ${deployment.group} that is limited or refuses, perhaps before its retries; the chain leaves it at once.`;
+    for (const { failing } of outcomes.filter((outcome) => coolsDown(outcome.failing, false)))
       findings.add('cooldowns', null, sentence, { provider: deployment.provider.name, condition: failing.condition, loss: true });
-    }
   }
   const status = 'LiteLLM treats a prompt that is too long as such only with status 400; with 413 its fallbacks for any failure hold.';
   if (router.contextWindow !== null) findings.add('status', null, status, { condition: 'context_length', loss: true });
