@@ -84,6 +84,7 @@ const needed: readonly (readonly [name: string, suites: string, isThere?: boolea
     'the demonstration of agents',
     existsSync(new URL('../examples/demo-agents/node_modules', import.meta.url)),
   ],
+  ['packages/python/.venv', 'the Python client', existsSync(new URL('../packages/python/.venv/newest', import.meta.url))],
   ['python3-websockets', 'the WebSocket client in Python', findPythonWith('websockets') !== undefined],
 ];
 const missing = needed.filter(([name, , isThere = findProgram(name) !== undefined]) => !isThere);

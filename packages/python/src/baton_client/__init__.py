@@ -1,0 +1,65 @@
+"""Typed clients of Baton: handoff packets between software agents, and fallback chains between model providers."""
+
+from ._sse import ServerSentEvent
+from ._transport import VERSION as __version__
+from .errors import (
+    ApiError,
+    BatonError,
+    ConflictError,
+    ConnectionFailed,
+    ContractViolation,
+    ForbiddenError,
+    GoneError,
+    LeaseLost,
+    NotFoundError,
+    NotModified,
+    PayloadTooLargeError,
+    PreconditionFailedError,
+    RateLimitedError,
+    RequestTimeout,
+    ServerError,
+    StaleError,
+    UnauthorizedError,
+    UnavailableError,
+    ValidationError,
+    WebhookError,
+)
+from .events import Event
+from .fallback.client import AsyncFallback, Fallback
+from .handoff.client import AsyncHandoff, Handoff
+from .webhooks import verify_webhook
+from .worker import AsyncContext, Context, NoAnswer
+
+__all__ = [
+    "ApiError",
+    "AsyncContext",
+    "AsyncFallback",
+    "AsyncHandoff",
+    "BatonError",
+    "ConflictError",
+    "ConnectionFailed",
+    "Context",
+    "ContractViolation",
+    "Event",
+    "Fallback",
+    "ForbiddenError",
+    "GoneError",
+    "Handoff",
+    "LeaseLost",
+    "NoAnswer",
+    "NotFoundError",
+    "NotModified",
+    "PayloadTooLargeError",
+    "PreconditionFailedError",
+    "RateLimitedError",
+    "RequestTimeout",
+    "ServerError",
+    "ServerSentEvent",
+    "StaleError",
+    "UnauthorizedError",
+    "UnavailableError",
+    "ValidationError",
+    "WebhookError",
+    "__version__",
+    "verify_webhook",
+]

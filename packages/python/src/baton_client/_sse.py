@@ -1,0 +1,45 @@
+"""Server-sent events, as the HTML standard defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class ServerSentEvent:
+    """An event of a stream."""
+
+    type: str
+    data: str
+    id: str | None = None
+
+
+@dataclass
+class Parser:
+    """Reads lines; keeps the id of the last event and the pause that the service asks for."""
+
+    last_id: str | None = None
+    retry: float = 3.0
+    _type: str = "message"
+    _data: list[str] = field(default_factory=list)
+    _id: str | None = None
+
+    def feed(self, line: str) -> Iterator[ServerSentEvent]:
+        if line == "":
+            if self._id is not None:
+                self.last_id = self._id
+            if self._data:
+                yield ServerSentEvent(self._type, "\n".join(self._data), self._id)
+            self._type, self._data, self._id = "message", [], None
+            return
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "event":
+            self._type = value
+        elif name == "data":
+            self._data.append(value)
+        elif name == "id":
+            self._id = value
+        elif name == "retry" and value.isdigit():
+            self.retry = int(value) / 1000

@@ -1,0 +1,162 @@
+"""What the clients raise. All errors are `BatonError`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+class BatonError(Exception):
+    """The base of all errors of this package."""
+
+
+class ConnectionFailed(BatonError):
+    """The service could not be reached, or the connection broke before the answer was complete."""
+
+
+class RequestTimeout(BatonError):
+    """No answer arrived in time. Whether the service carried out the request is unknown."""
+
+
+class WebhookError(BatonError):
+    """A webhook has no genuine signature, or is too old."""
+
+
+class NotModified(BatonError):
+    """The resource still has the version that `if_none_match` names."""
+
+
+class ApiError(BatonError):
+    """The service refused the request: the answer has an error status."""
+
+    def __init__(self, status_code: int, headers: Mapping[str, str], text: str) -> None:
+        self.status_code = status_code
+        self.headers = headers
+        self.body: dict[str, Any] = _object(text)
+        """The whole body; empty if it is no JSON object."""
+        self.code: str | None = self.body.get("code")
+        """The service's error code; None if the answer is not the service's, but for example a proxy's."""
+        self.detail: str = self.body.get("detail") or f"The service answered {status_code}."
+        self.field: str | None = self.body.get("field")
+        """The dotted path of the invalid field; None if the error is not about a field."""
+        self.errors: list[dict[str, Any]] = self.body.get("errors") or []
+        """All faults, if the service found several."""
+        self.request_id: str | None = self.body.get("request_id") or headers.get("x-request-id")
+        """The id of the request in the service's log."""
+        super().__init__(self.detail)
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds until a request is accepted again, from `Retry-After`."""
+        try:
+            return max(0.0, float(self.headers.get("retry-after", "")))
+        except ValueError:
+            return None
+
+
+class ValidationError(ApiError):
+    """400: the request does not have the form of the operation, or the status does not allow it."""
+
+
+class ContractViolation(ValidationError):
+    """400 `CONTRACT_VIOLATION`: the packet lacks what its target agent requires; `errors` lists the faults."""
+
+    @property
+    def contract(self) -> dict[str, Any] | None:
+        """The agent, the version and the description of the contract."""
+        return self.body.get("contract")
+
+
+class UnauthorizedError(ApiError):
+    """401: the key is missing, unknown or revoked."""
+
+
+class ForbiddenError(ApiError):
+    """403: the key may not do this."""
+
+
+class NotFoundError(ApiError):
+    """404: the tenant has no resource with this id."""
+
+
+class ConflictError(ApiError):
+    """409: the state of the resource does not allow this."""
+
+    @property
+    def claimed_by(self) -> dict[str, Any] | None:
+        """The agent that holds the packet, if another one does."""
+        return self.body.get("claimed_by")
+
+
+class LeaseLost(ConflictError):
+    """409 `LEASE_LOST`: another agent may have the packet, and nothing was written."""
+
+
+class StaleError(ConflictError):
+    """409 `STALE`: the question has changed since it was shown; `body["hitl"]` has the current one."""
+
+
+class GoneError(ApiError):
+    """410: the time for an answer has passed."""
+
+
+class PreconditionFailedError(ApiError):
+    """412: `if_match` names another version."""
+
+
+class PayloadTooLargeError(ApiError):
+    """413: the body is larger than the tenant's tier allows."""
+
+
+class RateLimitedError(ApiError):
+    """429: a limit is used up; `retry_after` says for how long."""
+
+    @property
+    def limit(self) -> dict[str, Any] | None:
+        """The name of the limit, how much it allows, and when it is reset."""
+        return self.body.get("limit")
+
+
+class ServerError(ApiError):
+    """500 or more: the service failed; its log has the cause under `request_id`."""
+
+
+class UnavailableError(ServerError):
+    """502, 503 or 504: the service or its database is unavailable for now."""
+
+
+_by_code: dict[str | None, type[ApiError]] = {
+    "CONTRACT_VIOLATION": ContractViolation,
+    "LEASE_LOST": LeaseLost,
+    "STALE": StaleError,
+}
+_by_status: dict[int, type[ApiError]] = {
+    400: ValidationError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: GoneError,
+    412: PreconditionFailedError,
+    413: PayloadTooLargeError,
+    429: RateLimitedError,
+    502: UnavailableError,
+    503: UnavailableError,
+    504: UnavailableError,
+}
+
+
+def api_error(status_code: int, headers: Mapping[str, str], text: str) -> ApiError:
+    """The error of an answer, by its code and status."""
+    otherwise = ServerError if status_code >= 500 else ApiError
+    kind = _by_code.get(_object(text).get("code")) or _by_status.get(status_code, otherwise)
+    return kind(status_code, headers, text)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

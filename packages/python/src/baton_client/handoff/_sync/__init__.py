@@ -1,0 +1,28 @@
+# Written by `node scripts/python-client.ts` from the API description; change that, not this file.
+from .a2a import A2a
+from .agents import Agents
+from .answer_links import AnswerLinks
+from .audit import Audit
+from .channels import Channels
+from .keys import Keys
+from .mcp import Mcp
+from .packets import Packets
+from .system import System
+from .tenants import Tenants
+from .webhooks import Webhooks
+
+
+class Operations(
+    A2a,
+    Agents,
+    AnswerLinks,
+    Audit,
+    Channels,
+    Keys,
+    Mcp,
+    Packets,
+    System,
+    Tenants,
+    Webhooks,
+):
+    """All operations of the handoff service."""

@@ -1,0 +1,54 @@
+# Written by `node scripts/python-client.ts` from the API description; change that, not this file.
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..._transport import Connection
+from .. import types
+
+
+class Agents(Connection):
+    """Operations of the handoff service: agents."""
+
+    def list_agents(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        timeout: float | None = None,
+    ) -> types.ListAgentsAnswer:
+        """List agents.
+
+        The agents that the tenant's requests have named, most recently seen first.
+
+        Needs a key with the scope `read`.
+
+        Args:
+            limit: The maximum number of items to return.
+            offset: How many items to skip.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.ListAgentsAnswer = self._send(
+            "GET",
+            "/api/v1/agents",
+            query={
+                "limit": limit,
+                "offset": offset,
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    def iter_list_agents(
+        self,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[types.ListAgentsAnswerAgents]:
+        """All items of all pages of `list_agents`; `limit` is the size of a page."""
+        return self._pages(
+            self.list_agents,
+            limit=limit,
+            timeout=timeout,
+        )

@@ -1,0 +1,1375 @@
+# Written by `node scripts/python-client.ts` from the API description; change that, not this file.
+"""The bodies and answers of the handoff service. Times are texts of ISO 8601."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+from .._compat import NotRequired
+
+Code = Literal[
+    "VALIDATION_ERROR",
+    "UNAUTHORIZED",
+    "FORBIDDEN",
+    "NOT_FOUND",
+    "METHOD_NOT_ALLOWED",
+    "CONFLICT",
+    "LEASE_LOST",
+    "LOOP_GUARD",
+    "STALE",
+    "GONE",
+    "PRECONDITION_FAILED",
+    "PAYLOAD_TOO_LARGE",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "UPGRADE_REQUIRED",
+    "RATE_LIMITED",
+    "SERVER_ERROR",
+    "REHEARSAL_NOT_RUNNING",
+    "SERVICE_UNAVAILABLE",
+]
+Name = Literal["second", "minute", "hour", "day", "connections", "wrong_keys"]
+Status = Literal[
+    "created",
+    "claimed",
+    "in_progress",
+    "awaiting_human",
+    "completed",
+    "failed",
+    "expired",
+]
+Priority = Literal["low", "normal", "high", "critical"]
+Type = Literal["string", "number", "integer", "boolean"]
+Format = Literal["email", "uri", "date", "date-time"]
+Timeout = Literal["keep", "fail", "expire"]
+AnswerLinkStatus = Literal["open", "answered", "revoked", "expired"]
+Kind = Literal[
+    "summary",
+    "question",
+    "answer",
+    "pending",
+    "decisions",
+    "dependencies",
+    "failed",
+    "artifacts",
+    "conversation",
+]
+BriefOmittedKind = Literal[
+    "summary",
+    "question",
+    "answer",
+    "pending",
+    "decisions",
+    "dependencies",
+    "failed",
+    "artifacts",
+    "conversation",
+    "ancestors",
+]
+Events = Literal[
+    "packet.created",
+    "packet.claimed",
+    "packet.in_progress",
+    "packet.awaiting_human",
+    "packet.completed",
+    "packet.failed",
+    "packet.expired",
+    "hitl.response_ready",
+]
+DeliveryStatus = Literal["pending", "failed", "delivered", "dead_letter", "cancelled"]
+Error = Literal[
+    "timeout",
+    "dns_error",
+    "connection_refused",
+    "connection_reset",
+    "tls_error",
+    "redirect_refused",
+    "address_refused",
+    "http_status",
+    "smtp_status",
+    "not_configured",
+]
+ChannelEvents = Literal["asked", "reminded", "answered"]
+Tier = Literal["free", "pro", "business"]
+Scopes = Literal["read", "work", "respond", "manage"]
+
+
+class Failure(TypedDict):
+    """The body of every error."""
+
+    detail: str
+    """What is wrong, in a sentence."""
+    code: Code
+    """What is wrong, for a program."""
+    field: str | None
+    """The dotted path of the invalid field, or the name of the query parameter; null if the
+    error is not about a field.
+    """
+    status_code: int
+    """The HTTP status."""
+    request_id: NotRequired[str]
+    """The id of the request in the log."""
+    errors: NotRequired[list[FailureErrors]]
+    """All faults, if validation found several."""
+    limit: NotRequired[FailureLimit]
+    """The limit that is used up, with 429."""
+
+
+class FailureErrors(TypedDict):
+    field: str
+    detail: str
+
+
+class FailureLimit(TypedDict):
+    """The limit that is used up, with 429."""
+
+    name: Name
+    """The name of the limit."""
+    max: int
+    """How much it allows."""
+    reset_seconds: int
+    """Seconds until a request is accepted again, as in `Retry-After`."""
+
+
+class Packet(TypedDict):
+    id: str
+    """A UUID."""
+    version: str
+    """The version of the packet schema."""
+    parent_packet_id: str | None
+    status: Status
+    """The status of the packet."""
+    revision: int
+    """The number of the revision; each change increments it."""
+    lease: PacketLease | None
+    """The lease of the claim; null when the packet is not claimed or the claim does not expire."""
+    metadata: PacketMetadata
+    hitl: Hitl | None
+    claimed_by: PacketClaimedBy | None
+    claimed_at: str | None
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+    _links: PacketLinks
+    context: PacketContext
+    decisions: list[Decision]
+    actions: PacketActions
+    dependencies: list[Dependency]
+
+
+class PacketLease(TypedDict):
+    token: NotRequired[str]
+    """The holder must send it to change the packet. It is only in the answer to the claim."""
+    generation: int
+    """The number of the lease, counted from the first lease of the packet."""
+    expires_at: str | None
+
+
+class PacketMetadata(TypedDict):
+    source_agent: SourceAgent
+    target_agent: TargetAgent
+    priority: Priority
+    """How urgent it is."""
+    tags: list[str]
+    """Freeform tags, used for filtering."""
+    created_at: str
+    """When the packet was created."""
+
+
+class PacketClaimedBy(TypedDict):
+    agent_id: str
+    agent_name: str
+    framework: str | None
+
+
+class PacketLinks(TypedDict):
+    self: str
+    claim: str
+    history: str
+
+
+class PacketContext(TypedDict):
+    summary: str
+    conversation_state: list[Turn]
+    artifacts: list[Artifact]
+    custom: dict[str, Any]
+    """Framework-specific or user-defined fields."""
+
+
+class PacketActions(TypedDict):
+    pending: list[PendingAction]
+    completed: list[CompletedAction]
+    failed: list[FailedAction]
+
+
+class PacketSummary(TypedDict):
+    id: str
+    """A UUID."""
+    version: str
+    """The version of the packet schema."""
+    parent_packet_id: str | None
+    status: Status
+    """The status of the packet."""
+    revision: int
+    """The number of the revision; each change increments it."""
+    lease: PacketLease | None
+    """The lease of the claim; null when the packet is not claimed or the claim does not expire."""
+    metadata: PacketMetadata
+    hitl: Hitl | None
+    claimed_by: PacketClaimedBy | None
+    claimed_at: str | None
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+    _links: PacketLinks
+    context: PacketSummaryContext
+    counts: PacketSummaryCounts
+
+
+class PacketSummaryContext(TypedDict):
+    summary: str
+
+
+class PacketSummaryCounts(TypedDict):
+    decisions: int
+    pending: int
+    completed: int
+    failed: int
+    dependencies: int
+    turns: int
+    artifacts: int
+
+
+class SourceAgent(TypedDict):
+    """The agent that hands over."""
+
+    id: str
+    """The agent's id."""
+    name: str
+    """The agent's name."""
+    framework: str
+    """What the agent runs on."""
+
+
+class TargetAgent(TypedDict):
+    """The agent that should continue the work."""
+
+    id: str
+    """The agent's id."""
+    name: str
+    """The agent's name."""
+    framework: NotRequired[str]
+    """What the agent runs on."""
+
+
+class Turn(TypedDict):
+    role: str
+    """Who spoke: user, assistant, tool ..."""
+    content: str
+    """What was said."""
+    timestamp: NotRequired[str]
+    """When. A date or date-time of ISO 8601."""
+
+
+class Artifact(TypedDict):
+    key: str
+    """What the artifact is called."""
+    value: Any
+    """Any JSON."""
+    content_type: NotRequired[str]
+    """A media type."""
+
+
+class Decision(TypedDict):
+    id: str
+    """The id of the decision within the packet."""
+    decision: str
+    """What was decided."""
+    rationale: str
+    """Why."""
+    alternatives: NotRequired[list[Any]]
+    decided_by: NotRequired[str]
+    """Who decided."""
+
+
+class PendingAction(TypedDict):
+    id: str
+    """The id of the action within the packet."""
+    description: str
+    """What needs to be done."""
+    assignee: str
+    """Who should do it."""
+    priority: NotRequired[Priority]
+    """How urgent it is."""
+    depends_on: NotRequired[list[str]]
+    """Ids of the actions to complete first."""
+
+
+class CompletedAction(TypedDict):
+    id: str
+    """The id of the action within the packet."""
+    description: str
+    """What was done."""
+    result: str
+    """The result."""
+    completed_by: NotRequired[str]
+    """Who did it."""
+
+
+class FailedAction(TypedDict):
+    id: str
+    """The id of the action within the packet."""
+    description: str
+    """What was tried."""
+    error: str
+    """What went wrong."""
+
+
+class Dependency(TypedDict):
+    id: str
+    """The id of the dependency within the packet."""
+    type: str
+    """The kind of dependency."""
+    description: str
+    """What the packet depends on."""
+    status: NotRequired[str]
+    """The status of the dependency."""
+    source: NotRequired[str]
+    """Where it comes from."""
+
+
+class Hitl(TypedDict):
+    required: bool
+    """Whether a person must answer before the packet can be completed."""
+    reason: str
+    """Why a person is asked."""
+    question: str
+    """The question."""
+    options: NotRequired[list[Any]]
+    strict_options: NotRequired[bool]
+    """Whether the response must be one of the options."""
+    schema: NotRequired[HitlSchema]
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
+    responder: NotRequired[str]
+    """Who is asked: a name or a mail address. It is shown, and is no permission."""
+    remind_after_seconds: NotRequired[int]
+    """When to remind the channels once of the open question, from the moment the packet enters
+    awaiting_human.
+    """
+    timeout_seconds: NotRequired[int]
+    """How long to wait for an answer, from the moment the packet enters awaiting_human."""
+    exclude_source: NotRequired[bool]
+    """Whether the keys that created or claimed the packet, or asked, and keys that they created,
+    are refused as those of the answer. These keys can neither withdraw nor change the open
+    question, nor lift it before it is asked; while it is open, nobody can lift this.
+    """
+    on_timeout: NotRequired[Timeout]
+    """What happens at the timeout; `keep` if left out."""
+    response: str | None
+    responded_by: str | None
+    responded_at: str | None
+    notes: str | None
+    question_id: NotRequired[str | None]
+    """The id of the question, new each time that one is asked; null until it is asked, left out
+    for questions of earlier versions.
+    """
+    asked_by: NotRequired[HitlAskedBy | None]
+    """The agent that asked: the holder of the packet, or the agent that moved it to
+    awaiting_human; null until the question is asked.
+    """
+    requested_at: str | None
+    expires_at: str | None
+    remind_at: NotRequired[str | None]
+    """Null when it was sent, or the question is answered."""
+    data: NotRequired[dict[str, Any]]
+    """The answer to a question with a schema."""
+    digest: NotRequired[str]
+    """The SHA-256, in hex, of what a person is shown: the canonical JSON (RFC 8785) of
+    `{question, reason, options, schema, summary, pending, decisions}`, with null for options
+    or a schema that the question does not have. It is set when the question is asked.
+    """
+
+
+class HitlSchema(TypedDict):
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
+
+    type: Literal["object"]
+    title: NotRequired[str]
+    """The name of the form."""
+    description: NotRequired[str]
+    """What the form is for."""
+    properties: dict[str, HitlSchemaProperties]
+    """The fields, by name."""
+    required: NotRequired[list[str]]
+    """The fields that must be filled in."""
+    additionalProperties: NotRequired[bool]
+    """Ignored: an answer has no other fields."""
+
+
+class HitlSchemaProperties(TypedDict):
+    type: NotRequired[Type]
+    """The type of the value; a text if only `enum` is given."""
+    title: NotRequired[str]
+    """The name of the field; that of the property if left out."""
+    description: NotRequired[str]
+    """What to fill in."""
+    enum: NotRequired[list[str]]
+    """The possible texts."""
+    format: NotRequired[Format]
+    """The format of a text."""
+    minLength: NotRequired[int]
+    """The minimum number of characters of a text."""
+    maxLength: NotRequired[int]
+    """The maximum number of characters of a text."""
+    minimum: NotRequired[float]
+    """The lowest number."""
+    maximum: NotRequired[float]
+    """The highest number."""
+
+
+class HitlAskedBy(TypedDict):
+    agent_id: str
+    agent_name: str
+
+
+class CreateRequest(TypedDict):
+    parent_packet_id: NotRequired[str]
+    """A UUID."""
+    metadata: CreateRequestMetadata
+    context: CreateRequestContext
+    decisions: NotRequired[list[Decision]]
+    actions: NotRequired[CreateRequestActions]
+    dependencies: NotRequired[list[Dependency]]
+    hitl: NotRequired[CreateRequestHitl]
+    """A checkpoint for a human."""
+
+
+class CreateRequestMetadata(TypedDict):
+    source_agent: SourceAgent
+    target_agent: TargetAgent
+    priority: NotRequired[Priority]
+    """How urgent it is. Default: normal."""
+    tags: NotRequired[list[str]]
+    """Freeform tags, used for filtering."""
+
+
+class CreateRequestContext(TypedDict):
+    summary: str
+    """The work so far, in natural language."""
+    conversation_state: NotRequired[list[Turn]]
+    """The conversation so far."""
+    artifacts: NotRequired[list[Artifact]]
+    """Named values to hand on."""
+    custom: NotRequired[dict[str, Any]]
+    """Framework-specific or user-defined fields."""
+
+
+class CreateRequestActions(TypedDict):
+    pending: NotRequired[list[PendingAction]]
+    completed: NotRequired[list[CompletedAction]]
+    failed: NotRequired[list[FailedAction]]
+
+
+class CreateRequestHitl(TypedDict):
+    """A checkpoint for a human."""
+
+    required: bool
+    """Whether a person must answer before the packet can be completed."""
+    reason: str
+    """Why a person is asked."""
+    question: str
+    """The question."""
+    options: NotRequired[list[Any]]
+    strict_options: NotRequired[bool]
+    """Whether the response must be one of the options."""
+    schema: NotRequired[HitlSchema]
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
+    responder: NotRequired[str]
+    """Who is asked: a name or a mail address. It is shown, and is no permission."""
+    remind_after_seconds: NotRequired[int]
+    """When to remind the channels once of the open question, from the moment the packet enters
+    awaiting_human.
+    """
+    timeout_seconds: NotRequired[int]
+    """How long to wait for an answer, from the moment the packet enters awaiting_human."""
+    exclude_source: NotRequired[bool]
+    """Whether the keys that created or claimed the packet, or asked, and keys that they created,
+    are refused as those of the answer. These keys can neither withdraw nor change the open
+    question, nor lift it before it is asked; while it is open, nobody can lift this.
+    """
+    on_timeout: NotRequired[Timeout]
+    """What happens at the timeout; `keep` if left out."""
+
+
+class ChainRequest(TypedDict):
+    metadata: CreateRequestMetadata
+    context: CreateRequestContext
+    decisions: NotRequired[list[Decision]]
+    actions: NotRequired[CreateRequestActions]
+    dependencies: NotRequired[list[Dependency]]
+    hitl: NotRequired[CreateRequestHitl]
+    """A checkpoint for a human."""
+
+
+class PatchRequest(TypedDict):
+    status: NotRequired[Status]
+    """The status to move to."""
+    metadata: NotRequired[PatchRequestMetadata]
+    context: NotRequired[PatchRequestContext]
+    decisions: NotRequired[list[PatchRequestDecisions]]
+    actions: NotRequired[PatchRequestActions]
+    dependencies: NotRequired[list[PatchRequestDependencies]]
+    hitl: NotRequired[PatchRequestHitl | None]
+
+
+class PatchRequestMetadata(TypedDict):
+    target_agent: NotRequired[TargetAgent]
+    """The agent that should continue the work."""
+    priority: NotRequired[Priority]
+    """How urgent it is."""
+    tags: NotRequired[list[str]]
+    """Freeform tags, used for filtering."""
+
+
+class PatchRequestContext(TypedDict):
+    summary: NotRequired[str]
+    """The work so far."""
+    conversation_state: NotRequired[list[Turn]]
+    """The conversation so far."""
+    artifacts: NotRequired[list[Artifact]]
+    """Named values to hand on."""
+    custom: NotRequired[dict[str, Any]]
+    """Framework-specific or user-defined fields."""
+
+
+class PatchRequestDecisions(TypedDict):
+    id: str
+    """The id of the decision within the packet."""
+    decision: NotRequired[str]
+    """What was decided."""
+    rationale: NotRequired[str]
+    """Why."""
+    alternatives: NotRequired[list[Any]]
+    decided_by: NotRequired[str]
+    """Who decided."""
+
+
+class PatchRequestActions(TypedDict):
+    pending: NotRequired[list[PatchRequestActionsPending]]
+    completed: NotRequired[list[PatchRequestActionsCompleted]]
+    failed: NotRequired[list[PatchRequestActionsFailed]]
+
+
+class PatchRequestActionsPending(TypedDict):
+    id: str
+    """The id of the action within the packet."""
+    description: NotRequired[str]
+    """What needs to be done."""
+    assignee: NotRequired[str]
+    """Who should do it."""
+    priority: NotRequired[Priority]
+    """How urgent it is."""
+    depends_on: NotRequired[list[str]]
+    """Ids of the actions to complete first."""
+
+
+class PatchRequestActionsCompleted(TypedDict):
+    id: str
+    """The id of the action within the packet."""
+    description: NotRequired[str]
+    """What was done."""
+    result: NotRequired[str]
+    """The result."""
+    completed_by: NotRequired[str]
+    """Who did it."""
+
+
+class PatchRequestActionsFailed(TypedDict):
+    id: str
+    """The id of the action within the packet."""
+    description: NotRequired[str]
+    """What was tried."""
+    error: NotRequired[str]
+    """What went wrong."""
+
+
+class PatchRequestDependencies(TypedDict):
+    id: str
+    """The id of the dependency within the packet."""
+    type: NotRequired[str]
+    """The kind of dependency."""
+    description: NotRequired[str]
+    """What the packet depends on."""
+    status: NotRequired[str]
+    """The status of the dependency."""
+    source: NotRequired[str]
+    """Where it comes from."""
+
+
+class PatchRequestHitl(TypedDict):
+    required: NotRequired[bool]
+    """Whether a person must answer before the packet can be completed."""
+    reason: NotRequired[str]
+    """Why a person is asked."""
+    question: NotRequired[str]
+    """The question."""
+    options: NotRequired[list[Any]]
+    strict_options: NotRequired[bool]
+    """Whether the response must be one of the options."""
+    schema: NotRequired[HitlSchema]
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
+    responder: NotRequired[str]
+    """Who is asked: a name or a mail address. It is shown, and is no permission."""
+    remind_after_seconds: NotRequired[int]
+    """When to remind the channels once of the open question, from the moment the packet enters
+    awaiting_human.
+    """
+    timeout_seconds: NotRequired[int]
+    """How long to wait for an answer, from the moment the packet enters awaiting_human."""
+    exclude_source: NotRequired[bool]
+    """Whether the keys that created or claimed the packet, or asked, and keys that they created,
+    are refused as those of the answer. These keys can neither withdraw nor change the open
+    question, nor lift it before it is asked; while it is open, nobody can lift this.
+    """
+    on_timeout: NotRequired[Timeout]
+    """What happens at the timeout; `keep` if left out."""
+
+
+class ClaimRequest(TypedDict):
+    agent_id: str
+    """The id of the agent that claims the packet."""
+    agent_name: NotRequired[str]
+    """The name of the agent; its id if left out."""
+    framework: NotRequired[str]
+    """What the agent runs on."""
+    lease_seconds: NotRequired[int]
+    """How long the claim lasts unless it is renewed. Without it the claim does not expire."""
+
+
+class RespondRequest(TypedDict):
+    response: NotRequired[str]
+    """The person's answer; the history keeps it. Required unless the question has a schema."""
+    data: NotRequired[dict[str, Any]]
+    """The fields of the question's schema. Required if it has one."""
+    digest: NotRequired[str]
+    """The `hitl.digest` of what the person was shown; 409 `STALE` if the question or what it is
+    about has changed since.
+    """
+    responded_by: str
+    """The person who answers."""
+    notes: NotRequired[str]
+    """Additional remarks."""
+
+
+class HistoryEvent(TypedDict):
+    timestamp: str
+    """When it happened."""
+    event_type: str
+    """What happened."""
+    actor: str
+    """Who did it."""
+    key_id: str | None
+    """The API key that was used; null when the service itself acted."""
+    details: dict[str, Any]
+
+
+class PacketList(TypedDict):
+    packets: list[PacketSummary | Packet]
+    total: int
+    limit: int
+    offset: int
+    next_cursor: str | None
+
+
+class PacketHit(TypedDict):
+    id: str
+    """A UUID."""
+    version: str
+    """The version of the packet schema."""
+    parent_packet_id: str | None
+    status: Status
+    """The status of the packet."""
+    revision: int
+    """The number of the revision; each change increments it."""
+    lease: PacketLease | None
+    """The lease of the claim; null when the packet is not claimed or the claim does not expire."""
+    metadata: PacketMetadata
+    hitl: Hitl | None
+    claimed_by: PacketClaimedBy | None
+    claimed_at: str | None
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+    _links: PacketLinks
+    context: PacketSummaryContext
+    counts: PacketSummaryCounts
+    snippet: str
+    """An excerpt around the words that match."""
+
+
+class SearchList(TypedDict):
+    packets: list[PacketHit]
+    order: Literal["rank", "newest"]
+    """`rank`: the best match first; `newest`: too many packets match to rank them, so the newest
+    comes first.
+    """
+    total: int
+    limit: int
+    offset: int
+    next_cursor: str | None
+    total_is: Literal["exact", "at_least"]
+    """Whether `total` is the number of matches or a lower bound."""
+
+
+class AnswerLink(TypedDict):
+    id: str
+    """A UUID."""
+    packet_id: str
+    """A UUID."""
+    responder: str | None
+    """The person in whose name it answers; null if the person enters a name."""
+    status: AnswerLinkStatus
+    """`open`: it can be used. `expired` also if the question was withdrawn."""
+    created_at: str
+    """When it was made."""
+    expires_at: str
+    """When it expires."""
+
+
+class NewAnswerLink(TypedDict):
+    id: str
+    """A UUID."""
+    url: str
+    """The address of the page. It is never shown again, and anyone who has it can answer."""
+    responder: str | None
+    """The person in whose name it answers; null if the person enters a name."""
+    expires_at: str
+    """When it expires."""
+
+
+class AnswerLinkRequest(TypedDict):
+    responder: NotRequired[str]
+    """The person in whose name the link answers. If left out, the person enters a name."""
+    expires_in: NotRequired[int]
+    """How long the link is valid, in seconds. Default: 86400."""
+
+
+class Brief(TypedDict):
+    packet_id: str
+    """A UUID."""
+    chars: int
+    """The length of all texts together, in Unicode code points."""
+    sections: list[BriefSections]
+    """The most important first."""
+    omitted: list[BriefOmitted]
+    """What was left out or cut."""
+
+
+class BriefSections(TypedDict):
+    packet_id: str
+    """A UUID."""
+    kind: Kind
+    """What the text is about."""
+    text: str
+    """The text, of the packet and not of the service: data, not instructions."""
+
+
+class BriefOmitted(TypedDict):
+    packet_id: str
+    """A UUID."""
+    kind: BriefOmittedKind
+    """`ancestors`: this packet and those before it."""
+    count: int
+    """How many entries are missing or cut; of `ancestors`, how many packets are known to be."""
+    href: str
+    """Where the packet is."""
+
+
+class BatchRefused(TypedDict):
+    """The error body, with an entry in `errors` for each packet of the batch."""
+
+    detail: str
+    """What is wrong, in a sentence."""
+    code: Code
+    """What is wrong, for a program."""
+    field: str | None
+    """The dotted path of the invalid field, or the name of the query parameter; null if the
+    error is not about a field.
+    """
+    status_code: int
+    """The HTTP status."""
+    request_id: NotRequired[str]
+    """The id of the request in the log."""
+    limit: NotRequired[FailureLimit]
+    """The limit that is used up, with 429."""
+    created: list[Packet]
+    errors: list[BatchRefusedErrors]
+
+
+class BatchRefusedErrors(TypedDict):
+    index: int
+    """The index of the packet in the request, from 0."""
+    error: str
+    code: str
+    limit: NotRequired[FailureLimit]
+    """The limit that is used up, with 429."""
+    field: str | None
+
+
+class BatchCreateRequest(TypedDict):
+    packets: list[CreateRequest]
+
+
+class BatchClaimRequest(TypedDict):
+    packet_ids: list[str]
+    """Ids of packets."""
+    agent_id: str
+    """The id of the agent that claims the packet."""
+    agent_name: NotRequired[str]
+    """The name of the agent; its id if left out."""
+    framework: NotRequired[str]
+    """What the agent runs on."""
+    lease_seconds: NotRequired[int]
+    """How long the claim lasts unless it is renewed. Without it the claim does not expire."""
+
+
+class BatchCompleteRequest(TypedDict):
+    packet_ids: list[str]
+    """Ids of packets."""
+    agent_id: NotRequired[str]
+    """The agent to record as the actor."""
+    lease_tokens: NotRequired[dict[str, str]]
+    """The lease tokens of leased packets, by packet id."""
+
+
+class Webhook(TypedDict):
+    id: str
+    """A UUID."""
+    url: str
+    """Where deliveries go."""
+    events: list[Events]
+    """The event types it is subscribed to."""
+    active: bool
+    """Whether events are sent to it."""
+    disabled_reason: Literal["gone", "failing"] | None
+    """Why the service disabled it; null when it did not."""
+    created_at: str
+    """When it was registered."""
+
+
+class WebhookRequest(TypedDict):
+    url: str
+    """An https URL with a public address, without credentials or a fragment."""
+    events: NotRequired[list[Events]]
+    """The event types to subscribe to; all eight if left out."""
+    secret: str
+    """Signs every delivery. It is never shown. The key of `X-SERVICE-Signature` is its UTF-8
+    bytes; that of Standard Webhooks too, unless it is `whsec_` and the key in base64.
+    """
+
+
+class WebhookPatch(TypedDict):
+    url: NotRequired[str]
+    """An https URL with a public address, without credentials or a fragment."""
+    events: NotRequired[list[Events]]
+    """The event types to subscribe to."""
+    active: NotRequired[bool]
+    """Whether events are sent to it."""
+    secret: NotRequired[str]
+    """The new secret. For a day, deliveries carry a signature by the old secret as well."""
+
+
+class Delivery(TypedDict):
+    id: str
+    """A UUID."""
+    webhook_id: str
+    """A UUID."""
+    packet_id: str | None
+    """The packet of the event; null for a test delivery."""
+    event_type: str
+    """A webhook event type, or `ping`."""
+    status: DeliveryStatus
+    """The status of the delivery."""
+    attempts: int
+    """How many attempts were made."""
+    last_error: Error | None
+    """Why the last attempt failed."""
+    last_status_code: int | None
+    """The receiver's last HTTP status; null when it sent none."""
+    next_retry_at: str | None
+    delivered_at: str | None
+    created_at: str
+    """When the event happened."""
+    updated_at: str
+    """When the delivery last changed."""
+
+
+class DeliveryDetail(TypedDict):
+    id: str
+    """A UUID."""
+    webhook_id: str
+    """A UUID."""
+    packet_id: str | None
+    """The packet of the event; null for a test delivery."""
+    event_type: str
+    """A webhook event type, or `ping`."""
+    status: DeliveryStatus
+    """The status of the delivery."""
+    attempts: int
+    """How many attempts were made."""
+    last_error: Error | None
+    """Why the last attempt failed."""
+    last_status_code: int | None
+    """The receiver's last HTTP status; null when it sent none."""
+    next_retry_at: str | None
+    delivered_at: str | None
+    created_at: str
+    """When the event happened."""
+    updated_at: str
+    """When the delivery last changed."""
+    event_id: str
+    """The id of the event, which every attempt sends as `webhook-id`."""
+    body: str | None
+    """The exact bytes that every attempt signs and sends; null for a push notification, which is
+    made when it is sent.
+    """
+
+
+class ReplayedDelivery(TypedDict):
+    id: str
+    """A UUID."""
+    webhook_id: str
+    """A UUID."""
+    packet_id: str | None
+    """The packet of the event; null for a test delivery."""
+    event_type: str
+    """A webhook event type, or `ping`."""
+    status: DeliveryStatus
+    """The status of the delivery."""
+    attempts: int
+    """How many attempts were made."""
+    last_error: Error | None
+    """Why the last attempt failed."""
+    last_status_code: int | None
+    """The receiver's last HTTP status; null when it sent none."""
+    next_retry_at: str | None
+    delivered_at: str | None
+    created_at: str
+    """When the event happened."""
+    updated_at: str
+    """When the delivery last changed."""
+    delivery_id: str
+    """A UUID."""
+    replayed: bool
+    """Always true."""
+
+
+class RetryRequest(TypedDict):
+    webhook_id: NotRequired[str]
+    """Only deliveries to this webhook."""
+    force: NotRequired[bool]
+    """Whether to include deliveries that are not yet due. Default: false."""
+    since: NotRequired[str]
+    """Only events at or after this moment. A date or date-time of ISO 8601."""
+    until: NotRequired[str]
+    """Only events at or before this moment. A date or date-time of ISO 8601."""
+
+
+class Retried(TypedDict):
+    retried: int
+    """How many deliveries are retried."""
+    skipped: int
+    """How many were skipped because their webhook is inactive."""
+    remaining: int
+    """How many more are due, beyond the 1,000 of one call."""
+
+
+class Channel(TypedDict):
+    id: str
+    """A UUID."""
+    kind: Literal["email", "slack"]
+    """`email` or `slack`."""
+    target: str
+    """The mail address; of a Slack URL, which is a secret, the origin and the last four
+    characters.
+    """
+    name: str | None
+    """What it is called."""
+    events: list[ChannelEvents]
+    """The events it sends: `asked` for a new question, `reminded` for its reminder, `answered`
+    for its answer.
+    """
+    responder: str | None
+    """The person whose questions it gets (`hitl.responder`), and in whose name its answer links
+    answer. Null: all questions; the person enters a name.
+    """
+    links: bool
+    """Whether its messages have answer links: the key that set its target or responder may
+    answer. They end with that key.
+    """
+    active: bool
+    """Whether messages are sent to it."""
+    disabled_reason: Literal["gone", "failing"] | None
+    """Why the service disabled it; null when it did not."""
+    created_at: str
+    """When it was created."""
+    warnings: NotRequired[list[str]]
+    """Where its links lead, if `SERVICE_PUBLIC_URL` does not say so; left out without a warning."""
+
+
+class ChannelRequest(TypedDict):
+    kind: Literal["email", "slack"]
+    """`email` or `slack`."""
+    target: str
+    """A mail address, or the https URL of one of Slack's incoming webhooks."""
+    name: NotRequired[str]
+    """What it is called."""
+    events: NotRequired[list[ChannelEvents]]
+    """The events it sends: `asked` for a new question, `reminded` for its reminder, `answered`
+    for its answer. Default: asked,reminded.
+    """
+    responder: NotRequired[str]
+    """The person whose questions it gets (`hitl.responder`), and in whose name its answer links
+    answer. If left out: all questions.
+    """
+
+
+class ChannelPatch(TypedDict):
+    target: NotRequired[str]
+    """A mail address, or the https URL of one of Slack's incoming webhooks."""
+    name: NotRequired[str | None]
+    events: NotRequired[list[ChannelEvents]]
+    """The events it sends: `asked` for a new question, `reminded` for its reminder, `answered`
+    for its answer.
+    """
+    responder: NotRequired[str | None]
+    active: NotRequired[bool]
+    """Whether messages are sent to it."""
+
+
+class ChannelDelivery(TypedDict):
+    id: str
+    """A UUID."""
+    channel_id: str
+    """A UUID."""
+    event_type: str
+    """The event that it sends: `asked`, `reminded`, `answered` or `test`."""
+    packet_id: str | None
+    """The packet of the event; null for a test delivery."""
+    status: DeliveryStatus
+    """The status of the delivery."""
+    attempts: int
+    """How many attempts were made."""
+    last_error: Error | None
+    """Why the last attempt failed."""
+    last_status_code: int | None
+    """The receiver's last HTTP status; null when it sent none."""
+    next_retry_at: str | None
+    delivered_at: str | None
+    created_at: str
+    """When the event happened."""
+    updated_at: str
+    """When the delivery last changed."""
+
+
+class AuditEntry(TypedDict):
+    id: str
+    """A UUID."""
+    packet_id: str | None
+    actor: str
+    """Who did it."""
+    key_id: str | None
+    """The API key that was used; null when the service itself acted."""
+    action: str
+    """What happened."""
+    resource: str
+    """The kind of resource."""
+    details: dict[str, Any]
+    timestamp: str
+    """When it happened."""
+
+
+class ApiKey(TypedDict):
+    id: str
+    """A UUID."""
+    name: str
+    tier: Tier
+    """The tier."""
+    prefix: str
+    """The first eight characters of the key."""
+    admin: bool
+    """Whether it may manage tenants."""
+    created_at: str
+    """When it was created."""
+    expires_at: str | None
+    """When a rotated key expires; null for a key that was not rotated."""
+    scopes: list[Scopes]
+    """What it may do."""
+    agents: list[str] | None
+    """The ids of the agents that it may act as; null for any."""
+    responder: str | None
+    """The person in whose name it answers; null for any."""
+
+
+class NewApiKey(TypedDict):
+    id: str
+    """A UUID."""
+    name: str
+    tier: Tier
+    """The tier."""
+    prefix: str
+    """The first eight characters of the key."""
+    admin: bool
+    """Whether it may manage tenants."""
+    created_at: str
+    """When it was created."""
+    expires_at: str | None
+    """When a rotated key expires; null for a key that was not rotated."""
+    scopes: list[Scopes]
+    """What it may do."""
+    agents: list[str] | None
+    """The ids of the agents that it may act as; null for any."""
+    responder: str | None
+    """The person in whose name it answers; null for any."""
+    key: str
+    """The key itself. It is never shown again."""
+
+
+class OwnKey(TypedDict):
+    id: str
+    """A UUID."""
+    name: str
+    tier: Tier
+    """The tier."""
+    prefix: str
+    """The first eight characters of the key."""
+    admin: bool
+    """Whether it may manage tenants."""
+    created_at: str
+    """When it was created."""
+    expires_at: str | None
+    """When a rotated key expires; null for a key that was not rotated."""
+    scopes: list[Scopes]
+    """What it may do."""
+    agents: list[str] | None
+    """The ids of the agents that it may act as; null for any."""
+    responder: str | None
+    """The person in whose name it answers; null for any."""
+    tenant: OwnKeyTenant
+    """The tenant of the key."""
+
+
+class OwnKeyTenant(TypedDict):
+    """The tenant of the key."""
+
+    id: str
+    """A UUID."""
+    name: str
+    tier: Tier
+    """The tier."""
+
+
+class KeyRequest(TypedDict):
+    name: str
+    """What the key is for."""
+    tier: NotRequired[Tier]
+    """At most the tenant's tier, which is the default."""
+    admin: NotRequired[bool]
+    """Whether to create an admin key; needs an admin key."""
+    tenant_id: NotRequired[str]
+    """The tenant to create the key for; needs an admin key."""
+    scopes: NotRequired[list[Scopes]]
+    """What the key may do, at most what the creating key may do. By default all that it may do,
+    except to act as an admin key.
+    """
+    agents: NotRequired[list[str]]
+    """The agents that the key may act as: source agent, claimant and `X-Agent-Id`. Any if left
+    out.
+    """
+    responder: NotRequired[str]
+    """The person in whose name the key answers: `responded_by` must be this. Any if left out."""
+
+
+class RotateRequest(TypedDict):
+    overlap_seconds: NotRequired[int]
+    """How long the old key remains valid; an hour if left out."""
+
+
+class Tenant(TypedDict):
+    id: str
+    """A UUID."""
+    name: str
+    tier: Tier
+    """The tier."""
+    handoffs_per_day: int | None
+    """The maximum number of packets per UTC day; null for the tier's default."""
+    max_api_keys: int
+    """The maximum number of API keys it may have; unless set, 1, 5 or 25 by tier."""
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+    deleted_at: str | None
+
+
+class TenantRequest(TypedDict):
+    name: str
+    """The name of the tenant."""
+    tier: NotRequired[Tier]
+    """The tier. Default: free."""
+    handoffs_per_day: NotRequired[int | None]
+    """The maximum number of packets per UTC day; null for the tier's default."""
+    max_api_keys: NotRequired[int]
+    """The maximum number of API keys it may have; 1, 5 or 25 by tier if left out."""
+
+
+class TenantPatch(TypedDict):
+    name: NotRequired[str]
+    """The name of the tenant."""
+    tier: NotRequired[Tier]
+    """The tier."""
+    handoffs_per_day: NotRequired[int | None]
+    """The maximum number of packets per UTC day; null for the tier's default."""
+    max_api_keys: NotRequired[int]
+    """The maximum number of API keys it may have. Until it is set, it follows the tier."""
+
+
+class ListAwaitingAnswer(TypedDict):
+    packets: list[PacketSummary | Packet]
+    total: int
+    limit: int
+    offset: int
+    next_cursor: str | None
+    unnotified: NotRequired[bool]
+    """True if the tenant has no active channel that sends new questions; otherwise absent."""
+
+
+class PacketHistoryAnswer(TypedDict):
+    packet_id: str
+    """A UUID."""
+    events: list[HistoryEvent]
+
+
+class BatchCreateAnswer(TypedDict):
+    created: list[Packet]
+    errors: list[BatchRefusedErrors]
+
+
+class BatchClaimAnswer(TypedDict):
+    claimed: list[Packet]
+    errors: list[BatchClaimAnswerErrors]
+
+
+class BatchClaimAnswerErrors(TypedDict):
+    packet_id: str
+    error: str
+    code: str
+    limit: NotRequired[FailureLimit]
+    """The limit that is used up, with 429."""
+    claimed_by: NotRequired[BatchClaimAnswerErrorsClaimedBy | None]
+
+
+class BatchClaimAnswerErrorsClaimedBy(TypedDict):
+    agent_id: str
+    agent_name: str
+    framework: str | None
+    claimed_at: str | None
+
+
+class BatchCompleteAnswer(TypedDict):
+    completed: list[Packet]
+    errors: list[BatchClaimAnswerErrors]
+
+
+class ClaimNextRequest(TypedDict):
+    agent_id: str
+    """The id of the agent that claims the packet."""
+    agent_name: NotRequired[str]
+    """The name of the agent; its id if left out."""
+    framework: NotRequired[str]
+    """What the agent runs on."""
+    lease_seconds: NotRequired[int]
+    """How long the claim lasts unless it is renewed. Without it the claim does not expire."""
+    target_agent: NotRequired[str]
+    """The target agent of the packets; `agent_id` if left out, `*` for any."""
+    tags: NotRequired[list[str]]
+    """Only packets that have all of these tags."""
+    priorities: NotRequired[list[Priority]]
+    """Only packets of these priorities; all if left out."""
+    wait_seconds: NotRequired[int]
+    """How long to wait if no packet is available. Default: 0."""
+
+
+class RenewLeaseRequest(TypedDict):
+    lease_seconds: NotRequired[int]
+    """The duration of the lease from now; the previous duration if left out."""
+
+
+class RenewLeaseAnswer(TypedDict):
+    lease: PacketLease
+
+
+class ListAgentsAnswer(TypedDict):
+    agents: list[ListAgentsAnswerAgents]
+    total: int
+    limit: int
+    offset: int
+
+
+class ListAgentsAnswerAgents(TypedDict):
+    agent_id: str
+    last_seen_at: str
+    """When a request last named it: as source, as claimant or in X-Agent-Id."""
+    holding: int
+    """How many open packets it holds."""
+    waiting: int
+    """How many packets in `created` have it as their target."""
+
+
+class ListAuditAnswer(TypedDict):
+    entries: list[AuditEntry]
+    total: int
+    limit: int
+    offset: int
+
+
+class HealthAnswer(TypedDict):
+    status: str
+
+
+class A2aRequest(TypedDict):
+    """A request of JSON-RPC 2.0."""
+
+    jsonrpc: NotRequired[Any]
+    id: NotRequired[Any]
+    method: NotRequired[Any]
+    params: NotRequired[Any]
+
+
+class A2aSendMessageRequest(TypedDict):
+    """The request of `SendMessage`."""
+
+    message: NotRequired[Any]
+    """As A2A defines it."""
+
+
+class A2aCreateTaskPushNotificationConfigRequest(TypedDict):
+    """The request of `CreateTaskPushNotificationConfig`."""
+
+    id: NotRequired[Any]
+    """As A2A defines it."""
+    url: NotRequired[Any]
+    """As A2A defines it."""
+    token: NotRequired[Any]
+    """As A2A defines it."""
+
+
+class McpRequest(TypedDict):
+    """A message of JSON-RPC 2.0."""
+
+    jsonrpc: NotRequired[str]
+    id: NotRequired[Any]
+    method: NotRequired[str]
+    params: NotRequired[Any]

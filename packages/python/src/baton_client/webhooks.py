@@ -1,0 +1,60 @@
+"""Verification of webhooks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import WebhookError
+
+
+def verify_webhook(
+    secret: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    tolerance: float = 300.0,
+    now: float | None = None,
+) -> dict[str, Any]:
+    """The event of a genuine webhook: `{type, packet_id, data, timestamp}`.
+
+    The signature of Standard Webhooks must be made with the secret, and `webhook-timestamp` be at most `tolerance`
+    seconds away. `X-SERVICE-Signature`, made with the newest secret alone, must hold as well; only while two secrets
+    overlap, which `webhook-signature` shows by a second signature, the older secret verifies by that header alone.
+
+    Args:
+        secret: the secret of the webhook.
+        headers: the headers of the request, in any case.
+        body: the raw bytes of the body.
+        tolerance: how old the webhook may be, in seconds.
+        now: the time in seconds since 1970; by default the system's.
+
+    Raises:
+        WebhookError: if a signature does not hold, or the webhook is too old.
+    """
+    found = {name.lower(): value for name, value in headers.items()}
+    stamp = found.get("webhook-timestamp", "")
+    if not stamp.isascii() or not stamp.isdigit():
+        raise WebhookError("The header webhook-timestamp is missing or is no number.")
+    if abs((time.time() if now is None else now) - int(stamp)) > tolerance:
+        raise WebhookError("The webhook is too old, or the clocks differ.")
+    key = secret.encode()
+    signed = f"{found.get('webhook-id', '')}.{stamp}.".encode() + body
+    standard = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    given = found.get("webhook-signature", "").split()
+    if not any(_equal(standard, one) for one in given):
+        raise WebhookError("webhook-signature does not sign this body with the secret.")
+    plain = "sha256=" + hmac.new(key, body, hashlib.sha256).hexdigest()
+    if len(given) < 2 and not _equal(plain, found.get("x-service-signature", "")):
+        raise WebhookError("X-SERVICE-Signature does not sign this body with the secret.")
+    event: dict[str, Any] = json.loads(body)
+    return event
+
+
+def _equal(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode())

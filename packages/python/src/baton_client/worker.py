@@ -1,0 +1,364 @@
+"""Workers: they claim packets, keep the leases while a handler works, and end the packets with what it returns."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .errors import ApiError, ConnectionFailed, LeaseLost, NotFoundError, RateLimitedError, RequestTimeout, ServerError
+from .handoff import types
+
+if TYPE_CHECKING:
+    from .handoff.client import AsyncHandoff
+
+log = logging.getLogger("baton_client")
+_passing = (ConnectionFailed, RequestTimeout, ServerError, RateLimitedError)
+"""Errors that end by themselves."""
+
+Result = Mapping[str, Any] | None
+"""The PATCH that ends the packet; its `status` is `completed` unless it says otherwise."""
+
+
+class NoAnswer(Exception):
+    """Nobody answered the question in time."""
+
+
+class Task:
+    """A claimed packet and its lease."""
+
+    def __init__(self, client: AsyncHandoff, agent_id: str, packet: types.Packet, lease_seconds: int) -> None:
+        self.client = client
+        self.agent_id = agent_id
+        self.packet = packet
+        self.lease_seconds = lease_seconds
+        self.lost = asyncio.Event()
+        lease = packet["lease"]
+        self.token = lease.get("token") if lease is not None else None
+
+    async def renew(self) -> None:
+        """Renews the lease until it is lost."""
+        until = time.monotonic() + self.lease_seconds
+        while not self.lost.is_set():
+            await asyncio.sleep(self.lease_seconds / 3)
+            try:
+                await self.client.renew_lease(self.packet["id"], lease_token=self.token, timeout=self.lease_seconds / 3)
+                until = time.monotonic() + self.lease_seconds
+            except _passing as error:
+                log.warning("The lease of %s could not be renewed: %s", self.packet["id"], error)
+                if time.monotonic() >= until:
+                    self.lost.set()
+            except ApiError as error:
+                log.warning("The lease of %s is lost: %s", self.packet["id"], error)
+                self.lost.set()
+
+    async def patch(self, body: Mapping[str, Any]) -> types.Packet:
+        """Changes the packet as the holder of its lease; tries again while the service is unavailable."""
+        attempt = 0
+        while True:
+            try:
+                return await self.client.patch_packet(
+                    self.packet["id"],
+                    body=body,  # type: ignore[arg-type]
+                    agent_id=self.agent_id,
+                    lease_token=self.token,
+                )
+            except _passing as error:
+                # The packet says whether an earlier attempt arrived.
+                if attempt >= 8 or self.lost.is_set():
+                    raise
+                log.warning("%s could not be changed: %s", self.packet["id"], error)
+            attempt += 1
+            await asyncio.sleep(min(10.0, 0.25 * 2**attempt))
+            with contextlib.suppress(*_passing):
+                current = await self.client.get_packet(self.packet["id"])
+                if current["status"] == body.get("status") and current["revision"] > self.packet["revision"]:
+                    return current
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        options: Sequence[Any] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        reason: str = "The agent may not decide this",
+        timeout: float | None = None,
+    ) -> types.Hitl:
+        """The question with its answer; asks a person unless this question is answered already."""
+        asked = self.packet["hitl"]
+        if asked is None or asked["question"] != question or asked.get("response") is None:
+            if asked is None or asked["question"] != question or self.packet["status"] != "awaiting_human":
+                hitl: dict[str, Any] = {"required": True, "reason": reason, "question": question}
+                if options is not None:
+                    hitl["options"] = list(options)
+                if schema is not None:
+                    hitl["schema"] = schema
+                if timeout is not None:
+                    hitl["timeout_seconds"] = max(1, round(timeout))
+                self.packet = await self.patch({"status": "awaiting_human", "hitl": hitl})
+            while self.packet["status"] == "awaiting_human":
+                await self._wait_for_answer(timeout)
+        answered = self.packet["hitl"]
+        if answered is None or answered.get("response") is None:
+            raise NoAnswer(f"Nobody answered: {question}")
+        return answered
+
+    async def _wait_for_answer(self, timeout: float | None) -> None:
+        try:
+            self.packet = await self.client.get_packet(
+                self.packet["id"],
+                wait_seconds=60,
+                until="claimed,in_progress,completed,failed,expired",
+            )
+        except _passing as error:
+            log.warning("Waiting for an answer: %s", error)
+            await asyncio.sleep(1)
+            return
+        hitl = self.packet["hitl"]
+        deadline = hitl.get("timeout_at") if hitl is not None else None
+        if timeout is not None and self.packet["status"] == "awaiting_human" and isinstance(deadline, str):
+            from datetime import datetime, timezone
+
+            if datetime.fromisoformat(deadline.replace("Z", "+00:00")) < datetime.now(timezone.utc):
+                raise NoAnswer("Nobody answered in time.")
+
+
+class AsyncContext:
+    """What an async handler works on."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    @property
+    def packet(self) -> types.Packet:
+        """The packet, as the worker last saw it."""
+        return self._task.packet
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Set when another agent may have the packet: stop working on it."""
+        return self._task.lost
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        options: Sequence[Any] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> types.Hitl:
+        """Asks a person, and waits for the answer without losing the lease.
+
+        The answer is in `response`, that of a form in `data`. A question that the packet has an answer to already is
+        not asked again, so a handler that another worker starts over goes on.
+
+        Raises:
+            NoAnswer: if nobody answers within `timeout` seconds.
+        """
+        return await self._task.ask(question, options=options, schema=schema, timeout=timeout)
+
+
+class Context:
+    """What a handler works on, in a thread of its own."""
+
+    def __init__(self, task: Task, loop: asyncio.AbstractEventLoop, lost: threading.Event) -> None:
+        self._task = task
+        self._loop = loop
+        self.lost = lost
+        """Set when another agent may have the packet: stop working on it."""
+
+    @property
+    def packet(self) -> types.Packet:
+        """The packet, as the worker last saw it."""
+        return self._task.packet
+
+    def ask(
+        self,
+        question: str,
+        *,
+        options: Sequence[Any] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> types.Hitl:
+        """As `AsyncContext.ask`."""
+        asking = self._task.ask(question, options=options, schema=schema, timeout=timeout)
+        return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+
+
+AsyncHandler = Callable[[AsyncContext], Awaitable[Result]]
+Handler = Callable[[Context], Result]
+
+
+async def in_thread(handler: Handler, task: Task) -> Result:
+    """What a handler returns that runs in a daemon thread, so that the process can end without it."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Result] = loop.create_future()
+    lost = threading.Event()
+
+    def settle(result: Result, error: Exception | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        result: Result = None
+        fault: Exception | None = None
+        try:
+            result = handler(Context(task, loop, lost))
+        except Exception as error:
+            fault = error
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, result, fault)
+
+    async def watch() -> None:
+        await task.lost.wait()
+        lost.set()
+
+    watching = asyncio.create_task(watch())
+    threading.Thread(target=run, daemon=True, name=f"baton-{task.packet['id']}").start()
+    try:
+        return await done
+    finally:
+        watching.cancel()
+        lost.set()
+
+
+async def run_worker(
+    client: AsyncHandoff,
+    agent_id: str,
+    handle: Callable[[Task], Awaitable[Result]],
+    *,
+    lease_seconds: int,
+    concurrency: int,
+    stop: asyncio.Event,
+    grace_seconds: float,
+) -> None:
+    """Claims and handles packets until `stop` is set, or the service refuses to give any."""
+    with _signals(stop):
+        loops = [
+            asyncio.create_task(_loop(client, agent_id, handle, lease_seconds, stop, grace_seconds))
+            for _ in range(concurrency)
+        ]
+        try:
+            await asyncio.gather(*loops)
+        finally:
+            for one in loops:
+                one.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
+
+
+async def _loop(
+    client: AsyncHandoff,
+    agent_id: str,
+    handle: Callable[[Task], Awaitable[Result]],
+    lease_seconds: int,
+    stop: asyncio.Event,
+    grace_seconds: float,
+) -> None:
+    failures = 0
+    while not stop.is_set():
+        body: types.ClaimNextRequest = {"agent_id": agent_id, "lease_seconds": lease_seconds, "wait_seconds": 60}
+        # A cancelled request closes its connection, and the service gives it no packet.
+        claiming = asyncio.create_task(client.claim_next(body=body))
+        try:
+            packet = await _unless(stop, claiming)
+            failures = 0
+        except _passing as error:
+            failures += 1
+            log.warning("No packet could be claimed: %s", error)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(stop.wait(), min(30.0, 0.25 * 2 ** min(failures, 7)))
+            continue
+        if packet is not None:
+            await _handle(Task(client, agent_id, packet, lease_seconds), handle, stop, grace_seconds)
+
+
+async def _unless(stop: asyncio.Event, claiming: asyncio.Task[types.Packet | None]) -> types.Packet | None:
+    """What is claimed; None if the worker stops before."""
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({stopping, claiming}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        if not claiming.done():
+            claiming.cancel()
+    try:
+        return await claiming
+    except asyncio.CancelledError:
+        return None
+
+
+async def _handle(
+    task: Task, handle: Callable[[Task], Awaitable[Result]], stop: asyncio.Event, grace_seconds: float
+) -> None:
+    renewing = asyncio.create_task(task.renew())
+    working = asyncio.ensure_future(handle(task))
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            await asyncio.wait({working}, timeout=grace_seconds)
+        if not working.done():
+            working.cancel()
+            await asyncio.wait({working}, timeout=1)
+            await _release(task)
+        elif task.lost.is_set():
+            working.exception()
+        else:
+            await _end(task, working)
+    except LeaseLost as error:
+        log.warning("%s was lost: %s", task.packet["id"], error)
+    except (ApiError, ConnectionFailed, RequestTimeout) as error:
+        log.error("%s could not be ended: %s", task.packet["id"], error)
+    finally:
+        for one in (renewing, stopping, working):
+            one.cancel()
+
+
+async def _end(task: Task, working: asyncio.Future[Result]) -> None:
+    try:
+        result = working.result()
+    except LeaseLost:
+        raise
+    except Exception as error:
+        log.exception("The handler of %s failed", task.packet["id"])
+        failed = {
+            "id": "failure",
+            "description": "The work on this packet",
+            "error": f"{type(error).__name__}: {error}",
+        }
+        if (await task.client.get_packet(task.packet["id"]))["status"] in ("claimed", "in_progress", "awaiting_human"):
+            await task.patch({"status": "failed", "actions": {"failed": [failed]}})
+        return
+    await task.patch({"status": "completed", **(result or {})})
+
+
+async def _release(task: Task) -> None:
+    """Gives the packet back. One that awaits a person keeps its question, and its lease begins after the answer."""
+    with contextlib.suppress(NotFoundError, LeaseLost):
+        await task.client.release_packet(task.packet["id"], agent_id=task.agent_id, lease_token=task.token)
+        log.info("%s was released", task.packet["id"])
+
+
+@contextlib.contextmanager
+def _signals(stop: asyncio.Event) -> Iterator[None]:
+    """Lets SIGTERM and SIGINT stop the worker, where the main thread runs it."""
+    loop = asyncio.get_running_loop()
+    taken: list[tuple[signal.Signals, Any]] = []
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            before = signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
+            taken.append((number, before))
+    try:
+        yield
+    finally:
+        for number, before in taken:
+            signal.signal(number, before)

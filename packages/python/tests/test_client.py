@@ -1,0 +1,240 @@
+"""The clients against the real services."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import baton_client
+from baton_client import AsyncHandoff, Fallback, Handoff, WebhookError, verify_webhook
+from baton_client.handoff.types import CreateRequest, Packet
+from conftest import KEY, ROOT, Service
+
+
+def request_for(agent: str, summary: str = "Refund order 4711") -> CreateRequest:
+    return {
+        "metadata": {
+            "source_agent": {"id": "frontline", "name": "Frontline", "framework": "python"},
+            "target_agent": {"id": agent, "name": agent},
+        },
+        "context": {"summary": summary},
+    }
+
+
+def test_there_is_a_method_for_every_operation_but_the_websocket() -> None:
+    for service, client in (("handoff", Handoff), ("fallback", Fallback)):
+        paths = json.loads((ROOT / f"openapi/{service}.json").read_text())["paths"]
+        ids = {operation["operationId"] for verbs in paths.values() for operation in verbs.values()}
+        for name in ids - {"socket"}:
+            words = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+            assert hasattr(client, words.replace("a2_a", "a2a")), name
+
+
+def test_a_packet_is_created_claimed_and_completed(handoff_service: Service) -> None:
+    with Handoff(handoff_service.url, KEY) as client:
+        packet = client.create_packet(body=request_for("resolver"))
+        claimed = client.claim_packet(packet["id"], body={"agent_id": "resolver"}, if_match=packet["revision"])
+        assert claimed["status"] == "claimed"
+        with pytest.raises(baton_client.ConflictError) as refused:
+            client.claim_packet(packet["id"], body={"agent_id": "other"})
+        assert refused.value.claimed_by is not None
+        assert refused.value.claimed_by["agent_id"] == "resolver"
+        done = client.patch_packet(packet["id"], body={"status": "completed"}, agent_id="resolver")
+        assert done["status"] == "completed"
+        assert [event["event_type"] for event in client.packet_history(packet["id"])["events"]][-1] == "completed"
+        brief = client.packet_brief(packet["id"], format="markdown")
+        assert "Refund order 4711" in brief
+        with pytest.raises(baton_client.NotModified):
+            client.get_packet(packet["id"], if_none_match=done["revision"])
+        with pytest.raises(baton_client.NotFoundError):
+            client.get_packet("unknown")
+        with pytest.raises(baton_client.ValidationError) as faults:
+            client.create_packet(body={"metadata": {}, "context": {}})  # type: ignore[typeddict-item]
+        assert len(faults.value.errors) > 1
+        assert client.health()
+
+
+def test_iterators_read_all_pages(handoff_service: Service) -> None:
+    with Handoff(handoff_service.url, KEY) as client:
+        made = [client.create_packet(body=request_for("pages"))["id"] for _ in range(5)]
+        found = [packet["id"] for packet in client.iter_list_packets(target_agent="pages", status=["created"], limit=2)]
+        assert found == made[::-1]
+
+    async def read() -> list[str]:
+        async with AsyncHandoff(handoff_service.url, KEY) as client:
+            return [packet["id"] async for packet in client.iter_list_packets(target_agent="pages", limit=2)]
+
+    assert asyncio.run(read()) == made[::-1]
+
+
+def test_the_fallback_client_makes_and_exports_a_chain(fallback_service: Service) -> None:
+    with Fallback(fallback_service.url) as client:
+        chain = client.create_chain(
+            body={
+                "name": "c",
+                "providers": [{"name": "p", "model_id": "openai/gpt-4o", "api_key_env": "OPENAI_API_KEY"}],
+            }
+        )
+        assert [one["id"] for one in client.list_chains()] == [chain["id"]]
+        assert client.export_chain(chain["id"], format="litellm")["format"] == "litellm"
+        assert "gpt-4o" in client.export_chain(chain["id"], format="litellm", raw=True)
+        client.delete_chain(chain["id"])
+
+
+def test_events_go_on_after_a_restart_of_the_service_without_a_gap(own_service: Service) -> None:
+    with Handoff(own_service.url, KEY, retries=20) as client:
+        first = client.create_packet(body=request_for("listener", "first"))["id"]
+        stream = client.events(subscribe="agent:listener")
+        found: list[str | None] = []
+        opened = threading.Event()
+
+        def listen() -> None:
+            for event in stream:
+                found.append(event.packet_id)
+                opened.set()
+                if len(found) == 3:
+                    return
+
+        listening = threading.Thread(target=listen, daemon=True)
+        listening.start()
+        ids = [first]
+        while not opened.wait(0.2):
+            ids.append(client.create_packet(body=request_for("listener"))["id"])
+        seen = found[0]
+        own_service.kill()
+        own_service.start()
+        later = [client.create_packet(body=request_for("listener"))["id"] for _ in range(3)]
+        listening.join(20)
+        assert not listening.is_alive()
+        expected = [*ids, *later]
+        start = expected.index(str(seen))
+        assert found == expected[start : start + 3]
+
+
+def wait_for(client: Handoff, packet: Packet, status: str) -> Packet:
+    until = time.monotonic() + 30
+    current = packet
+    while current["status"] != status:
+        assert time.monotonic() < until, current["status"]
+        current = client.get_packet(packet["id"], wait_seconds=1, until=status)
+    return current
+
+
+def test_a_worker_completes_asks_and_fails(handoff_service: Service) -> None:
+    stop = threading.Event()
+
+    def handler(ctx: baton_client.Context) -> dict[str, object] | None:
+        summary = ctx.packet["context"]["summary"]
+        if summary == "fail":
+            raise RuntimeError("No such order")
+        if summary == "ask":
+            answer = ctx.ask("Refund?", options=["Yes", "No"], timeout=60)
+            return {"context": {"custom": {"answer": answer.get("response")}}}
+        return None
+
+    with Handoff(handoff_service.url, KEY) as client:
+        worker = threading.Thread(target=client.work, args=("w1", handler), kwargs={"stop": stop, "concurrency": 2})
+        worker.start()
+        plain, asking, failing = (
+            client.create_packet(body=request_for("w1", text)) for text in ("plain", "ask", "fail")
+        )
+        wait_for(client, plain, "completed")
+        failed = wait_for(client, failing, "failed")
+        assert failed["actions"]["failed"][0]["error"] == "RuntimeError: No such order"
+        wait_for(client, asking, "awaiting_human")
+        client.respond_packet(asking["id"], body={"response": "Yes", "responded_by": "dana"})
+        assert wait_for(client, asking, "completed")["context"]["custom"]["answer"] == "Yes"
+        stop.set()
+        worker.join(10)
+        assert not worker.is_alive()
+
+
+WORKER = """
+import sys, time
+from baton_client import Handoff
+
+def handler(ctx):
+    print("took", ctx.packet["id"], flush=True)
+    if sys.argv[2] == "slow":
+        ctx.lost.wait(600)
+    return {"context": {"custom": {"by": sys.argv[2]}}}
+
+Handoff(sys.argv[1], sys.argv[3]).work("w2", handler, lease_seconds=2, grace_seconds=0.2)
+"""
+
+
+def start_worker(service: Service, tmp_path: Path, name: str) -> subprocess.Popen[str]:
+    file = tmp_path / "worker.py"
+    file.write_text(WORKER)
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "packages/python/src")}
+    command = [sys.executable, str(file), service.url, name, KEY]
+    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+
+
+def test_another_worker_resumes_after_kill_9_and_sigterm_gives_the_packet_back(
+    handoff_service: Service, tmp_path: Path
+) -> None:
+    with Handoff(handoff_service.url, KEY) as client:
+        packet = client.create_packet(body=request_for("w2"))
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            slow = start_worker(handoff_service, tmp_path, "slow")
+            assert slow.stdout is not None
+            assert slow.stdout.readline() == f"took {packet['id']}\n"
+            # The lease is renewed: after its first time it is still the same.
+            time.sleep(2.5)
+            lease = client.get_packet(packet["id"])["lease"]
+            assert lease is not None
+            os.kill(slow.pid, number)
+            assert slow.wait(10) == (-9 if number == signal.SIGKILL else 0)
+            if number == signal.SIGTERM:
+                assert client.get_packet(packet["id"])["status"] == "created"
+        quick = start_worker(handoff_service, tmp_path, "quick")
+        assert wait_for(client, packet, "completed")["context"]["custom"]["by"] == "quick"
+        quick.terminate()
+        assert quick.wait(10) == 0
+
+
+def headers_for(body: bytes, *secrets: str, stamp: int = 1000) -> dict[str, str]:
+    def standard(secret: str) -> str:
+        digest = hmac.new(secret.encode(), f"msg.{stamp}.".encode() + body, hashlib.sha256).digest()
+        return "v1," + base64.b64encode(digest).decode()
+
+    return {
+        "X-SERVICE-Signature": "sha256=" + hmac.new(secrets[0].encode(), body, hashlib.sha256).hexdigest(),
+        "webhook-id": "msg",
+        "Webhook-Timestamp": str(stamp),
+        "webhook-signature": " ".join(map(standard, secrets)),
+    }
+
+
+def test_a_webhook_needs_both_signatures_and_a_recent_time() -> None:
+    body = b'{"type":"packet.created"}'
+    headers = headers_for(body, "secret")
+    assert verify_webhook("secret", headers, body, now=1100)["type"] == "packet.created"
+    # While secrets overlap the older one verifies too.
+    assert verify_webhook("older", headers_for(body, "secret", "older"), body, now=1100)
+    for changed in (
+        {**headers, "X-SERVICE-Signature": "sha256=00"},
+        {**headers, "webhook-signature": "v1,AAAA"},
+        {**headers, "Webhook-Timestamp": "1001"},
+        {**headers, "Webhook-Timestamp": ""},
+    ):
+        with pytest.raises(WebhookError):
+            verify_webhook("secret", changed, body, now=1100)
+    for now in (600.0, 1400.0):
+        with pytest.raises(WebhookError):
+            verify_webhook("secret", headers, body, now=now)
+    with pytest.raises(WebhookError):
+        verify_webhook("secret", headers, body + b" ", now=1100)

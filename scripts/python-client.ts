@@ -1,0 +1,440 @@
+import { globSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { writeGenerated } from './generated.ts';
+import { docstring, indent, literal, pascal, snake, width, wrapped } from './python-text.ts';
+
+// Writes the operations and types of `packages/python` from `openapi/*.json`: `node scripts/python-client.ts`. With --check it only compares.
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly description?: string;
+  readonly enum?: readonly string[];
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly not?: object;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+}
+type Content = Readonly<Record<string, { readonly schema: Schema }>>;
+interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly description?: string;
+  readonly schema: Schema;
+}
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly [string];
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required?: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+}
+interface Description {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+/** A parameter of a method: its Python name, type and default, and where its value goes. */
+interface Argument {
+  readonly name: string;
+  readonly type: string;
+  readonly initial: string | undefined;
+  readonly description: string;
+  readonly from: Parameter | undefined;
+}
+interface Method {
+  readonly operation: Operation;
+  readonly verb: string;
+  readonly path: string;
+  readonly args: readonly Argument[];
+  /** The answer's type; of a stream, None. */
+  readonly answer: string | undefined;
+  /** The type of an item of its pages. */
+  readonly item: string | undefined;
+}
+
+const header = '# Written by `node scripts/python-client.ts` from the API description; change that, not this file.';
+const root = fileURLToPath(new URL('..', import.meta.url));
+const keyword = /\b(?:as|class|from|global|import|in|is|not|or|with)\b/;
+/** Answers that are streams, though the description of A2A says JSON. */
+const streams = /^a2a(SendStreaming|Subscribe)/;
+/** Operations of the description without a generated method: `events` is written by hand, `socket` is a WebSocket. */
+const byHand = new Set(['events', 'socket']);
+/** Operations whose answer depends on a parameter: its name, the value, and the status or the type of that answer. */
+const variants: Readonly<Record<string, readonly [name: string, value: string, answer: string]>> = {
+  packetBrief: ['format', '"markdown"', 'str'],
+  exportChain: ['raw', 'True', 'str'],
+  runTest: ['dry_run', 'True', '200'],
+  importChain: ['dry_run', 'True', '200'],
+};
+
+/** The classes and aliases of a description, named after where they occur first. */
+class Types {
+  readonly aliases = new Map<string, string[]>();
+  readonly classes = new Map<string, string[]>();
+  private readonly names = new Map<string, string>();
+  private readonly enums = new Map<string, string>();
+
+  constructor(schemas: Readonly<Record<string, Schema>>) {
+    for (const [name, schema] of Object.entries(schemas)) if (schema.properties) this.names.set(structure(schema), name);
+    for (const [name, schema] of Object.entries(schemas)) {
+      if (schema.properties) this.addClass(name, schema);
+      else this.aliases.set(name, [`${name} = ${this.of(schema, name)}`]);
+    }
+  }
+
+  /** The Python type of a schema; `hint` names a class or an alias that it needs. */
+  of(schema: Schema, hint: string): string {
+    if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1)!;
+    if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map((option) => this.of(option, hint)))].join(' | ');
+    if (schema.enum !== undefined) return this.literal(schema.enum, hint);
+    if (schema.type === 'array') return `list[${this.of(schema.items ?? {}, hint)}]`;
+    if (schema.type !== 'object')
+      return { string: 'str', integer: 'int', number: 'float', boolean: 'bool', null: 'None' }[schema.type ?? ''] ?? 'Any';
+    if (schema.properties !== undefined && Object.keys(schema.properties).length > 0) return this.class(hint, schema);
+    const [values] = Object.values(schema.patternProperties ?? {});
+    return `dict[str, ${this.of(values ?? {}, hint)}]`;
+  }
+
+  private literal(values: readonly string[], hint: string): string {
+    const key = values.join();
+    const known = this.enums.get(key);
+    if (known !== undefined) return known;
+    const short = `Literal[${values.map(literal).join(', ')}]`;
+    if (values.length < 3) return short;
+    // A short name if it is free: `Priority`, not `PacketMetadataPriority`.
+    const last = hint.match(/[A-Z][a-z0-9]*$/)![0];
+    const name = this.isTaken(last) ? hint : last;
+    this.enums.set(key, name);
+    this.aliases.set(
+      name,
+      short.length + name.length < width ? [`${name} = ${short}`] : [`${name} = Literal[`, ...values.map((v) => `    ${literal(v)},`), ']'],
+    );
+    return name;
+  }
+
+  private class(hint: string, schema: Schema): string {
+    const key = structure(schema);
+    const known = this.names.get(key);
+    if (known !== undefined) return known;
+    let name = hint;
+    for (let number = 2; this.isTaken(name); number += 1) name = hint + number;
+    this.names.set(key, name);
+    this.addClass(name, schema);
+    return name;
+  }
+
+  private isTaken(name: string): boolean {
+    return this.classes.has(name) || this.aliases.has(name) || [...this.names.values()].includes(name);
+  }
+
+  private addClass(name: string, { properties = {}, required = [], description }: Schema): void {
+    const lines: string[] = [];
+    this.classes.set(name, lines);
+    // A class can't have a member with the name of a keyword.
+    if (keyword.test(Object.keys(properties).join(' '))) {
+      const member = ([key, property]: [string, Schema]) => {
+        const type = this.of(property, name + pascal(key));
+        return `    ${literal(key)}: ${literal(required.includes(key) ? type : `NotRequired[${type}]`)},`;
+      };
+      lines.push('', ...Object.entries(properties).map(member));
+      return;
+    }
+    if (description !== undefined) lines.push(...docstring(description, width - 4), '');
+    for (const [key, property] of Object.entries(properties)) {
+      if (property.not !== undefined) continue;
+      if (!/^\w+$/.test(key)) throw new Error(`${name}.${key} is no name in Python.`);
+      const type = this.of(property, name + pascal(key));
+      lines.push(`${key}: ${required.includes(key) ? type : `NotRequired[${type}]`}`);
+      if (property.description !== undefined) lines.push(...docstring(property.description, width - 4));
+    }
+  }
+}
+
+/** What makes two objects the same type. */
+function structure(schema: Schema): string {
+  return JSON.stringify(schema, (name, value: unknown) =>
+    /^(description|examples?|default|(min|max)[A-Z]\w*|minimum|maximum|pattern|format|additionalProperties)$/.test(name) &&
+    typeof value !== 'object'
+      ? undefined
+      : name === 'examples'
+        ? undefined
+        : value,
+  );
+}
+
+function argumentsOf(operation: Operation, types: Types): Argument[] {
+  const { parameters = [], requestBody, operationId } = operation;
+  const headers = parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => snake(name));
+  const found = parameters
+    // The connection sends the key; what may be sent in two ways is sent in a header.
+    .filter(({ name }) => !['api_key', 'Authorization'].includes(name))
+    .filter((parameter) => parameter.in !== 'query' || !headers.includes(snake(parameter.name)))
+    .map((parameter): Argument => {
+      const { name, description = '', schema } = parameter;
+      const type = types.of(schema, pascal(operationId) + pascal(name));
+      const listed = description.startsWith('Comma-separated') ? 'str | Sequence[str]' : type;
+      const tag = /^If-(None-)?Match$/.test(name) ? 'int | str' : listed;
+      const isPath = parameter.in === 'path';
+      const plain = description.replace(/ Optional\.$/, '');
+      return {
+        name: snake(name),
+        type: isPath ? type : `${tag} | None`,
+        initial: isPath ? undefined : 'None',
+        description: plain,
+        from: parameter,
+      };
+    });
+  const path = found.filter(({ from }) => from?.in === 'path');
+  return [
+    ...path,
+    ...(requestBody ? [bodyOf(operation, requestBody, types)] : []),
+    ...found.filter((argument) => !path.includes(argument)),
+  ];
+}
+
+function bodyOf({ operationId }: Operation, { required, content }: NonNullable<Operation['requestBody']>, types: Types): Argument {
+  const kinds = Object.values(content).map(({ schema }) => types.of(schema, `${pascal(operationId)}Request`));
+  const type = [...new Set(kinds)].join(' | ');
+  return {
+    name: 'body',
+    type: required ? type : `${type} | None`,
+    initial: required ? undefined : 'None',
+    description: '',
+    from: undefined,
+  };
+}
+
+/** The type of the answers with one of the statuses. */
+function answerOf({ operationId, responses }: Operation, types: Types, isMeant: (status: string) => boolean): string | undefined {
+  const found = Object.entries(responses)
+    .filter(([status]) => status.startsWith('2') && isMeant(status))
+    .map(([, { content = {} }]) => {
+      if ('text/event-stream' in content || streams.test(operationId)) return undefined;
+      const [[kind, { schema }] = [undefined, { schema: {} }]] = Object.entries(content);
+      if (kind === undefined) return 'None';
+      return kind.startsWith('text/') ? 'str' : types.of(schema, `${pascal(operationId)}Answer`);
+    });
+  return found.includes(undefined) ? undefined : [...new Set(found)].join(' | ');
+}
+
+/** The names of classes and aliases with their module. */
+const imported = (type: string): string => type.replace(/\b(?!(?:Any|None|Literal|Sequence|True|False)\b)[A-Z]\w*\b(?!")/g, 'types.$&');
+
+function signature(name: string, args: readonly Argument[], answer: string, asynchronous: boolean): string[] {
+  const [first, rest] = [args.filter(({ from }) => from?.in === 'path'), args.filter(({ from }) => from?.in !== 'path')];
+  const written = ({ name: argument, type, initial }: Argument) =>
+    `    ${argument}: ${imported(type)}${initial === undefined ? '' : ` = ${initial}`},`;
+  return [
+    `${asynchronous ? 'async ' : ''}def ${name}(`,
+    '    self,',
+    ...first.map(written),
+    ...(rest.length === 0 ? [] : ['    *,']),
+    ...rest.map(written),
+    `) -> ${answer}:`,
+  ];
+}
+
+const timeout: Argument = {
+  name: 'timeout',
+  type: 'float | None',
+  initial: 'None',
+  description: 'Seconds to wait for the answer, instead of those of the client.',
+  from: undefined,
+};
+
+function documentation({ operation }: Method, args: readonly Argument[]): string[] {
+  const described = args.filter(({ description }) => description !== '');
+  const list = described.flatMap(({ name, description }) => wrapped(`${name}: ${description}`, width - 12, true));
+  const text = [`${operation.summary}.`, ...(operation.description === undefined ? [] : ['', operation.description])].join('\n');
+  return docstring(text, width - 8, ['', 'Args:', ...indent(list)]);
+}
+
+/** The arguments of the request that an operation sends. */
+function requestOf({ verb, path, args }: Method): string[] {
+  const values = (place: Parameter['in']) =>
+    args.filter(({ from }) => from?.in === place).map(({ name, from }) => `${literal(from!.name)}: ${sentOf(name)},`);
+  const dict = (name: string, items: readonly string[]) => (items.length === 0 ? [] : [`${name}={`, ...indent(items), '},']);
+  const url = path.includes('{') ? `f"${path.replace(/\{(\w+)\}/g, (_, name: string) => `{segment(${snake(name)})}`)}"` : literal(path);
+  const body = args.find(({ name }) => name === 'body');
+  return [
+    `${literal(verb.toUpperCase())},`,
+    `${url},`,
+    ...dict('query', values('query')),
+    ...(body === undefined ? [] : [`body=${body.initial === undefined ? 'body' : '{} if body is None else body'},`]),
+    ...dict('headers', values('header')),
+    'timeout=timeout,',
+  ];
+}
+
+function sentOf(name: string): string {
+  if (name === 'idempotency_key') return 'idempotency_key or new_key()';
+  if (name === 'agent_id') return 'agent_id or self._agent_id';
+  if (name === 'a2a_version') return 'a2a_version or "1.0"';
+  return /^if_(none_)?match$/.test(name) ? `entity_tag(${name})` : name;
+}
+
+function methodText(method: Method, types: Types, asynchronous: boolean): string[] {
+  const { operation, answer } = method;
+  const name = snake(operation.operationId);
+  if (answer === undefined) {
+    const request = indent(requestOf(method).slice(0, -1), 8);
+    const iterator = `${asynchronous ? 'Async' : ''}Iterator[ServerSentEvent]`;
+    return [
+      ...signature(name, method.args, iterator, false),
+      ...indent(documentation(method, method.args)),
+      '    return self._stream(',
+      ...request,
+      '    )',
+    ];
+  }
+  const args = [...method.args, timeout];
+  const send = [
+    `    answer: ${imported(answer)} = ${asynchronous ? 'await ' : ''}self._send(`,
+    ...indent(requestOf(method), 8),
+    '    )',
+    '    return answer',
+  ];
+  const whole = [
+    ...signature(name, args, imported(answer), asynchronous),
+    ...indent(documentation(method, args)),
+    ...(answer === 'None'
+      ? ['    await self._send('.replace('await ', asynchronous ? 'await ' : ''), ...indent(requestOf(method), 8), '    )']
+      : send),
+  ];
+  return [...overloads(method, args, types, asynchronous), ...whole, ...pagesText(method, asynchronous)];
+}
+
+/** The overloads of an operation whose answer depends on a parameter. */
+function overloads({ operation }: Method, args: readonly Argument[], types: Types, asynchronous: boolean): string[] {
+  const variant = variants[operation.operationId];
+  if (variant === undefined) return [];
+  const [name, value, given] = variant;
+  const special = given === 'str' ? given : answerOf(operation, types, (status) => status === given)!;
+  const usual = answerOf(operation, types, (status) => status !== given)!;
+  const overload = (type: string, initial: string | undefined, answer: string) => {
+    const changed = args.map((argument) => (argument.name === name ? { ...argument, type, initial } : argument));
+    const lines = signature(snake(operation.operationId), changed, imported(answer), asynchronous);
+    return ['@overload', ...lines.slice(0, -1), `${lines.at(-1)!} ...`];
+  };
+  const otherwise = value === 'True' ? 'Literal[False] | None' : 'Literal["json"] | None';
+  return [...overload(otherwise, 'None', usual), ...overload(`Literal[${value}]`, undefined, special)];
+}
+
+/** The iterator over the items of an operation that has pages. */
+function pagesText({ operation, args, item }: Method, asynchronous: boolean): string[] {
+  const name = snake(operation.operationId);
+  if (item === undefined) return [];
+  const kept = args.filter(({ name: argument }) => !['offset', 'cursor'].includes(argument));
+  const iterator = `${asynchronous ? 'Async' : ''}Iterator[${imported(item)}]`;
+  return [
+    '',
+    ...signature(`iter_${name}`, [...kept, timeout], iterator, false),
+    ...indent(docstring(`All items of all pages of \`${name}\`; \`limit\` is the size of a page.`, width - 8)),
+    '    return self._pages(',
+    `        self.${name},`,
+    ...[...kept, timeout].map(({ name: argument }) => `        ${argument}=${argument},`),
+    '    )',
+  ];
+}
+
+/** The type of the items of a page: the elements of its only list. */
+function itemOf({ operationId, responses }: Operation, types: Types, schemas: Description['components']['schemas']): string | undefined {
+  const schema = responses['200']?.content?.['application/json']?.schema;
+  const name = schema?.$ref?.split('/').at(-1);
+  const page = name === undefined ? schema : schemas[name];
+  if (page?.type === 'array') return types.of(page.items!, pascal(operationId));
+  const lists = Object.entries(page?.properties ?? {}).filter(([, { type }]) => type === 'array');
+  return lists.length === 1 ? types.of(lists[0]![1].items!, (name ?? `${pascal(operationId)}Answer`) + pascal(lists[0]![0])) : undefined;
+}
+
+/** The modules of a service's client: its types, and for each tag a class of operations, sync and async. */
+function modulesOf(service: string): Record<string, string> {
+  const { paths, components } = JSON.parse(readFileSync(`${root}/openapi/${service}.json`, 'utf8')) as Description;
+  const types = new Types(components.schemas);
+  const byTag = new Map<string, Method[]>();
+  for (const [path, verbs] of Object.entries(paths))
+    for (const [verb, operation] of Object.entries(verbs)) {
+      if (byHand.has(operation.operationId)) continue;
+      const args = argumentsOf(operation, types);
+      const told = answerOf(operation, types, () => true);
+      const answer = variants[operation.operationId]?.[2] === 'str' && !told!.endsWith('str') ? `${told} | str` : told;
+      const item = args.some(({ name }) => name === 'offset') ? itemOf(operation, types, components.schemas) : undefined;
+      byTag.set(operation.tags[0], [...(byTag.get(operation.tags[0]) ?? []), { operation, verb, path, args, answer, item }]);
+    }
+  const folder = `packages/python/src/baton_client/${service}`;
+  const files: Record<string, string> = {};
+  for (const asynchronous of [false, true]) {
+    const place = `${folder}/${asynchronous ? '_aio' : '_sync'}`;
+    for (const [tag, methods] of byTag) files[`${place}/${snake(tag)}.py`] = operationsText(service, tag, methods, types, asynchronous);
+    const tags = [...byTag.keys()].sort();
+    const imports = tags.map((tag) => `from .${snake(tag)} import ${pascal(tag)}`).sort();
+    files[`${place}/__init__.py`] = [
+      header,
+      ...imports,
+      '',
+      '',
+      'class Operations(',
+      ...tags.map((tag) => `    ${pascal(tag)},`),
+      '):',
+      `    """All operations of the ${service} service."""`,
+      '',
+    ].join('\n');
+  }
+  files[`${folder}/types.py`] = typesText(service, types);
+  return files;
+}
+
+function operationsText(service: string, tag: string, methods: readonly Method[], types: Types, asynchronous: boolean): string {
+  const text = methods.flatMap((method) => ['', ...indent(methodText(method, types, asynchronous))]);
+  const code = text.join('\n').replace(/"""[\s\S]*?"""/g, '');
+  const uses = (word: string) => new RegExp(`\\b${word}\\b`).test(code);
+  const from = (module: string, words: readonly string[]) => {
+    const used = words.filter(uses);
+    return used.length === 0 ? [] : [`from ${module} import ${used.join(', ')}`];
+  };
+  const base = asynchronous ? 'AsyncConnection' : 'Connection';
+  const lines = [
+    header,
+    '',
+    'from __future__ import annotations',
+    '',
+    ...from('collections.abc', ['AsyncIterator', 'Iterator', 'Sequence']),
+    ...from('typing', ['Any', 'Literal', 'overload']),
+    '',
+    ...(uses('ServerSentEvent') ? ['from ..._sse import ServerSentEvent'] : []),
+    `from ..._transport import ${[base, ...['entity_tag', 'new_key', 'segment'].filter(uses)].join(', ')}`,
+    ...(uses('types') ? ['from .. import types'] : []),
+    '',
+    '',
+    `class ${pascal(tag)}(${base}):`,
+    `    """Operations of the ${service} service: ${tag}."""`,
+    ...text,
+    '',
+  ];
+  return lines.join('\n').replace(/annotations\n\n\nfrom/, 'annotations\n\nfrom');
+}
+
+function typesText(service: string, types: Types): string {
+  const classes = [...types.classes].flatMap(([name, lines]) =>
+    lines[0] === ''
+      ? ['', '', `${name} = TypedDict(`, `    ${literal(name)},`, '    {', ...indent(lines.slice(1)), '    },', ')']
+      : ['', '', `class ${name}(TypedDict):`, ...indent(lines)],
+  );
+  const intro = `"""The bodies and answers of the ${service} service. Times are texts of ISO 8601."""`;
+  const imports = 'from __future__ import annotations\n\nfrom typing import Any, Literal, TypedDict\n\nfrom .._compat import NotRequired\n';
+  return [header, intro, '', imports, ...[...types.aliases.values()].flat(), ...classes, ''].join('\n');
+}
+
+const files = { ...modulesOf('handoff'), ...modulesOf('fallback') };
+if (!process.argv.includes('--check')) for (const file of Object.keys(files)) mkdirSync(dirname(join(root, file)), { recursive: true });
+// A module of a tag that is gone.
+const left = globSync('packages/python/src/baton_client/*/{_aio,_sync}/*.py', { cwd: root }).filter((file) => !(file in files));
+if (process.argv.includes('--check')) for (const file of left) Object.assign(files, { [file]: '' });
+else for (const file of left) rmSync(join(root, file));
+writeGenerated(files, 'node scripts/python-client.ts');
