@@ -310,7 +310,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Address').fill('ftp://127.0.0.1:9/hook');
     await dialog.getByRole('button', { name: 'Register' }).first().click();
-    await dialog.getByText('The service refused.').waitFor();
+    await dialog.getByText('The request was rejected.').waitFor();
     await dialog.getByLabel('Address').fill('http://127.0.0.1:9/hook');
     await dialog.getByLabel('packet.expired').uncheck();
     await page.keyboard.press('Enter');

@@ -1,9 +1,9 @@
-import { keepPreviousData, useMutation } from '@tanstack/react-query';
+import { keepPreviousData } from '@tanstack/react-query';
 
-import { polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
+import { type Outcome, polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
 import type { AccessInfo } from '../../model/access.ts';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
-import type { ImportRequest, TemplateRequest } from '../../model/export.ts';
+import type { Imported, ImportPreview, ImportRequest, TemplateRequest } from '../../model/export.ts';
 import type { RehearsalFormat } from '../../model/rehearsal.ts';
 import type { RoutingQuery } from '../../model/routing.ts';
 import type { ExportFormat, ImportFormat } from '../../model/targets.ts';
@@ -66,10 +66,17 @@ export const useResult = (id: string, enabled = true) =>
     refetchInterval: ({ state }) => (state.data?.status === 'running' ? 2000 : false),
   });
 
+/** A chain to be saved: a new one, or another version of one that exists. */
+interface ChainToSave {
+  id?: string;
+  version?: number;
+  chain: ChainRequest;
+}
+
 /** Creates or updates a chain, and caches the answer. */
-export const useSaveChain = () =>
+export const useSaveChain = (outcome: Outcome<ChainToSave, Chain>) =>
   useChange(
-    ({ id, version, chain }: { id?: string; version?: number; chain: ChainRequest }) =>
+    ({ id, version, chain }: ChainToSave) =>
       id === undefined
         ? api().createChain({ body: chain })
         : api().patchChain({ params: { id }, body: chain, headers: version === undefined ? {} : { 'if-match': `"${version}"` } }),
@@ -77,6 +84,7 @@ export const useSaveChain = () =>
       queryClient.setQueryData(['chains', chain.id], chain);
       return queryClient.invalidateQueries({ queryKey: ['chains'] });
     },
+    outcome,
   );
 
 /** Deletes a chain. */
@@ -91,10 +99,11 @@ export const useDeleteChain = () =>
   );
 
 /** Starts a test; the result is read while it runs. */
-export const useStartTest = (chainId: string) =>
+export const useStartTest = (chainId: string, outcome: Outcome<TestRequest, { id: string }>) =>
   useChange(
     (body: TestRequest) => api().runTest({ params: { id: chainId }, body, headers: { prefer: 'respond-async' } }),
     () => queryClient.invalidateQueries({ queryKey: ['results', 'of', chainId] }),
+    outcome,
   );
 
 /** What a test would do at most. */
@@ -106,13 +115,14 @@ export const useTestPlan = ({ id, version }: Chain, body: TestRequest, enabled: 
   );
 
 /** Cancels a running test. Its result stays, with the finished prompts. */
-export const useCancelTest = () =>
+export const useCancelTest = (outcome: Outcome<string, TestResult>) =>
   useChange(
     (id: string) => api().cancelTest({ params: { id } }),
     (result) => {
       queryClient.setQueryData(['results', result.id], result);
       return queryClient.invalidateQueries({ queryKey: ['results'] });
     },
+    outcome,
   );
 
 /** The export of a chain to a format. */
@@ -138,17 +148,20 @@ export const useTemplate = (body: TemplateRequest, enabled: boolean) =>
 type FileToImport = ImportRequest & { format: ImportFormat; group: string };
 
 /** What an import would store. */
-export const useImportPreview = () =>
-  useMutation({
-    mutationFn: ({ format, group, ...body }: FileToImport) =>
+export const useImportPreview = (outcome: Outcome<FileToImport, ImportPreview>) =>
+  useChange(
+    ({ format, group, ...body }: FileToImport) =>
       api().importChain({ query: { format, dry_run: true, ...(group === '' ? {} : { group }) }, body }),
-  });
+    () => undefined,
+    outcome,
+  );
 
 /** Imports a chain from a file. */
-export const useImport = () =>
+export const useImport = (outcome: Outcome<FileToImport, Imported>) =>
   useChange(
     ({ format, group, ...body }: FileToImport) => api().importChain({ query: { format, ...(group === '' ? {} : { group }) }, body }),
     () => queryClient.invalidateQueries({ queryKey: ['chains'], exact: true }),
+    outcome,
   );
 
 /** The check of an edited chain: faults by field, or warnings and the worst case. */

@@ -71,11 +71,29 @@ export type RowProps<Row> = PartProps & { row: Row; index: number };
 
 function useSaving(request: ChainRequest) {
   const navigate = useNavigate();
-  const { mutate, error, variables, isPending, reset: forget } = useSaveChain();
   const [tried, setTried] = useState(false);
   const [theirs, setTheirs] = useState<Chain>();
   const saved = useRef(false);
   const form = useRef<HTMLFormElement>(null);
+  const {
+    mutate,
+    error,
+    variables,
+    isPending,
+    reset: forget,
+  } = useSaveChain({
+    onSuccess({ id, name }) {
+      saved.current = true;
+      toast({ text: `${name} is saved.`, tone: 'good' });
+      void navigate(`/chains/${id}`);
+    },
+    onError(refusal, { id, chain: { name } }) {
+      if (id === undefined || !isRefusal(refusal, 412)) return;
+      void api()
+        .getChain({ params: { id } })
+        .then(setTheirs, (fault: Error) => toast({ text: `${name} was not saved: ${fault.message}`, tone: 'bad' }));
+    },
+  });
   useEffect(() => {
     if (isRefusal(error, 400)) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
   }, [error]);
@@ -84,22 +102,7 @@ function useSaving(request: ChainRequest) {
     setTried(true);
     setTheirs(undefined);
     const onto = base === undefined ? {} : { id: base.id, version: base.version };
-    mutate(
-      { ...onto, chain: request },
-      {
-        onSuccess({ id, name }) {
-          saved.current = true;
-          toast({ text: `${name} is saved.`, tone: 'good' });
-          void navigate(`/chains/${id}`);
-        },
-        onError(refusal) {
-          if (base === undefined || !isRefusal(refusal, 412)) return;
-          void api()
-            .getChain({ params: { id: base.id } })
-            .then(setTheirs, (fault: Error) => toast({ text: `${base.name} was not saved: ${fault.message}`, tone: 'bad' }));
-        },
-      },
-    );
+    mutate({ ...onto, chain: request });
   }
   return {
     send,

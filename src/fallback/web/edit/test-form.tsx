@@ -32,7 +32,7 @@ const presets = [
 /** A form to configure and start a test. */
 export function TestForm({ chain }: { chain: Chain }) {
   const navigate = useNavigate();
-  const start = useStartTest(chain.id);
+  const start = useStartTest(chain.id, { onSuccess: ({ id }) => void navigate(`/results/${id}`) });
   const [draft, setDraft] = useState(emptyTest);
   const request = testRequest(draft);
   const set = (changes: Partial<TestDraft>) => setDraft((before) => ({ ...before, ...changes }));
@@ -48,7 +48,7 @@ export function TestForm({ chain }: { chain: Chain }) {
     });
   const refused = useAccess()?.live_allowed === false && draft.mode !== 'simulate';
   return (
-    <Form onSubmit={() => start.mutate(request, { onSuccess: ({ id }) => void navigate(`/results/${id}`) })}>
+    <Form onSubmit={() => start.mutate(request)}>
       <Fields>
         <SelectField label="Mode" options={modes} {...bound('mode')} />
         {draft.mode === 'live' ? null : (

@@ -23,11 +23,10 @@ import { saidOf } from '../parts/said.ts';
 export function ImportPage() {
   useTitle('Import a chain');
   const mayWrite = useMayWrite();
-  const run = useImport();
   return (
     <>
       <PageHeader title="Import a chain" subtitle="A configuration of LiteLLM or Portkey, or a chain as JSON or YAML." />
-      <Panel>{mayWrite ? <ImportForm run={run} /> : <p>This key may only read, so nothing can be imported with it.</p>}</Panel>
+      <Panel>{mayWrite ? <ImportForm /> : <p>This key may only read, so nothing can be imported with it.</p>}</Panel>
     </>
   );
 }
@@ -43,10 +42,13 @@ const emptyDraft = {
   candidates: [] as readonly string[],
 };
 
-function ImportForm({ run }: { run: ReturnType<typeof useImport> }) {
+function ImportForm() {
   const navigate = useNavigate();
-  const preview = useImportPreview();
   const [draft, setDraft] = useState(emptyDraft);
+  const run = useImport({ onSuccess: ({ chain }) => void navigate(`/chains/${chain.id}`) });
+  const preview = useImportPreview({
+    onError: (error) => setDraft((before) => ({ ...before, candidates: candidatesOf(error) ?? before.candidates })),
+  });
   const [tried, setTried] = useState(false);
   const { content, format, name, group, candidates } = draft;
   const isEmpty = content.trim() === '';
@@ -71,11 +73,8 @@ function ImportForm({ run }: { run: ReturnType<typeof useImport> }) {
     setTried(true);
     const file = { content, format, group: format === 'litellm' ? group.trim() : '', name: name.trim() === '' ? null : name.trim() };
     if (isEmpty) return;
-    if (preview.data !== undefined) run.mutate(file, { onSuccess: ({ chain }) => void navigate(`/chains/${chain.id}`) });
-    else
-      preview.mutate(file, {
-        onError: (error) => setDraft((before) => ({ ...before, candidates: candidatesOf(error) ?? before.candidates })),
-      });
+    if (preview.data === undefined) preview.mutate(file);
+    else run.mutate(file);
   }
   return (
     <Form onSubmit={submit}>

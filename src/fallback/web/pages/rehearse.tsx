@@ -112,7 +112,7 @@ const fields = { url: 'gateway.url', model: 'gateway.model', key: 'gateway.heade
 
 function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
   const navigate = useNavigate();
-  const start = useStartTest(chain.id);
+  const start = useStartTest(chain.id, { onSuccess: ({ id }) => void navigate(`/results/${id}`) });
   const [draft, setDraft] = useState<Draft>({
     url: urls[format] ?? 'http://127.0.0.1:4000/v1',
     model: '',
@@ -129,7 +129,7 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
   const unshown = faults.filter(({ field }) => !Object.values(fields).some((shown) => field.startsWith(shown)));
   return (
     <Panel title="2. Rehearse">
-      <Form onSubmit={() => start.mutate(requestOf(draft, format), { onSuccess: ({ id }) => void navigate(`/results/${id}`) })}>
+      <Form onSubmit={() => start.mutate(requestOf(draft, format))}>
         <Fields>
           <TextField label="Address of the gateway" required {...bound('url')} />
           <TextField label="Model" hint="The name that callers use." placeholder={chain.name} {...bound('model')} />

@@ -101,7 +101,7 @@ function Quiet() {
 
 /** The progress of a test: that of the stream or of the last result, whichever is further. */
 function Running({ result, streamed }: { result: TestResult; streamed: TestProgress | undefined }) {
-  const cancel = useCancelTest();
+  const cancel = useCancelTest({ onError: ({ message }) => toast({ text: `The test was not cancelled: ${message}`, tone: 'bad' }) });
   const mayWrite = useMayWrite();
   const { progress, success_count, failure_count } =
     streamed !== undefined && streamed.progress.done >= result.progress.done ? streamed : result;
@@ -119,13 +119,7 @@ function Running({ result, streamed }: { result: TestResult; streamed: TestProgr
           <progress value={progress.done} max={progress.total} />
         </label>
         {mayWrite ? (
-          <Button
-            icon={Square}
-            busy={cancel.isPending}
-            onClick={() =>
-              cancel.mutate(result.id, { onError: (error) => toast({ text: `The test was not cancelled: ${error.message}`, tone: 'bad' }) })
-            }
-          >
+          <Button icon={Square} busy={cancel.isPending} onClick={() => cancel.mutate(result.id)}>
             Cancel
           </Button>
         ) : null}

@@ -7,7 +7,7 @@ import type { StreamEvent } from '../../client/client.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
 import { api } from './api.ts';
-import { inboxKey, inOrder } from './queries.ts';
+import { inboxKey, inOrder, maxQuestions } from './queries.ts';
 
 /** How often lists are read again at most while events arrive, in milliseconds. The inbox and open packets follow at once. */
 const listsEveryMs = 10_000;
@@ -61,7 +61,10 @@ function take({ packet_id: id, data }: StreamEvent, onQuestion: (packet: PacketS
   const others = shown?.filter((packet) => packet.id !== id) ?? [];
   const isAsked = data !== null && allows(data, 'respond');
   if (isAsked && shown?.length === others.length) onQuestion(data);
-  if (shown !== undefined) queryClient.setQueryData(inboxKey, isAsked ? inOrder([...others, data]) : others);
+  if (shown === undefined) return;
+  // The oldest are shown. Of a full inbox, the question that takes the place of an answered one is not known here.
+  if (!isAsked && shown.length === maxQuestions && others.length < maxQuestions) void queryClient.invalidateQueries({ queryKey: inboxKey });
+  queryClient.setQueryData(inboxKey, isAsked ? inOrder([...others, data]).slice(0, maxQuestions) : others);
 }
 
 /** Returns a function that does the work at once and then at most once in each interval, also for calls in between. */

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
 
-import { polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
+import { type Outcome, polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
 import { useHasKey } from '../../../kit/web/app/session.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Scope, Status } from '../../model/common.ts';
@@ -14,11 +14,16 @@ import { api } from './api.ts';
 /** The answer of the service to a read, cached by its key. */
 export const useAnswer = reading(api);
 
-/** A change in the service, after which what is shown is read again. */
-export const useWrite = <Input, Answer>(write: (client: HandoffClient, input: Input) => Promise<Answer>, ...queryKey: readonly unknown[]) =>
+/** A change in the service, after which everything whose key begins with `queryKey` is read again. */
+export const useWrite = <Answer, Input = void>(
+  write: (client: HandoffClient, input: Input) => Promise<Answer>,
+  queryKey: readonly unknown[],
+  outcome?: Outcome<Input, Answer>,
+) =>
   useChange(
     (input: Input) => write(api(), input),
     () => queryClient.invalidateQueries({ queryKey }),
+    outcome,
   );
 
 /** The key of this tab, and its tenant; undefined until they are known. */

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Link } from 'react-router';
 
+import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
@@ -8,10 +9,10 @@ import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { bind } from '../../../kit/web/components/form.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { report } from '../../../kit/web/components/toasts.tsx';
+import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { Channel, ChannelEvent, ChannelKind, ChannelRequest } from '../../model/channel.ts';
 import { channelEvents, channelKinds } from '../../model/constants.ts';
-import { useAnswer, useMay, useWrite } from '../data/queries.ts';
+import { useAnswer, useMay } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
 import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
@@ -55,7 +56,7 @@ export function Channels() {
                 { name: 'Kind', cell: ({ kind }) => kind },
                 { name: 'State', cell: (channel) => <ReceiverState of={channel} /> },
                 { name: 'Questions for', cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
-                { name: 'Tells of', cell: ({ events }) => events.join(', ') },
+                { name: 'Events', cell: ({ events }) => events.join(', ') },
                 { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
               ]}
             />
@@ -70,8 +71,7 @@ function NewChannel({ onClose }: { onClose: () => void }) {
   const [draft, setDraft] = useState({ kind: 'email', target: '', responder: '', events: ['asked', 'reminded'] as ChannelEvent[] });
   const set = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes });
   const bound = bind(draft, set);
-  const create = useWrite((client, body: ChannelRequest) => client.createChannel({ body }), 'channels');
-  const request = {
+  const body: ChannelRequest = {
     kind: draft.kind as ChannelKind,
     target: draft.target,
     events: draft.events,
@@ -79,18 +79,18 @@ function NewChannel({ onClose }: { onClose: () => void }) {
   };
   return (
     <FormDialog
-      open
       title="New channel"
       onClose={onClose}
       submit="Create"
-      request={create}
-      onSubmit={() => create.mutate(request, { onSuccess: report('The channel is created.', onClose).onSuccess })}
+      send={(client) => client.createChannel({ body })}
+      refreshes={['channels']}
+      onDone={() => toast({ text: 'The channel is created.', tone: 'good' })}
     >
       <SelectField label="Kind" options={channelKinds} {...bound('kind')} />
       <TextField label={draft.kind === 'email' ? 'Mail address' : 'Address of an incoming webhook of Slack'} {...bound('target')} />
       <TextField label="Only questions for (optional)" hint="A responder. Answers by its links carry this name." {...bound('responder')} />
       <CheckGroup
-        legend="Tells of questions that are"
+        legend="Events: questions that are"
         options={channelEvents}
         chosen={draft.events}
         onChange={(events) => set({ events })}
@@ -100,11 +100,12 @@ function NewChannel({ onClose }: { onClose: () => void }) {
 }
 
 /** A channel: what can be done with it, and what was sent to it. */
-export const ChannelPage = () => (
+export const ChannelPage = byId(({ id }) => (
   <ReceiverPage<Channel>
     of="channel"
+    id={id}
     query={useChannels()}
     title={({ name, target }) => name ?? target}
     about={({ target, events, responder }) => `${target}, ${events.join(', ')}, for ${responder ?? 'anybody'}`}
   />
-);
+));

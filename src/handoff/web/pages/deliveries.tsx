@@ -29,7 +29,7 @@ const tones: Record<DeliveryStatus, Tone> = {
   cancelled: 'neutral',
 };
 
-/** What was sent, and what the receiver answered. */
+/** What was sent, and how the receiver responded. */
 const columns: Column<Delivery>[] = [
   {
     name: 'Event',
@@ -38,7 +38,7 @@ const columns: Column<Delivery>[] = [
   { name: 'State', cell: ({ status }) => <Badge tone={tones[status]}>{words(status)}</Badge> },
   { name: 'Attempts', number: true, cell: ({ attempts }) => attempts },
   {
-    name: 'Last answer',
+    name: 'Last response',
     cell: ({ last_status_code, last_error }) => [last_status_code, last_error && words(last_error)].filter(Boolean).join(', ') || '–',
   },
   { name: 'Happened', tabular: true, muted: true, cell: ({ created_at }) => moment(created_at) },
@@ -162,12 +162,13 @@ export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }
     },
     polled,
   );
-  const replay = useWrite<string, unknown>(
-    (client, delivery_id) =>
+  const replay = useWrite(
+    (client, delivery_id: string): Promise<unknown> =>
       of === 'webhook'
         ? client.replayDeadLetter({ params: { delivery_id } })
         : client.replayChannelDelivery({ params: { id, delivery_id } }),
-    'deliveries',
+    ['deliveries'],
+    report('It is sent again.'),
   );
   return (
     <DeliveryList
@@ -177,7 +178,7 @@ export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }
       page={page}
       onPage={setPage}
       hasBodies={of === 'webhook'}
-      onReplay={mayManage ? (letter) => replay.mutate(letter, report('It is sent again.')) : undefined}
+      onReplay={mayManage ? (letter) => replay.mutate(letter) : undefined}
       actions={
         <SelectField
           label="State"
@@ -205,26 +206,28 @@ export function DeadLetters() {
     async (client, signal) => paged(await client.listDeadLetters.withResponse({ query, signal })),
     polled,
   );
-  const replay = useWrite((client, delivery_id: string) => client.replayDeadLetter({ params: { delivery_id } }), 'deliveries');
-  const retry = useWrite((client, _: undefined) => client.retryAll({ body: { force: true } }), 'deliveries');
-  const retryAll = () =>
-    retry.mutate(undefined, {
-      ...report(),
-      onSuccess: ({ retried, remaining }) =>
-        toast({ text: `${counted(retried, 'delivery', 'deliveries')} sent again, ${remaining} remaining.`, tone: 'good' }),
-    });
+  const replay = useWrite(
+    (client, delivery_id: string) => client.replayDeadLetter({ params: { delivery_id } }),
+    ['deliveries'],
+    report('It is sent again.'),
+  );
+  const retry = useWrite((client) => client.retryAll({ body: { force: true } }), ['deliveries'], {
+    ...report(),
+    onSuccess: ({ retried, remaining }) =>
+      toast({ text: `${counted(retried, 'delivery', 'deliveries')} sent again, ${remaining} remaining.`, tone: 'good' }),
+  });
   return (
     <DeliveryList
       title="Dead letters"
       query={letters}
-      empty="A delivery that fails six times is kept here until it is replayed."
+      empty="A delivery that has used up its attempts is kept here until it is replayed."
       page={page}
       onPage={setPage}
       hasBodies
-      onReplay={mayManage ? (id) => replay.mutate(id, report('It is sent again.')) : undefined}
+      onReplay={mayManage ? (id) => replay.mutate(id) : undefined}
       actions={
         mayManage && letters.data?.total ? (
-          <Button busy={retry.isPending} onClick={retryAll}>
+          <Button busy={retry.isPending} onClick={() => retry.mutate()}>
             Retry all
           </Button>
         ) : undefined

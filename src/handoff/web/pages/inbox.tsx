@@ -115,7 +115,9 @@ function Questions({ packets, onHelp }: { packets: readonly PacketSummary[]; onH
       list.current?.querySelectorAll('a')[next]?.focus();
     },
     choose: (number) => form.current?.choose(number),
-    enter: () => form.current?.send() || void navigate(`/packets/${current.id}`),
+    enter: () => {
+      if (!isWide || !form.current?.send()) void navigate(`/packets/${current.id}`);
+    },
     help: onHelp,
   });
 
@@ -124,12 +126,7 @@ function Questions({ packets, onHelp }: { packets: readonly PacketSummary[]; onH
       <Panel flush>
         <ul ref={list} className={styles.list} aria-label="Open questions">
           {packets.map((packet) => (
-            <Item
-              key={packet.id}
-              packet={packet}
-              isCurrent={isWide && packet.id === current.id}
-              onSelect={isWide ? setSelected : undefined}
-            />
+            <Item key={packet.id} packet={packet} isCurrent={isWide && packet.id === current.id} onSelect={setSelected} isShown={isWide} />
           ))}
         </ul>
       </Panel>
@@ -141,20 +138,23 @@ function Questions({ packets, onHelp }: { packets: readonly PacketSummary[]; onH
 interface ItemProps {
   packet: PacketSummary;
   isCurrent: boolean;
-  /** Shows the question beside the list; without it, the link leads to the packet. */
-  onSelect: ((id: string) => void) | undefined;
+  /** Whether the selected question is shown beside the list; otherwise the link leads to the packet. */
+  isShown: boolean;
+  onSelect(id: string): void;
 }
 
 /** A question in the list. Of a thousand, a key press renders the two that change. */
-const Item = memo(function Item({ packet, isCurrent, onSelect }: ItemProps) {
+const Item = memo(function Item({ packet, isCurrent, isShown, onSelect }: ItemProps) {
   return (
     <li className={styles.row}>
       <Link
         to={`/packets/${packet.id}`}
         className={styles.item!}
         aria-current={isCurrent ? 'true' : undefined}
+        // What Enter answers or opens is where the focus is.
+        onFocus={() => onSelect(packet.id)}
         onClick={(event) => {
-          if (onSelect === undefined || event.metaKey || event.ctrlKey || event.detail === 0) return;
+          if (!isShown || event.metaKey || event.ctrlKey || event.detail === 0) return;
           event.preventDefault();
           onSelect(packet.id);
         }}

@@ -10,7 +10,7 @@ import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { scopes } from '../../model/constants.ts';
 import type { ApiKey, KeyRequest } from '../../model/key.ts';
-import { useAnswer, useMay, useOwnKey, useWrite } from '../data/queries.ts';
+import { useAnswer, useMay, useOwnKey } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
 import { FormDialog, NewItem, ShownOnce } from '../parts/form-dialog.tsx';
 import { Ago, Name, TimeLeft } from '../parts/texts.tsx';
@@ -32,8 +32,6 @@ export function Keys({ tenantId }: { tenantId?: string }) {
   );
   const [asked, setAsked] = useState<{ what: 'rotate' | 'revoke'; key: ApiKey }>();
   const [secret, setSecret] = useState<string>();
-  const rotate = useWrite((client, id: string) => client.rotateKey({ params: { id } }), 'keys');
-  const revoke = useWrite((client, id: string) => client.deleteKey({ params: { id } }), 'keys');
   const close = () => setAsked(undefined);
   return (
     <>
@@ -43,7 +41,7 @@ export function Keys({ tenantId }: { tenantId?: string }) {
         flush
         actions={
           mayManage ? (
-            <NewItem label="New key">{(close) => <NewKey tenantId={tenantId} onClose={close} onMade={setSecret} />}</NewItem>
+            <NewItem label="New key">{(closeForm) => <NewKey tenantId={tenantId} onClose={closeForm} onCreated={setSecret} />}</NewItem>
           ) : undefined
         }
       >
@@ -51,37 +49,33 @@ export function Keys({ tenantId }: { tenantId?: string }) {
           {(found) => <KeyTable keys={found} ownId={own?.id} {...(mayManage && { onAsk: (what, key) => setAsked({ what, key }) })} />}
         </Load>
       </Panel>
-      <FormDialog
-        open={asked?.what === 'rotate'}
-        title={`Rotate ${asked?.key.name}`}
-        onClose={close}
-        submit="Rotate"
-        request={rotate}
-        onSubmit={() =>
-          rotate.mutate(asked!.key.id, {
-            onSuccess({ key }) {
-              close();
-              setSecret(key);
-            },
-          })
-        }
-      >
-        <p>A new key with the same rights takes its place. The present one stays valid for an hour.</p>
-      </FormDialog>
-      <FormDialog
-        open={asked?.what === 'revoke'}
-        title={`Revoke ${asked?.key.name}`}
-        onClose={close}
-        submit="Revoke"
-        danger
-        request={revoke}
-        onSubmit={() => revoke.mutate(asked!.key.id, { onSuccess: close })}
-      >
-        <p>It is refused from now on, and the answer links that it made end. This cannot be undone.</p>
-        {asked?.key.id === own?.id ? <Callout tone="warn">This is the key that you are signed in with.</Callout> : null}
-      </FormDialog>
+      {asked?.what === 'rotate' ? (
+        <FormDialog
+          title={`Rotate ${asked.key.name}`}
+          onClose={close}
+          submit="Rotate"
+          send={(client) => client.rotateKey({ params: { id: asked.key.id } })}
+          refreshes={['keys']}
+          onDone={({ key }) => setSecret(key)}
+        >
+          <p>A new key with the same rights takes its place. The present one stays valid for an hour.</p>
+        </FormDialog>
+      ) : null}
+      {asked?.what === 'revoke' ? (
+        <FormDialog
+          title={`Revoke ${asked.key.name}`}
+          onClose={close}
+          submit="Revoke"
+          danger
+          send={(client) => client.deleteKey({ params: { id: asked.key.id } })}
+          refreshes={['keys']}
+        >
+          <p>The key stops working now; answer links it created are revoked. This cannot be undone.</p>
+          {asked.key.id === own?.id ? <Callout tone="warn">This is the key that you are signed in with.</Callout> : null}
+        </FormDialog>
+      ) : null}
       <ShownOnce title="The new key" secret={secret} onClose={() => setSecret(undefined)}>
-        Copy it now: it is never shown again.
+        Copy it now: it is shown only once.
       </ShownOnce>
     </>
   );
@@ -151,15 +145,14 @@ function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
 interface NewKeyProps {
   tenantId: string | undefined;
   onClose(): void;
-  onMade(key: string): void;
+  onCreated(key: string): void;
 }
 
-function NewKey({ tenantId, onClose, onMade }: NewKeyProps) {
+function NewKey({ tenantId, onClose, onCreated }: NewKeyProps) {
   const own = useOwnKey();
   const [draft, setDraft] = useState({ name: '', agents: '', responder: '', scopes: [...(own?.scopes ?? scopes)], admin: false });
   const set = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes });
   const bound = bind(draft, set);
-  const create = useWrite((client, body: KeyRequest) => client.createKey({ body }), 'keys');
   const agents = draft.agents
     .split(',')
     .map((agent) => agent.trim())
@@ -169,22 +162,15 @@ function NewKey({ tenantId, onClose, onMade }: NewKeyProps) {
     ...(agents.length === 0 ? {} : { agents }),
     ...(draft.responder.trim() === '' ? {} : { responder: draft.responder.trim() }),
   };
-  const request = { name: draft.name, ...(tenantId && { tenant_id: tenantId }), ...(draft.admin ? { admin: true } : rights) };
+  const body: KeyRequest = { name: draft.name, ...(tenantId && { tenant_id: tenantId }), ...(draft.admin ? { admin: true } : rights) };
   return (
     <FormDialog
-      open
       title="New key"
       onClose={onClose}
       submit="Create"
-      request={create}
-      onSubmit={() =>
-        create.mutate(request, {
-          onSuccess({ key }) {
-            onClose();
-            onMade(key);
-          },
-        })
-      }
+      send={(client) => client.createKey({ body })}
+      refreshes={['keys']}
+      onDone={({ key }) => onCreated(key)}
     >
       <TextField label="What it is for" {...bound('name')} />
       {own?.admin ? (

@@ -1,6 +1,6 @@
 import { Fragment, type ReactNode, useState } from 'react';
-import { useParams } from 'react-router';
 
+import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
@@ -19,8 +19,7 @@ import { Ago, Name, Prose, StatusBadge, TimeLeft } from '../parts/texts.tsx';
 import styles from './packet.module.css';
 
 /** A packet with all that it carries, its history and its chain. */
-export function PacketPage() {
-  const { id = '' } = useParams();
+export const PacketPage = byId(function PacketById({ id }) {
   const packet = usePacket(id);
   useTitle(packet.data?.hitl && allows(packet.data, 'respond') ? packet.data.hitl.question.slice(0, 80) : 'Packet');
   return (
@@ -63,7 +62,7 @@ export function PacketPage() {
       )}
     </Load>
   );
-}
+});
 
 /** A question that is not open: its answer, if there is one. */
 function Answered({ packet: { hitl } }: { packet: Packet }) {
@@ -72,7 +71,7 @@ function Answered({ packet: { hitl } }: { packet: Packet }) {
     <Panel title="Question">
       <Prose>{hitl.question}</Prose>
       {hitl.response === null ? (
-        <p className="muted">It is not open, and has no answer.</p>
+        <p className="muted">Closed without an answer.</p>
       ) : (
         <blockquote className={styles.answer}>
           {hitl.data === undefined ? <Prose>{hitl.response}</Prose> : <Pairs values={hitl.data} />}

@@ -201,8 +201,17 @@ function Board({ filters }: { filters: PacketFilters }) {
   );
 }
 
+/** The address of the list with the filters of the board. */
+function listOf(status: Status, filters: URLSearchParams): string {
+  const params = new URLSearchParams(filters);
+  params.delete('view');
+  params.set('status', status);
+  return `/packets?${params}`;
+}
+
 function Column({ status, filters }: { status: Status; filters: PacketFilters }) {
   const column = useColumn(status, filters);
+  const { params } = useFilters();
   return (
     <Panel flush title={words(status)} actions={<Badge>{count(column.data?.total)}</Badge>}>
       <div className={styles.cards}>
@@ -215,7 +224,7 @@ function Column({ status, filters }: { status: Status; filters: PacketFilters })
               {total === 0 ? <p className={styles.total}>none</p> : null}
               {total > perColumn ? (
                 <p className={styles.total}>
-                  <Link to={`/packets?status=${status}`}>All {count(total)}</Link>
+                  <Link to={listOf(status, params)}>All {count(total)}</Link>
                 </p>
               ) : null}
             </>

@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react';
-import { useNavigate, useParams } from 'react-router';
+import { useNavigate } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
@@ -40,6 +40,7 @@ export type Kind = keyof typeof kinds;
 
 interface ReceiverPageProps<T> {
   of: Kind;
+  id: string;
   query: { data: T[] | undefined; error: Error | null; refetch(): unknown };
   title(item: T): string;
   about(item: T): string;
@@ -48,8 +49,7 @@ interface ReceiverPageProps<T> {
 }
 
 /** A webhook or a channel: its state, what can be done with it, and what was sent to it. */
-export function ReceiverPage<T extends Webhook | Channel>({ of, query, ...parts }: ReceiverPageProps<T>) {
-  const { id = '' } = useParams();
+export function ReceiverPage<T extends Webhook | Channel>({ of, id, query, ...parts }: ReceiverPageProps<T>) {
   useTitle(kinds[of].name);
   return (
     <Load query={query} what={`The ${of}`}>
@@ -66,28 +66,34 @@ export function ReceiverPage<T extends Webhook | Channel>({ of, query, ...parts 
   );
 }
 
-function Summary<T extends Webhook | Channel>({ of, item, title, about, actions }: Omit<ReceiverPageProps<T>, 'query'> & { item: T }) {
+function Summary<T extends Webhook | Channel>({
+  of,
+  item,
+  title,
+  about,
+  actions,
+}: Omit<ReceiverPageProps<T>, 'id' | 'query'> & { item: T }) {
   const { id, active } = item;
   const { path, tested, removal, ...calls } = kinds[of];
   const mayManage = useMay('manage');
   const navigate = useNavigate();
   const [removing, setRemoving] = useState(false);
-  const test = useWrite<undefined, unknown>((client) => calls.test(client, id), 'deliveries');
-  const activate = useWrite<boolean, unknown>((client, on) => calls.activate(client, id, on), `${of}s`);
-  const remove = useWrite<undefined, unknown>((client) => calls.remove(client, id), `${of}s`);
+  const test = useWrite((client): Promise<unknown> => calls.test(client, id), ['deliveries'], report(tested));
+  const activate = useWrite(
+    (client, on: boolean): Promise<Webhook | Channel> => calls.activate(client, id, on),
+    [`${of}s`],
+    report<Webhook | Channel>((changed) => `The ${of} is ${changed.active ? 'active' : 'paused'}.`),
+  );
   return (
     <Panel
       title={<Name>{title(item)}</Name>}
       actions={
         mayManage ? (
           <>
-            <Button busy={test.isPending} onClick={() => test.mutate(undefined, report(tested))}>
+            <Button busy={test.isPending} onClick={() => test.mutate()}>
               Test
             </Button>
-            <Button
-              busy={activate.isPending}
-              onClick={() => activate.mutate(!active, report(`The ${of} is ${active ? 'paused' : 'active'}.`))}
-            >
+            <Button busy={activate.isPending} onClick={() => activate.mutate(!active)}>
               {active ? 'Pause' : 'Activate'}
             </Button>
             {actions?.(item)}
@@ -99,17 +105,19 @@ function Summary<T extends Webhook | Channel>({ of, item, title, about, actions 
       <p>
         <ReceiverState of={item} /> <span className="muted">{about(item)}</span>
       </p>
-      <FormDialog
-        open={removing}
-        title={`Remove the ${of}`}
-        onClose={() => setRemoving(false)}
-        submit="Remove"
-        danger
-        request={remove}
-        onSubmit={() => remove.mutate(undefined, { onSuccess: () => void navigate(path) })}
-      >
-        <p>{removal}</p>
-      </FormDialog>
+      {removing ? (
+        <FormDialog
+          title={`Remove the ${of}`}
+          onClose={() => setRemoving(false)}
+          submit="Remove"
+          danger
+          send={(client) => calls.remove(client, id)}
+          refreshes={[`${of}s`]}
+          onDone={() => void navigate(path)}
+        >
+          <p>{removal}</p>
+        </FormDialog>
+      ) : null}
     </Panel>
   );
 }

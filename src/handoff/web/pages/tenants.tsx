@@ -1,6 +1,7 @@
 import { useState } from 'react';
-import { Link, useNavigate, useParams } from 'react-router';
+import { Link, useNavigate } from 'react-router';
 
+import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
@@ -9,10 +10,11 @@ import { bind } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { count } from '../../../kit/web/format.ts';
+import type { HandoffClient } from '../../client/client.ts';
 import type { Tier } from '../../model/common.ts';
 import { tiers } from '../../model/constants.ts';
 import type { Tenant, TenantPatch } from '../../model/tenant.ts';
-import { useAnswer, useWrite } from '../data/queries.ts';
+import { useAnswer } from '../data/queries.ts';
 import { FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
 import { Keys } from './keys.tsx';
@@ -36,7 +38,6 @@ const patchOf = ({ name, tier, perDay, maxKeys }: Draft): TenantPatch & { name: 
 export function Tenants() {
   useTitle('Tenants');
   const tenants = useAnswer(['tenants'], (client, signal) => client.listTenants({ signal }));
-  const create = useWrite((client, draft: Draft) => client.createTenant({ body: patchOf(draft) }), 'tenants');
   return (
     <>
       <PageHeader
@@ -44,13 +45,7 @@ export function Tenants() {
         actions={
           <NewItem label="New tenant">
             {(close) => (
-              <TenantForm
-                title="New tenant"
-                submit="Create"
-                request={create}
-                onClose={close}
-                onSubmit={(draft) => create.mutate(draft, { onSuccess: close })}
-              />
+              <TenantForm title="New tenant" submit="Create" onClose={close} send={(client, body) => client.createTenant({ body })} />
             )}
           </NewItem>
         }
@@ -76,9 +71,9 @@ export function Tenants() {
                 {
                   name: 'Packets a day',
                   number: true,
-                  cell: ({ handoffs_per_day: most }) => (most === null ? 'as the tier' : count(most)),
+                  cell: ({ handoffs_per_day: most }) => (most === null ? 'tier default' : count(most)),
                 },
-                { name: 'Most keys', number: true, cell: ({ max_api_keys }) => count(max_api_keys) },
+                { name: 'Maximum keys', number: true, cell: ({ max_api_keys }) => count(max_api_keys) },
                 { name: 'Created', muted: true, cell: ({ created_at }) => <Ago at={created_at} /> },
               ]}
             />
@@ -90,14 +85,11 @@ export function Tenants() {
 }
 
 /** A tenant with its keys. */
-export function TenantPage() {
-  const { id = '' } = useParams();
+export const TenantPage = byId(function TenantById({ id }) {
   useTitle('Tenant');
   const navigate = useNavigate();
   const tenant = useAnswer(['tenants', id], (client, signal) => client.getTenant({ params: { id }, signal }));
   const [asked, setAsked] = useState<'change' | 'delete'>();
-  const change = useWrite((client, draft: Draft) => client.patchTenant({ params: { id }, body: patchOf(draft) }), 'tenants');
-  const remove = useWrite((client, _: undefined) => client.deleteTenant({ params: { id } }), 'tenants');
   const close = () => setAsked(undefined);
   return (
     <Load query={tenant} what="The tenant">
@@ -119,38 +111,38 @@ export function TenantPage() {
               title="Change the tenant"
               submit="Save"
               tenant={found}
-              request={change}
               onClose={close}
-              onSubmit={(draft) => change.mutate(draft, { onSuccess: close })}
+              send={(client, body) => client.patchTenant({ params: { id }, body })}
             />
           ) : null}
-          <FormDialog
-            open={asked === 'delete'}
-            title="Delete the tenant"
-            onClose={close}
-            submit="Delete"
-            danger
-            request={remove}
-            onSubmit={() => remove.mutate(undefined, { onSuccess: () => void navigate('/tenants') })}
-          >
-            <p>Its keys are refused from now on. Its data stays.</p>
-          </FormDialog>
+          {asked === 'delete' ? (
+            <FormDialog
+              title="Delete the tenant"
+              onClose={close}
+              submit="Delete"
+              danger
+              send={(client) => client.deleteTenant({ params: { id } })}
+              refreshes={['tenants']}
+              onDone={() => void navigate('/tenants')}
+            >
+              <p>Its keys stop working now. Its data stays.</p>
+            </FormDialog>
+          ) : null}
         </>
       )}
     </Load>
   );
-}
+});
 
 interface TenantFormProps {
   title: string;
   submit: string;
   tenant?: Tenant;
-  request: { error: Error | null; isPending: boolean };
   onClose(): void;
-  onSubmit(draft: Draft): void;
+  send(client: HandoffClient, body: ReturnType<typeof patchOf>): Promise<Tenant>;
 }
 
-function TenantForm({ title, submit, tenant, request, onClose, onSubmit }: TenantFormProps) {
+function TenantForm({ title, submit, tenant, onClose, send }: TenantFormProps) {
   const [draft, setDraft] = useState<Draft>({
     name: tenant?.name ?? '',
     tier: tenant?.tier ?? 'free',
@@ -159,11 +151,11 @@ function TenantForm({ title, submit, tenant, request, onClose, onSubmit }: Tenan
   });
   const bound = bind(draft, (changes) => setDraft({ ...draft, ...changes }));
   return (
-    <FormDialog open title={title} onClose={onClose} submit={submit} request={request} onSubmit={() => onSubmit(draft)}>
+    <FormDialog title={title} onClose={onClose} submit={submit} send={(client) => send(client, patchOf(draft))} refreshes={['tenants']}>
       <TextField label="Name" {...bound('name')} />
       <SelectField label="Tier" options={tiers} {...bound('tier')} />
-      <TextField label="Packets a day (optional)" hint="Empty: as many as the tier has." type="number" min={0} {...bound('perDay')} />
-      <TextField label="Most keys (optional)" type="number" min={0} {...bound('maxKeys')} />
+      <TextField label="Packets a day (optional)" hint="Empty: the default of the tier." type="number" min={0} {...bound('perDay')} />
+      <TextField label="Maximum keys (optional)" type="number" min={0} {...bound('maxKeys')} />
     </FormDialog>
   );
 }

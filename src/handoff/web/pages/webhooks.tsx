@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Link, Outlet } from 'react-router';
 
+import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
@@ -9,10 +10,11 @@ import { TextField } from '../../../kit/web/components/field.tsx';
 import { bind } from '../../../kit/web/components/form.tsx';
 import { PageHeader, PageTabs, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { report } from '../../../kit/web/components/toasts.tsx';
+import { toast } from '../../../kit/web/components/toasts.tsx';
+import type { HandoffClient } from '../../client/client.ts';
 import { webhookEvents } from '../../model/constants.ts';
 import type { Webhook, WebhookRequest } from '../../model/webhook.ts';
-import { useAnswer, useMay, useWrite } from '../data/queries.ts';
+import { useAnswer, useMay } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
 import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago } from '../parts/texts.tsx';
@@ -79,17 +81,16 @@ export function Webhooks() {
 
 function NewWebhook({ onClose }: { onClose: () => void }) {
   const [draft, setDraft] = useState<WebhookRequest>(() => ({ url: '', events: [...webhookEvents], secret: newSecret() }));
-  const create = useWrite((client, body: WebhookRequest) => client.createWebhook({ body }), 'webhooks');
   return (
     <FormDialog
-      open
       title="New webhook"
       onClose={onClose}
       submit="Register"
-      request={create}
-      onSubmit={() => create.mutate(draft, { onSuccess: report('The webhook is registered.', onClose).onSuccess })}
+      send={(client) => client.createWebhook({ body: draft })}
+      refreshes={['webhooks']}
+      onDone={() => toast({ text: 'The webhook is registered.', tone: 'good' })}
     >
-      <WebhookFields draft={draft} onChange={setDraft} />
+      <WebhookFields draft={draft} onChange={setDraft} withoutSecret="Signs every delivery. At least 16 characters." />
     </FormDialog>
   );
 }
@@ -100,15 +101,21 @@ const newSecret = () => Array.from(crypto.getRandomValues(new Uint8Array(32)), (
 interface WebhookFieldsProps {
   draft: WebhookRequest;
   onChange(draft: WebhookRequest): void;
+  /** What is said beside an empty secret. */
+  withoutSecret: string;
 }
 
-/** The fields of a webhook. An empty secret means to keep the present one. */
-function WebhookFields({ draft, onChange }: WebhookFieldsProps) {
+/** The fields of a webhook. */
+function WebhookFields({ draft, onChange, withoutSecret }: WebhookFieldsProps) {
   const bound = bind(draft, (changes) => onChange({ ...draft, ...changes }));
   return (
     <>
       <TextField label="Address" type="url" placeholder="https://example.com/hook" {...bound('url')} />
-      <TextField label="Secret" hint="Signs every delivery. Copy it now: it is never shown again." {...bound('secret')} />
+      <TextField
+        label="Secret"
+        hint={draft.secret === '' ? withoutSecret : 'Signs every delivery. Copy it now: it is shown only once.'}
+        {...bound('secret')}
+      />
       <CheckGroup
         legend="Events"
         options={webhookEvents}
@@ -120,38 +127,39 @@ function WebhookFields({ draft, onChange }: WebhookFieldsProps) {
 }
 
 /** A webhook: its state, what can be done with it, and its deliveries. */
-export const WebhookPage = () => (
+export const WebhookPage = byId(({ id }) => (
   <ReceiverPage<Webhook>
     of="webhook"
+    id={id}
     query={useWebhooks()}
     title={({ url }) => url}
     about={({ events }) => events.join(', ')}
     actions={(webhook) => <ChangeWebhook webhook={webhook} />}
   />
-);
+));
 
 function ChangeWebhook({ webhook: { id, url, events } }: { webhook: Webhook }) {
   const [draft, setDraft] = useState<WebhookRequest>();
   const close = () => setDraft(undefined);
-  const change = useWrite(
-    (client, { secret, ...body }: WebhookRequest) =>
-      client.patchWebhook({ params: { id }, body: { ...body, ...(secret === '' ? {} : { secret }) } }),
-    'webhooks',
-  );
+  const send = (client: HandoffClient, { secret, ...body }: WebhookRequest) =>
+    client.patchWebhook({ params: { id }, body: { ...body, ...(secret === '' ? {} : { secret }) } });
   return (
     <>
       <Button onClick={() => setDraft({ url, events, secret: '' })}>Change</Button>
       {draft === undefined ? null : (
         <FormDialog
-          open
           title="Change the webhook"
           onClose={close}
           submit="Save"
-          request={change}
-          onSubmit={() => change.mutate(draft, { onSuccess: report('The webhook is changed.', close).onSuccess })}
+          send={(client) => send(client, draft)}
+          refreshes={['webhooks']}
+          onDone={() => toast({ text: 'The webhook is changed.', tone: 'good' })}
         >
-          <WebhookFields draft={draft} onChange={setDraft} />
-          <p className="muted">An empty secret keeps the present one. After a change, both sign for a day.</p>
+          <WebhookFields
+            draft={draft}
+            onChange={setDraft}
+            withoutSecret="An empty secret keeps the present one. After a change, both sign for a day."
+          />
         </FormDialog>
       )}
     </>

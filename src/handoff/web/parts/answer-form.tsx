@@ -26,7 +26,7 @@ const keptName = keptText('localStorage', 'baton.name');
 export interface AnswerKeys {
   /** Chooses the option of a number, from 1. */
   choose(number: number): void;
-  /** Sends what is chosen; false if nothing is. */
+  /** Sends what was chosen or entered; false if nothing was, also where a form could be sent empty. */
   send(): boolean;
 }
 
@@ -75,9 +75,14 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
   };
   useImperativeHandle(keys, () => ({
     choose: (number) => number <= choices.length && set({ chosen: number - 1, text: '' }),
-    send,
+    send: () => (hitl.schema === undefined || Object.values(draft.fields).some((value) => value !== '')) && send(),
   }));
-  if (!mayAnswer) return <Callout tone="info">This key may not answer: it lacks the scope respond.</Callout>;
+  if (!mayAnswer)
+    return (
+      <Callout tone="info">
+        This key can’t answer: it needs the scope <code>respond</code>.
+      </Callout>
+    );
   const faultOf = (field: string) =>
     faultsOf(answer.error)
       .filter((fault) => fault.field === field)
@@ -141,7 +146,7 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
         }
       >
         <p dir="auto">{hitl.question}</p>
-        <p className="muted">This option is marked as dangerous, so it is asked once more.</p>
+        <p className="muted">This option is marked as dangerous. Please confirm.</p>
       </Dialog>
     </Form>
   );
@@ -149,22 +154,18 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
 
 /** Sends an answer with the digest of what is shown, so that the service refuses it if the question has changed. */
 function useAnswering({ id, hitl }: Packet & { hitl: Hitl }) {
-  const answer = useWrite(
+  return useWrite(
     (_, body: Answer & { responded_by: string; notes?: string }) =>
       consoleApi().respondPacket({
         params: { id },
         body: { ...body, ...(hitl.digest === undefined ? {} : { digest: hitl.digest }) },
       }),
-    'packets',
+    ['packets'],
+    {
+      onSuccess: () => toast({ text: 'The answer is recorded.', tone: 'good' }),
+      onError: () => void queryClient.invalidateQueries({ queryKey: ['packets'] }),
+    },
   );
-  return {
-    ...answer,
-    mutate: (body: Parameters<typeof answer.mutate>[0]) =>
-      answer.mutate(body, {
-        onSuccess: () => toast({ text: 'The answer is recorded.', tone: 'good' }),
-        onError: () => void queryClient.invalidateQueries({ queryKey: ['packets'] }),
-      }),
-  };
 }
 
 /** Why an answer was refused. */

@@ -1,5 +1,5 @@
 import { Plus } from 'lucide-react';
-import { type ReactNode, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 
 import { faultsOf } from '../../../kit/web/app/transport.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
@@ -7,45 +7,68 @@ import { CopyButton } from '../../../kit/web/components/code.tsx';
 import { Dialog } from '../../../kit/web/components/dialog.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { Form } from '../../../kit/web/components/form.tsx';
+import type { HandoffClient } from '../../client/client.ts';
+import { useWrite } from '../data/queries.ts';
 import styles from './form-dialog.module.css';
 
-interface FormDialogProps {
+interface FormDialogProps<Answer> {
   title: string;
-  open: boolean;
   onClose(): void;
   /** The text of the button that sends the form. */
   submit: string;
   danger?: boolean;
-  onSubmit(): void;
-  /** The request that the form sends. */
-  request: { error: Error | null; isPending: boolean };
+  /** The request of the form. */
+  send(client: HandoffClient): Promise<Answer>;
+  /** The beginning of the keys of what is read again after the request. */
+  refreshes: readonly unknown[];
+  /** Called after the request, also if the dialog was closed while it was sent. */
+  onDone?(answer: Answer): void;
   children: ReactNode;
 }
 
-/** A dialog with a form, or with a question whether to do something. It shows why the request was refused. */
-export function FormDialog({ title, open, onClose, submit, danger = false, onSubmit, request, children }: FormDialogProps) {
+/**
+ * A dialog with a form, or with a question whether to do something. It owns the request, shows why it was refused, and closes
+ * after its success. It is rendered only while it is open, so that it begins anew each time.
+ */
+export function FormDialog<Answer>({ title, onClose, submit, danger = false, send, refreshes, onDone, children }: FormDialogProps<Answer>) {
   const form = useRef<HTMLFormElement>(null);
+  const isShown = useRef(false);
+  useEffect(() => {
+    isShown.current = true;
+    return () => {
+      isShown.current = false;
+    };
+  }, []);
+  const { error, isPending, mutate } = useWrite(send, refreshes, {
+    onSuccess(answer) {
+      if (isShown.current) onClose();
+      onDone?.(answer);
+    },
+  });
   return (
     <Dialog
-      open={open}
+      open
       onClose={onClose}
       title={title}
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look={danger ? 'danger' : 'primary'} busy={request.isPending} onClick={() => form.current?.requestSubmit()}>
+          <Button look={danger ? 'danger' : 'primary'} busy={isPending} onClick={() => form.current?.requestSubmit()}>
             {submit}
           </Button>
         </>
       }
     >
-      <Form ref={form} onSubmit={onSubmit}>
+      <Form
+        ref={form}
+        onSubmit={() => {
+          if (!isPending) mutate();
+        }}
+      >
         {children}
-        {request.error === null ? null : (
-          <Callout tone="bad" alert title="The service refused.">
-            {faultsOf(request.error).length > 1
-              ? faultsOf(request.error).map(({ field, detail }) => <p key={field}>{detail}</p>)
-              : request.error.message}
+        {error === null ? null : (
+          <Callout tone="bad" alert title="The request was rejected.">
+            {faultsOf(error).length > 1 ? faultsOf(error).map(({ field, detail }) => <p key={field}>{detail}</p>) : error.message}
           </Callout>
         )}
         {/* With several fields, Enter sends a form only if it has a button. */}

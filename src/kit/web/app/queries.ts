@@ -31,11 +31,26 @@ export const reading =
   ) =>
     useQuery({ queryKey, queryFn: ({ signal }) => read(api(), signal), ...options });
 
+/** What follows a change. It belongs to the change, not to the component that asked for it, which may be gone when the answer arrives. */
+export interface Outcome<Input, Answer> {
+  onSuccess?(answer: Answer, input: Input): void;
+  onError?(error: Error, input: Input): void;
+}
+
 /** A change in the service. `refresh` updates the cache with the answer. */
 export const useChange = <Input, Answer>(
   mutationFn: (input: Input) => Promise<Answer>,
   refresh: (answer: Answer, input: Input) => Promise<void> | undefined,
-) => useMutation({ mutationFn, onSuccess: (answer, input) => void refresh(answer, input) });
+  { onSuccess, onError }: Outcome<Input, Answer> = {},
+) =>
+  useMutation<Answer, Error, Input>({
+    mutationFn,
+    onSuccess(answer, input) {
+      void refresh(answer, input);
+      onSuccess?.(answer, input);
+    },
+    onError: (error, input) => onError?.(error, input),
+  });
 
 /** Without a connection shown data is requested every five seconds. */
 export const polled = { refetchInterval: () => (connected.get() ? 30_000 : 5000) };

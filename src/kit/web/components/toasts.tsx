@@ -77,11 +77,10 @@ function Message({ message }: { message: Shown }) {
   );
 }
 
-/** The callbacks of a change that tell the user of its success, with a text, or of its failure. */
-export const report = (text?: string, then?: () => void) => ({
-  onSuccess() {
-    if (text !== undefined) toast({ text, tone: 'good' });
-    then?.();
+/** What follows a change: a message of its success, unless there is no text, or of its failure. */
+export const report = <Answer,>(text?: string | ((answer: Answer) => string)) => ({
+  onSuccess(answer: Answer) {
+    if (text !== undefined) toast({ text: typeof text === 'string' ? text : text(answer), tone: 'good' });
   },
   onError: ({ message }: Error) => toast({ text: message, tone: 'bad' }),
 });
