@@ -445,7 +445,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     const id = await ask(key, refund);
     const reader = await call(key, 'POST', '/keys', { name: 'reader', scopes: ['read'] });
     const { page } = await signIn(t, `/packets/${id}`, reader.key);
-    await page.getByText('This key may not answer').waitFor();
+    await page.getByText('This key can’t answer').waitFor();
     for (const name of ['Claim', 'Fail', 'Delete', 'Make a link']) assert.equal(await button(page, name).count(), 0, name);
     for (const [path, name] of [
       ['/webhooks', 'New webhook'],
