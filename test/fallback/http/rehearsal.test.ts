@@ -411,3 +411,59 @@ for (const store of stores) {
     });
   });
 }
+
+describe('POST /chains/{id}/export?rehearsal=true', () => {
+  const mixed = [
+    ...providers,
+    { name: 'azure', model_id: 'azure/dep', api_base: 'https://r.openai.azure.com', params: { api_version: '2024-10-21' } },
+    { name: 'bedrock', model_id: 'bedrock/claude' },
+  ];
+
+  test('200: every address leads to the fake providers and every key is the literal, in five formats', async () => {
+    const on = await shareFallback();
+    const keyed = mixed.map((provider) => ({ ...provider, api_key_env: 'A_REAL_KEY' }));
+    const { id } = await createChain(on, { name: 'c', providers: keyed, fallback_rules: [] });
+    const token = await tokenOf(id, on);
+    for (const format of ['litellm', 'portkey', 'json', 'langchain', 'ai-sdk']) {
+      const { status: code, body } = await on.call(
+        'POST',
+        `/chains/${id}/export?format=${format}&rehearsal=true&rehearsal_base=http://10.1.2.3:8000`,
+      );
+      assert.equal(code, 200, format);
+      const { content } = body as { content: string };
+      assert.doesNotMatch(content, /A_REAL_KEY|os\.environ|process\.env|\$\{[A-Za-z]+_KEY|openai\.azure\.com|llm\.example/, format);
+      assert.match(content, /rehearsal/);
+      for (const name of ['gpt-4o', 'claude', 'Llama%203%2F70b', 'azure']) {
+        assert.ok(content.includes(`http://10.1.2.3:8000/rehearsal/${token}/${name}`), `${format} ${name}`);
+      }
+      assert.ok(!content.includes('/bedrock'), format);
+      const left = body.warnings.filter((warning: { code: string }) => warning.code === 'left_out');
+      assert.deepEqual(
+        left.map(({ loss }: { loss: boolean }) => loss),
+        [true],
+      );
+    }
+    const json = await on.call('POST', `/chains/${id}/export?format=json&rehearsal=true`);
+    assert.equal(json.body.config.providers[0].api_key_env, 'rehearsal');
+    assert.equal(json.body.config.providers[0].api_base, `http://localhost:80/rehearsal/${token}/gpt-4o/v1`);
+  });
+
+  test('400 for a format without addresses to replace, naming the five, and for a base without rehearsal', async () => {
+    const on = await shareFallback();
+    const { id } = await createChain(on);
+    for (const format of ['openrouter', 'bifrost', 'envoy-ai-gateway', 'yaml']) {
+      const { status: code, body } = await on.call('POST', `/chains/${id}/export?format=${format}&rehearsal=true`);
+      assert.deepEqual([code, body.field], [400, 'format']);
+      assert.match(body.detail, /litellm, portkey, json, langchain and ai-sdk/);
+    }
+    const { status: code, body } = await on.call('POST', `/chains/${id}/export?rehearsal_base=http://a`);
+    assert.deepEqual([code, body.field], [400, 'rehearsal_base']);
+  });
+
+  test('leads to SERVICE_PUBLIC_URL if that is set', async (t) => {
+    const on = await startFallback(t, { environment: { SERVICE_PUBLIC_URL: 'https://chains.example.com/base/' } });
+    const { id } = await createChain(on);
+    const { body } = await on.call('POST', `/chains/${id}/export?format=json&rehearsal=true`);
+    assert.match(body.config.providers[0].api_base, /^https:\/\/chains\.example\.com\/base\/rehearsal\/[0-9a-f]{32}\/gpt-4o\/v1$/);
+  });
+});
