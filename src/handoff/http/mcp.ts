@@ -7,9 +7,11 @@ import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
 import type { Listener } from '../live/hub.ts';
 import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.ts';
 import type { CallApi } from '../mcp/session.ts';
+import { routes } from '../model/api.ts';
 import { mcp } from '../model/mcp.ts';
 import { acts, requireAgent, requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
+import type { PacketViews } from '../service/packet-views.ts';
 import type { HandoffMount } from './mount.ts';
 import { agentId } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
@@ -20,11 +22,12 @@ interface McpRouteParts {
   /** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
   load(): Promise<McpEndpoint>;
   readonly listening: Listening;
+  readonly views: PacketViews;
   readonly clock: Clock;
 }
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
-export function mountMcp({ mount, call, load, listening, clock }: McpRouteParts): void {
+export function mountMcp({ mount, call, load, listening, views, clock }: McpRouteParts): void {
   let loading: Promise<McpEndpoint> | undefined;
 
   mount(
@@ -37,7 +40,12 @@ export function mountMcp({ mount, call, load, listening, clock }: McpRouteParts)
       // Handlers read the key of a waiting request, to end the wait when it is revoked.
       const callApi: CallApi = (route, request) =>
         call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'mcp' });
-      const request = { headers, body, signal, session: { call: callApi, agentId: agentBehind(context, query.agent_id), now: clock } };
+      const packet = async (id: string) => {
+        requireRight(caller, routes.getPacket);
+        return (await views.of(caller.tenant_number, id))?.packet;
+      };
+      const session = { call: callApi, packet, agentId: agentBehind(context, query.agent_id), now: clock };
+      const request = { headers, body, signal, session };
       if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, key, listening);
       return written(await endpoint.answer(request));
     },

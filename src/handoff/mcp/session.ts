@@ -1,5 +1,6 @@
 import { invalid } from '../../kit/errors.ts';
 import type { ResultOf, Route } from '../../kit/route.ts';
+import type { Packet } from '../model/packet.ts';
 
 /** The parts of a request to an operation of the API. */
 export interface ApiRequest {
@@ -23,6 +24,8 @@ export interface Session {
   readonly agentId: string | undefined;
   /** Whether the client takes a task instead of a result that needs time. */
   readonly takesTasks: boolean;
+  /** Reads a packet; inside the service it is shared with all who read the same revision, so nobody changes it. */
+  packet(id: string): Promise<Packet | undefined>;
   /** Returns the time. */
   now(): Date;
 }

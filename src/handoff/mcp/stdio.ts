@@ -4,6 +4,7 @@ import { ApiError, ClientError } from '../../kit/client-errors.ts';
 import { systemClock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import type { HandoffClient } from '../client/client.ts';
+import { routes } from '../model/api.ts';
 import type { Packet } from '../model/packet.ts';
 import { createMcpServer, type Refusal, takesTasks } from './server.ts';
 import type { ApiRequest, CallApi } from './session.ts';
@@ -49,7 +50,11 @@ export function serveMcpOverStdio({ client, version, agentId, onError }: StdioPa
     ({ era }) =>
       createMcpServer({
         ...{ version, era, refusalOf, subscribe: false },
-        sessionOf: (context) => ({ call: callWith(context.mcpReq.signal), agentId, takesTasks: takesTasks(context), now: systemClock }),
+        sessionOf(context) {
+          const call = callWith(context.mcpReq.signal);
+          const packet = (id: string) => call(routes.getPacket, { params: { id } });
+          return { call, packet, agentId, takesTasks: takesTasks(context), now: systemClock };
+        },
       }),
     { onerror: onError },
   );

@@ -1,5 +1,6 @@
 import { ProtocolError, ProtocolErrorCode, type ServerEvent } from '@modelcontextprotocol/server';
 
+import { nextTurn } from '../../kit/awaitable.ts';
 import type { McpHttpAnswer, McpHttpRequest } from './http.ts';
 import { declaresTasks, detailsOf, type McpParts, tasksNotDeclared, unlessUnknown } from './server.ts';
 import { packetOfTask, taskOf } from './tasks.ts';
@@ -55,6 +56,8 @@ export async function subscribedTasks(
       for (const taskId of due) {
         due.delete(taskId);
         const found = await read(taskId);
+        // A client may listen to a hundred tasks of one packet; others get their turn in between.
+        await nextTurn();
         if (found === undefined || found.task.status === sent.get(taskId)) continue;
         sent.set(taskId, found.task.status);
         send({ kind: 'resource_updated', uri: uriOf(taskId), params: detailsOf(found) });

@@ -50,7 +50,7 @@ export function waitTask(packet: Packet, wanted: readonly Status[]): Task {
 export async function taskOf(session: Session, taskId: string): Promise<Task | undefined> {
   const subject = subjectOf(taskId);
   if (subject === undefined) return undefined;
-  const packet = must(await session.call(routes.getPacket, { params: { id: subject.packetId } }));
+  const packet = must(await session.packet(subject.packetId));
   if (subject.kind === 'ask') return askedTask(session, subject, packet);
   const isOver = subject.wanted.includes(packet.status) || final.has(packet.status);
   return isOver ? completed(subject, packet, changed(packet)) : working(subject, packet);

@@ -159,6 +159,20 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.hitl.responded_by, 'dana');
     });
 
+    test('the context of a task is the root of its chain, also when a packet between them is removed', async () => {
+      const service = await shareService(store);
+      const root = await createPacket(service);
+      const child = await createPacket(service, { parent_packet_id: root.id });
+      const grandchild = await createPacket(service, { parent_packet_id: child.id });
+      await service.call('DELETE', `/packets/${child.id}?hard=true`);
+      assert.equal((await a2a(service, 'GetTask', { id: grandchild.id })).body.result.contextId, root.id);
+      const { tasks } = (await a2a(service, 'ListTasks', {})).body.result;
+      assert.deepEqual(
+        tasks.map(({ id, contextId }: Record<string, string>) => [id, contextId]),
+        [grandchild.id, root.id].map((id) => [id, root.id]),
+      );
+    });
+
     test('a blocking message waits until the task is over or needs input', async () => {
       const service = await shareService(store);
       const sending = a2a(service, 'SendMessage', messageOf('Wait for me', {}, { returnImmediately: false }));
