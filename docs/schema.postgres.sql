@@ -105,6 +105,10 @@ create index webhooks_of_tenant on webhooks (tenant, removed_at, seq) where for_
 
 create index webhooks_of_packet on webhooks (tenant, for_packet, seq) where for_packet is not null;
 
+create index webhooks_removed on webhooks (tenant, seq) where removed_at is not null and url <> '';
+
+create unique index webhooks_named on webhooks (tenant, for_packet, name) where for_packet is not null and removed_at is null;
+
 create table messages (tenant bigint not null, event_id text collate "C" not null, body text not null, traceparent text,
   primary key (tenant, event_id));
 

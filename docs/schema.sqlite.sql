@@ -102,6 +102,10 @@ CREATE INDEX webhooks_of_tenant on webhooks (tenant, removed_at) where for_packe
 
 CREATE INDEX webhooks_of_packet on webhooks (tenant, for_packet) where for_packet is not null;
 
+CREATE INDEX webhooks_removed on webhooks (tenant, seq) where removed_at is not null and url <> '';
+
+CREATE UNIQUE INDEX webhooks_named on webhooks (tenant, for_packet, name) where for_packet is not null and removed_at is null;
+
 CREATE TABLE messages (tenant integer not null, event_id text not null, body text not null, traceparent text,
   primary key (tenant, event_id));
 

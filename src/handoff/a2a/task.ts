@@ -24,9 +24,14 @@ export interface Origin {
   readonly artifacts: readonly string[];
 }
 
+/** What the packet keeps of its message. Callers may write anything there, and what is of another form counts as left out. */
 function originOf({ context }: Packet): Partial<Origin> {
-  const origin: unknown = context.custom.a2a;
-  return typeof origin === 'object' && origin !== null ? (origin as Partial<Origin>) : {};
+  const { message_id, artifacts } = (context.custom.a2a ?? {}) as Readonly<Record<string, unknown>>;
+  const isText = (value: unknown) => typeof value === 'string';
+  return {
+    ...(isText(message_id) ? { message_id: message_id as string } : {}),
+    ...(Array.isArray(artifacts) && artifacts.every(isText) ? { artifacts: artifacts as string[] } : {}),
+  };
 }
 
 const bare = { metadata: undefined, filename: '' };

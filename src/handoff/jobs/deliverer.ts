@@ -5,7 +5,7 @@ import type { DeliveryQueue, DeliveryTake } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
 import { AttemptRoom, type Reservation } from './attempt-room.ts';
 import { type Attempt, Receiver } from './receivers.ts';
-import type { Item, Send } from './senders.ts';
+import type { Item, Send, Sent } from './senders.ts';
 
 /** The lease on a delivery: if this process dies, another one can take the delivery afterwards. */
 const leaseMs = 20_000;
@@ -130,14 +130,26 @@ export function createDeliverer(parts: DelivererParts) {
   async function attemptOn(item: Item, receiver: Receiver<Item>, attempt: Attempt, reservation: Reservation): Promise<void> {
     const { delivery, queue, until } = item;
     const started = performance.now();
-    const sent = await parts.send(item, (bytes) => reservation.resize(bytes));
+    const sent = await sendingOf(item, reservation);
     if (sent === 'aborted') aborted.push(item);
+    if (sent === 'paused') await store.deliveries.release([item], clock());
     if (sent === 'over') await parts.deliveries.drop(queue, { seq: delivery.seq, until });
     if (typeof sent === 'string') return;
     // A mail server that refuses one address works.
     receiver.answered(attempt, sent.error === undefined || sent.error === 'smtp_status', nowMs());
     parts.onAttempt(sent.error ?? 'delivered', (performance.now() - started) / 1000);
     await parts.deliveries.record(queue, { seq: delivery.seq, until }, sent);
+  }
+
+  /** Makes an attempt. A fault of ours fails it like one of the receiver, so that it does not repeat for ever; a database that is away does not. */
+  async function sendingOf(item: Item, reservation: Reservation): Promise<Sent> {
+    try {
+      return await parts.send(item, (bytes) => reservation.resize(bytes));
+    } catch (error) {
+      if (store.isUnavailable(error)) throw error;
+      parts.onError(error);
+      return { error: 'internal_error', statusCode: undefined };
+    }
   }
 
   /** How many deliveries to lease for each due webhook. The webhooks of one receiver share its room, and those of a tenant its leases. */

@@ -34,7 +34,7 @@ interface PrunerParts {
 
 /**
  * Makes the job that deletes old data in small batches: what has a retention after that, day counters after their day, unseen
- * agents and expired answer links after 30 days. A round returns the milliseconds until the next one.
+ * agents and expired answer links after 30 days, secrets of removed webhooks after their last delivery. A round returns the milliseconds until the next one.
  */
 export function createPruner({ store, clock, retention }: PrunerParts): () => Promise<number> {
   const { idempotencyRetentionSeconds, streamRetentionSeconds, deliveryRetentionSeconds, deadLetterRetentionSeconds } = retention;
@@ -50,6 +50,7 @@ export function createPruner({ store, clock, retention }: PrunerParts): () => Pr
       await forget('ended', deliveryRetentionSeconds),
       await forget('dead', deadLetterRetentionSeconds),
       await store.agents.forget(new Date(now - agentsMs), roundSize),
+      await store.webhooks.scrub(roundSize),
       await store.answerLinks.forget(new Date(now - answerLinksMs), roundSize),
     ];
     return removed.some((count) => count >= roundSize) ? 100 : everyMs;

@@ -7,8 +7,10 @@ import { parseTraceparent, type TraceContext } from '../../kit/trace-context.ts'
 import type { Packet } from '../model/packet.ts';
 import { type AttemptOutcome, currentSecrets } from '../rules/delivery.ts';
 import { mailOf } from '../rules/mail.ts';
+import { acts, hasRight } from '../rules/rights.ts';
 import { signatureHeaders } from '../rules/signature.ts';
 import { slackOf } from '../rules/slack.ts';
+import { callerOfChain } from '../service/authentication.ts';
 import type { NoticeService } from '../service/notices.ts';
 import type { PacketViews } from '../service/packet-views.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
@@ -39,9 +41,9 @@ interface SenderParts {
 
 /**
  * How an attempt ended: its outcome, or that there was none, because a stop aborted it, the delivery was removed with its
- * packet, or there is nothing to tell any more.
+ * packet, there is nothing to tell any more or nobody to tell it to, or its webhook or channel is switched off.
  */
-export type Sent = AttemptOutcome | 'aborted' | 'removed' | 'over';
+export type Sent = AttemptOutcome | 'aborted' | 'removed' | 'over' | 'paused';
 
 /** Makes one attempt. `onSize` is told the bytes of the message. */
 export type Send = (item: Item, onSize: (bytes: number) => void) => Promise<Sent>;
@@ -95,6 +97,8 @@ export function createSend(parts: SenderParts): Send {
 
   const toPush: Send = async (item, onSize) => {
     const { delivery, queue } = item;
+    const maker = queue.key_origin === null ? undefined : await callerOfChain(store, queue.key_origin, clock());
+    if (maker === undefined || !hasRight(maker, acts.sendPush)) return 'over';
     const view = await views.of(queue.tenant, delivery.packet_id!);
     if (view === undefined) return 'removed';
     // Each of several notifications of a large packet is written in a turn of its own.
@@ -128,8 +132,18 @@ export function createSend(parts: SenderParts): Send {
   };
 
   const senders = { webhook: toWebhook, push: toPush, slack: toSlack, email: toMail };
-  return (item, onSize) => senders[item.queue.kind](item, onSize);
+  return followingChanges(store, (item, onSize) => senders[item.queue.kind](item, onSize));
 }
+
+/** Sends to the destination as it is now: it may have been changed, switched off or removed since the delivery was leased. */
+const followingChanges =
+  (store: Store, send: Send): Send =>
+  async (item, onSize) => {
+    const current = await store.deliveries.destination(item.queue);
+    if (current === undefined) return 'over';
+    if (current.active === 0) return 'paused';
+    return send({ ...item, queue: { ...item.queue, ...current } }, onSize);
+  };
 
 /** The outcome of an attempt, also when it fails. */
 async function outcomeOf(attempt: () => Promise<AttemptOutcome>): Promise<Sent> {

@@ -19,6 +19,7 @@ const deliveryErrors = [
   'http_status',
   'smtp_status',
   'not_configured',
+  'internal_error',
 ] as const;
 export type DeliveryError = (typeof deliveryErrors)[number];
 

@@ -64,6 +64,8 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
       const at = now.toISOString();
       const stored: StoredWebhook = { ...fresh, ...given, id: newId(now), created_at: at, updated_at: at, removed_at: null };
       return store.of(caller.tenant_number).commit({
+        // Locks the tenant, so that instances count one after the other.
+        tenantId: caller.tenant_id,
         allWebhooks: true,
         idempotencyKey: idempotency?.key,
         work({ webhooks, idempotency: answers, trail }) {

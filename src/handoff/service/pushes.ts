@@ -2,7 +2,7 @@ import { conflict, invalid, notFound } from '../../kit/errors.ts';
 import type { PushConfig } from '../model/a2a.ts';
 import { acts, requireRight } from '../rules/rights.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
-import type { Caller } from './authentication.ts';
+import { type Caller, originOf } from './authentication.ts';
 import type { SendingParts } from './parts.ts';
 import { noteOf } from './trail.ts';
 
@@ -42,21 +42,21 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
     async put(caller: Caller, packetId: string, config: PushConfig): Promise<PushConfig> {
       requireRight(caller, acts.setPush);
       await check(caller, config);
-      const tenant = store.of(caller.tenant_number);
-      const known = await tenant.webhooks.ofPacket(packetId);
-      const before = known.find(({ name }) => name === config.id);
-      if (before === undefined && known.length >= maxPushes)
-        throw conflict(`The task has ${maxPushes} push notification configurations, the maximum; delete one first.`);
       const now = clock();
       const at = now.toISOString();
       const { id: name = newId(now), url, token: secret, authentication } = { ...config, id: config.id || undefined };
-      const given = { url, secret, authentication: authentication === undefined ? null : JSON.stringify(authentication) };
-      await tenant.commit({
+      const maker = { key_id: caller.key_id, key_origin: originOf(caller) };
+      const given = { ...maker, url, secret, authentication: authentication === undefined ? null : JSON.stringify(authentication) };
+      await store.of(caller.tenant_number).commit({
+        tenantId: caller.tenant_id,
         packets: [packetId],
-        webhooks: before === undefined ? [] : [before.id],
+        pushesOf: packetId,
         work({ packets, webhooks, trail }) {
           if (packets.get(packetId) === undefined) throw notFound('packet');
-          const stored = before && webhooks.get(before.id);
+          const known = webhooks.ofPacket(packetId);
+          const stored = known.find((push) => push.name === name && push.seq !== 0);
+          if (stored === undefined && known.length >= maxPushes)
+            throw conflict(`The task has ${maxPushes} push notification configurations, the maximum; delete one first.`);
           const id = stored?.id ?? newId(now);
           if (stored === undefined) webhooks.insert({ ...fresh, ...given, id, name, for_packet: packetId, created_at: at, updated_at: at });
           else webhooks.save(id, { ...stored, ...given, ...working, updated_at: at });
@@ -64,7 +64,6 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
           trail.note(noteOf(caller, 'webhook', stored === undefined ? 'created' : 'updated', details), { now, keyId: caller.key_id });
         },
       });
-      await tenant.webhooks.follow(packetId);
       return { ...config, id: name };
     },
 
@@ -78,20 +77,18 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
     async remove(caller: Caller, packetId: string, name: string): Promise<void> {
       requireRight(caller, acts.removePush);
       const now = clock();
-      const tenant = store.of(caller.tenant_number);
-      const ids = (await tenant.webhooks.ofPacket(packetId)).filter((push) => push.name === name).map(({ id }) => id);
-      if (ids.length === 0) return;
-      await tenant.commit({
-        webhooks: ids,
+      await store.of(caller.tenant_number).commit({
+        tenantId: caller.tenant_id,
+        packets: [packetId],
+        pushesOf: packetId,
         work({ webhooks, trail }) {
-          for (const stored of ids.flatMap((id) => webhooks.get(id) ?? [])) {
+          for (const stored of webhooks.ofPacket(packetId).filter((push) => push.name === name)) {
             webhooks.remove(stored.id, { ...stored, active: false, updated_at: now.toISOString(), removed_at: now.toISOString() });
             const details = { webhook_id: stored.id, packet_id: packetId };
             trail.note(noteOf(caller, 'webhook', 'deleted', details), { now, keyId: caller.key_id });
           }
         },
       });
-      await tenant.webhooks.follow(packetId);
     },
   };
 }

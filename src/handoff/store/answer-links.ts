@@ -62,7 +62,10 @@ const kind: Kind<AnswerLinkNeeds, AnswerLinkBuffer> = {
     for (const { stored, more } of [...all, ...locked]) group.of(answerLinks, more[0] as number).found.set(stored.id, stored);
   },
 
-  erase: (session, _group, erased) => session.remove('answer_links', erased),
+  async erase(session, group, erased) {
+    for (const { tenant, packet_id } of erased) group.of(answerLinks, tenant).drop((link) => link.packet_id === packet_id);
+    await session.remove('answer_links', erased);
+  },
 
   flush: (session, group) => table.flush(session, group, answerLinks),
 };

@@ -215,7 +215,18 @@ function reads({ database }: ReadParts) {
     db.selectFrom('messages').select(['body', 'traceparent']).where('tenant', '=', tenant).where('event_id', '=', event_id),
   );
 
+  const destination = database.query<{ tenant: number; webhook: number }, Receiver & { active: number }>((db, { tenant, webhook }) =>
+    db
+      .selectFrom('webhooks')
+      .select([...receiverColumns, 'active'])
+      .where('tenant', '=', tenant)
+      .where('seq', '=', webhook)
+      .where('removed_at', 'is', null),
+  );
   const all = {
+    /** A webhook or channel as it is now; undefined once it is removed. */
+    destination: ({ tenant, webhook }: Pick<DeliveryQueue, 'tenant' | 'webhook'>) => destination.first({ tenant, webhook }),
+
     /** Every webhook and channel with pending deliveries, due or not. */
     queues: () => queues.all({}),
 

@@ -26,7 +26,7 @@ export class IdempotencyBuffer {
   readonly found = new Map<string, IdempotencyRecord>();
   readonly fresh = new Map<string, IdempotencyRecord & Row>();
   /** Which packets the new answers contain. */
-  readonly packets: Row[] = [];
+  packets: { tenant: number; packet_id: string; key: string }[] = [];
   readonly #journal: Journal;
 
   constructor(tenant: number, journal: Journal) {
@@ -46,6 +46,13 @@ export class IdempotencyBuffer {
     const { body } = record;
     if (body === null) throw conflict('This request was already processed, and its answer is no longer available.');
     return { ...record, body };
+  }
+
+  /** Erases the new answers that contain a packet. The keys stay used. */
+  erase(packetId: string): void {
+    for (const { key } of this.packets.filter(({ packet_id }) => packet_id === packetId))
+      this.fresh.set(key, { ...this.fresh.get(key)!, body: null });
+    this.packets = this.packets.filter(({ packet_id }) => packet_id !== packetId);
   }
 
   /** Stores the answer to a request. It is erased when one of its packets is deleted permanently. */
@@ -73,7 +80,8 @@ const kind: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
       group.of(idempotency, tenant).found.set(key, { fingerprint, status, body, etag });
   },
 
-  async erase(session, _group, erased) {
+  async erase(session, group, erased) {
+    for (const { tenant, packet_id } of erased) group.of(idempotency, tenant).erase(packet_id);
     const kept = await session.find('idempotency_packets', ['tenant', 'key'], erased);
     await session.update(
       'idempotency',
@@ -111,10 +119,15 @@ function reads({ database }: ReadParts) {
         if (old.length === 0) return 0;
         await inSession(database, async (session) => {
           await session.remove('idempotency', old);
-          await session.remove(
-            'idempotency_packets',
+          // Only of answers that are gone: a key of one of them may be in use again.
+          const kept = await session.read(
+            'idempotency',
+            ['tenant', 'key'],
             old.map(({ tenant, key }) => ({ tenant, key })),
           );
+          const used = new Set(kept.map(([tenant, key]) => `${tenant} ${key}`));
+          const gone = old.flatMap(({ tenant, key }) => (used.has(`${tenant} ${key}`) ? [] : [{ tenant, key }]));
+          await session.remove('idempotency_packets', gone);
         });
         return old.length;
       },

@@ -4,6 +4,7 @@ import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import type { Webhook, WebhookEvent } from '../model/webhook.ts';
 import type { Kind } from './engine/group.ts';
+import type { Session } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
@@ -14,6 +15,8 @@ export interface WebhookNeeds {
   readonly webhooks?: readonly string[];
   /** Whether it needs all webhooks and channels of the tenant. */
   readonly allWebhooks?: boolean;
+  /** A packet of which it needs all push notification configurations; it names the tenant as well, whose lock orders such units. */
+  readonly pushesOf?: string;
   /** Whether it appends events of packets, which are sent to the tenant's webhooks and channels. */
   readonly announces?: boolean;
 }
@@ -81,6 +84,11 @@ export class WebhookBuffer extends TableBuffer<string, StoredWebhook> {
     return found !== undefined && nounOf(found) === noun ? found : undefined;
   }
 
+  /** The push notification configurations of a packet, including new ones. */
+  ofPacket(packetId: string): StoredWebhook[] {
+    return [...this.all(), ...this.inserted].filter(({ for_packet }) => for_packet === packetId);
+  }
+
   /** The number of webhooks, or of channels, including new ones. */
   count(noun: Noun): number {
     return [...this.all(), ...this.inserted].filter((stored) => nounOf(stored) === noun && stored.for_packet === null).length;
@@ -110,24 +118,56 @@ const kind: Kind<WebhookNeeds, WebhookBuffer> = {
     const locked = group.wanted('id', (unit) => unit.webhooks);
     const tenants = new Set(group.units.filter(({ unit }) => unit.announces || unit.allWebhooks).map(({ tenant }) => tenant));
     const complete = [...tenants].map((tenant) => ({ tenant, removed_at: null, for_packet: null }));
-    const [named, all] = await Promise.all([table.find(session, locked, ['tenant']), table.read(session, complete, ['tenant'])]);
+    const packets = group.wanted('for_packet', ({ pushesOf }) => (pushesOf === undefined ? undefined : [pushesOf]));
+    const [named, all, pushes] = await Promise.all([
+      table.find(session, locked, ['tenant']),
+      table.read(session, complete, ['tenant']),
+      table.read(
+        session,
+        packets.map((key) => ({ ...key, removed_at: null })),
+        ['tenant'],
+      ),
+    ]);
     for (const tenant of tenants) group.of(webhooks, tenant).isComplete = true;
     // Locked rows last, because they are the current versions.
-    for (const { stored, more } of [...all, ...named]) {
+    for (const { stored, more } of [...all, ...named, ...pushes]) {
       const { found } = group.of(webhooks, more[0] as number);
       if (stored.removed_at === null) found.set(stored.id, stored);
       else found.delete(stored.id);
     }
   },
 
-  erase: (session, _group, erased) =>
-    session.remove(
+  async erase(session, group, erased) {
+    for (const { tenant, packet_id } of erased) group.of(webhooks, tenant).drop(({ for_packet }) => for_packet === packet_id);
+    await session.remove(
       'webhooks',
       erased.map(({ tenant, packet_id }) => ({ tenant, for_packet: packet_id })),
-    ),
+    );
+  },
 
-  flush: (session, group) => table.flush(session, group, webhooks),
+  async flush(session, group) {
+    await table.flush(session, group, webhooks);
+    const packets = group.each(webhooks, ({ inserted, changed }, tenant) =>
+      [...inserted, ...changed.values()].flatMap(({ for_packet }) => (for_packet === null ? [] : [{ tenant, for_packet }])),
+    );
+    if (packets.length > 0) await follow(session, packets);
+  },
 };
+
+/** Writes to packets which webhooks are for them alone, so that whoever changes a packet need not look for them. */
+async function follow(session: Session, packets: readonly { tenant: number; for_packet: string }[]): Promise<void> {
+  const keys = [...new Map(packets.map((key) => [`${key.tenant} ${key.for_packet}`, key])).values()];
+  const found = await session.read(
+    'webhooks',
+    ['tenant', 'for_packet', 'seq'],
+    keys.map((key) => ({ ...key, removed_at: null })),
+  );
+  const rows = keys.map(({ tenant, for_packet }) => {
+    const seqs = found.flatMap(([of, id, seq]) => (of === tenant && id === for_packet ? [seq as number] : []));
+    return { tenant, id: for_packet, followers: seqs.length === 0 ? null : JSON.stringify(seqs.toSorted((a, b) => a - b)) };
+  });
+  await session.update('packets', ['tenant', 'id'], rows);
+}
 
 /** A webhook or channel as lists need it. */
 export type ListedRow = Pick<StoredWebhook, (typeof listedColumns)[number]>;
@@ -135,20 +175,41 @@ export type ListedRow = Pick<StoredWebhook, (typeof listedColumns)[number]>;
 /** A push notification configuration. */
 export type PushRow = Pick<StoredWebhook, 'id' | 'name' | 'url' | 'secret' | 'authentication'>;
 
-async function follow(tx: Kysely<Tables>, database: 'sqlite' | 'postgres', tenant: number, packetId: string): Promise<void> {
-  const locking = tx.selectFrom('packets').select('seq').where('tenant', '=', tenant).where('id', '=', packetId);
-  // Two at a time: the second reads what the first has written.
-  await (database === 'postgres' ? locking.forUpdate() : locking).execute();
-  const found = await tx
-    .selectFrom('webhooks')
-    .select('seq')
-    .where('tenant', '=', tenant)
-    .where('for_packet', '=', packetId)
-    .where('removed_at', 'is', null)
-    .orderBy('seq')
+async function scrub(database: ReadParts['database'], limit: number): Promise<number> {
+  const gone = await database.reads
+    .selectFrom('tenants')
+    // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all webhooks.
+    .crossJoin('webhooks')
+    .select(['webhooks.tenant', 'webhooks.seq'])
+    .whereRef('webhooks.tenant', '=', 'tenants.number')
+    .where('webhooks.removed_at', 'is not', null)
+    // A literal, so that the partial index matches.
+    .where('webhooks.url', '<>', sql.lit(''))
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('deliveries')
+            .select('deliveries.seq')
+            .whereRef('deliveries.tenant', '=', 'webhooks.tenant')
+            .whereRef('deliveries.webhook', '=', 'webhooks.seq')
+            .where('due_at', 'is not', null),
+        ),
+      ),
+    )
+    .limit(limit)
     .execute();
-  const followers = found.length === 0 ? null : JSON.stringify(found.map(({ seq }) => seq));
-  await tx.updateTable('packets').set({ followers }).where('tenant', '=', tenant).where('id', '=', packetId).execute();
+  if (gone.length === 0) return 0;
+  await database.transaction(async (tx) => {
+    for (const { tenant, seq } of gone)
+      await tx
+        .updateTable('webhooks')
+        .set({ url: '', secret: '', old_secret: null, old_secret_until: null, authentication: null, origin: null })
+        .where('tenant', '=', tenant)
+        .where('seq', '=', seq)
+        .execute();
+  });
+  return gone.length;
 }
 
 function reads({ database }: ReadParts) {
@@ -193,14 +254,15 @@ function reads({ database }: ReadParts) {
         .where('removed_at', 'is', null)
         .orderBy('seq')
         .execute(),
-    /** Writes to a packet which webhooks are for it alone, so that whoever changes it need not look for them. */
-    follow: (packetId: string): Promise<void> => database.transaction((tx) => follow(tx, database.name, tenant, packetId)),
     /** Whether a channel of the tenant sends new questions. */
     isTold: (): Awaitable<boolean> => andThen(telling.first({ tenant }), (row) => row !== undefined),
     /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
     number: (id: string, noun: Noun) => numberOf(db, tenant, id, noun),
   });
   const all = {
+    /** Erases the secrets and addresses of what was removed and has no pending delivery; returns how many, up to `limit`. */
+    scrub: (limit: number) => scrub(database, limit),
+
     /** Whether any tenant has a channel whose links begin with the origin of a request. */
     async hasOrigins(): Promise<boolean> {
       const found = await db

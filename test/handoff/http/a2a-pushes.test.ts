@@ -50,6 +50,51 @@ for (const store of stores) {
       assert.ok(!`${shown.text}${service.logs.join()}`.includes(authentication.credentials));
     });
 
+    test('have one configuration of an id and at most ten, also when they are set at the same time', async (t) => {
+      const service = await shareHooked(t, store);
+      const { id } = await createPacket(service);
+      const url = 'http://127.0.0.1:9/';
+      await Promise.all(Array.from({ length: 4 }, () => put(service, id, { id: 'same', url })));
+      assert.deepEqual(await idsOf(service, id), ['same']);
+      const answers = await Promise.all(
+        Array.from({ length: 14 }, (_, index) =>
+          a2a(service, 'CreateTaskPushNotificationConfig', { taskId: id, token, id: `push ${index}`, url }),
+        ),
+      );
+      assert.equal(answers.filter(({ body }) => body.error === undefined).length, 9);
+      assert.equal((await idsOf(service, id)).length, 10);
+    });
+
+    test('end with the key that set their configuration', async (t) => {
+      const service = await shareHooked(t, store);
+      const receiver = await startReceiver(t);
+      const { body: own } = await service.call('POST', '/keys', { body: { name: 'worker', scopes: ['read', 'work'] } });
+      const { id } = await createPacket(service);
+      await put(service, id, { id: 'mine', url: receiver.url }, own.key);
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
+      await service.handoff.runOnce.deliver();
+      assert.equal(receiver.posts.length, 1);
+      await service.call('DELETE', `/keys/${own.id}`);
+      await service.call('POST', `/packets/${id}/release`, { headers: { 'x-agent-id': 'resolver' } });
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
+      await service.handoff.runOnce.deliver();
+      assert.equal(receiver.posts.length, 1);
+    });
+
+    test('are sent and listed whatever a caller has written into context.custom.a2a', async (t) => {
+      const service = await shareHooked(t, store);
+      const receiver = await startReceiver(t);
+      for (const own of [{ artifacts: 5 }, { artifacts: [1], message_id: 7 }, 'text', null, [1]]) {
+        const { id } = await createPacket(service, { context: { summary: 'Work', custom: { a2a: own } } });
+        await put(service, id, { id: 'mine', url: receiver.url });
+        await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
+      }
+      for (let round = 0; round < 3; round += 1) await service.handoff.runOnce.deliver();
+      assert.equal(receiver.posts.length, 5);
+      const { body, text } = await a2a(service, 'ListTasks', {});
+      assert.equal(body.result?.tasks.length, 5, text);
+    });
+
     test('are retried, become dead letters and are replayed like deliveries to webhooks', async (t) => {
       const service = await shareHooked(t, store, { SERVICE_WEBHOOK_RETRY_SECONDS: '60' });
       const receiver = await startReceiver(t, 500, 204);

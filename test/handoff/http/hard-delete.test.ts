@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
+import { a2a } from '../../support/a2a.ts';
 import { createPacket, packetRequest, startService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
@@ -32,6 +33,39 @@ for (const store of stores) {
       assert.equal(made.status, 201);
       for (const { id } of made.body.created) assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
       assert.equal((await service.call('POST', '/packets/batch', { body, headers })).status, 409);
+    });
+
+    test('nothing of a packet is left that a request of the same moment stored: no repeated answer, answer link or push configuration', async () => {
+      const service = await shareService(store, { ...settings, SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
+      const ids: string[] = [];
+      for (let round = 0; round < 8; round += 1) {
+        const question = { required: true, reason: '', question: 'Go on?' };
+        const { id } = await createPacket(service, { hitl: question });
+        const asked = await createPacket(service, { hitl: question });
+        await service.call('PATCH', `/packets/${asked.id}`, { body: { status: 'awaiting_human' } });
+        const claim = () =>
+          service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' }, headers: { 'idempotency-key': `claim ${id}` } });
+        ids.push(id, asked.id);
+        const config = { taskId: asked.id, id: 'mine', url: 'http://127.0.0.1:9/', token: 'a-token-for-tests-0123456789' };
+        const [, , link] = await Promise.all([
+          claim(),
+          a2a(service, 'CreateTaskPushNotificationConfig', config),
+          service.call('POST', `/packets/${asked.id}/answer-links`, { body: { responder: 'dana' } }),
+          service.call('DELETE', `/packets/${id}?hard=true`),
+          service.call('DELETE', `/packets/${asked.id}?hard=true`),
+        ]);
+        const again = await claim();
+        assert.ok(again.status === 409 || again.status === 404, `${again.status}`);
+        assert.ok(!again.text.includes('charged twice'));
+        const url = link.body.url === undefined ? undefined : new URL(link.body.url).pathname;
+        if (url !== undefined) assert.equal((await service.call('GET', `/${url}`, { key: null })).status, 404);
+      }
+      if (store.name === 'SQLite in memory') return;
+      const database = openDatabase<Tables>(service.databaseUrl);
+      for (const table of ['answer_links', 'idempotency_packets'] as const)
+        assert.deepEqual(await database.reads.selectFrom(table).select('packet_id').where('packet_id', 'in', ids).execute(), [], table);
+      assert.deepEqual(await database.reads.selectFrom('webhooks').select('id').where('for_packet', 'in', ids).execute(), []);
+      await database.close();
     });
 
     test('totals by status, priority and question stay exact through changes and removal', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -7,6 +8,8 @@ import { verify } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 
 import { signatureHeaders } from '../../../src/handoff/rules/signature.ts';
+import type { Tables } from '../../../src/handoff/store/tables.ts';
+import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { looking } from '../../support/consistency.ts';
 import { freePort } from '../../support/ports.ts';
 import { startProgram } from '../../support/program.ts';
@@ -254,6 +257,54 @@ for (const store of stores) {
         ['cancelled', 'delivered'],
       );
       assert.equal(receiver.posts.length, 1);
+    });
+
+    test('deliveries that wait under a lease follow a removal, a new address and a switch of their webhook', async (t) => {
+      for (const change of ['DELETE', 'move', 'off'] as const) {
+        const service = await shareHooked(t, store);
+        const held: ServerResponse[] = [];
+        const receiver = await startReceiver(t, (response) => void held.push(response));
+        const other = await startReceiver(t);
+        const { id } = await register(service, receiver.url);
+        const packets = Array.from({ length: 20 }, () => packetRequest());
+        await service.call('POST', '/packets/batch', { body: { packets } });
+        const delivering = service.handoff.runOnce.deliver();
+        await receiver.received(1);
+        while (held.length < 4) await new Promise(setImmediate);
+        const begun = held.length;
+        const body = change === 'move' ? { url: other.url } : { active: false };
+        const answer = await (change === 'DELETE'
+          ? service.call('DELETE', `/hooks/${id}`)
+          : service.call('PATCH', `/hooks/${id}`, { body }));
+        assert.ok(answer.status < 300, answer.text);
+        for (const response of held) response.writeHead(204).end();
+        await delivering;
+        for (let round = 0; round < 6; round += 1) await service.handoff.runOnce.deliver();
+        assert.equal(receiver.posts.length, begun, change);
+        assert.equal(other.posts.length, change === 'move' ? 20 - begun : 0, change);
+        const statuses = (await deliveriesOf(service, id)).map(({ status }) => status);
+        const rest = { DELETE: 'cancelled', move: 'delivered', off: 'pending' }[change];
+        assert.equal(statuses.filter((status) => status === rest).length, change === 'move' ? 20 : 20 - begun, change);
+      }
+    });
+
+    test('the secrets and the address of a removed webhook are erased after its last delivery', async (t) => {
+      const service = await shareHooked(t, store);
+      const receiver = await startReceiver(t);
+      const { id } = await register(service, receiver.url);
+      await createPacket(service);
+      await service.call('DELETE', `/hooks/${id}`);
+      if (store.name === 'SQLite in memory') return;
+      const database = openDatabase<Tables>(service.databaseUrl);
+      const kept = () =>
+        database.reads.selectFrom('webhooks').select(['url', 'secret', 'old_secret']).where('id', '=', id).executeTakeFirstOrThrow();
+      await service.handoff.runOnce.prune();
+      assert.equal((await kept()).secret, secret);
+      await service.handoff.runOnce.deliver();
+      await service.handoff.runOnce.prune();
+      assert.deepEqual({ ...(await kept()) }, { url: '', secret: '', old_secret: null });
+      await database.close();
+      assert.equal((await deliveriesOf(service, id)).length, 1);
     });
 
     test('the deliveries of a deleted tenant are cancelled, and nothing more is sent', async (t) => {

@@ -9,6 +9,9 @@ import { gzipSync } from 'node:zlib';
 import { verify } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 
+import type { Tables } from '../../../src/handoff/store/tables.ts';
+import { openDatabase } from '../../../src/kit/sql/database.ts';
+import { a2a } from '../../support/a2a.ts';
 import { type Reply, startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
@@ -150,6 +153,25 @@ test('Retry-After in seconds or as a date lengthens the delay by at most an hour
   });
   assert.deepEqual([delays[0], delays[1], delays[4]], [120, 300, 3600]);
   for (const delay of [delays[2]!, delays[3]!]) assert.ok(delay >= 1 && delay <= 1.2, `${delay}`);
+});
+
+test('a fault of the service in an attempt counts as a failure, and ends as a dead letter', async (t) => {
+  const store = stores.find(({ name }) => name === 'SQLite on disk')!;
+  const service = await startHooked(t, { store, settings: { SERVICE_WEBHOOK_RETRY_SECONDS: '1,1' } });
+  const { id } = await createPacket(service);
+  const config = { taskId: id, id: 'mine', url: 'http://127.0.0.1:9/', token: 'a-token-for-tests-0123456789' };
+  await a2a(service, 'CreateTaskPushNotificationConfig', config);
+  const database = openDatabase<Tables>(service.databaseUrl);
+  await database.transaction((tx) => tx.updateTable('webhooks').set({ authentication: 'no JSON' }).execute());
+  await database.close();
+  await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    await service.handoff.runOnce.deliver();
+    service.clock.turn(30);
+  }
+  const { body } = await service.call('GET', '/hooks/dlq');
+  const [{ status, attempts, last_error }] = body;
+  assert.deepEqual([status, attempts, last_error], ['dead_letter', 2, 'internal_error']);
 });
 
 test('redirects of every kind are refused, and their targets get no request', async (t) => {

@@ -103,7 +103,7 @@ const operations: Record<string, Prepare> = {
   'ask a person': onPacket('claimed', 'PATCH', '', { status: 'awaiting_human' }),
   'respond for a person': onPacket('awaiting_human', 'POST', '/respond', { response: 'Yes', responded_by: 'mia' }, freshKey),
   'respond to a question that excludes its source': async ({ service, tenant, call }) => {
-    const { body: asker } = await call('POST', '/keys', { name: 'asker' });
+    const { body: asker } = await service.call('POST', '/keys', { body: { name: 'asker', tenant_id: tenant.id } });
     const { id } = await packetIn(service, 'awaiting_human', { hitl: { ...question, exclude_source: true } }, asker.key);
     await service.call('DELETE', `/keys/${asker.id}`, { key: tenant.key });
     return () => call('POST', `/packets/${id}/respond`, { response: 'Yes', responded_by: 'mia' });

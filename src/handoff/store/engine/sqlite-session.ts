@@ -1,4 +1,4 @@
-import { type Awaitable, nextTurn } from '../../../kit/awaitable.ts';
+import { type Awaitable, andThen, nextTurn } from '../../../kit/awaitable.ts';
 import type { Row, SqliteTransaction, Values } from '../../../kit/sql/dialect.ts';
 import { freeSearchSql } from './free-search.ts';
 import type { Session } from './session.ts';
@@ -119,7 +119,7 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
         tx.statement(`update ${table} set ${due} = ? where tenant = ? and seq = ?`).run(until, tenant!, seq!);
       return rows.map(([, , ...values]) => values);
     },
-    async insertNumbered(table, rows, { column, owner, counters, name }, last) {
+    insertNumbered(table, rows, { column, owner, counters, name }, last) {
       if (rows.length === 0) return;
       const found = valuesStatement(`select value from ${counters} where ${owner} = ? and name = ?`);
       const numbered = rows.map((row) => {
@@ -131,8 +131,8 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
       const raised = [...last].map(([of, value]) => ({ [owner]: of, name, value }));
       const raise = (columns: readonly string[]) =>
         `${insertInto(counters, columns)} on conflict (${owner}, name) do update set value = excluded.value`;
-      await write(raised, raise);
-      await write(numbered, (columns) => insertInto(table, columns));
+      const insert = () => write(numbered, (columns) => insertInto(table, columns));
+      return track(andThen(write(raised, raise), insert));
     },
     insertMissing: (table, rows) => write(rows, (columns) => insertInto(table, columns, 'insert or ignore')),
     put(table, key, rows) {

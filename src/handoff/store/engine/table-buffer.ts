@@ -111,6 +111,12 @@ export class TableBuffer<Key, Stored> {
     this.journal.set(this.found, key, stored);
   }
 
+  /** Forgets the writes of items that the group erases. Called after all units have run. */
+  drop(isErased: (stored: Stored) => boolean): void {
+    this.inserted = this.inserted.filter((stored) => !isErased(stored));
+    for (const [key, stored] of this.changed) if (isErased(stored)) this.changed.delete(key);
+  }
+
   /** Saves an item that later units do not find. */
   remove(key: Key, stored: Stored): void {
     this.journal.set(this.changed, key, stored);

@@ -99,6 +99,10 @@ export const first: Migration = {
       // A tenant may have one for each of its packets, which reads of all others pass over.
       `create index webhooks_of_tenant on webhooks (tenant, removed_at${ordered}) where for_packet is null`,
       `create index webhooks_of_packet on webhooks (tenant, for_packet${ordered}) where for_packet is not null`,
+      // Removed ones whose secrets are not erased yet.
+      `create index webhooks_removed on webhooks (tenant, seq) where removed_at is not null and url <> ''`,
+      // A packet has one push notification configuration of a name.
+      `create unique index webhooks_named on webhooks (tenant, for_packet, name) where for_packet is not null and removed_at is null`,
 
       // One body for all webhooks that receive the event.
       `create table messages (tenant ${number} not null, event_id ${text} not null, body text not null, traceparent text,

@@ -87,6 +87,7 @@ Error = Literal[
     "http_status",
     "smtp_status",
     "not_configured",
+    "internal_error",
 ]
 ChannelEvents = Literal["asked", "reminded", "answered"]
 Tier = Literal["free", "pro", "business"]
