@@ -11,7 +11,7 @@ const router = await startSceneRouter();
 after(() => router.stop());
 
 const count = Number(process.env.GENERATED ?? 200);
-const triedOfEach = 4;
+const triedOfEach = 3;
 /** `SEED=N` repeats a run. */
 const firstSeed = Number(process.env.SEED ?? Math.floor(Math.random() * 1_000_000));
 
