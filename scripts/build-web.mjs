@@ -18,7 +18,7 @@ const applications = [
 /** A digest of the inputs of a build. */
 function digest(service) {
   const web = join(root, service, 'web');
-  const sources = ['package-lock.json', `${service}/web`, `${service}/model`, `${service}/client`, 'src/kit'];
+  const sources = ['package-lock.json', `${service}/web`, `${service}/model`, `${service}/rules`, `${service}/client`, 'src/kit'];
   const hash = createHash('sha256');
   const add = (path) => {
     if (!existsSync(path)) return;

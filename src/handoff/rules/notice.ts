@@ -87,16 +87,17 @@ export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: strin
 
 const withText = (parts: Notice['parts']) => parts.filter(({ text }) => text !== '');
 
+/** The units of a duration, each with its seconds and from how many seconds on it is used. */
 const units = [
-  ['day', 86_400],
-  ['hour', 3600],
-  ['minute', 60],
+  ['day', 86_400, 48 * 3600],
+  ['hour', 3600, 90 * 60],
+  ['minute', 60, 90],
 ] as const;
 
-/** The time until a moment, rounded down to its largest unit. */
+/** The time until a moment, rounded to its unit, as the console shows it: a message is sent some seconds after its question. */
 function timeLeft(moment: string, now: Date): string {
   const seconds = (Date.parse(moment) - now.getTime()) / 1000;
-  const [unit, length] = units.find(([, one]) => seconds >= one) ?? ['second', 1];
-  const count = Math.max(0, Math.floor(seconds / length));
+  const [unit, length] = units.find(([, , from]) => seconds >= from) ?? ['second', 1];
+  const count = Math.max(0, Math.round(seconds / length));
   return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }

@@ -2,16 +2,17 @@ import { useEffect, useState } from 'react';
 import { queryClient } from '../../../kit/web/app/queries.ts';
 import type { TestProgress } from '../../model/test.ts';
 import { api } from './api.ts';
-import { useResult } from './queries.ts';
+import { useFigures, useResult } from './queries.ts';
 
 /**
- * A result. While its test runs, `progress` is the latest event of the stream. The details are polled with the result, as
- * is everything else while the stream is disconnected.
+ * A result. While its test runs it has no prompts, and `progress` is the latest event of the stream; the other figures are
+ * polled, more often while the stream is disconnected. The prompts are read once, when the test has ended.
  */
 export function useFollowedResult(id: string) {
   const [progress, setProgress] = useState<TestProgress>();
-  const result = useResult(id);
-  const running = result.data?.status === 'running';
+  const figures = useFigures(id, true, progress === undefined ? 2000 : 10_000);
+  const running = figures.data?.status === 'running';
+  const whole = useResult(id, figures.data !== undefined && !running);
   useEffect(() => {
     if (!running) return;
     const stop = new AbortController();
@@ -25,7 +26,7 @@ export function useFollowedResult(id: string) {
       setProgress(undefined);
     };
   }, [id, running]);
-  return { result, progress };
+  return { result: whole.data?.status === figures.data?.status || whole.error !== null ? whole : figures, progress };
 }
 
 /** Reports the progress of a test until its end. A broken stream is reconnected; meanwhile `undefined` is reported. */

@@ -59,12 +59,17 @@ export const useResults = (chainId: string, page = 0) =>
     },
   );
 
-/** A result, polled every two seconds while its test runs. */
+/** A result without its prompts, polled while its test runs. */
+export const useFigures = (id: string, enabled = true, everyMs = 2000) =>
+  useAnswer(
+    ['results', id, 'figures'],
+    async (client, signal) => (await client.getTestResult({ params: { id }, query: { prompts: false }, signal })) as TestResult,
+    { enabled, refetchInterval: ({ state }) => (state.data?.status === 'running' ? everyMs : false) },
+  );
+
+/** A result with its prompts: up to 16 MiB. */
 export const useResult = (id: string, enabled = true) =>
-  useAnswer(['results', id], async (client, signal) => (await client.getTestResult({ params: { id }, signal })) as TestResult, {
-    enabled,
-    refetchInterval: ({ state }) => (state.data?.status === 'running' ? 2000 : false),
-  });
+  useAnswer(['results', id], async (client, signal) => (await client.getTestResult({ params: { id }, signal })) as TestResult, { enabled });
 
 /** A chain to be saved: a new one, or another version of one that exists. */
 interface ChainToSave {

@@ -8,7 +8,7 @@ import { Columns, PageHeader, Panel } from '../../../kit/web/components/layout.t
 import { Table } from '../../../kit/web/components/table.tsx';
 import { count, dollars, durationText, moment, percent, percentagePoints } from '../../../kit/web/format.ts';
 import { type TestResult, verdicts } from '../../model/test.ts';
-import { useResult, useResults } from '../data/queries.ts';
+import { useFigures, useResults } from '../data/queries.ts';
 import { planName } from '../parts/plan-name.ts';
 import { Verdict } from '../parts/verdict.tsx';
 
@@ -17,7 +17,7 @@ export function ComparePage() {
   useTitle('Compare two tests');
   const [params] = useSearchParams();
   const a = params.get('a') ?? '';
-  const first = useResult(a, a !== '');
+  const first = useFigures(a, a !== '');
   if (a === '') {
     return (
       <Empty level={1} title="Compare two tests" actions={<LinkButton to="/chains">Show all chains</LinkButton>}>
@@ -38,7 +38,7 @@ export function ComparePage() {
 function Pair({ left }: { left: TestResult }) {
   const [params, setParams] = useSearchParams();
   const b = params.get('b') ?? '';
-  const second = useResult(b, b !== '');
+  const second = useFigures(b, b !== '');
   return (
     <>
       <Panel>
@@ -158,11 +158,16 @@ function Comparison({ left, right }: { left: TestResult; right: TestResult }) {
   );
 }
 
+/** Whether a test had faults of its own. A result names a preset, but not those. */
+const hasOwnFaults = ({ mode, preset }: TestResult): boolean => preset === null && (mode === 'simulate' || mode === 'drill');
+
 /** Notes about differences that make the tests hard to compare, such as a change of the chain. */
 function Alikeness({ left, right }: { left: TestResult; right: TestResult }) {
   const unlike = [
     left.mode === right.mode ? '' : 'their modes differ: simulated and real figures are not comparable',
     left.seed === right.seed && left.preset === right.preset ? '' : 'their faults or seeds differ',
+    hasOwnFaults(left) && hasOwnFaults(right) ? 'both have faults of their own, which may not be the same' : '',
+    left.deadline_ms === right.deadline_ms ? '' : 'their deadlines for a prompt differ',
     left.prompt_count === right.prompt_count ? '' : 'they have different numbers of prompts',
   ].filter(Boolean);
   const changed = JSON.stringify(left.chain) !== JSON.stringify(right.chain);

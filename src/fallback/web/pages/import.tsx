@@ -153,6 +153,8 @@ function useLines(faults: readonly Fault[], content: string): readonly Fault[] {
   const [lines, setLines] = useState<readonly (number | undefined)[]>([]);
   const fields = faults.map(({ field }) => field).join(' ');
   useEffect(() => {
+    // Without faults the file is not parsed: this runs at each key.
+    if (fields === '') return;
     let current = true;
     void Promise.all(fields.split(' ').map((field) => lineOf(content, field))).then((found) => current && setLines(found));
     return () => {

@@ -65,7 +65,8 @@ export const PacketPage = byId(function PacketById({ id }) {
 });
 
 /** A question that is not open: its answer, if there is one. */
-function Answered({ packet: { hitl } }: { packet: Packet }) {
+function Answered({ packet: { id, revision, hitl } }: { packet: Packet }) {
+  const answer = useHistory(id, revision).data?.findLast(({ details }) => 'response' in details || 'via' in details);
   if (hitl === null) return null;
   return (
     <Panel title="Question">
@@ -77,7 +78,8 @@ function Answered({ packet: { hitl } }: { packet: Packet }) {
           {hitl.data === undefined ? <Prose>{hitl.response}</Prose> : <Pairs values={hitl.data} />}
           {hitl.notes === null ? null : <Prose>{hitl.notes}</Prose>}
           <p className="muted">
-            <Name>{hitl.responded_by ?? ''}</Name>, {moment(hitl.responded_at)}
+            <Name>{hitl.responded_by ?? ''}</Name>
+            {answer?.details.unverified === true ? <Badge tone="warn">unverified</Badge> : null}, {moment(hitl.responded_at)}
           </p>
         </blockquote>
       )}

@@ -1,10 +1,13 @@
 import { lexer, type Token, type Tokens } from 'marked';
-import { createElement, Fragment, type ReactNode } from 'react';
+import { createElement, Fragment, memo, type ReactNode, useMemo, useState } from 'react';
 
+import { Button } from '../../../kit/web/components/button.tsx';
+import { count } from '../../../kit/web/format.ts';
 import styles from './markdown.module.css';
 
-/** The longest text that is read as Markdown, and the deepest nesting; beyond them a text is shown as it is. */
-const maxLength = 100_000;
+/** How much of a text is read as Markdown, in characters, since hostile Markdown takes quadratic time. */
+const maxLength = 10_000;
+/** The deepest nesting; beyond it a text is shown as it is. */
 const maxDepth = 30;
 
 /** The schemes that a link may have. */
@@ -14,16 +17,24 @@ const schemes = ['http:', 'https:', 'mailto:'];
  * A text of others as Markdown. It becomes elements of React, never HTML: HTML in it is shown as text, links lead to web and
  * mail addresses only, and images are links, since the page may not send requests to other hosts.
  */
-export function Markdown({ text }: { text: string }) {
+export const Markdown = memo(function Markdown({ text }: { text: string }) {
+  const [isWhole, setWhole] = useState(false);
+  // Not between the halves of a surrogate pair.
+  const start = text.slice(0, maxLength).replace(/[\ud800-\udbff]$/, '');
+  const content = useMemo(() => contentOf(start), [start]);
   return (
     <div className={styles.markdown} dir="auto">
-      {contentOf(text)}
+      {content}
+      {start === text ? null : isWhole ? (
+        <p>{text.slice(start.length)}</p>
+      ) : (
+        <Button onClick={() => setWhole(true)}>Show all ({count(text.length - start.length)} more characters)</Button>
+      )}
     </div>
   );
-}
+});
 
 function contentOf(text: string): ReactNode {
-  if (text.length > maxLength) return <p>{text}</p>;
   try {
     return blocks(lexer(text), 0);
   } catch {

@@ -1,4 +1,4 @@
-import { type Ref, useState } from 'react';
+import { lazy, type Ref, Suspense, useState } from 'react';
 
 import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
@@ -7,6 +7,9 @@ import type { Hitl, Packet } from '../../model/packet.ts';
 import { AnswerForm, type AnswerKeys } from './answer-form.tsx';
 import styles from './question.module.css';
 import { Ago, Name, Prose, TimeLeft } from './texts.tsx';
+
+/** Loaded after the first page, which shows the text as it is until then. */
+const Markdown = lazy(async () => ({ default: (await import('./markdown.tsx')).Markdown }));
 
 interface QuestionProps {
   packet: Packet & { hitl: Hitl };
@@ -44,7 +47,9 @@ export function Background({ packet: { context, actions, decisions } }: { packet
   return (
     <>
       <Panel title="Summary">
-        <Prose>{context.summary}</Prose>
+        <Suspense fallback={<Prose>{context.summary}</Prose>}>
+          <Markdown text={context.summary} />
+        </Suspense>
       </Panel>
       {actions.pending.length === 0 ? null : (
         <Panel title="To be done">

@@ -34,7 +34,7 @@ export function Ago({ at }: { at: string }) {
 /** How much time is left until a moment, more urgent in the last hour. */
 export function TimeLeft({ until }: { until: string | null }) {
   const left = (time: number) => Date.parse(until ?? '') - time;
-  const text = now.useAs((time) => (left(time) <= 0 ? 'time is over' : `${roughly(left(time))} left`));
+  const text = now.useAs((time) => (left(time) <= 0 ? 'overdue' : `${roughly(left(time))} left`));
   const tone = now.useAs<Tone>((time) => (left(time) < 600_000 ? 'bad' : left(time) < 3_600_000 ? 'warn' : 'neutral'));
   if (until === null) return <span className="muted">no deadline</span>;
   return (
