@@ -3,6 +3,7 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 
+import { createExample } from '../../src/handoff/model/examples.ts';
 import { launchBrowser, withoutBrowser } from '../support/browser.ts';
 import { assertAccessible, assertFits, focused, go, type Pages, pagesOf, scrollToEnd } from '../support/dashboard.ts';
 import { adminKey, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
@@ -196,7 +197,7 @@ describe('the console', { skip: withoutBrowser }, () => {
 
   test('a dialog begins anew for another item; the board leads to the list with its filters; all of a long message is shown on demand', async (t) => {
     const { key } = await newTenant(service, { tier: 'business' });
-    const packets = Array.from({ length: 31 }, () => packetRequest({ metadata: { ...packetRequest().metadata, tags: ['board'] } }));
+    const packets = Array.from({ length: 31 }, () => packetRequest({ metadata: { ...createExample.metadata, tags: ['board'] } }));
     await call(key, 'POST', '/packets/batch', { packets });
     await call(key, 'POST', '/packets', packetRequest());
     const hostile = 'a_'.repeat(50_000);
