@@ -70,10 +70,16 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
     'LiteLLM leaves out a model for a while after certain failures, also in later prompts; a chain tries every provider anew for each prompt.';
   if (router.hasCooldowns) findings.add('cooldowns', null, waits, { loss: true });
   for (const { deployment, outcomes } of chain) {
-    if (!router.hasCooldowns || router.groups.get(deployment.group)!.length === 1) continue;
-    const sentence = `LiteLLM soon leaves out a model of ${deployment.group} that is limited or refuses, perhaps before its retries; the chain leaves it at once.`;
-    for (const { failing } of outcomes.filter((outcome) => coolsDown(outcome.failing, false)))
+    if (!router.hasCooldowns) break;
+    const { group } = deployment;
+    const isAlone = router.groups.get(group)!.length === 1;
+    const sentence = `LiteLLM soon leaves out a model of ${group} that is limited or refuses, perhaps before its retries; the chain leaves it at once.`;
+    for (const { failing } of outcomes.filter((outcome) => coolsDown(outcome.failing, isAlone))) {
+      const calls = (given: Router<D>) => callsOf(given, group, (one) => (one === deployment ? failing : null)).length;
+      // Without retries by a policy, a model that is alone is left at once in any case.
+      if (isAlone && calls(router) === calls({ ...router, hasCooldowns: false })) continue;
       findings.add('cooldowns', null, sentence, { provider: deployment.provider.name, condition: failing.condition, loss: true });
+    }
   }
   const status = 'LiteLLM treats a prompt that is too long as such only with status 400; with 413 its fallbacks for any failure hold.';
   if (router.contextWindow !== null) findings.add('status', null, status, { condition: 'context_length', loss: true });
