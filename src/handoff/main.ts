@@ -250,7 +250,8 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
   const parts = { store, clock, newId, random };
   const agents = createAgentService(store, clock);
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
-  const answerLinks = createAnswerLinkService({ ...parts, publicUrl });
+  const views = createPacketViews(store);
+  const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl });
   const { smtpUrl: url, mailFrom: from } = settings;
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
   return {
@@ -265,7 +266,7 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
       onCreated: metrics.handedOver,
     }),
     answerLinks,
-    views: createPacketViews(store),
+    views,
     notices: createNoticeService({ ...parts, answerLinks }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
     pushes: createPushService({ ...parts, urlProblem: guard.problem }),

@@ -222,7 +222,7 @@ describe('npm run demo', () => {
         target_agent: { id: `t${bell}`, name: `${title}${'n'.repeat(200)}` },
       },
       context: { summary: `first\nsecond\r${'very '.repeat(100)}` },
-      hitl: { required: true, reason: 'r', question: 'q'.repeat(300), options: [{ choice: 'x'.repeat(300) }, 'no'] },
+      hitl: { required: true, reason: 'r', question: 'q'.repeat(300), options: [{ value: 'x'.repeat(300) }, 'no'] },
     });
     const { exitCode, lines, counts } = await runDemo({ url: await listening(service), args: [fileOf(t, [JSON.stringify(long)])] });
     assert.equal(exitCode, 0);

@@ -192,8 +192,17 @@ function formField(name: string, field: FormField, isRequired: boolean, value: s
   return `${head}<input type="${kind}" ${control} value="${escapeHtml(value)}"${bounds.join('')}></label>`;
 }
 
+const backgrounds = new WeakMap<AskingPacket, string>();
+
+/** What the question is about, drawn once for each revision that is kept. */
+function background(packet: AskingPacket): string {
+  const html = backgrounds.get(packet) ?? drawn(packet);
+  backgrounds.set(packet, html);
+  return html;
+}
+
 /** What the question is about. Only the messages are cut: everything else is in the digest. */
-function background({ context, actions, decisions }: AskingPacket): string {
+function drawn({ context, actions, decisions }: AskingPacket): string {
   const section = (heading: string, body: string) => `<section><h2>${heading}</h2>${body}</section>`;
   const list = (items: readonly string[]) => `<ul>${items.map((item) => `<li>${item}</li>`).join('')}</ul>`;
   const cut = (text: string) => (text.length > shownTurnLength ? `${text.slice(0, shownTurnLength).toWellFormed()}…` : text);

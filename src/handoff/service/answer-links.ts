@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-
+import { nextTurn } from '../../kit/awaitable.ts';
 import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
 import { type AnswerLink, type AnswerLinkRequest, type AnswerLinkStatus, type NewAnswerLink, validSeconds } from '../model/answer-link.ts';
@@ -16,7 +16,17 @@ import type { DeliveryQueue } from '../store/deliveries.ts';
 import { type Caller, callerOfChain, familyOf, originOf } from './authentication.ts';
 import { actingFor, changeIn } from './change.ts';
 import { requireOrigin } from './origin.ts';
+import type { PacketViews } from './packet-views.ts';
 import type { ServiceParts } from './parts.ts';
+
+const digests = new WeakMap<AskingPacket, string>();
+
+/** The digest of a packet that several pages show, computed once for each revision that is kept. */
+function digestOnce(packet: AskingPacket): string {
+  const digest = digests.get(packet) ?? digestOf(packet);
+  digests.set(packet, digest);
+  return digest;
+}
 
 /** What the page of a link shows: the open question, or why there is none. */
 export type OpenedLink =
@@ -34,6 +44,7 @@ export type OpenedLink =
 export type AskingPacket = Packet & { readonly hitl: NonNullable<Packet['hitl']> };
 
 interface AnswerLinkParts extends ServiceParts {
+  views: PacketViews;
   random: RandomSource;
   /** The address of the service for people, without a slash at its end; undefined: the origin of the request. */
   publicUrl: string | undefined;
@@ -57,7 +68,7 @@ const nothing = '00000000-0000-7000-8000-000000000000';
 
 /** Links to pages on which people answer a question without a key. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations on one noun, each of them short, over the parts that they share.
-export function createAnswerLinkService({ store, clock, newId, random, publicUrl }: AnswerLinkParts) {
+export function createAnswerLinkService({ store, views, clock, newId, random, publicUrl }: AnswerLinkParts) {
   /**
    * The link of a token, its packet, and the caller for whom it answers; undefined when its key may no longer answer. An
    * unknown token costs the same reads as a known one.
@@ -67,9 +78,11 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
     const found = await store.answerLinks.byHash(digest);
     const link = found !== undefined && isLinkToken(token) && isSame(found.token_hash, digest) ? found : undefined;
     const maker = await callerOfChain(store, link?.key_origin ?? nothing, clock());
-    const text = await store.of(link?.tenant ?? 0).packets.find(link?.packet_id ?? nothing);
-    if (link === undefined || maker === undefined || text === undefined) return undefined;
-    return { link, maker, packet: JSON.parse(text.packet) as Packet };
+    const view = await views.of(link?.tenant ?? 0, link?.packet_id ?? nothing);
+    // Each page takes a turn of its own: a question may be about a megabyte.
+    await nextTurn();
+    if (link === undefined || maker === undefined || view === undefined) return undefined;
+    return { link, maker, packet: view.packet };
   }
 
   /** Stores a link to the open question of a packet, which answers for the caller. @throws ServiceError 403 when the caller may not answer */
@@ -169,7 +182,7 @@ export function createAnswerLinkService({ store, clock, newId, random, publicUrl
       const status = linkStatus(link, packet, clock());
       if (status !== 'open') return { status };
       const asking = packet as AskingPacket;
-      return { status, link, maker, packet: asking, digest: digestOf(asking) };
+      return { status, link, maker, packet: asking, digest: digestOnce(asking) };
     },
 
     /**

@@ -496,7 +496,7 @@ for (const store of stores) {
         reason: attack,
         question: attack,
         responder: attack,
-        options: [attack, { value: attack, label: attack, style: 'danger' }, { [attack]: attack }],
+        options: [attack, { value: attack, label: attack, style: 'danger' }, [attack]],
       };
       const agent = { id: 'a', name: attack, framework: attack };
       const changes = {
