@@ -160,9 +160,12 @@ export function chainTests(dashboard: () => Dashboard): void {
     const page = await dashboard().open(t, `/chains/${id}/edit`);
     const grip = (name: string) => page.getByRole('button', { name: `Move provider ${name}`, exact: true });
     const order = async (wanted: string[]) => {
-      await page.waitForFunction(
-        `JSON.stringify([...document.querySelectorAll('[aria-label^="Move provider"][aria-label$=" up"]')].map((b) => b.ariaLabel.split(' ')[2])) === ${JSON.stringify(JSON.stringify(wanted))}`,
-      );
+      const buttons = page.locator('[aria-label^="Move provider"][aria-label$=" up"]');
+      for (const [index, name] of wanted.entries())
+        await buttons
+          .nth(index)
+          .and(page.getByLabel(`Move provider ${name} up`))
+          .waitFor();
       assert.deepEqual(await providerNames(page), wanted);
     };
     const from = (await grip('a').boundingBox())!;
