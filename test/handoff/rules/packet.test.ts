@@ -26,6 +26,7 @@ const question: Hitl = {
   requested_at: null,
   expires_at: null,
   question_id: null,
+  asked_by: null,
 };
 
 /** The value, deeply frozen: `decide` must return a new packet and not mutate the old one. */
@@ -397,7 +398,10 @@ describe('asking a person', () => {
       assert.equal(packet.status, 'awaiting_human');
       const { digest, ...asked } = packet.hitl!;
       assert.match(digest!, /^[0-9a-f]{64}$/);
-      assert.deepEqual(asked, { ...question, ...hitl, requested_at: now.toISOString(), expires_at: '2026-03-01T10:01:00.000Z' });
+      const asked_by =
+        status === 'created' ? { agent_id: 'frontline', agent_name: 'Frontline agent' } : { agent_id: 'resolver', agent_name: 'Resolver' };
+      const requested_at = now.toISOString();
+      assert.deepEqual(asked, { ...question, ...hitl, asked_by, requested_at, expires_at: '2026-03-01T10:01:00.000Z' });
     });
   }
 
@@ -415,7 +419,8 @@ describe('asking a person', () => {
     const fresh = decide(before, patching({ status: 'awaiting_human', hitl: { question: 'And the postage?' } }), now).packet;
     const { digest, ...hitl } = fresh.hitl!;
     assert.notEqual(digest, same.hitl?.digest);
-    assert.deepEqual(hitl, { ...question, question: 'And the postage?', requested_at: now.toISOString() });
+    const asked_by = { agent_id: 'resolver', agent_name: 'Resolver' };
+    assert.deepEqual(hitl, { ...question, question: 'And the postage?', asked_by, requested_at: now.toISOString() });
   });
 
   test('asking again restarts the time to answer', () => {
