@@ -139,6 +139,8 @@ def test_a_worker_completes_asks_and_fails(handoff_service: Service) -> None:
         summary = ctx.packet["context"]["summary"]
         if summary == "fail":
             raise RuntimeError("No such order")
+        if summary == "late":
+            ctx.ask("Nobody?", timeout=1)
         if summary == "ask":
             answer = ctx.ask("Refund?", options=["Yes", "No"], timeout=60)
             return {"context": {"custom": {"answer": answer.get("response")}}}
@@ -147,15 +149,16 @@ def test_a_worker_completes_asks_and_fails(handoff_service: Service) -> None:
     with Handoff(handoff_service.url, KEY) as client:
         worker = threading.Thread(target=client.work, args=("w1", handler), kwargs={"stop": stop, "concurrency": 2})
         worker.start()
-        plain, asking, failing = (
-            client.create_packet(body=request_for("w1", text)) for text in ("plain", "ask", "fail")
-        )
+        texts = ("plain", "ask", "fail", "late")
+        plain, asking, failing, late = (client.create_packet(body=request_for("w1", text)) for text in texts)
         wait_for(client, plain, "completed")
         failed = wait_for(client, failing, "failed")
         assert failed["actions"]["failed"][0]["error"] == "RuntimeError: No such order"
         wait_for(client, asking, "awaiting_human")
         client.respond_packet(asking["id"], body={"response": "Yes", "responded_by": "dana"})
         assert wait_for(client, asking, "completed")["context"]["custom"]["answer"] == "Yes"
+        failed = wait_for(client, late, "failed")
+        assert failed["actions"]["failed"][0]["error"] == "NoAnswer: Nobody answered: Nobody?"
         stop.set()
         worker.join(10)
         assert not worker.is_alive()
