@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
 import { routes as fallbackRoutes } from '../src/fallback/model/api.ts';
@@ -28,6 +29,19 @@ describe('The request schemas of every route', () => {
         compiled += Number(body !== undefined) + Number(query !== undefined);
       }
       assert.ok(compiled > 5);
+    });
+  }
+});
+
+describe('The named schemas of an API description', () => {
+  for (const service of ['handoff', 'fallback']) {
+    test(`are each referred to in the ${service} service's`, () => {
+      const text = readFileSync(new URL(`../openapi/${service}.json`, import.meta.url), 'utf8');
+      const names = Object.keys((JSON.parse(text) as { components: { schemas: object } }).components.schemas);
+      assert.deepEqual(
+        names.filter((name) => !text.includes(`"#/components/schemas/${name}"`)),
+        [],
+      );
     });
   }
 });

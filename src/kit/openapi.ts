@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import Type, { type TSchema } from 'typebox';
 
 import { type ErrorCode, errorCodes } from './errors.ts';
 import type { ApiPart, ResponseShape, Route } from './route.ts';
@@ -170,7 +170,7 @@ function propertiesOf(properties: Readonly<Record<string, Json>>, names: Names):
 function inline(schema: unknown, names: Names, self?: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => inline(item, names));
   if (typeof schema !== 'object' || schema === null) return schema;
-  const name = names.get(schema as TSchema);
+  const name = nameOf(schema as TSchema, names);
   if (name !== undefined && name !== self) return { $ref: `#/components/schemas/${name}` };
   return Object.fromEntries(
     Object.entries(schema).flatMap(([key, value]) => {
@@ -181,4 +181,11 @@ function inline(schema: unknown, names: Names, self?: string): unknown {
       return [[key, inline(value, names)]];
     }),
   );
+}
+
+/** The name of a schema, also of the copy that `Type.Optional` makes. */
+function nameOf(schema: TSchema, names: Names): string | undefined {
+  if (names.has(schema) || !Type.IsOptional(schema)) return names.get(schema);
+  const same = (named: TSchema) => Object.entries(named).every(([key, value]) => (schema as unknown as Json)[key] === value);
+  return [...names].find(([named]) => same(named))?.[1];
 }

@@ -521,7 +521,6 @@ class PromptResult(TypedDict):
     attempts: list[Attempt]
     """The first calls, in order: at most 100, and at most 16 MiB in a result."""
     expected: NotRequired[Expected]
-    """What the chain does with the same failures, by simulation."""
     agrees: NotRequired[bool]
     """With the mode `rehearsal`: whether the gateway did what the chain says. Waits are not
     compared.
@@ -605,7 +604,6 @@ class TestResult(TypedDict):
     checks: list[Check]
     """The checks behind the verdict; empty until the test has ended."""
     agreement: NotRequired[Agreement]
-    """How far the gateway does what the chain says."""
     differences: NotRequired[list[Difference]]
     """With the mode `rehearsal`: what the gateway does otherwise."""
     chain: ChainDefinition

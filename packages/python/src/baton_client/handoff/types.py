@@ -526,7 +526,6 @@ class PatchRequest(TypedDict):
 
 class PatchRequestMetadata(TypedDict):
     target_agent: NotRequired[TargetAgent]
-    """The agent that should continue the work."""
     priority: NotRequired[Priority]
     """How urgent it is."""
     tags: NotRequired[list[str]]
