@@ -30,7 +30,7 @@ export async function serveHandoff({ config, ...flags }: ServeFlags, environment
       stop,
       isEverywhere: isWildcard(settings.host),
       warnings,
-      notices: adminKey === undefined ? [] : [`admin key (shown only now): ${adminKey}`],
+      notices: adminKey === undefined ? [] : [`admin key (shown only once): ${adminKey}`],
     };
   });
 }
@@ -45,7 +45,7 @@ export async function printAdminKey(
     const key = await makeAdminKey(settings).catch((error: unknown) => {
       throw startError(settings.databaseUrl, error);
     });
-    console.log(quiet ? key : `handoff admin key (shown only now) of ${databaseName(settings.databaseUrl)}: ${key}`);
+    console.log(quiet ? key : `handoff admin key (shown only once) of ${databaseName(settings.databaseUrl)}: ${key}`);
   } catch (error) {
     for (const line of (error as Error).message.split('\n')) console.error(`handoff: ${line}`);
     process.exitCode = 1;

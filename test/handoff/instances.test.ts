@@ -63,7 +63,9 @@ describe('Instances that share a PostgreSQL', () => {
     const programs = await Promise.all(range(3).map(() => startProcess({ databaseUrl: url, settings: { SERVICE_ADMIN_KEY: '' } })));
     const codes = await Promise.all(programs.map((program) => program.stop()));
     assert.deepEqual(codes, [0, 0, 0]);
-    const keys = programs.flatMap(({ lines }) => lines.flatMap((line) => /admin key \(shown only now\): (svc_\S+)$/.exec(line)?.[1] ?? []));
+    const keys = programs.flatMap(({ lines }) =>
+      lines.flatMap((line) => /admin key \(shown only once\): (svc_\S+)$/.exec(line)?.[1] ?? []),
+    );
     assert.equal(keys.length, 1);
     const again = await startProcess({ databaseUrl: url, settings: { SERVICE_ADMIN_KEY: '' } });
     const [key] = keys;

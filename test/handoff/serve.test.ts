@@ -140,7 +140,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     const folder = newFolder(t);
     const { running, address } = await serve(t, folder);
     const [, second] = await running.lines(2);
-    const [, key] = /^handoff admin key \(shown only now\): (\S+)$/.exec(second!) ?? assert.fail(second);
+    const [, key] = /^handoff admin key \(shown only once\): (\S+)$/.exec(second!) ?? assert.fail(second);
     assert.ok(looksLikeKey(key!));
     assert.equal((await call(address, 'GET', '/tenants', key!)).status, 200);
     assert.equal((await call(address, 'GET', '/tenants', `${key}x`)).status, 401);
@@ -476,7 +476,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     const [problem, shown, ...others] = running.stderr();
     assert.equal(problem, `handoff: Port ${port} is in use by another program; choose another one with --port.`);
     assert.deepEqual(others, []);
-    const [, key] = /^handoff admin key \(shown only now\): (\S+)$/.exec(shown!) ?? assert.fail(shown);
+    const [, key] = /^handoff admin key \(shown only once\): (\S+)$/.exec(shown!) ?? assert.fail(shown);
     const { address } = await serve(t, folder);
     assert.equal((await call(address, 'GET', '/tenants', key!)).status, 200);
   });
@@ -565,7 +565,7 @@ describe('service-cli', () => {
     assert.equal((await made.ended).code, 0);
     const [line, ...others] = made.stdout();
     assert.deepEqual([...others, ...made.stderr()], []);
-    const [file, key] = /^handoff admin key \(shown only now\) of (\/\S+): (\S+)$/.exec(line!)?.slice(1) ?? assert.fail(line);
+    const [file, key] = /^handoff admin key \(shown only once\) of (\/\S+): (\S+)$/.exec(line!)?.slice(1) ?? assert.fail(line);
     assert.equal(realpathSync(file!), realpathSync(join(folder, 'data/handoff.db')));
     assert.equal((await call(address, 'GET', '/tenants', key!)).status, 200);
     assert.equal(await stop(running), 0);
