@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { test } from 'node:test';
+import { dirname, join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+
+import { layersIn, refusedImports } from '../scripts/layers.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -54,3 +56,123 @@ test('The linter refuses a promise, or a value that may be one, that nobody awai
   assert.equal(expected.length, 8);
   assert.deepEqual(found, expected);
 });
+
+test('The linter refuses files that import one another', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lint-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'one.ts'), "import { two } from './two.ts';\n\nexport const one = () => two;\n");
+  writeFileSync(join(folder, 'two.ts'), "import { one } from './one.ts';\n\nexport const two = () => one;\n");
+  const { stdout } = spawnSync(`${root}node_modules/.bin/oxlint`, ['-c', `${root}.oxlintrc.json`, '--format', 'json', '.'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  const { diagnostics } = JSON.parse(stdout) as { diagnostics: { code: string; filename: string }[] };
+  assert.deepEqual(diagnostics.map(({ code, filename }) => `${filename}: ${code}`).sort(), [
+    'one.ts: import(no-cycle)',
+    'two.ts: import(no-cycle)',
+  ]);
+});
+
+describe('The table of allowed imports in ARCHITECTURE.md', () => {
+  const layers = layersIn(readFileSync(`${root}ARCHITECTURE.md`, 'utf8'));
+  const importing = (file: string, name: string) => refusedImports({ [file]: `import { x } from '${name}';\n` }, layers);
+
+  test('allows what it lists: a layer itself, other layers, packages and built-in modules', () => {
+    const allowed: [string, string][] = [
+      ['kit/http/one.ts', './two.ts'],
+      ['kit/http/one.ts', '../clock.ts'],
+      ['handoff/store/engine/one.ts', '../../../kit/sql/database.ts'],
+      ['handoff/main.ts', './http/server.ts'],
+      ['handoff/main.ts', '../kit/http/app.ts'],
+      ['handoff/cli/one.ts', '../../../package.json'],
+      ['handoff/mcp/one.ts', '@modelcontextprotocol/server/stdio'],
+      ['programs/one.ts', 'node:fs/promises'],
+    ];
+    assert.deepEqual(
+      allowed.flatMap(([file, name]) => importing(file, name)),
+      [],
+    );
+  });
+
+  test('refuses all other imports, also of types, exports and calls', () => {
+    const refused: Record<string, string> = {
+      'kit/one.ts': '../handoff/model/api.ts',
+      'kit/http/one.ts': '../sql/database.ts',
+      'kit/sql/one.ts': 'fastify',
+      'handoff/model/one.ts': '../rules/packet.ts',
+      'handoff/rules/one.ts': '../../kit/clock.ts',
+      'handoff/store/one.ts': '../service/packets.ts',
+      'handoff/store/migrations/one.ts': '../../service/packets.ts',
+      'handoff/service/one.ts': 'kysely',
+      'handoff/live/one.ts': '../store/store.ts',
+      'handoff/jobs/one.ts': '../http/server.ts',
+      'handoff/http/one.ts': '../../kit/sql/database.ts',
+      'handoff/cli/one.ts': '../main.ts',
+      'handoff/settings.ts': './store/store.ts',
+      'handoff/main.ts': '../fallback/main.ts',
+      'fallback/model/one.ts': '../rules/engine.ts',
+      'fallback/rules/one.ts': '../../kit/clock.ts',
+      'fallback/store/one.ts': '../service/chains.ts',
+      'fallback/providers/one.ts': '../store/store.ts',
+      'fallback/service/one.ts': 'kysely',
+      'fallback/http/one.ts': '../providers/transport.ts',
+      'fallback/cli/one.ts': '../main.ts',
+      'fallback/settings.ts': './store/store.ts',
+      'fallback/main.ts': '../handoff/main.ts',
+    };
+    for (const [file, name] of Object.entries(refused)) assert.equal(importing(file, name).length, 1, `${file} imports ${name}`);
+    for (const text of [
+      "import type { Store } from '../store/store.ts';",
+      "export { openStore } from '../store/store.ts';",
+      "import {\n  openStore,\n} from '../store/store.ts';",
+      "import '../store/store.ts';",
+      "type Store = typeof import('../store/store.ts');",
+    ])
+      assert.deepEqual(refusedImports({ 'handoff/live/one.ts': text }, layers), [
+        'src/handoff/live/one.ts: the layer handoff/live may not import ../store/store.ts',
+      ]);
+  });
+
+  test('has a row for every folder', () => {
+    assert.deepEqual(refusedImports({ 'handoff/unknown/one.ts': '' }, layers), ['src/handoff/unknown/one.ts: belongs to no layer']);
+  });
+});
+
+test('A rule has no access to time, randomness, network or environment', (t) => {
+  const refused = [
+    'export const reached = new Date();',
+    'export const reached = Date.now();',
+    'export const reached = Math.random();',
+    'export const reached = process.pid;',
+    "export const reached = fetch('/');",
+    'export const reached = setTimeout(() => 0, 1);',
+    "import { randomUUID } from 'node:crypto';\n\nexport const reached = randomUUID();",
+  ];
+  const allowed = ['export const given = new Date(0);', "import { hash } from 'node:crypto';\n\nexport const digest = hash('sha256', '');"];
+  const files = Object.fromEntries([...refused, ...allowed].map((text, index) => [`src/handoff/rules/case-${index}.ts`, `${text}\n`]));
+  const faulty = new Set(lint(t, files).map(({ path }) => path));
+  assert.deepEqual(
+    [...faulty].sort(),
+    refused.map((_, index) => `src/handoff/rules/case-${index}.ts`),
+  );
+});
+
+/** The errors that the project's linter finds in the given files when they are part of the project. */
+function lint(t: TestContext, files: Readonly<Record<string, string>>): { path: string; message: string }[] {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-lint-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  for (const path of ['biome.jsonc', '.gitignore', 'scripts/lint']) cpSync(join(root, path), join(folder, path), { recursive: true });
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  const biome = join(root, 'node_modules/@biomejs/biome/bin/biome');
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    [biome, 'lint', '--diagnostic-level=error', '--max-diagnostics=none', '--reporter=json', 'src'],
+    { cwd: folder, encoding: 'utf8' },
+  );
+  assert.ok(stdout.startsWith('{'), stderr);
+  const { diagnostics } = JSON.parse(stdout) as { diagnostics: { message: string; location: { path: string } }[] };
+  return diagnostics.map(({ message, location }) => ({ path: location.path, message }));
+}
