@@ -106,9 +106,9 @@ describe('in a browser', { skip: withoutBrowser }, () => {
     assert.match((await health.locator('.live-responses-table').textContent()) ?? '', /"status": "ok"/);
     // The entered key is sent, so the packets of its tenant are shown.
     await page.locator('button.authorize').first().click();
-    await page.locator('.auth-container input').fill(adminKey);
-    await page.locator('.auth-btn-wrapper button.authorize').click();
-    await page.locator('.auth-btn-wrapper button.btn-done').click();
+    await page.locator('#api_key_value').fill(adminKey);
+    await page.locator('.auth-btn-wrapper button.authorize').first().click();
+    await page.locator('.auth-btn-wrapper button.btn-done').first().click();
     const list = page.locator('#operations-packets-listPackets');
     await list.locator('.opblock-summary').click();
     await list.locator('button.execute').click();

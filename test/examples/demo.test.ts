@@ -142,7 +142,7 @@ describe('npm run demo', () => {
     const skipped = lines.filter((line) => line.includes('skipped ')).map((line) => line.replace(/ +/g, ' ').trim());
     assert.deepEqual(skipped.slice(0, -1), [
       'line 2 skipped This is not JSON.',
-      'line 4 skipped shape is not a field of this request; it takes parent_packet_id, metadata, context, decisions, actions, dependencies, hitl.',
+      'line 4 skipped shape is not a field of this request; it takes parent_packet_id, metadata, ...',
       'line 5 skipped The packet must be an object, not an array.',
       'line 6 skipped The packet must be an object, not a number.',
       'line 8 skipped metadata is required.',

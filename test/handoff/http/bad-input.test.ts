@@ -461,7 +461,8 @@ for (const store of stores) {
         `${adminKey}x`,
       ];
       for (const key of junk) assertRefused(await service.call('GET', '/packets', { key }), 401, null);
-      assertRefused(await service.call('GET', '/packets', { key: null, headers: { authorization: `Bearer ${adminKey}` } }), 401, null);
+      for (const authorization of [`Bearer ${adminKey}x`, `Basic ${adminKey}`, adminKey])
+        assertRefused(await service.call('GET', '/packets', { key: null, headers: { authorization } }), 401, null);
       assertRefused(await service.call('GET', `/packets?api_key=${adminKey}`, { key: null }), 401, null);
       assertRefused(await service.call('POST', '/packets', { key: null, body: { ...whole, api_key: adminKey } }), 401, null);
       const get = (headers: string) =>

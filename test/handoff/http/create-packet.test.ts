@@ -197,6 +197,7 @@ for (const store of stores) {
         requested_at: null,
         expires_at: null,
         question_id: null,
+        asked_by: null,
       };
       assert.deepEqual(hitl, { ...sent.hitl, ...unanswered });
     });

@@ -111,7 +111,8 @@ for (const store of stores) {
       const { question_id, digest } = whole.body.hitl;
       assert.match(digest, /^[0-9a-f]{64}$/);
       assert.match(question_id, /^[0-9a-f-]{36}$/);
-      assert.deepEqual(whole.body.hitl, { ...question, ...unanswered, question_id, digest, requested_at: '2026-03-01T09:30:00.000Z' });
+      const asked = { requested_at: '2026-03-01T09:30:00.000Z', asked_by: { agent_id: 'frontline', agent_name: 'Frontline agent' } };
+      assert.deepEqual(whole.body.hitl, { ...question, ...unanswered, question_id, digest, ...asked });
       assert.equal((await service.call('GET', '/packets/awaiting')).body.total, 1);
     });
 

@@ -93,7 +93,7 @@ for (const store of stores) {
       assert.deepEqual([asked.state, asked.message.parts[0].text], ['TASK_STATE_INPUT_REQUIRED', 'Refund 59.90?']);
       const answered = await a2a(service, 'SendMessage', messageOf('Yes', { taskId: task.id }), { agent: 'intake' });
       assert.equal(answered.body.result?.task.status.state, 'TASK_STATE_WORKING', answered.text);
-      assert.deepEqual([(await asking).response, (await asking).responded_by], ['Yes', 'intake']);
+      assert.deepEqual([(await asking).response, (await asking).responded_by], ['Yes', 'first admin key']);
       assert.equal((await nextState()).state, 'TASK_STATE_WORKING');
 
       await resolver('renew_lease', held);
@@ -131,7 +131,7 @@ for (const store of stores) {
         'claimed agent:resolver',
         'in_progress agent:resolver',
         'awaiting_human agent:resolver',
-        'hitl_responded human:intake',
+        'hitl_responded agent:first admin key',
         'chained agent:resolver',
         'completed agent:resolver',
       ]);
