@@ -66,7 +66,7 @@ describe('Documents derived from the code', () => {
     }
   });
 
-  test('docs/errors.md has every error code under its status, and no other', () => {
+  test('docs/errors.md has every error code under its status, and no other [H269]', () => {
     const documented = tableRows(read('docs/errors.md'), 'Code').map(([code, status]) => [codeSpans(code!)[0], Number(status)]);
     assert.deepEqual(
       documented,
@@ -95,72 +95,37 @@ describe('Documents derived from the code', () => {
   });
 });
 
-/** The titles of a test file as documents quote them: three dots stand for inserted values. */
-function sentencesOf(file: string): string[] {
-  return [...read(file).matchAll(/\btest\(\s*(?:`((?:[^`\\]|\\.)*)`|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)")/g)].map(([, ...kinds]) =>
-    kinds
-      .find((sentence) => sentence !== undefined)!
-      .replace(/\$\{[^}]*\}/g, '...')
-      .replace(/\\(.)/g, '$1'),
-  );
-}
-
-/** The tests that hold each row of a page: by heading, subject and file. */
-type Held = Record<string, Record<string, Record<string, string[]>>>;
+/** The rows of what the specification leaves open, which a test names in its title: `... [H12, F3]`. */
+const rowsInTitle = /\btest\(\s*(['"`])(?:\\.|(?!\1)[^\\])*? \[([HF]\d+(?:, [HF]\d+)*)\]\1/g;
 
 describe('What the specification leaves open', () => {
-  const pages = ['handoff', 'fallback'].map((service) => ({
-    page: `docs/silences-${service}.md`,
-    list: `test/silences-${service}.json`,
-    held: JSON.parse(read(`test/silences-${service}.json`)) as Held,
-  }));
+  const named = projectFiles('test/**/*.test.ts').flatMap((file) =>
+    [...read(file).matchAll(rowsInTitle)].flatMap(([, , ids]) => ids!.split(', ')),
+  );
 
-  /** The rows of a page as `heading > subject`, with their cells. */
-  const rowsOf = (page: string): [name: string, cells: string[]][] =>
-    read(page)
-      .split(/^## /m)
-      .slice(1)
-      .flatMap((section) => {
-        const heading = section.slice(0, section.indexOf('\n')).trim();
-        const lines = section.split('\n').filter((line) => /^\| (?!What the specification leaves open \||--- \|)/.test(line));
-        return lines.map((line): [string, string[]] => {
-          const cells = line.slice(1, line.lastIndexOf('|')).split(/(?<!\\)\|/);
-          const [subject = '', ...others] = cells.map((cell) => cell.trim());
-          return [`${heading} > ${subject}`, others];
-        });
-      });
-
-  test('is listed in a page for each service, not in docs/silences.md', () => {
-    assert.ok(!existsSync(join(root, 'docs/silences.md')), 'Move its rows to the pages of the services: see "Recipes" in CONTRIBUTING.md.');
-  });
-
-  for (const { page, list, held } of pages) {
-    test(`${page}: each row has a decision, and its tests in ${list}`, () => {
-      const rows = rowsOf(page);
+  for (const [page, letter] of [
+    ['docs/silences-handoff.md', 'H'],
+    ['docs/silences-fallback.md', 'F'],
+  ] as const) {
+    test(`${page}: each row has an id of its own and a decision, and the title of a test ends with that id`, () => {
+      const rows = [...read(page).matchAll(/^\| (?!Id |---)(.*) \|$/gm)].map(([, cells]) =>
+        cells!.split(/(?<!\\)\| /).map((cell) => cell.trim()),
+      );
       assert.ok(rows.length > 70, `${rows.length} rows`);
-      for (const [name, cells] of rows) assert.ok(cells.length === 1 && cells[0] !== '', `${name} has a decision and no third cell`);
-      const listed = Object.entries(held).flatMap(([heading, subjects]) =>
-        Object.keys(subjects).map((subject) => `${heading} > ${subject}`),
+      const faulty = rows.filter(
+        ([id = '', subject, decision, ...others]) => !new RegExp(`^${letter}\\d+$`).test(id) || !subject || !decision || others.length > 0,
       );
-      const names = rows.map(([name]) => name);
+      assert.deepEqual(faulty, [], `A row is | ${letter}12 | subject | decision |: see "Recipes" in CONTRIBUTING.md.`);
+      const ids = rows.map(([id]) => id!);
       assert.deepEqual(
-        { withoutTests: names.filter((name) => !listed.includes(name)), withoutRow: listed.filter((name) => !names.includes(name)) },
-        { withoutTests: [], withoutRow: [] },
-        `${page} and ${list} must have the same headings and subjects: see "Recipes" in CONTRIBUTING.md.`,
+        {
+          twice: ids.filter((id, index) => ids.indexOf(id) !== index),
+          withoutTest: ids.filter((id) => !named.includes(id)),
+          withoutRow: named.filter((id) => id.startsWith(letter) && !ids.includes(id)),
+        },
+        { twice: [], withoutTest: [], withoutRow: [] },
+        `Each id is in one row of ${page}, and ends the title of a test: 'sentence [${letter}12]'.`,
       );
-    });
-
-    test(`${list} names only existing tests`, () => {
-      const missing = Object.values(held)
-        .flatMap((subjects) => Object.entries(subjects))
-        .flatMap(([subject, files]) => {
-          const titles = Object.entries(files).flatMap(([file, sentences]) => sentences.map((sentence) => [file, sentence] as const));
-          if (titles.length === 0) return [`${subject}: no test`];
-          return titles
-            .filter(([file, sentence]) => !existsSync(join(root, file)) || !sentencesOf(file).includes(sentence))
-            .map(([file, sentence]) => `${subject}: ${file}: ${sentence}`);
-        });
-      assert.deepEqual(missing, []);
     });
   }
 });

@@ -28,7 +28,7 @@ async function play(runs: readonly (readonly [seconds: number, run: Run])[], sto
 }
 
 describe('A service that ends with an error', () => {
-  test('is started again after 1, 2, 4 and 8 seconds, and no more after five ends within a minute', async () => {
+  test('is started again after 1, 2, 4 and 8 seconds, and no more after five ends within a minute [F83]', async () => {
     const runs = Array.from({ length: 9 }, () => [1, crash] as const);
     assert.deepEqual(await play(runs), { code: 3, gaveUp: true, pauses: [1, 2, 4, 8], started: 5 });
   });

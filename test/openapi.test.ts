@@ -102,7 +102,7 @@ const errorsIn = createValidator();
 
 describe('the API description', () => {
   for (const prefix of ['', apiPrefix]) {
-    test(`at ${prefix}/openapi.json equals the committed export`, async (t) => {
+    test(`at ${prefix}/openapi.json equals the committed export [H275]`, async (t) => {
       const service = await startService(t);
       const answer = await service.call('GET', `/${prefix}/openapi.json`, { key: null });
       assert.equal(answer.status, 200);
@@ -155,7 +155,7 @@ describe('the API description', () => {
     }
   });
 
-  test('has the default of a field only in its description: client generators treat a field with a default as required', () => {
+  test('has the default of a field only in its description: client generators treat a field with a default as required [H278]', () => {
     const { priority } = (
       exported.components.schemas.CreateRequest as unknown as { properties: { metadata: { properties: { priority: Json } } } }
     ).properties.metadata.properties;
@@ -274,7 +274,7 @@ describe('every described error', () => {
       })),
   );
 
-  test('has the body with detail, code, field and status_code', () => {
+  test('has the body with detail, code, field and status_code [H268]', () => {
     assert.ok(failures.length > operations.length);
     for (const { name, status, body } of failures) {
       for (const required of requiredOf(body!.schema)) {
@@ -508,7 +508,7 @@ describe('the answers of the service', () => {
 const missing = (value: object, wanted: readonly string[]) => wanted.filter((name) => !(name in value));
 
 describe('Version 1', () => {
-  test('v1 keeps its operations, their parameters and the fields of every answer', async (t) => {
+  test('v1 keeps its operations, their parameters and the fields of every answer [H275]', async (t) => {
     const service = await startService(t);
     const { paths } = (await service.call('GET', '/openapi.json')).body;
     const operations: Record<string, string[]> = {

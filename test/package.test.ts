@@ -141,7 +141,7 @@ console.log(typeof unused);
 `;
 
 describe('The packed package', () => {
-  test('has types that a strict TypeScript program accepts', () => {
+  test('has types that a strict TypeScript program accepts [H292]', () => {
     writeFileSync(join(folder, 'suite.ts'), suite);
     writeFileSync(join(folder, 'client.ts'), client);
     const options = {
@@ -158,7 +158,7 @@ describe('The packed package', () => {
     assert.equal(status, 0);
   });
 
-  test('runs a service in memory in one line, and stops it', () => {
+  test('runs a service in memory in one line, and stops it [H292]', () => {
     const { status, stdout, stderr } = spawnSync(process.execPath, ['suite.js'], { cwd: folder, encoding: 'utf8', env: {} });
     assert.equal(stderr, '');
     assert.equal(stdout, '200 default\n0\n200\nan-admin-key-of-our-own expired\n');

@@ -122,7 +122,7 @@ const isUp = (address: string) =>
 
 describe('npm start', { concurrency: 2 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    test(`ends both services and exits 0 at ${signal} to npm only`, { timeout: 60_000 }, async (t) => {
+    test(`ends both services and exits 0 at ${signal} to npm only [H286]`, { timeout: 60_000 }, async (t) => {
       const { child, handoff, fallback, ended } = npmStart(t, anywhere);
       const bases = [await handoff, await fallback];
       for (const base of bases) assert.ok(await isUp(base));
@@ -134,7 +134,7 @@ describe('npm start', { concurrency: 2 }, () => {
     });
   }
 
-  test('listens where its flags say; flags take precedence over variables', { timeout: 60_000 }, async (t) => {
+  test('listens where its flags say; flags take precedence over variables [H285]', { timeout: 60_000 }, async (t) => {
     const { handoff, fallback } = npmStart(
       t,
       ['--host', '127.0.0.1', '--handoff-port', '0', '--fallback-port', '0', '--fallback-storage', 'memory'],
@@ -145,7 +145,7 @@ describe('npm start', { concurrency: 2 }, () => {
     for (const address of [handoff, fallback]) assert.match(await address, /^http:\/\/127\.0\.0\.1:\d+$/);
   });
 
-  test('reports a port in use with the port and the flag, without ending the other service', {
+  test('reports a port in use with the port and the flag, without ending the other service [H285, F83]', {
     timeout: 60_000,
   }, async (t) => {
     const port = await takenPort(t);
@@ -166,7 +166,7 @@ describe('npm start', { concurrency: 2 }, () => {
     }
   });
 
-  test('a killed service is started again while the other continues; killing the start program ends both', {
+  test('a killed service is started again while the other continues; killing the start program ends both [F83]', {
     timeout: 60_000,
   }, async (t) => {
     const running = start(t, anywhere, { SERVICE_LOG_LEVEL: 'info', SERVICE_LOG_FORMAT: 'json' });
@@ -186,7 +186,7 @@ describe('npm start', { concurrency: 2 }, () => {
     assert.equal(await isUp(await address), false);
   });
 
-  test('an unknown or invalid flag stops the start with a sentence', { timeout: 60_000 }, async (t) => {
+  test('an unknown or invalid flag stops the start with a sentence [H285]', { timeout: 60_000 }, async (t) => {
     const wrong = [
       [['--prot', '8400'], "error: unknown option '--prot'\n(Did you mean --port?)\n"],
       [['--port', 'abc'], "error: option '--port <port>' argument 'abc' is invalid. A port is a whole number from 0 to 65535.\n"],
@@ -203,7 +203,7 @@ describe('npm start', { concurrency: 2 }, () => {
     assert.match(stderr, /^error: npm took --port as its own setting; put -- before it: npm start -- --port <port>$/m);
   });
 
-  test('--help lists the flags and starts nothing', { timeout: 60_000 }, async (t) => {
+  test('--help lists the flags and starts nothing [H285]', { timeout: 60_000 }, async (t) => {
     const { child, ended } = npmStart(t, ['--help']);
     let out = '';
     child.stdout!.on('data', (chunk) => {
@@ -224,7 +224,7 @@ describe('npm start', { concurrency: 2 }, () => {
     assert.ok(!out.includes('listening'));
   });
 
-  test('names unknown SERVICE_* variables in one warning', { timeout: 60_000 }, async (t) => {
+  test('names unknown SERVICE_* variables in one warning [H284]', { timeout: 60_000 }, async (t) => {
     const settings = { SERVICE_RATE_LIMT_PER_MINUTE: '5', SERVICE_DATABASE: 'x' };
     const { child, fallback, ended } = npmStart(t, anywhere, settings);
     await fallback;
@@ -249,7 +249,7 @@ describe('The warning of unknown variables', () => {
       assert.match(unknownVariables({ [name]: 'x' }) ?? '', new RegExp(`the nearest known name is ${meant}\\)`));
   });
 
-  test('is not given if every SERVICE_* variable is known', () => {
+  test('is not given if every SERVICE_* variable is known [H284]', () => {
     const environment = Object.fromEntries(knownVariables.map((name) => [name, 'x']));
     assert.equal(unknownVariables({ ...environment, PATH: '/bin' }), undefined);
   });

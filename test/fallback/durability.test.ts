@@ -91,7 +91,9 @@ async function startLongTest(t: TestContext, program: TestProcess): Promise<stri
 }
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
-  test(`neither kill -9 nor a stop under load loses acknowledged writes, on ${store.name}`, { timeout: 120_000 }, async (t) => {
+  test(`neither kill -9 nor a stop under load loses acknowledged writes, on ${store.name} [F51, F82, F94]`, {
+    timeout: 120_000,
+  }, async (t) => {
     const { url, drop } = await store.open();
     const start = async () => {
       const started = await startFallbackProcess({
@@ -124,7 +126,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   });
 }
 
-test('on a full disk a write is a clear 503, nothing is partly written, and reads continue', { timeout: 60_000 }, async (t) => {
+test('on a full disk a write is a clear 503, nothing is partly written, and reads continue [F94]', { timeout: 60_000 }, async (t) => {
   const folder = newFolder(t);
   const storage = `sqlite://${folder}/full.db`;
   const full = await startFallbackProcess({ storage, fileLimitKib: 512 });
@@ -222,7 +224,7 @@ describe('A start is refused with one clear line', { concurrency: true }, () => 
 });
 
 describe('Both services in one PostgreSQL', () => {
-  test('keep their data separate, started in either order, and each can start again while the other runs', async () => {
+  test('keep their data separate, started in either order, and each can start again while the other runs [F84]', async () => {
     for (const first of ['handoff', 'fallback'] as const) {
       const { url, drop } = await openEmptyDatabase();
       const started: (() => Promise<void>)[] = [];

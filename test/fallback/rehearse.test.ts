@@ -90,7 +90,7 @@ describe('fallback-service rehearse', () => {
     assert.equal(json.code, 0, json.stdout + json.stderr);
   });
 
-  test('exits with 2 for wrong usage, for a file that cannot be imported, and for a gateway that ends', async (t) => {
+  test('exits with 2 for wrong usage, for a file that cannot be imported, and for a gateway that ends [F66]', async (t) => {
     const config = await written(t, 'config.yaml', litellm);
     const several = await written(
       t,
@@ -145,7 +145,7 @@ describe('A finding', () => {
     return exitCodeOf({ result, differences, notes: [] });
   };
 
-  test('explains a difference of its provider and its condition only, and only as a loss: exit code 3', () => {
+  test('explains a difference of its provider and its condition only, and only as a loss: exit code 3 [F65]', () => {
     assert.equal(codeWith({}), 3);
     assert.equal(codeWith({ provider: null }), 3);
     assert.equal(codeWith({ provider: 'claude' }), 1);
@@ -163,7 +163,7 @@ describe('A finding', () => {
     assert.deepEqual(because({ loss: false }), []);
   });
 
-  test('does not excuse a gateway that cannot be used', () => {
+  test('does not excuse a gateway that cannot be used [F65]', () => {
     const differences = explained(result, [said], []);
     assert.equal(exitCodeOf({ result: { ...result, error: 'The gateway could not be called.' }, differences, notes: [] }), 1);
   });
@@ -178,7 +178,7 @@ describe('A file of LiteLLM for a rehearsal', () => {
   const parametersOf = ({ file: made }: ReturnType<typeof redirectFile>) =>
     (made.model_list as { litellm_params: Record<string, unknown> }[]).map(({ litellm_params }) => litellm_params);
 
-  test('keeps its groups, fallbacks and settings, and replaces addresses and keys', () => {
+  test('keeps its groups, fallbacks and settings, and replaces addresses and keys [F64]', () => {
     const settings = { num_retries: 3, fallbacks: [{ a: ['b'] }], redis_host: 'r' };
     const value = file(
       [

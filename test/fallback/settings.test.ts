@@ -30,7 +30,7 @@ function tomlFile(t: TestContext, content: string): string {
 }
 
 describe('Settings of the fallback service', () => {
-  test('have the documented defaults', () => {
+  test('have the documented defaults [F82]', () => {
     const { host, port, storage, rateLimit, allowLive, allowOpen, apiKeys, liveAllow, liveKeys, logLevel } = readFallbackSettings({});
     assert.deepEqual(
       { host, port, storage, rateLimit, allowLive, allowOpen, apiKeys, liveAllow, liveKeys, logLevel },
@@ -55,7 +55,7 @@ describe('Settings of the fallback service', () => {
     assert.deepEqual({ host, port, storage }, { host: '127.0.0.1', port: 8000, storage: 'memory' });
   });
 
-  test('accept each form of --storage, and name the right one for a wrong one', () => {
+  test('accept each form of --storage, and name the right one for a wrong one [F82]', () => {
     for (const url of ['memory', 'sqlite://./data/x.db', 'sqlite://x.db', `sqlite://${tmpdir()}/x.db`, 'postgres://u:p@host:5432/db']) {
       assert.equal(readFallbackSettings({ flags: { storage: url } }).storage, url);
     }
@@ -80,7 +80,7 @@ describe('Settings of the fallback service', () => {
     }
   });
 
-  test('read a rate limit, and explain its form otherwise', () => {
+  test('read a rate limit, and explain its form otherwise [F82]', () => {
     const { rateLimit } = readFallbackSettings({ flags: { rateLimit: '100/minute' } });
     assert.deepEqual(rateLimit, { count: 100, period: 'minute', periodMs: 60_000 });
     for (const bad of [
@@ -103,7 +103,7 @@ describe('Settings of the fallback service', () => {
     }
   });
 
-  test('accept plain keys and label:key; the key may contain colons', () => {
+  test('accept plain keys and label:key; the key may contain colons [F85]', () => {
     assert.deepEqual(keysOf('bare, ci:one ,,ops:a:b').keys, [
       { key: 'bare', label: null },
       { key: 'one', label: 'ci' },
@@ -111,7 +111,7 @@ describe('Settings of the fallback service', () => {
     ]);
   });
 
-  test('accept key:label only if the right part is a role word, with a warning that quotes no key', () => {
+  test('accept key:label only if the right part is a role word, with a warning that quotes no key [F85]', () => {
     const { keys, warnings } = keysOf('s3cret-value:admin,ci:one');
     assert.deepEqual(keys[0], { key: 's3cret-value', label: 'admin' });
     assert.equal(warnings.length, 1);
@@ -120,7 +120,7 @@ describe('Settings of the fallback service', () => {
     assert.deepEqual(keysOf('admin:s3cret').warnings, []);
   });
 
-  test('refuse role words as keys, duplicate keys, labels without keys and invalid characters; no sentence quotes a key', () => {
+  test('refuse role words as keys, duplicate keys, labels without keys and invalid characters; no sentence quotes a key [F85]', () => {
     const wrong: [text: string, sentence: RegExp][] = [
       ['admin', /entry 1 has a role word where its key should be/],
       ['ci:abc,read:admin', /entry 2 has a role word where its key should be/],
@@ -138,7 +138,7 @@ describe('Settings of the fallback service', () => {
     }
   });
 
-  test('read keys from a table of the file, label = key, and other settings by the names of their flags', (t) => {
+  test('read keys from a table of the file, label = key, and other settings by the names of their flags [F82]', (t) => {
     const file = tomlFile(
       t,
       'storage = "sqlite://./x.db"\nrate_limit = "5/second"\nallow_live = true\nport = 0\n[api_keys]\nci = "one"\n"two words" = "x"\n',
@@ -159,7 +159,7 @@ describe('Settings of the fallback service', () => {
     assert.match(problemsOf({ file: tomlFile(t, '[keys]\nci = "x"\n') })[0]!, /a setting that does not exist: keys/);
   });
 
-  test('refuse an open service on a non-loopback host without --allow-open', () => {
+  test('refuse an open service on a non-loopback host without --allow-open [F88]', () => {
     for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
       assert.match(
         problemsOf({ flags: { host } })[0]!,
@@ -171,7 +171,7 @@ describe('Settings of the fallback service', () => {
     for (const host of ['127.0.0.1', '127.8.8.8', 'localhost', '::1']) assert.deepEqual(problemsOf({ flags: { host } }), []);
   });
 
-  test('read allowed hosts and key grants, and explain their form otherwise', () => {
+  test('read allowed hosts and key grants, and explain their form otherwise [F34]', () => {
     const environment = {
       SERVICE_LIVE_ALLOW: 'localhost, 10.0.0.0/8',
       SERVICE_LIVE_KEYS: 'MY_KEY@llm.example.com:8443, OTHER_*@example.com',

@@ -10,7 +10,7 @@ import { stores } from '../support/stores.ts';
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   describe(`A service whose admin keys are all revoked, on ${store.name}`, () => {
-    test('creates a new admin key at the next start and does not restore a revoked one', async (t) => {
+    test('creates a new admin key at the next start and does not restore a revoked one [H191]', async (t) => {
       const service = await startService(t, { store });
       const [{ id }] = (await service.call('GET', '/keys')).body;
       assert.equal((await service.call('DELETE', `/keys/${id}`)).status, 204);
@@ -47,7 +47,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   });
 
   describe(`SERVICE_ADMIN_KEY for a database that has keys, on ${store.name}`, () => {
-    test('causes a warning at the start, unless it is one of the admin keys', async (t) => {
+    test('causes a warning at the start, unless it is one of the admin keys [H189]', async (t) => {
       const service = await shareService(store);
       assert.deepEqual(service.handoff.warnings, []);
       const again = await startService(t, { databaseUrl: service.databaseUrl });
@@ -64,7 +64,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   });
 
   describe(`An admin key created directly in the database, on ${store.name}`, () => {
-    test('works at once in a running service, and is in the audit log', async () => {
+    test('works at once in a running service, and is in the audit log [H190]', async () => {
       const service = await shareService(store);
       const key = await makeAdminKey(readHandoffSettings({ environment: { SERVICE_DATABASE_URL: service.databaseUrl } }));
       assert.equal((await service.call('GET', '/tenants', { key })).status, 200);
@@ -81,7 +81,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assert.ok(!JSON.stringify(entry).includes(key));
     });
 
-    test('is refused for a database on which no service was started, and creates nothing there', async (t) => {
+    test('is refused for a database on which no service was started, and creates nothing there [H190]', async (t) => {
       const { url, drop } = await store.open();
       t.after(() => drop());
       const made = () => makeAdminKey(readHandoffSettings({ environment: { SERVICE_DATABASE_URL: url } }));

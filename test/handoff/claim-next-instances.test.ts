@@ -23,7 +23,7 @@ async function startInstances(t: TestContext, settings: Record<string, string> =
 }
 
 describe('The next packet, of two instances on one PostgreSQL,', () => {
-  test('goes to exactly one of a hundred workers on both', async (t) => {
+  test('goes to exactly one of a hundred workers on both [H101]', async (t) => {
     const [one, other] = await startInstances(t);
     await createPackets(one, packetCount);
     assertEachOnce(await runWorkers([one, other], 100), packetCount);

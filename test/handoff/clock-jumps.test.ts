@@ -23,7 +23,7 @@ async function swept(service: TestService, id: string, key: string): Promise<str
 
 for (const store of stores) {
   describe(`A clock that jumps, on ${store.name}`, () => {
-    test('back: a lease keeps its end, its holder can work and renew it, and it is freed at its end', async () => {
+    test('back: a lease keeps its end, its holder can work and renew it, and it is freed at its end [H162]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id, token, ends } = await lease(service, key);
@@ -45,7 +45,7 @@ for (const store of stores) {
       );
     });
 
-    test('ahead and back again: a lease that ended stays lost, and the packet has one holder', async () => {
+    test('ahead and back again: a lease that ended stays lost, and the packet has one holder [H162]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id, token } = await lease(service, key);
@@ -76,7 +76,7 @@ for (const store of stores) {
       assert.deepEqual(positions.slice(0, 3), ['claimed', 'created', 'created']);
     });
 
-    test('back or ahead: nobody waits longer for the rate limit than its window', async () => {
+    test('back or ahead: nobody waits longer for the rate limit than its window [H162]', async () => {
       const service = await shareService(store, { SERVICE_RATE_LIMIT_PER_MINUTE: '2' });
       const { key } = await newTenant(service);
       const list = () => service.call('GET', '/packets', { key });

@@ -58,7 +58,7 @@ const eventTypes = async (service: TestService, id: string): Promise<string[]> =
   (await service.call('GET', `/packets/${id}/history`)).body.events.map(({ event_type }: { event_type: string }) => event_type);
 
 describe('Instances that share a PostgreSQL', () => {
-  test('three that start concurrently on an empty database migrate it once, and exactly one prints the admin key', async () => {
+  test('three that start concurrently on an empty database migrate it once, and exactly one prints the admin key [H187]', async () => {
     const { url, drop } = await openEmptyDatabase();
     const programs = await Promise.all(range(3).map(() => startProcess({ databaseUrl: url, settings: { SERVICE_ADMIN_KEY: '' } })));
     const codes = await Promise.all(programs.map((program) => program.stop()));
@@ -213,7 +213,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.deepEqual([withStatus(keys, 201).length, withStatus(keys, 409).length], [3, 9]);
   });
 
-  test('a key revoked on one is refused by the other from the next request on, as are the keys of a deleted tenant', async (t) => {
+  test('a key revoked on one is refused by the other from the next request on, as are the keys of a deleted tenant [H207, H214]', async (t) => {
     const { instances } = await startInstances(t);
     const [one, other] = instances as [TestService, TestService];
     const first = await newTenant(one);

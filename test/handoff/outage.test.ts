@@ -76,7 +76,7 @@ describe('When PostgreSQL stops', () => {
     return startService(t, { databaseUrl: `${server.url}/${name}`, settings });
   }
 
-  test('every call is 503, as is /ready, while /health and /metrics still work; everything works after its return', async (t) => {
+  test('every call is 503, as is /ready, while /health and /metrics still work; everything works after its return [H272]', async (t) => {
     const service = await startHere(t, 'away');
     const { id } = await createPacket(service);
     const there = await everything(service);
@@ -107,7 +107,7 @@ describe('When PostgreSQL stops', () => {
     assert.ok(!service.logs.some((line) => line.includes('charged twice') || line.includes(adminKey)));
   });
 
-  test('requests in progress are answered 201 or 503; every 201 is stored completely and delivered', async (t) => {
+  test('requests in progress are answered 201 or 503; every 201 is stored completely and delivered [H272]', async (t) => {
     const receiver = await startReceiver(t);
     const service = await startHere(t, 'in_hand', { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
     await register(service, receiver.url);

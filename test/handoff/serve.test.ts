@@ -136,7 +136,7 @@ async function stop({ child, ended }: Running, signal: NodeJS.Signals = 'SIGTERM
 }
 
 describe('service-cli serve', { concurrency: 3 }, () => {
-  test('prints its address in the first line; creates and prints the admin key at the first start only', async (t) => {
+  test('prints its address in the first line; creates and prints the admin key at the first start only [H187]', async (t) => {
     const folder = newFolder(t);
     const { running, address } = await serve(t, folder);
     const [, second] = await running.lines(2);
@@ -155,7 +155,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.ok(!written.includes('admin key') && !written.includes(key!));
   });
 
-  test('takes the first admin key from SERVICE_ADMIN_KEY, and then prints none', async (t) => {
+  test('takes the first admin key from SERVICE_ADMIN_KEY, and then prints none [H187]', async (t) => {
     const folder = newFolder(t);
     const { running, address } = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     assert.equal((await call(address, 'GET', '/tenants', adminKey)).status, 200);
@@ -183,7 +183,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     });
   });
 
-  test('writes its log as JSON lines after the first lines, and completely before it exits', { timeout: 60_000 }, async (t) => {
+  test('writes its log as JSON lines after the first lines, and completely before it exits [H287]', { timeout: 60_000 }, async (t) => {
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
     const started = JSON.parse((await running.lines(2))[1]!);
     assert.deepEqual([started.msg, started.address, started.pid], ['started', address, running.child.pid]);
@@ -287,7 +287,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     }
   });
 
-  test('finishes requests in progress at SIGTERM before it exits 0', async (t) => {
+  test('finishes requests in progress at SIGTERM before it exits 0 [H291]', async (t) => {
     const database = await openEmptyDatabase();
     const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
     const client = new pg.Client(database.url);
@@ -422,7 +422,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     }
   });
 
-  test('invalid settings: one line for each on standard error, nothing on standard output, and exit 1', async (t) => {
+  test('invalid settings: one line for each on standard error, nothing on standard output, and exit 1 [H281]', async (t) => {
     const folder = newFolder(t);
     writeFileSync(join(folder, 'handoff.toml'), 'prot = 1\nlog_level = "loud"\n');
     const running = run(t, folder, ['serve', '--port', '99999', '--config', 'handoff.toml'], {
@@ -444,7 +444,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.ok(!existsSync(join(folder, 'data')));
   });
 
-  test('flags take precedence over the environment, then the file', async (t) => {
+  test('flags take precedence over the environment, then the file [H282]', async (t) => {
     const folder = newFolder(t);
     writeFileSync(
       join(folder, 'handoff.toml'),
@@ -481,7 +481,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal((await call(address, 'GET', '/tenants', key!)).status, 200);
   });
 
-  test('a database from a newer version: one line that names it, exit 1, and the database is not changed', async (t) => {
+  test('a database from a newer version: one line that names it, exit 1, and the database is not changed [H288]', async (t) => {
     const folder = newFolder(t);
     const first = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     assert.equal(await stop(first.running), 0);
@@ -558,7 +558,7 @@ describe('service-cli', () => {
     await running.ended;
   });
 
-  test('admin-key creates an admin key in the database of a running service and prints it', async (t) => {
+  test('admin-key creates an admin key in the database of a running service and prints it [H190]', async (t) => {
     const folder = newFolder(t);
     const { running, address } = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     const made = run(t, folder, ['admin-key']);
@@ -599,7 +599,7 @@ describe('service-cli', () => {
 });
 
 describe('The settings file', () => {
-  test('is set by SERVICE_CONFIG unless --config is given', async (t) => {
+  test('is set by SERVICE_CONFIG unless --config is given [H282]', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'baton-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const start = (name: string, text: string) => {

@@ -7,7 +7,7 @@ import { createRedis, skipWithoutRedis, type TestRedis } from '../support/redis.
 import { startService, TestClock, type TestService } from '../support/service.ts';
 
 describe('limits that instances share through Redis', { skip: skipWithoutRedis }, () => {
-  test('60 per minute over three instances means exactly 60', async (t) => {
+  test('60 per minute over three instances means exactly 60 [H228]', async (t) => {
     const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '60' });
     const answers = await Promise.all(Array.from({ length: 120 }, (_, index) => list(instances[index % 3]!)));
     assert.equal(passed(answers), 60);
@@ -51,7 +51,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.deepEqual([answer.status, answer.headers['x-ratelimit-reset']], [200, '20']);
   });
 
-  test('after the clock was set back nobody waits longer than the length of the window', async (t) => {
+  test('after the clock was set back nobody waits longer than the length of the window [H162]', async (t) => {
     const { instances, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '2' });
     for (const instance of instances.slice(0, 2)) assert.equal((await list(instance)).status, 200);
     clock.turn(-3600);
@@ -96,7 +96,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal((await list(instances[1]!)).headers['x-ratelimit-remaining'], '9');
   });
 
-  test('without Redis each instance counts by itself, logs it once, and shares again when Redis is back', async (t) => {
+  test('without Redis each instance counts by itself, logs it once, and shares again when Redis is back [H228]', async (t) => {
     const { instances, redis, clock } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '5' });
     assert.equal((await list(instances[0]!)).status, 200);
 
@@ -155,7 +155,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal((await list(one)).headers['x-ratelimit-remaining'], '18');
   });
 
-  test('the service starts without Redis', async (t) => {
+  test('the service starts without Redis [H228]', async (t) => {
     const redis = await createRedis();
     const instance = await startService(t, { settings: { SERVICE_REDIS_URL: redis.url, SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
     await instance.handoff.start();

@@ -37,7 +37,7 @@ async function listen(t: TestContext, address: string): Promise<TestEvents> {
 const packetIds = (events: readonly { data: { packet_id: string } }[]) => events.map(({ data }) => data.packet_id);
 
 describe('Streams of instances that share a PostgreSQL', () => {
-  test('get events of other instances without a broker, by polling the database', async (t) => {
+  test('get events of other instances without a broker, by polling the database [H166]', async (t) => {
     const { instances, addresses } = await startInstances(t, 2);
     const streams = await Promise.all(addresses.map((address) => listen(t, address)));
     const ids: string[] = [];
@@ -47,7 +47,7 @@ describe('Streams of instances that share a PostgreSQL', () => {
     for (const { events } of streams) assert.deepEqual(packetIds(await events.take(6)), ids);
   });
 
-  test('end if their key is revoked on another instance', async (t) => {
+  test('end if their key is revoked on another instance [H168]', async (t) => {
     const { instances, addresses } = await startInstances(t, 2);
     const { key, keyId } = await newTenant(instances[0]!);
     const stream = await openEvents(addresses[1]!, `?api_key=${key}`);
@@ -57,7 +57,7 @@ describe('Streams of instances that share a PostgreSQL', () => {
     await stream.ended;
   });
 
-  test('miss and repeat nothing if transactions commit in another order than they began', async (t) => {
+  test('miss and repeat nothing if transactions commit in another order than they began [H166]', async (t) => {
     const { url, instances, addresses } = await startInstances(t, 2);
     const first = await createPacket(instances[0]!);
     const streams = await Promise.all(addresses.map((address) => listen(t, address)));
@@ -131,7 +131,7 @@ async function hear(t: TestContext, address: string): Promise<Heard> {
 const lateMs = 10_000;
 
 describe('Streams of instances with a broker that fails', { skip: skipWithoutRedis }, () => {
-  test('miss and repeat nothing while it is killed, frozen and flapping under load, and every request succeeds', async (t) => {
+  test('miss and repeat nothing while it is killed, frozen and flapping under load, and every request succeeds [H166]', async (t) => {
     const redis = await createRedis();
     await redis.start();
     const { url, drop } = await openEmptyDatabase();

@@ -277,7 +277,7 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
 }
 
 describe('A client retries', () => {
-  test('a GET, and an operation with an idempotency key, with the same key each time', async (t) => {
+  test('a GET, and an operation with an idempotency key, with the same key each time [H312]', async (t) => {
     const answering = inTurn(json(503, {}), (reply) => void reply.destroy(), json(201, { id: 'x' }));
     const { client, received, dependencies } = await open(t, answering);
     assert.deepEqual(await client.makeThing({ body: { name: 'N' } }), { id: 'x' });
@@ -294,7 +294,7 @@ describe('A client retries', () => {
     assert.equal(received.at(-1)!.body, '{}');
   });
 
-  test('nothing else that may have been carried out', async (t) => {
+  test('nothing else that may have been carried out [H312]', async (t) => {
     const faults: [Answering, new (...parts: never[]) => Error][] = [
       [json(503, {}), ApiError],
       [(reply) => void reply.destroy(), NetworkError],
@@ -306,7 +306,7 @@ describe('A client retries', () => {
     }
   });
 
-  test('rate-limited requests, after Retry-After, and reports the wait', async (t) => {
+  test('rate-limited requests, after Retry-After, and reports the wait [H312]', async (t) => {
     const { client, received, dependencies, notes } = await open(t, inTurn(json(429, {}, { 'retry-after': '7' }), json(204, undefined)));
     await client.putThing({ body: { name: 'N' } });
     assert.equal(received.length, 2);

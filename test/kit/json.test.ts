@@ -66,7 +66,7 @@ describe('A JSON body', () => {
     assert.deepEqual(parse('{"a":{"a":1},"b":[{"a":"\\"a\\":1"},{"a":2}]}'), { a: { a: 1 }, b: [{ a: '"a":1' }, { a: 2 }] });
   });
 
-  test('is refused with the path when a name appears twice in one object', () => {
+  test('is refused with the path when a name appears twice in one object [H245]', () => {
     assert.equal(refusalOf('{"a":1,"a":2}').field, 'a');
     assert.equal(refusalOf('{"a":1,"\\u0061":1}').field, 'a');
     assert.equal(refusalOf('{"x":{"y":1,"z":[],"y":1}}').field, 'x.y');

@@ -72,11 +72,11 @@ describe('Settings', () => {
     assert.deepEqual({ host, level, quick }, { host: 'environment', level: 'debug', quick: false });
   });
 
-  test('are not set by an empty variable', () => {
+  test('are not set by an empty variable [H283]', () => {
     assert.equal(readSettings(table, { environment: { SERVICE_PORT: '' } }).port, 8080);
   });
 
-  test('report all problems at once, each with the name that the user wrote', (t) => {
+  test('report all problems at once, each with the name that the user wrote [H281]', (t) => {
     const file = tomlFile(t, 'level = "loud"\nprot = 1\n');
     const problems = problemsOf(() =>
       readSettings(table, {

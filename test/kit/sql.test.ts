@@ -104,7 +104,7 @@ for (const store of stores) {
       assert.equal((await all(database)).length, 1);
     });
 
-    test('of two services in one database are recorded separately, and neither mistakes the other for another version of itself', async (t) => {
+    test('of two services in one database are recorded separately, and neither mistakes the other for another version of itself [F84]', async (t) => {
       const { database } = await openThings(t, store);
       const chains: Migration = { name: '0001-chains', up: () => ['create table chains (id text)'] };
       await migrate(database, [chains], systemClock, 'other_migrations');
@@ -170,7 +170,7 @@ describe('A serial queue', () => {
   });
 });
 
-test('A PostgreSQL database that cannot store every text is refused, and the error names the required encoding', async (t) => {
+test('A PostgreSQL database that cannot store every text is refused, and the error names the required encoding [H289]', async (t) => {
   const { url, drop } = await createTestDatabase("encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0");
   const database = openDatabase<Tables>(url);
   t.after(async () => {

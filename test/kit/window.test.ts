@@ -121,7 +121,7 @@ describe('A sliding window', () => {
     assert.equal(window.peek(30 + retryAfterMs, 2).allowed, true);
   });
 
-  test('always agrees with a plain list of timestamps', () => {
+  test('always agrees with a plain list of timestamps [H224]', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 6 }),

@@ -28,7 +28,7 @@ async function choose(target: Locator): Promise<void> {
 export function keyboardTests(dashboard: () => Dashboard): void {
   const read = async (path: string) => (await dashboard().service.call('GET', path)).body;
 
-  test('chains can be created, ordered, queried, tested, compared and exported; faults appear when a field is left, and warnings while typing', async (t) => {
+  test('chains can be created, ordered, queried, tested, compared and exported; faults appear when a field is left, and warnings while typing [F20]', async (t) => {
     const page = await dashboard().open(t, '/chains');
     const { keyboard } = page;
     const type = async (target: Locator, text: string) => {

@@ -9,7 +9,7 @@ const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
 for (const store of stores) {
   describe(`Chains on ${store.name}`, () => {
-    test('201: a chain has an id, its defaults, a version, its times, and is found at Location', async () => {
+    test('201: a chain has an id, its defaults, a version, its times, and is found at Location [F8, F9, F19]', async () => {
       const service = await shareFallback(store);
       const answer = await service.call('POST', '/chains', {
         body: chainRequest({ description: 'For the desk', metadata: { team: 'a' } }),
@@ -30,7 +30,7 @@ for (const store of stores) {
       assert.equal(found.headers.etag, '"1"');
     });
 
-    test('a chain created or renamed to the name of another gets a warning with the id of the other', async () => {
+    test('a chain created or renamed to the name of another gets a warning with the id of the other [F1]', async () => {
       const service = await shareFallback(store);
       const named = ({ warnings }: { warnings: { code: string; detail: string }[] }) =>
         warnings.filter(({ code }) => code === 'same_name').map(({ detail }) => detail);
@@ -45,7 +45,7 @@ for (const store of stores) {
       assert.deepEqual(named(alone.body), []);
     });
 
-    test('400: all faults are reported at once, those of the schema and the others', async () => {
+    test('400: all faults are reported at once, those of the schema and the others [F1]', async () => {
       const service = await shareFallback(store);
       const { status, body } = await service.call('POST', '/chains', {
         body: chainRequest({
@@ -71,7 +71,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
     });
 
-    test('a list that does not fit into one piece is still one array, whole or a part, and never 503', async () => {
+    test('a list that does not fit into one piece is still one array, whole or a part, and never 503 [F46]', async () => {
       const service = await shareFallback(store);
       const metadata = { text: 'x'.repeat(400_000) };
       const ids: string[] = [];
@@ -87,7 +87,7 @@ for (const store of stores) {
       assert.deepEqual(await listed('?offset=7'), []);
     });
 
-    test('the list is an array, oldest first: all chains or a page; X-Total-Count has the total', async () => {
+    test('the list is an array, oldest first: all chains or a page; X-Total-Count has the total [F19]', async () => {
       const service = await shareFallback(store);
       assert.deepEqual((await service.call('GET', '/chains')).body, []);
       const names: string[] = [];
@@ -111,7 +111,7 @@ for (const store of stores) {
       }
     });
 
-    test('a change is a merge patch: fields by name, whole arrays, null for a default; version, ETag and time advance', async () => {
+    test('a change is a merge patch: fields by name, whole arrays, null for a default; version, ETag and time advance [F19]', async () => {
       const service = await shareFallback(store);
       const before = await createChain(service, { description: 'Old', metadata: { keep: 1, drop: { a: 1, b: 2 } } });
       service.clock.turn(5);
@@ -135,7 +135,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/chains/${before.id}`)).text, JSON.stringify(body));
     });
 
-    test('400: a change with an invalid result changes nothing', async () => {
+    test('400: a change with an invalid result changes nothing [F19]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service, { fallback_rules: [{ condition: 'any', action: 'retry', providers: ['claude'] }] });
       const before = (await service.call('GET', `/chains/${id}`)).text;
@@ -153,7 +153,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/chains/${id}`)).text, before);
     });
 
-    test('412: with another version in If-Match nothing is changed or deleted', async () => {
+    test('412: with another version in If-Match nothing is changed or deleted [F19]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service);
       const headers = { 'if-match': '"1"' };
@@ -165,14 +165,14 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/chains/${id}`, { headers: { 'if-match': '"2"' } })).status, 204);
     });
 
-    test('304: an unchanged chain is answered without a body', async () => {
+    test('304: an unchanged chain is answered without a body [F21]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service);
       const answer = await service.call('GET', `/chains/${id}`, { headers: { 'if-none-match': '"1"' } });
       assert.deepEqual([answer.status, answer.text, answer.headers.etag], [304, '', '"1"']);
     });
 
-    test('concurrent changes are carried out one after the other, none is lost', async () => {
+    test('concurrent changes are carried out one after the other, none is lost [F22]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service, { metadata: {} });
       const answers = await Promise.all(
@@ -184,7 +184,7 @@ for (const store of stores) {
       assert.equal(Object.keys(body.metadata).length, 10);
     });
 
-    test('204: a chain is deleted; 404: a deleted chain, an unknown id, and a malformed id', async () => {
+    test('204: a chain is deleted; 404: a deleted chain, an unknown id, and a malformed id [F19]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service);
       assert.equal((await service.call('GET', `/chains/${id.toUpperCase()}`)).status, 200);
@@ -205,7 +205,7 @@ for (const store of stores) {
   });
 }
 
-test('a list of more than 64 MiB is answered with every chain', async () => {
+test('a list of more than 64 MiB is answered with every chain [F46]', async () => {
   const service = await shareFallback();
   const metadata = { text: 'x'.repeat(1_000_000) };
   for (let index = 0; index < 68; index += 1) await createChain(service, { metadata });
@@ -213,7 +213,7 @@ test('a list of more than 64 MiB is answered with every chain', async () => {
   assert.deepEqual([status, headers['x-total-count'], new Set(body.map(({ id }: { id: string }) => id)).size], [200, '68', 68]);
 });
 
-test('400: a parameter of another kind, and one that holds a secret', async () => {
+test('400: a parameter of another kind, and one that holds a secret [F79]', async () => {
   const service = await shareFallback();
   const send = (params: unknown, model_id = 'azure/gpt') =>
     service.call('POST', '/chains', { body: { name: 'a', providers: [{ name: 'a', model_id, api_key_env: 'KEY', params }] } });

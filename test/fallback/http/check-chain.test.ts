@@ -5,7 +5,7 @@ import { chainRequestExample } from '../../../src/fallback/model/chain.ts';
 import { startFallback } from '../../support/fallback.ts';
 
 describe('POST /chains/check', () => {
-  test('answers like a create, and stores nothing', async (t) => {
+  test('answers like a create, and stores nothing [F20]', async (t) => {
     const service = await startFallback(t);
     const good = await service.call('POST', '/chains/check', { body: chainRequestExample });
     assert.equal(good.status, 200);

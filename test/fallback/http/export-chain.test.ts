@@ -15,7 +15,7 @@ const contentOf = ({ id, created_at, updated_at, warnings, ...chain }: Record<st
 
 for (const store of stores) {
   describe(`POST /chains/{id}/export on ${store.name}`, () => {
-    test('200: every format, with its file name, text and losses', async () => {
+    test('200: every format, with its file name, text and losses [F67]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service, { ...threeProviders });
       for (const format of exportFormats) {
@@ -38,7 +38,7 @@ for (const store of stores) {
       assert.equal(body.config.router_settings.retry_policy.RateLimitErrorRetries, 3);
     });
 
-    test('without a format it is json: the body that creates the chain', async () => {
+    test('without a format it is json: the body that creates the chain [F67]', async () => {
       const service = await shareFallback(store);
       const { id, name, providers } = await createChain(service, { ...threeProviders });
       const { status, body } = await service.call('POST', `/chains/${id}/export`);
@@ -50,7 +50,7 @@ for (const store of stores) {
       assert.deepEqual(again.body.providers, providers);
     });
 
-    test('raw=true returns only the text, as a download', async () => {
+    test('raw=true returns only the text, as a download [F67]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service, { name: 'Ünï: "chain"/..', providers: threeProviders.providers });
       for (const format of exportFormats) {
@@ -65,7 +65,7 @@ for (const store of stores) {
       }
     });
 
-    test('prefer=retry retries if a target has a single number of retries', async () => {
+    test('prefer=retry retries if a target has a single number of retries [F71]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service, { ...threeProviders });
       const retries = async (query: string) => {
@@ -75,7 +75,7 @@ for (const store of stores) {
       assert.deepEqual([await retries(''), await retries('&prefer=retry')], [0, 3]);
     });
 
-    test('400: an unknown format is refused with the list; 404: an unknown chain', async () => {
+    test('400: an unknown format is refused with the list; 404: an unknown chain [F67]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service);
       const { status, body } = await service.call('POST', `/chains/${id}/export?format=nginx`);
@@ -84,7 +84,7 @@ for (const store of stores) {
       assert.deepEqual([unknown.status, unknown.body.code], [404, 'NOT_FOUND']);
     });
 
-    test('an import of a lossless export gives the same chain', async () => {
+    test('an import of a lossless export gives the same chain [F70, F75]', async () => {
       const service = await shareFallback(store);
       await fc.assert(
         fc.asyncProperty(fc.oneof(anyChain, plainChain), fc.constantFrom(...importFormats), async (request, format) => {

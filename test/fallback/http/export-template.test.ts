@@ -10,7 +10,7 @@ const render = (service: TestFallback, body: Record<string, unknown>) => service
 
 for (const store of stores) {
   describe(`POST /export-template on ${store.name}`, () => {
-    test('200: a template has the chain and each of the variables by name', async () => {
+    test('200: a template has the chain and each of the variables by name [F73]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service, { ...threeProviders });
       const template =
@@ -24,7 +24,7 @@ for (const store of stores) {
       });
     });
 
-    test('200: a chain that is not stored can be sent along', async () => {
+    test('200: a chain that is not stored can be sent along [F73]', async () => {
       const service = await shareFallback(store);
       const { status, body } = await render(service, {
         chain: threeProviders,
@@ -43,13 +43,13 @@ for (const store of stores) {
 }
 
 describe('Named templates', () => {
-  test('env has each variable once, without a value', async () => {
+  test('env has each variable once, without a value [F73]', async () => {
     const service = await shareFallback();
     const { body } = await render(service, { chain: threeProviders, template_name: 'env' });
     assert.deepEqual(body.output.split('\n').slice(1), ['OPENAI_API_KEY=', 'ANTHROPIC_API_KEY=', 'LLAMA_API_KEY=', '']);
   });
 
-  test('runbook is Markdown with the order of providers', async () => {
+  test('runbook is Markdown with the order of providers [F73]', async () => {
     const service = await shareFallback();
     const { body } = await render(service, { chain: threeProviders, template_name: 'runbook' });
     assert.match(body.output, /One prompt takes at most \d+ attempts and (\d+ min )?[\d.]+ s\./);
@@ -60,7 +60,7 @@ describe('Named templates', () => {
     assert.match(body.output, /\| invalid_request \| no \| the caller gets the error \|/);
   });
 
-  test('curl is a shell script that names the variables, for any name of the chain', async () => {
+  test('curl is a shell script that names the variables, for any name of the chain [F73, F74]', async () => {
     const service = await shareFallback();
     const providers = [{ name: "it's $(id)", model_id: "openai/m'o`id`del", api_key_env: 'OPENAI_API_KEY' }];
     const { body } = await render(service, { chain: { name: '$(id)', providers }, template_name: 'curl' });

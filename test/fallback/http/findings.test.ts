@@ -35,7 +35,7 @@ for (const store of stores) {
       return { service, id: body.chain.id as string, findings: body.findings as Finding[] };
     }
 
-    test('200: the findings of the import as an array, each with its line', async () => {
+    test('200: the findings of the import as an array, each with its line [F77]', async () => {
       const { service, id, findings } = await imported();
       const { status, body } = await service.call('GET', `/chains/${id}/findings`);
       assert.equal(status, 200);
@@ -46,7 +46,7 @@ for (const store of stores) {
         assert.deepEqual(Object.keys(finding), ['kind', 'field', 'line', 'detail', 'provider', 'condition', 'loss']);
     });
 
-    test('they stay when the name changes, and go when the providers or rules change', async () => {
+    test('they stay when the name changes, and go when the providers or rules change [F77]', async () => {
       const { service, id } = await imported();
       await service.call('PATCH', `/chains/${id}`, { body: { name: 'renamed' } });
       assert.notDeepEqual((await service.call('GET', `/chains/${id}/findings`)).body, []);
@@ -61,7 +61,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/chains/${crypto.randomUUID()}/findings`)).status, 404);
     });
 
-    test('routing and results show them beside the failures that they concern', async () => {
+    test('routing and results show them beside the failures that they concern [F77]', async () => {
       const { service, id, findings } = await imported();
       const concerning = findings.filter(({ provider, condition }) => provider !== null && condition !== null);
       const routing = (await service.call('GET', `/chains/${id}/routing`)).body;

@@ -22,7 +22,7 @@ async function statusesOf(service: TestFallback, { type = 'application/json', qu
 }
 
 describe('A service without keys', () => {
-  test('answers no request under a foreign name (DNS rebinding), whatever key it carries', async (t) => {
+  test('answers no request under a foreign name (DNS rebinding), whatever key it carries [F87]', async (t) => {
     const service = await startFallback(t);
     for (const more of [{}, { 'x-api-key': 'x' }, { authorization: 'Bearer x' }, { query: '?api_key=x' }])
       for (const [route, status] of await statusesOf(service, { host: 'evil.example', ...more })) assert.equal(status, 403, route);
@@ -31,7 +31,7 @@ describe('A service without keys', () => {
     assert.equal((await service.call('GET', '/dashboard', { headers: { host: 'evil.example' } })).status, 403);
   });
 
-  test('takes no write from a page of another origin, and no body that a form can send', async (t) => {
+  test('takes no write from a page of another origin, and no body that a form can send [F87]', async (t) => {
     const service = await startFallback(t);
     const writes = (found: Map<string, number>) => [...found].filter(([route]) => !route.startsWith('GET'));
     for (const headers of [
@@ -54,7 +54,7 @@ describe('A service without keys', () => {
   });
 });
 
-test('A service with keys answers under any name and to any origin, since a foreign page has no key', async (t) => {
+test('A service with keys answers under any name and to any origin, since a foreign page has no key [F87]', async (t) => {
   const service = await startFallback(t, { environment: { SERVICE_API_KEYS: `desk:${key}` } });
   const headers = { host: 'chains.example', origin: 'https://desk.example', 'x-api-key': key };
   assert.equal((await service.call('POST', '/chains', { body: chainRequest(), headers })).status, 201);

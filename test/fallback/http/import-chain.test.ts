@@ -45,7 +45,7 @@ const portkey = {
 
 for (const store of stores) {
   describe(`POST /import on ${store.name}`, () => {
-    test('201: json and yaml, in content or as the body itself, return the chain and its location', async () => {
+    test('201: json and yaml, in content or as the body itself, return the chain and its location [F75]', async () => {
       const service = await shareFallback(store);
       const { name } = threeProviders;
       const yaml = stringify(threeProviders);
@@ -68,7 +68,7 @@ for (const store of stores) {
       }
     });
 
-    test('201: a chain as returned by the service can be imported unchanged', async () => {
+    test('201: a chain as returned by the service can be imported unchanged [F80]', async () => {
       const service = await shareFallback(store);
       const { body: chain } = await service.call('POST', '/chains', { body: threeProviders });
       const { status, body } = await send(service, 'json', chain);
@@ -81,7 +81,7 @@ for (const store of stores) {
       );
     });
 
-    test('201: LiteLLM: the first group names the chain and fallbacks its order; findings list what was not imported, and no key is stored', async () => {
+    test('201: LiteLLM: the first group names the chain and fallbacks its order; findings list what was not imported, and no key is stored [F75, F80]', async () => {
       const service = await shareFallback(store);
       const { status, body, text } = await send(service, 'litellm', stringify(litellm));
       assert.equal(status, 201, text);
@@ -123,7 +123,7 @@ for (const store of stores) {
       assert.ok(!service.logs.join('').includes('sk-ant'));
     });
 
-    test('201: LiteLLM: the chain starts at the group that has fallbacks and is not itself a fallback, wherever it is in the file', async () => {
+    test('201: LiteLLM: the chain starts at the group that has fallbacks and is not itself a fallback, wherever it is in the file [F75]', async () => {
       const service = await shareFallback(store);
       const model_list = ['last', 'second', 'main'].map((model_name) => ({
         model_name,
@@ -151,7 +151,7 @@ for (const store of stores) {
       assert.deepEqual([round.status, round.body.candidates], [400, ['last', 'second', 'main']]);
     });
 
-    test('400: LiteLLM with several chains names where each starts, and group chooses one', async () => {
+    test('400: LiteLLM with several chains names where each starts, and group chooses one [F75]', async () => {
       const service = await shareFallback(store);
       const model_list = ['a', 'b', 'c'].map((model_name) => ({ model_name, litellm_params: { model: `openai/${model_name}` } }));
       const body = { content: { model_list, router_settings: { fallbacks: [{ a: ['c'] }, { b: ['c'] }] } } };
@@ -168,7 +168,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/import?format=json&group=b', { body })).body.field, 'group');
     });
 
-    test('201: Portkey: targets in order, statuses as rules, and the given name', async () => {
+    test('201: Portkey: targets in order, statuses as rules, and the given name [F75]', async () => {
       const service = await shareFallback(store);
       const { status, body, text } = await send(service, 'portkey', portkey, { name: 'mine' });
       assert.equal(status, 201, text);
@@ -215,7 +215,7 @@ const rulesOf = ({ chain }: { chain: { fallback_rules: Record<string, unknown>[]
   );
 
 describe('?dry_run=true', () => {
-  test('200: the chain, its findings and its warnings, and nothing is stored', async () => {
+  test('200: the chain, its findings and its warnings, and nothing is stored [F76]', async () => {
     const service = await shareFallback();
     const { status, body } = await send(service, 'litellm&dry_run=true', stringify(litellm));
     assert.deepEqual([status, body.chain.name, body.chain.id, body.chain.providers.length], [200, 'main', undefined, 3]);
@@ -223,7 +223,7 @@ describe('?dry_run=true', () => {
     assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
   });
 
-  test('400 where an import would get 400', async () => {
+  test('400 where an import would get 400 [F76]', async () => {
     const { status, body } = await send(await shareFallback(), 'litellm&dry_run=true', { model_list: [] });
     assert.deepEqual([status, body.field], [400, 'model_list']);
   });
@@ -233,7 +233,7 @@ describe('LiteLLM', () => {
   const model = (model_name: string, params: Record<string, unknown>) => ({ model_name, litellm_params: { timeout: 10, ...params } });
   const settings = { num_retries: 0 };
 
-  test('azure, bedrock and vertex_ai keep their parameters; a secret is kept only as a reference', async () => {
+  test('azure, bedrock and vertex_ai keep their parameters; a secret is kept only as a reference [F79]', async () => {
     const { chain, findings } = await imported('litellm', {
       model_list: [
         model('a', {
@@ -267,7 +267,7 @@ describe('LiteLLM', () => {
     ]);
   });
 
-  test('a bare model gets the kind that LiteLLM infers, and an unknown kind is kept', async () => {
+  test('a bare model gets the kind that LiteLLM infers, and an unknown kind is kept [F79]', async () => {
     const { chain } = await imported('litellm', {
       model_list: ['gpt-4o', 'o3', 'claude-sonnet-4-5', 'gemini-2.5-pro', 'my-cloud/llama', 'together_ai/x'].map((name) =>
         model('a', { model: name }),
@@ -285,7 +285,7 @@ describe('LiteLLM', () => {
     ]);
   });
 
-  test('timeouts and retries come from the model, the group or the router, in this order', async () => {
+  test('timeouts and retries come from the model, the group or the router, in this order [F78]', async () => {
     const body = await imported('litellm', {
       model_list: [
         model('a', { model: 'openai/a', timeout: 5, num_retries: 3 }),
@@ -319,7 +319,7 @@ describe('LiteLLM', () => {
     assert.ok(codesOf(body).includes('left_out router_settings.allowed_fails'));
   });
 
-  test('fallbacks of one condition fail over on that one alone', async () => {
+  test('fallbacks of one condition fail over on that one alone [F78]', async () => {
     const body = await imported('litellm', {
       model_list: ['a', 'b'].map((name) => model(name, { model: `openai/${name}` })),
       router_settings: { ...settings, context_window_fallbacks: [{ a: ['b'] }] },
@@ -422,7 +422,7 @@ describe('LiteLLM', () => {
 });
 
 describe('Portkey', () => {
-  test('nested, balanced and conditional strategies are one order, with findings', async () => {
+  test('nested, balanced and conditional strategies are one order, with findings [F78]', async () => {
     const target = (name: string) => ({ name, provider: 'openai', override_params: { model: name } });
     const body = await imported('portkey', {
       strategy: { mode: 'fallback' },
@@ -442,7 +442,7 @@ describe('Portkey', () => {
     assert.ok(rulesOf(body).includes('rate_limit retry 2'));
   });
 
-  test('a virtual key and a target without a model are kept for exports to Portkey', async () => {
+  test('a virtual key and a target without a model are kept for exports to Portkey [F79]', async () => {
     const service = await shareFallback();
     const targets = [
       { virtual_key: 'openai-prod' },
@@ -526,7 +526,7 @@ describe('400 with the position, and nothing is stored', () => {
     assert.deepEqual([status, body.detail], [400, 'format must be one of litellm, portkey, json, yaml.']);
   });
 
-  test('exponentially growing aliases, and a file that the parser never finishes', { timeout: 60_000 }, async (t) => {
+  test('exponentially growing aliases, and a file that the parser never finishes [F81]', { timeout: 60_000 }, async (t) => {
     const service = await startFallback(t, { dependencies: { sandbox: { deadlineMs: 1_000 } } });
     const levels = Array.from({ length: 9 }, (_, level) => `l${level + 1}: &l${level + 1} [${Array(9).fill(`*l${level}`).join(', ')}]`);
     const bomb = await send(service, 'yaml', ['l0: &l0 [x]', ...levels].join('\n'));

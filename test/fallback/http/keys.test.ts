@@ -18,7 +18,7 @@ describe('Keys', () => {
     }
   });
 
-  test('401 with WWW-Authenticate: without a key, with a wrong one, with a repeated one; nothing else is revealed', async (t) => {
+  test('401 with WWW-Authenticate: without a key, with a wrong one, with a repeated one; nothing else is revealed [F89]', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     const attempts = [
       {},
@@ -43,7 +43,7 @@ describe('Keys', () => {
     assert.equal((await service.call('GET', '/chains?api_key=bare-key-1&api_key=bare-key-1')).status, 401);
   });
 
-  test('the first source present decides: X-API-Key, then the bearer token, then the query', async (t) => {
+  test('the first source present decides: X-API-Key, then the bearer token, then the query [F89]', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     const statusOf = async (headers: Record<string, string>, query = '') =>
       (await service.call('GET', `/chains${query}`, { headers })).status;
@@ -53,7 +53,7 @@ describe('Keys', () => {
     assert.equal(await statusOf(bearer('bare-key-1'), '?api_key=wrong'), 200);
   });
 
-  test('the labels read, reader and viewer permit reading and exporting only; every other label, and none, everything', async (t) => {
+  test('the labels read, reader and viewer permit reading and exporting only; every other label, and none, everything [F86]', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     const writing = { 'x-api-key': 'labelled-key-2' };
     const { id } = (await service.call('POST', '/chains', { body: chainRequest(), headers: writing })).body;
@@ -78,7 +78,7 @@ describe('Keys', () => {
     assert.equal((await service.call('GET', `/chains/${id}`, { headers: writing })).body.name, 'production-chain');
   });
 
-  test("GET /access returns the key's label and rights", async (t) => {
+  test("GET /access returns the key's label and rights [F90]", async (t) => {
     const service = await startFallback(t, { environment: keyed, flags: { allowLive: 'true' } });
     const accessOf = async (key: string) => (await service.call('GET', '/access', { headers: { 'x-api-key': key } })).body;
     assert.deepEqual(Object.keys(await accessOf('bare-key-1')), ['label', 'may_write', 'live_allowed', 'version']);
@@ -89,7 +89,7 @@ describe('Keys', () => {
     assert.deepEqual((await open.call('GET', '/access')).body.live_allowed, false);
   });
 
-  test('paths that need no key: health, readiness, metrics, the description, the explorers and the dashboard', async (t) => {
+  test('paths that need no key: health, readiness, metrics, the description, the explorers and the dashboard [F91]', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     for (const path of ['/health', '/ready', '/metrics', '/docs', '/redoc', '/openapi.json', '/']) {
       assert.equal((await service.call('GET', path)).status, 200, path);
@@ -98,7 +98,7 @@ describe('Keys', () => {
       assert.notEqual((await service.call('GET', path)).status, 401, path);
   });
 
-  test('labels name the caller in the log; no key ever does', async (t) => {
+  test('labels name the caller in the log; no key ever does [F86, F89]', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     await service.call('GET', '/chains?api_key=labelled-key-2');
     await service.call('GET', '/chains?api_key=bare-key-1');
@@ -112,7 +112,7 @@ describe('Keys', () => {
     assert.ok(!service.logs.join('').match(/labelled-key-2|bare-key-1|a-wrong-key|tenant/));
   });
 
-  test('without configured keys everybody may call, whatever key they send, and a warning says so at the start', async (t) => {
+  test('without configured keys everybody may call, whatever key they send, and a warning says so at the start [F88]', async (t) => {
     const service = await startFallback(t);
     assert.match(service.fallback.warnings.join('\n'), /No API key is configured/);
     for (const headers of [{}, { 'x-api-key': 'anything' }]) assert.equal((await service.call('GET', '/chains', { headers })).status, 200);
@@ -121,7 +121,7 @@ describe('Keys', () => {
     assert.deepEqual(closed.fallback.warnings, []);
   });
 
-  test('metrics require their token if one is set', async (t) => {
+  test('metrics require their token if one is set [F93]', async (t) => {
     const service = await startFallback(t, { environment: { SERVICE_METRICS_TOKEN: 'metrics-token' } });
     assert.equal((await service.call('GET', '/metrics')).status, 401);
     const answer = await service.call('GET', '/metrics', { headers: bearer('metrics-token') });

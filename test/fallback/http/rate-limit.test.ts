@@ -12,7 +12,7 @@ const limitsOf = async (service: TestFallback, path = '/chains', options = {}) =
 };
 
 describe('The rate limit', () => {
-  test('every answer has the limit, the remaining requests, and the seconds until the oldest request leaves', async (t) => {
+  test('every answer has the limit, the remaining requests, and the seconds until the oldest request leaves [F92]', async (t) => {
     const service = await startFallback(t, { flags: { rateLimit: '3/minute' } });
     assert.deepEqual(await limitsOf(service), { status: 200, limit: '3', remaining: '2', reset: '60', retry: undefined });
     service.clock.turn(10);
@@ -20,7 +20,7 @@ describe('The rate limit', () => {
     assert.deepEqual(await limitsOf(service, '/nowhere'), { status: 404, limit: '3', remaining: '0', reset: '50', retry: undefined });
   });
 
-  test('429 with Retry-After; refused requests do not count, and a request is allowed when the oldest leaves: a sliding window', async (t) => {
+  test('429 with Retry-After; refused requests do not count, and a request is allowed when the oldest leaves: a sliding window [F92]', async (t) => {
     const service = await startFallback(t, { flags: { rateLimit: '2/minute' } });
     assert.equal((await limitsOf(service)).status, 200);
     service.clock.turn(30);
@@ -56,7 +56,7 @@ describe('The rate limit', () => {
     });
   }
 
-  test('each key has its own; requests without a configured key count for their address', async (t) => {
+  test('each key has its own; requests without a configured key count for their address [F92]', async (t) => {
     const service = await startFallback(t, { environment: keyed, flags: { rateLimit: '2/minute' } });
     for (const key of ['key-of-ci', 'key-of-other']) {
       assert.equal((await limitsOf(service, '/chains', as(key))).remaining, '1');
@@ -75,14 +75,14 @@ describe('The rate limit', () => {
     assert.equal((await limitsOf(service)).status, 429);
   });
 
-  test('headers with a forwarded address are ignored', async (t) => {
+  test('headers with a forwarded address are ignored [F92]', async (t) => {
     const service = await startFallback(t, { flags: { rateLimit: '2/minute' } });
     const forwarded = (address: string) => ({ headers: { 'x-forwarded-for': address, forwarded: `for=${address}` } });
     assert.equal((await limitsOf(service, '/chains', forwarded('192.0.2.1'))).remaining, '1');
     assert.equal((await limitsOf(service, '/chains', forwarded('192.0.2.2'))).remaining, '0');
   });
 
-  test('health, the explorers, the description and the dashboard are not counted', async (t) => {
+  test('health, the explorers, the description and the dashboard are not counted [F92]', async (t) => {
     const service = await startFallback(t, { flags: { rateLimit: '1/minute' } });
     assert.equal((await limitsOf(service)).status, 200);
     for (const path of ['/health', '/docs', '/redoc', '/openapi.json', '/dashboard', '/dashboard/']) {

@@ -71,7 +71,7 @@ const failing = (provider: string, condition: string, more = {}) => ({ provider,
 describe('A rehearsal', () => {
   startForSuite();
 
-  test('of a gateway that does what the chain says agrees in every prompt, with the calls that it made', async (t) => {
+  test('of a gateway that does what the chain says agrees in every prompt, with the calls that it made [F62]', async (t) => {
     const { id, gateway } = await rehearsed(t);
     const result = await rehearse(id, gateway);
     assert.deepEqual(result.differences, []);
@@ -126,7 +126,7 @@ describe('A rehearsal', () => {
     ['call after the answer', failing('gpt-4o', 'auth_error'), { provider: 'claude', condition: null }],
   ];
   for (const [flaw, fault, named] of flaws) {
-    test(`names a gateway's fault: ${flaw}`, async (t) => {
+    test(`names a gateway's fault: ${flaw} [F61]`, async (t) => {
       const { id, gateway } = await rehearsed(t, flaw);
       const result = await rehearse(id, gateway, { faults: [fault], prompt_count: 1 });
       assert.equal(result.verdict, 'differs');
@@ -138,7 +138,7 @@ describe('A rehearsal', () => {
     });
   }
 
-  test('draws the faults with a probability for the gateway as for the simulation', async (t) => {
+  test('draws the faults with a probability for the gateway as for the simulation [F60]', async (t) => {
     const { id, gateway } = await rehearsed(t);
     const faults = [failing('gpt-4o', 'server_error', { probability: 0.5 })];
     const result = await rehearse(id, gateway, { faults, prompt_count: 40 });
@@ -147,7 +147,7 @@ describe('A rehearsal', () => {
     assert.ok(numbers.size > 2, `prompts of ${[...numbers]} calls`);
   });
 
-  test('whose gateway cannot be used differs, with the reason', async (t) => {
+  test('whose gateway cannot be used differs, with the reason [F63]', async (t) => {
     const { id } = await rehearsed(t);
     const reasons: [string, ReturnType<typeof startProvider>, string][] = [
       ['garbage', startProvider(t, status(200, 'hello')), "The gateway's answer can't be used: the answer is malformed."],
@@ -276,7 +276,7 @@ describe('Fake providers', () => {
     }
   });
 
-  test('answer each failure with the status, the code and the headers of the provider', async (t) => {
+  test('answer each failure with the status, the code and the headers of the provider [F59]', async (t) => {
     const cases: [object, number, RegExp, string | null][] = [
       [failing('gpt-4o', 'rate_limit', { retry_after_ms: 1500 }), 429, /"code":"rate_limit_exceeded"/, '2'],
       [failing('gpt-4o', 'quota_exceeded', { status_code: 429 }), 429, /"code":"insufficient_quota"/, null],
@@ -387,7 +387,7 @@ describe('Fake providers', () => {
 
 for (const store of stores) {
   describe(`Rehearsal tokens on ${store.name}`, () => {
-    test('stay the same until a new one is made, and are different for each chain', async () => {
+    test('stay the same until a new one is made, and are different for each chain [F58]', async () => {
       const on = await shareFallback(store);
       const [one, other] = [await createChain(on), await createChain(on)];
       const first = await on.call('GET', `/chains/${one.id}/rehearsal-token`);

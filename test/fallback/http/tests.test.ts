@@ -29,7 +29,7 @@ async function ended(service: TestFallback, id: string): Promise<TestResult> {
 
 for (const store of stores) {
   describe(`Tests of chains on ${store.name}`, () => {
-    test('201: a test answers with its finished result, which is found at Location', async () => {
+    test('201: a test answers with its finished result, which is found at Location [F26, F41]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       const answer = await service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 6, seed: 7 } });
@@ -68,7 +68,7 @@ for (const store of stores) {
       assert.deepEqual({ ...again, id, started_at, completed_at, duration_ms }, { id, started_at, completed_at, duration_ms, ...figures });
     });
 
-    test('200 with dry_run=true: the most calls that it can make; nothing is started', async () => {
+    test('200 with dry_run=true: the most calls that it can make; nothing is started [F27]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       const answer = await service.call('POST', `/chains/${chain.id}/test?dry_run=true`, { body: { prompts: ['one', 'two', 'three'] } });
@@ -79,7 +79,7 @@ for (const store of stores) {
       assert.deepEqual([refused.status, refused.body.field], [403, 'mode']);
     });
 
-    test('with prompts has as many as there are, unless prompt_count is given', async () => {
+    test('with prompts has as many as there are, unless prompt_count is given [F29]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       const countOf = async (body: object) => (await run(service, chain.id, body)).prompt_count;
@@ -87,7 +87,7 @@ for (const store of stores) {
       assert.deepEqual([await countOf({ prompts }), await countOf({ prompts, prompt_count: 4 })], [3, 4]);
     });
 
-    test('202 with Prefer: respond-async; the result can be read while it runs, and is complete at the end', async () => {
+    test('202 with Prefer: respond-async; the result can be read while it runs, and is complete at the end [F26]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       const answer = await service.call('POST', `/chains/${chain.id}/test`, {
@@ -109,7 +109,7 @@ for (const store of stores) {
       );
     });
 
-    test("a chain's id gives its results, newest first, in pages; they outlive changes and the chain", async () => {
+    test("a chain's id gives its results, newest first, in pages; they outlive changes and the chain [F45, F47]", async () => {
       const service = await shareFallback(store);
       const { clock } = service;
       const chain = await createChain(service);
@@ -146,7 +146,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/test-results/${ids[2]}`)).status, 200);
     });
 
-    test("a chain's id gives its 20 newest results by default, with the total", async () => {
+    test("a chain's id gives its 20 newest results by default, with the total [F48]", async () => {
       const service = await shareFallback(store);
       const { clock } = service;
       const chain = await createChain(service);
@@ -174,7 +174,7 @@ for (const store of stores) {
       }
     });
 
-    test('400 with all faults; nothing is run', async () => {
+    test('400 with all faults; nothing is run [F26]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       const cases: [object, string[]][] = [
@@ -195,7 +195,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/test-results/${chain.id}`)).body, []);
     });
 
-    test('a running test is cancelled by DELETE and keeps its finished prompts; an ended one gives 409', async () => {
+    test('a running test is cancelled by DELETE and keeps its finished prompts; an ended one gives 409 [F50]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       const { body } = await service.call('POST', `/chains/${chain.id}/test`, {
@@ -261,7 +261,7 @@ for (const store of stores) {
       assert.deepEqual(said, ['stopping', 'stopped']);
     });
 
-    test('the summary describes the chain in sentences, with its latest test', async () => {
+    test('the summary describes the chain in sentences, with its latest test [F25]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       const before = await service.call('GET', `/chains/${chain.id}/summary`);
@@ -284,7 +284,7 @@ for (const store of stores) {
       assert.equal(after.body.last_test.verdict, 'pass');
     });
 
-    test('drill and live are refused with 403 unless the service was started with --allow-live', async () => {
+    test('drill and live are refused with 403 unless the service was started with --allow-live [F32, F33]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       for (const mode of ['drill', 'live']) {
@@ -295,7 +295,7 @@ for (const store of stores) {
       }
     });
 
-    test('routing answers what happens if a provider fails with a condition, and refuses an incomplete question', async () => {
+    test('routing answers what happens if a provider fails with a condition, and refuses an incomplete question [F11, F24]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service, chainRequest());
       const plain = await service.call('GET', `/chains/${chain.id}/routing`);
@@ -330,7 +330,7 @@ for (const store of stores) {
 }
 
 describe('The events of a test', () => {
-  test('report its progress and its end; only the end for an ended test, and 404 for an unknown one', async (t) => {
+  test('report its progress and its end; only the end for an ended test, and 404 for an unknown one [F57]', async (t) => {
     const service = await startFallback(t);
     const chain = await createChain(service);
     const { body } = await service.call('POST', `/chains/${chain.id}/test`, {
@@ -362,7 +362,7 @@ describe('The events of a test', () => {
     );
   });
 
-  test('a caller may follow a hundred tests at once, and gets 429 beyond that', async (t) => {
+  test('a caller may follow a hundred tests at once, and gets 429 beyond that [F55]', async (t) => {
     const environment = { SERVICE_LIVE_ALLOW: '127.0.0.1', SERVICE_API_KEYS: 'a:key-of-a,b:key-of-b' };
     const service = await startFallback(t, { flags: { allowLive: 'true' }, environment });
     const provider = await startProvider(t, hanging);

@@ -157,7 +157,7 @@ const cases: Case[] = [
 ];
 
 describe('A provider that fails', () => {
-  test('in any of these ways is called once, gets its condition, and fails over to the next', async (t) => {
+  test('in any of these ways is called once, gets its condition, and fails over to the next [F10, F17]', async (t) => {
     const service = await startLive(t);
     const backup = await startProvider(t);
     for (const { name, does, condition, code, error, timeout_ms = 5000, stream = false } of cases) {
@@ -184,7 +184,7 @@ describe('A provider that fails', () => {
     }
   });
 
-  test('before anything is sent has its cause: refused, unknown name, TLS, an address that is not public', async (t) => {
+  test('before anything is sent has its cause: refused, unknown name, TLS, an address that is not public [F36]', async (t) => {
     const resolve = async (name: string) => {
       if (name === 'inside.example.com') return [{ address: '10.1.2.3', family: 4 }];
       throw new Error('no such name');
@@ -211,7 +211,7 @@ describe('A provider that fails', () => {
     assert.equal(plain.seen.length, 0);
   });
 
-  test('by redirecting is not followed, and the key is not sent elsewhere', async (t) => {
+  test('by redirecting is not followed, and the key is not sent elsewhere [F17]', async (t) => {
     const service = await startLive(t);
     const elsewhere = await startProvider(t);
     const provider = await startProvider(t);
@@ -224,7 +224,7 @@ describe('A provider that fails', () => {
     assert.equal(elsewhere.seen.length, 0);
   });
 
-  test('with Retry-After is called again after that time, up to max_wait_ms', async (t) => {
+  test('with Retry-After is called again after that time, up to max_wait_ms [F18]', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
     for (const [header, wait] of [
@@ -249,7 +249,7 @@ describe('The verdict of real calls', () => {
   const denied = failing(401, 'invalid_api_key');
   const overloaded = failing(500, 'overloaded');
 
-  test('is at most partial if a provider that was called never answered, and fail if that is the first or its key is refused', async (t) => {
+  test('is at most partial if a provider that was called never answered, and fail if that is the first or its key is refused [F43]', async (t) => {
     const service = await startLive(t);
     const cases: [Behaviour[], string, string | null][] = [
       [[answering(), hanging, hanging], 'pass', null],
@@ -271,7 +271,7 @@ describe('The verdict of real calls', () => {
     }
   });
 
-  test('counts a backup only by the calls that a drill really made, and an answer after a refusal as an answer', async (t) => {
+  test('counts a backup only by the calls that a drill really made, and an answer after a refusal as an answer [F43]', async (t) => {
     const service = await startLive(t);
     const [first, second, third] = [await startProvider(t, answering()), await startProvider(t), await startProvider(t)];
     const chain = [first, second, third].map(({ base }, place) => ({ name: `p${place}`, model_id: 'm', api_base: base }));
@@ -296,7 +296,7 @@ describe('The verdict of real calls', () => {
 });
 
 describe('A call', () => {
-  test('on a reused connection that breaks is not repeated: the provider may have answered already', async (t) => {
+  test('on a reused connection that breaks is not repeated: the provider may have answered already [F56]', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t, failing(429, 'rate_limit_exceeded'), resetting, answering());
     const backup = await startProvider(t);
@@ -314,7 +314,7 @@ describe('A call', () => {
     assert.deepEqual([provider.seen.length, provider.connections(), backup.seen.length], [2, 1, 1]);
   });
 
-  test("to OpenAI's API has the model, the prompt and the key of its variable, and its cost is read", async (t) => {
+  test("to OpenAI's API has the model, the prompt and the key of its variable, and its cost is read [F37]", async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
     const result = await live(
@@ -343,7 +343,7 @@ describe('A call', () => {
     assert.equal(result.cost_usd.total, (12 + 3 * 2) / 1_000_000);
   });
 
-  test('uses the prompts in turn', async (t) => {
+  test('uses the prompts in turn [F30]', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
     const prompts = ['one', 'two'];
@@ -351,14 +351,14 @@ describe('A call', () => {
     assert.deepEqual(provider.seen.map(({ body }) => body.messages[0].content).sort(), ['one', 'one', 'two']);
   });
 
-  test('without a variable has no key', async (t) => {
+  test('without a variable has no key [F6]', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
     await live(service, [{ name: 'a', model_id: 'openai/gpt-4o', api_base: provider.base }]);
     assert.equal(provider.seen[0]!.headers.authorization, undefined);
   });
 
-  test("to Anthropic's API goes to messages with its own headers", async (t) => {
+  test("to Anthropic's API goes to messages with its own headers [F37]", async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t, answeringAnthropic());
     const result = await live(service, [{ name: 'a', model_id: 'anthropic/claude', api_base: provider.base, api_key_env: 'FAKE_KEY' }]);
@@ -372,7 +372,7 @@ describe('A call', () => {
     assert.equal(typeof seen!.body.max_tokens, 'number');
   });
 
-  test('may request a stream, of either API', async (t) => {
+  test('may request a stream, of either API [F49]', async (t) => {
     const service = await startLive(t);
     const openai = await startProvider(
       t,
@@ -430,7 +430,7 @@ describe('A key', () => {
     });
   }
 
-  test('echoed by a provider appears neither in the result nor in the log', async (t) => {
+  test('echoed by a provider appears neither in the result nor in the log [F34]', async (t) => {
     const service = await startLive(t);
     const fake = await startProvider(t, status(401, { error: { code: key, message: `Incorrect API key provided: ${key}` } }));
     const result = await live(service, [{ name: 'a', model_id: 'm', api_base: fake.base, api_key_env: 'FAKE_KEY' }]);
@@ -440,7 +440,7 @@ describe('A key', () => {
 });
 
 describe('A drill', () => {
-  test('injects its faults in front of chosen providers and calls the others', async (t) => {
+  test('injects its faults in front of chosen providers and calls the others [F32]', async (t) => {
     const service = await startLive(t);
     const [primary, backup] = [await startProvider(t), await startProvider(t)];
     const providers = [
@@ -470,7 +470,7 @@ describe('A drill', () => {
     );
   });
 
-  test('does not wait for injected faults, unless they have a latency', async (t) => {
+  test('does not wait for injected faults, unless they have a latency [F40]', async (t) => {
     const service = await startLive(t);
     const backup = await startProvider(t);
     const providers = [
@@ -490,7 +490,7 @@ describe('A drill', () => {
     assert.ok(slow.latency_ms >= 48, `${slow.latency_ms}`);
   });
 
-  test('ends a prompt at its deadline, whatever hangs', async (t) => {
+  test('ends a prompt at its deadline, whatever hangs [F30]', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t, hanging);
     const result = await live(service, [{ name: 'a', model_id: 'm', api_base: provider.base }], [], { deadline_ms: 50 });

@@ -18,7 +18,7 @@ function faultFields(request: Parameters<typeof define>[0]): string[] {
 }
 
 describe('A chain', () => {
-  test('has its providers by priority, by default their position, and ties keep their order', () => {
+  test('has its providers by priority, by default their position, and ties keep their order [F2]', () => {
     const request = requestOf(3);
     request.providers[0]!.priority = 7;
     request.providers[2]!.priority = 1;
@@ -32,7 +32,7 @@ describe('A chain', () => {
     );
   });
 
-  test('has every default filled in', () => {
+  test('has every default filled in [F7, F12]', () => {
     const chain = chainOf(
       1,
       [
@@ -84,7 +84,7 @@ describe('A chain', () => {
     ]);
   });
 
-  test('derives the kind from a known prefix, which is not sent; any other id is sent unchanged', () => {
+  test('derives the kind from a known prefix, which is not sent; any other id is sent unchanged [F4]', () => {
     const cases = [
       ['openai/gpt-4o', null, 'openai', 'gpt-4o'],
       ['meta-llama/llama-3', null, null, 'meta-llama/llama-3'],
@@ -106,7 +106,7 @@ describe('A chain', () => {
     assert.deepEqual(merge(chain, { providers: chain.providers, fallback_rules: chain.fallback_rules }), chain);
   });
 
-  test('is called below its base: chat/completions, or messages at Anthropic', () => {
+  test('is called below its base: chat/completions, or messages at Anthropic [F36]', () => {
     const chain = define({
       name: 'c',
       providers: [
@@ -122,7 +122,7 @@ describe('A chain', () => {
     ]);
   });
 
-  test('is refused with all faults at once, each with its field', () => {
+  test('is refused with all faults at once, each with its field [F3]', () => {
     const request = requestOf(3, [{ condition: 'any', action: 'fail', providers: ['a', 'z'] }]);
     request.providers[1]!.name = 'a';
     request.providers[0]!.api_base = 'ftp://x';
@@ -135,7 +135,7 @@ describe('A chain', () => {
     ]);
   });
 
-  test('accepts any http or https base with its version path, also local ones, and nothing else', () => {
+  test('accepts any http or https base with its version path, also local ones, and nothing else [F5]', () => {
     const faulty = [
       '',
       'x',
@@ -152,7 +152,7 @@ describe('A chain', () => {
       assert.deepEqual(faultFields(requestOf(1, [], { api_base })), [], api_base);
   });
 
-  test('refuses a key instead of its variable, and never quotes it', () => {
+  test('refuses a key instead of its variable, and never quotes it [F6]', () => {
     const keys = [
       'sk-abcdefghijklmnopqrstuvwxyz',
       'sk_live_4eC39HqLyjWDarjtT1zdp7dc',

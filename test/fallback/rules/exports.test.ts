@@ -29,7 +29,7 @@ const readBack = (format: ExportFormat, content: string): unknown =>
 
 describe('Every export', () => {
   for (const format of exportFormats) {
-    test(`${format}: it never fails, reports its losses, and is lossless only without losses`, () => {
+    test(`${format}: it never fails, reports its losses, and is lossless only without losses [F69]`, () => {
       fc.assert(
         fc.property(anyChain, fc.constantFrom('failover' as const, 'retry' as const), (request, prefer) => {
           const made = exported(request, format, prefer);
@@ -47,7 +47,7 @@ describe('Every export', () => {
   }
 
   for (const format of importFormats) {
-    test(`${format}: an import of a lossless export gives the same chain`, () => {
+    test(`${format}: an import of a lossless export gives the same chain [F70]`, () => {
       let lossless = 0;
       fc.assert(
         fc.property(fc.oneof(anyChain, plainChain), (request) => {
@@ -78,7 +78,7 @@ describe('Every export', () => {
     });
   }
 
-  test('a format that is code is lossless, and its configuration is its text', () => {
+  test('a format that is code is lossless, and its configuration is its text [F70]', () => {
     for (const format of ['langchain', 'ai-sdk'] as const) {
       const made = exported(threeProviders, format);
       assert.deepEqual([made.lossless, made.config === made.content, made.content_type], [true, true, 'text/javascript']);
@@ -94,7 +94,7 @@ describe('Every export', () => {
     );
   });
 
-  test('a key is only a reference to its variable', () => {
+  test('a key is only a reference to its variable [F68]', () => {
     const references: Record<string, RegExp> = {
       litellm: /os\.environ\/LLAMA_API_KEY/,
       portkey: /\$\{LLAMA_API_KEY\}/,
@@ -107,7 +107,7 @@ describe('Every export', () => {
       assert.match(exported(threeProviders, format as ExportFormat).content, reference);
   });
 
-  test('a provider without a variable gets the variable of its kind, with a warning', () => {
+  test('a provider without a variable gets the variable of its kind, with a warning [F68, F72]', () => {
     const request = chainWith({ providers: [{ name: 'one', model_id: 'openai/gpt-4o' }] });
     for (const format of ['litellm', 'portkey', 'bifrost', 'envoy-ai-gateway', 'langchain', 'ai-sdk'] as const) {
       const made = exported(request, format);
@@ -118,7 +118,7 @@ describe('Every export', () => {
     }
   });
 
-  test('a provider without a kind is exported as openai, with a warning', () => {
+  test('a provider without a kind is exported as openai, with a warning [F69]', () => {
     const request = chainWith({ providers: [{ name: 'one', model_id: 'some-model', api_key_env: 'KEY' }] });
     for (const format of ['litellm', 'portkey', 'bifrost', 'envoy-ai-gateway', 'langchain', 'ai-sdk'] as const) {
       const made = exported(request, format);
@@ -256,7 +256,7 @@ describe('OpenRouter', () => {
 
 describe('Targets with one number of retries', () => {
   for (const format of ['bifrost', 'envoy-ai-gateway'] as const) {
-    test(`${format}: a chain with both retries and failovers fails over, or retries with prefer=retry; both add a warning`, () => {
+    test(`${format}: a chain with both retries and failovers fails over, or retries with prefer=retry; both add a warning [F71]`, () => {
       const failing = exported(threeProviders, format, 'failover');
       const retrying = exported(threeProviders, format, 'retry');
       const [first, second] =

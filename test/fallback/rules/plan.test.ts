@@ -49,7 +49,7 @@ async function run(chain: ReturnType<typeof chainOf>, request: TestRequest) {
 }
 
 describe('A plan', () => {
-  test('covers every rule, the defaults and the last provider, the most informative scenes first', () => {
+  test('covers every rule, the defaults and the last provider, the most informative scenes first [F38]', () => {
     assert.deepEqual(scenes(3, {}), [
       'all but c down',
       'rate_limit at a, lasting',
@@ -71,7 +71,7 @@ describe('A plan', () => {
     );
   });
 
-  test('of a preset matches its name', () => {
+  test('of a preset matches its name [F38]', () => {
     assert.deepEqual(scenes(3, { preset: 'healthy' }), ['healthy']);
     assert.deepEqual(scenes(3, { preset: 'primary_down' }), [
       'a is down: connection_error',
@@ -84,7 +84,7 @@ describe('A plan', () => {
     assert.deepEqual(scenes(3, { mode: 'live' }), ['healthy']);
   });
 
-  test('of faults applies them to their calls and prompts', () => {
+  test('of faults applies them to their calls and prompts [F39, F60]', () => {
     const faults = [
       { provider: 'a', condition: 'timeout' as const, times: 2, from: 1, to: 3 },
       { provider: 'a', condition: 'rate_limit' as const, probability: 0.5 },
@@ -105,7 +105,7 @@ describe('A plan', () => {
     );
   });
 
-  test('that is invalid is refused with all faults', () => {
+  test('that is invalid is refused with all faults [F39]', () => {
     const request: TestRequest = {
       preset: 'flap',
       mode: 'live',
@@ -173,7 +173,7 @@ describe('A verdict', () => {
     });
   }
 
-  test('of the coverage plan confirms that every rule that can apply did, for any chain', async () => {
+  test('of the coverage plan confirms that every rule that can apply did, for any chain [F43]', async () => {
     await fc.assert(
       fc.asyncProperty(chainArbitrary, async (chain) => {
         const { checks } = await run(chain, {});
@@ -189,7 +189,7 @@ describe('A verdict', () => {
 });
 
 describe('Figures', () => {
-  test('are derived from the prompts', async () => {
+  test('are derived from the prompts [F44]', async () => {
     const { figures, done } = await run(chainOf(2, rules), {
       prompt_count: 4,
       faults: [{ provider: 'a', condition: 'rate_limit', from: 0, to: 1 }],

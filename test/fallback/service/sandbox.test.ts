@@ -26,7 +26,7 @@ describe('A template', () => {
     assert.equal(await render('{{ chain.name }}: {{ chain.providers | map: "name" | join: ", " }}', scope), 'c: a, b');
   });
 
-  test('with an unknown name, filter or tag is refused with line and column', async () => {
+  test('with an unknown name, filter or tag is refused with line and column [F73]', async () => {
     const faults: [string, string][] = [
       ['one\n  {{ nobody }}', 'Line 2, column 6: Undefined variable: nobody.'],
       ['{{ chain.nobody }}', 'Line 1, column 4: Undefined variable: chain.nobody.'],
@@ -40,7 +40,7 @@ describe('A template', () => {
     }
   });
 
-  test('can read no file with any tag', async () => {
+  test('can read no file with any tag [F73]', async () => {
     for (const tag of ['include', 'render', 'layout', 'block']) {
       const { detail } = await refusal(render(`{% ${tag} '/etc/passwd' %}`));
       assert.equal(detail, `Line 1, column 1: Tag "${tag}" not found.`);
@@ -54,7 +54,7 @@ describe('A template', () => {
     }
   });
 
-  test('that loops endlessly is ended with a position', async () => {
+  test('that loops endlessly is ended with a position [F73]', async () => {
     const { detail, place } = await refusal(
       render(
         '{% for a in (1..9999) %}{% for b in (1..9999) %}{% for c in (1..9999) %}{% assign x = c %}{% endfor %}{% endfor %}{% endfor %}',
@@ -64,7 +64,7 @@ describe('A template', () => {
     assert.ok(typeof (place as { line: unknown }).line === 'number');
   });
 
-  test('that grows endlessly is ended, in its output, in a capture and in a variable', async () => {
+  test('that grows endlessly is ended, in its output, in a capture and in a variable [F73]', async () => {
     const line = 'y'.repeat(1000);
     const grown = [
       [`{% for i in (1..100000) %}${line}{% endfor %}`, /output is larger than 1048576 bytes/],
@@ -77,7 +77,7 @@ describe('A template', () => {
 });
 
 describe('Filters of our own', () => {
-  test('shell quotes a text for a command line, and cell one for a table', async () => {
+  test('shell quotes a text for a command line, and cell one for a table [F74]', async () => {
     assert.equal(await render(`{{ a | shell }} {{ b | cell }}`, { a: `it's $HOME`, b: 'a|b' }), `'it'\\''s $HOME' a\\|b`);
   });
 });
@@ -115,7 +115,7 @@ describe('The sandbox', () => {
   // The library scans all keys for each key: seconds of work that it can't interrupt itself.
   const slow = Array.from({ length: 60_000 }, (_, index) => `k${index}: 1`).join('\n');
 
-  test('ends other endless tasks at the deadline, without blocking anyone', { timeout: 120_000 }, async (t) => {
+  test('ends other endless tasks at the deadline, without blocking anyone [F81]', { timeout: 120_000 }, async (t) => {
     const own = createSandbox({ deadlineMs: 1_000 });
     t.after(() => own.stop());
     assert.equal(await own.render('warm', {}, 'template'), 'warm');
@@ -133,7 +133,7 @@ describe('The sandbox', () => {
     assert.equal(await own.render('and {{ it }} goes on', { it: 'it' }, 'template'), 'and it goes on');
   });
 
-  test('ends tasks that fill the memory, and the process continues', { timeout: 120_000 }, async (t) => {
+  test('ends tasks that fill the memory, and the process continues [F81]', { timeout: 120_000 }, async (t) => {
     const own = createSandbox({ deadlineMs: 60_000, heapMib: 24 });
     t.after(() => own.stop());
     const list = `[${Array.from({ length: 120_000 }, () => '{a: b}').join(', ')}]`;
@@ -141,7 +141,7 @@ describe('The sandbox', () => {
     assert.equal(await own.render('{{ it }}', { it: 'still here' }, 'template'), 'still here');
   });
 
-  test('limits the tasks of a caller, and runs tasks in turns between callers', async (t) => {
+  test('limits the tasks of a caller, and runs tasks in turns between callers [F55]', async (t) => {
     const own = createSandbox({ maxWaiting: 10, maxPerOwner: 3 });
     t.after(() => own.stop());
     const order: string[] = [];
@@ -154,7 +154,7 @@ describe('The sandbox', () => {
     assert.deepEqual(order, ['a', 'a', 'b', 'a', 'b']);
   });
 
-  test('refuses tasks beyond the queue limit with 503', async (t) => {
+  test('refuses tasks beyond the queue limit with 503 [F81]', async (t) => {
     const own = createSandbox({ maxWaiting: 2 });
     t.after(() => own.stop());
     const answers = await Promise.allSettled(['a', 'b', 'c'].map((text) => own.render(text, {}, 'template')));

@@ -126,7 +126,7 @@ for (const kind of stores) {
       assert.equal(JSON.parse((await tests.find(result.id))!).status, 'failed');
     });
 
-    test('of a test on another instance are read and followed from the store, and DELETE reaches that instance', async (t) => {
+    test('of a test on another instance are read and followed from the store, and DELETE reaches that instance [F53]', async (t) => {
       const store = { ...(await openedStore(t, kind)), isExclusive: false };
       // Time stands still, so that the owner keeps its first prompt only when its loop runs.
       const [owner, other] = [0, 1].map(() => createTestService(partsOf(store, {}, () => 0))) as [TestService, TestService];
@@ -161,7 +161,7 @@ for (const kind of stores) {
       await assert.rejects(other.cancel(id), { code: 'CONFLICT' });
     });
 
-    test('of a dead instance are cancelled when its lease expires, and its later writes change nothing', async (t) => {
+    test('of a dead instance are cancelled when its lease expires, and its later writes change nothing [F51]', async (t) => {
       const store = { ...(await openedStore(t, kind)), isExclusive: false };
       const turning = new TestClock();
       const [owner, other] = [0, 1].map(() => createTestService(partsOf(store, { clock: turning.read }))) as [TestService, TestService];
@@ -184,7 +184,7 @@ for (const kind of stores) {
       assert.equal(await owner.find(id), text);
     });
 
-    test('are limited by number for each chain, and by age', async (t) => {
+    test('are limited by number for each chain, and by age [F54]', async (t) => {
       const store = await openedStore(t, kind);
       const turning = new TestClock();
       const retention = { perChain: 2, seconds: 60 };
@@ -237,7 +237,7 @@ describe('A stop of the service', () => {
     return { tests, provider, ended: ended.then((text) => JSON.parse(text) as TestResult) };
   }
 
-  test('lets a call in progress finish, and its test completes', async (t) => {
+  test('lets a call in progress finish, and its test completes [F52]', async (t) => {
     const called = Promise.withResolvers<() => void>();
     const { tests, ended } = await startCall(t, (response, request) => called.resolve(() => answering()(response, request)));
     const answer = await called.promise;
@@ -249,7 +249,7 @@ describe('A stop of the service', () => {
     assert.deepEqual([status, verdict, success_count], ['completed', 'pass', 1]);
   });
 
-  test('makes no further call after one that fails, and discards its prompt', async (t) => {
+  test('makes no further call after one that fails, and discards its prompt [F52]', async (t) => {
     const called = Promise.withResolvers<() => void>();
     const rules = [{ condition: 'any' as const, action: 'retry' as const, wait_ms: 0 }];
     const { tests, provider, ended } = await startCall(
@@ -268,7 +268,7 @@ describe('A stop of the service', () => {
     );
   });
 
-  test('cuts a call that is not answered within five seconds', async (t) => {
+  test('cuts a call that is not answered within five seconds [F52]', async (t) => {
     const { tests, ended } = await startCall(t, hanging);
     t.mock.timers.enable({ apis: ['setTimeout'] });
     let isOver = false;
@@ -324,7 +324,7 @@ describe('The queue of runs', () => {
     assert.throws(() => queue.enter(runOf('e')), { code: 'SERVICE_UNAVAILABLE', message: /^8 tests are already waiting/ });
   });
 
-  test('reserves a run for other callers, and admits the caller with the fewest runs next', async () => {
+  test('reserves a run for other callers, and admits the caller with the fewest runs next [F55]', async () => {
     const queue = queueOf(3, 100);
     const greedy = Array.from({ length: 10 }, () => queue.enter(runOf('a')));
     assert.deepEqual(queue.counts(), { running: 2, waiting: 8 });

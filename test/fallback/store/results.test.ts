@@ -53,7 +53,7 @@ for (const store of stores) {
       assert.deepEqual(await results.orphans(undefined), []);
     });
 
-    test("a chain's results are listed newest first, in pages, with their total", async (t) => {
+    test("a chain's results are listed newest first, in pages, with their total [F47]", async (t) => {
       const results = await opened(t, store);
       for (const number of [1, 3, 2]) await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number) });
       await results.begin({ id: idOf(4), chainId: idOf(9), text: 'other', leaseUntil });
@@ -106,7 +106,7 @@ for (const store of stores) {
       assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'cancelled', text: '{"orphan":1}', prompts: [] });
     });
 
-    test('the newest results of a chain, and those started since a given time, are kept; running tests stay', async (t) => {
+    test('the newest results of a chain, and those started since a given time, are kept; running tests stay [F54]', async (t) => {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
       await results.end({ id: idOf(2), chainId: idOf(9), status: 'completed', text: 'other' });

@@ -7,7 +7,7 @@ import { createPacket } from '../../support/service.ts';
 const line = (text: string, name: string) => text.match(new RegExp(`^${name} +(.+)$`, 'm'))?.[1];
 
 describe('service-cli packets', () => {
-  test('claim --lease shows the token once; update, complete and fail require it', async (t) => {
+  test('claim --lease shows the token once; update, complete and fail require it [H297]', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     const claimed = await output(bench, 'packets', 'claim', id, '--agent', 'back', '--lease', '60');
@@ -31,7 +31,7 @@ describe('service-cli packets', () => {
     refused(await bench.run(['claim', other, '--agent', 'back', '--lease', '0']), 2, /from 1 to 86400/);
   });
 
-  test('next claims the next packet by priority and age; without one it says so and exits with 1', async (t) => {
+  test('next claims the next packet by priority and age; without one it says so and exits with 1 [H298]', async (t) => {
     const bench = await startCliBench(t);
     const { id, metadata } = await createPacket(bench.service);
     const target = metadata.target_agent.id;
@@ -56,7 +56,7 @@ describe('service-cli packets', () => {
     assert.equal(waited.stdout, '');
   });
 
-  test('renew restarts the lease, and is refused after the lease has expired', async (t) => {
+  test('renew restarts the lease, and is refused after the lease has expired [H297]', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     const token = line(await output(bench, 'claim', id, '--agent', 'back', '--lease', '60'), 'Token')!;
@@ -69,7 +69,7 @@ describe('service-cli packets', () => {
     refused(await bench.run(['packets', 'renew', id, '--token', token]), 1, /lease/);
   });
 
-  test('release returns a packet to created, for its holder and with the lease token', async (t) => {
+  test('release returns a packet to created, for its holder and with the lease token [H297]', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     const key = (await output(bench, 'keys', 'create', '--name', 'worker', '-q')).trim();
@@ -83,7 +83,7 @@ describe('service-cli packets', () => {
 });
 
 describe('service-cli', () => {
-  test('agents lists the agents with the packets they hold and that wait for them', async (t) => {
+  test('agents lists the agents with the packets they hold and that wait for them [H299]', async (t) => {
     const bench = await startCliBench(t);
     assert.match((await bench.run(['agents'])).stderr, /No agents\./);
     const { id, metadata } = await createPacket(bench.service);
@@ -94,7 +94,7 @@ describe('service-cli', () => {
     assert.match((await bench.run(['agents', '--limit', '1'])).stderr, /1 to 1 of 2 agents; .*--offset 1/);
   });
 
-  test('keys rotate replaces a key, which remains valid for the overlap', async (t) => {
+  test('keys rotate replaces a key, which remains valid for the overlap [H299]', async (t) => {
     const bench = await startCliBench(t);
     const old = await output(bench, 'keys', 'create', '--name', 'ci');
     const key = (await output(bench, 'keys', 'rotate', line(old, 'ID')!, '--overlap', '60', '-q')).trim();
@@ -105,7 +105,7 @@ describe('service-cli', () => {
     await output(bench, 'list', '--api-key', key);
   });
 
-  test('hooks update changes the given fields, and hooks ping sends a test delivery', async (t) => {
+  test('hooks update changes the given fields, and hooks ping sends a test delivery [H299]', async (t) => {
     const bench = await startCliBench(t);
     const secret = { environment: { SERVICE_WEBHOOK_SECRET: 'sixteen characters' } };
     const created = await bench.run(['hooks', 'create', '--url', 'https://receiver.example/hook', '-q'], secret);

@@ -108,7 +108,7 @@ describe('Whatever a server answers', () => {
     ].map((body) => ['an error', 409, body] as [string, number, unknown]),
   ];
 
-  test('every command prints printable text only, and never a stack', async (t) => {
+  test('every command prints printable text only, and never a stack [H309]', async (t) => {
     let current: (reply: ServerResponse) => void = () => undefined;
     const address = await startPeer(t, (reply) => current(reply));
     for (const [kind, status, body] of bodies) {
@@ -158,7 +158,7 @@ describe('Whatever a server answers', () => {
     }
   });
 
-  test('a JSON answer keeps its value, since unprintable characters in it are escaped', async (t) => {
+  test('a JSON answer keeps its value, since unprintable characters in it are escaped [H305]', async (t) => {
     const body = { packets: [], total: 0, note: hostile };
     const address = await startPeer(t, (reply) => void reply.writeHead(200).end(JSON.stringify(body)));
     for (const terminal of [true, false])
@@ -174,7 +174,7 @@ describe('An input that never ends', () => {
     assert.fail('the input is read without a bound');
   }
 
-  test('is refused beyond a bound, as a document, as a line of a file, and as an answer', async (t) => {
+  test('is refused beyond a bound, as a document, as a line of a file, and as an answer [H309]', async (t) => {
     const hitl = { question: 'Refund?', reason: '', options: null };
     const address = await startPeer(t, (reply) => void reply.writeHead(200).end(JSON.stringify({ status: 'awaiting_human', hitl })));
     const whole = await run(['create', '-f', '-'], address, { input: endless() });

@@ -95,7 +95,7 @@ for (const store of stores) {
       assert.equal(body.result?.tasks.length, 5, text);
     });
 
-    test('are retried, become dead letters and are replayed like deliveries to webhooks', async (t) => {
+    test('are retried, become dead letters and are replayed like deliveries to webhooks [H107]', async (t) => {
       const service = await shareHooked(t, store, { SERVICE_WEBHOOK_RETRY_SECONDS: '60' });
       const receiver = await startReceiver(t, 500, 204);
       const { id } = await createPacket(service);
@@ -113,7 +113,7 @@ for (const store of stores) {
       assert.equal(status, 'delivered');
     });
 
-    test('end with their configuration; a configuration is replaced by its id, and deleting it twice is no error', async (t) => {
+    test('end with their configuration; a configuration is replaced by its id, and deleting it twice is no error [H107]', async (t) => {
       const service = await shareHooked(t, store);
       const [first, second] = [await startReceiver(t), await startReceiver(t)];
       const { id } = await createPacket(service);

@@ -213,7 +213,7 @@ for (const store of stores) {
       );
     });
 
-    test('cancels a task, but none that is over or that another holds a lease on', async () => {
+    test('cancels a task, but none that is over or that another holds a lease on [H105]', async () => {
       const service = await shareService(store);
       const { id } = await newTask(service);
       assert.equal((await a2a(service, 'CancelTask', { id })).body.result?.status.state, 'TASK_STATE_CANCELED');
@@ -262,7 +262,7 @@ for (const store of stores) {
       assert.equal((await a2a(service, 'GetTask', { id: own.id }, { key })).status, 401);
     });
 
-    test("shows another tenant's tasks and contexts exactly like unknown ones, to every method", async () => {
+    test("shows another tenant's tasks and contexts exactly like unknown ones, to every method [H108]", async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id } = await createPacket(service);

@@ -11,7 +11,7 @@ const packetFor = (service: TestService, agent: string) =>
 
 for (const store of stores) {
   describe(`Agents, on ${store.name}`, () => {
-    test('are listed most recently seen first, with the packets that each holds and that wait for it', async () => {
+    test('are listed most recently seen first, with the packets that each holds and that wait for it [H115]', async () => {
       const service = await shareService(store);
       const { id } = await packetFor(service, 'resolver');
       await packetFor(service, 'resolver');
@@ -50,7 +50,7 @@ for (const store of stores) {
       );
     });
 
-    test('are listed for 30 days after a request last named them, and as long as they hold a packet', async () => {
+    test('are listed for 30 days after a request last named them, and as long as they hold a packet [H116]', async () => {
       const service = await shareService(store);
       const held = await packetFor(service, 'holder');
       await service.call('POST', `/packets/${held.id}/claim`, { body: { agent_id: 'holder' } });

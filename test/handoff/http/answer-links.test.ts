@@ -64,7 +64,7 @@ async function asking(service: TestService, hitl: object = {}, request: object =
 
 for (const store of stores) {
   describe(`Answer links on ${store.name}`, () => {
-    test('201 with an address that is shown once, listed without it, and revoked', async () => {
+    test('201 with an address that is shown once, listed without it, and revoked [H175]', async () => {
       const service = await desk(store);
       const { id } = await packetIn(service, 'awaiting_human');
       const made = await service.call('POST', `/packets/${id}/answer-links`, { body: { responder: 'dana', expires_in: 60 } });
@@ -121,7 +121,7 @@ for (const store of stores) {
       assert.equal((await open(service, link)).status, 200);
     });
 
-    test('a question has at most 100 open links', async () => {
+    test('a question has at most 100 open links [H174]', async () => {
       const service = await desk(store);
       const { id } = await packetIn(service, 'awaiting_human');
       const makes = await Promise.all(Array.from({ length: 105 }, () => service.call('POST', `/packets/${id}/answer-links`)));
@@ -129,7 +129,7 @@ for (const store of stores) {
       assert.deepEqual(new Set(makes.map(({ status }) => status)), new Set([201, 409]));
     });
 
-    test('SERVICE_PUBLIC_URL is the beginning of the address; without it, a Host that is no name is refused', async () => {
+    test('SERVICE_PUBLIC_URL is the beginning of the address; without it, a Host that is no name is refused [H177]', async () => {
       const service = await desk(store);
       const { id } = await packetIn(service, 'awaiting_human');
       const make = (one: TestService, host: string) => one.call('POST', `/packets/${id}/answer-links`, { headers: { host } });
@@ -144,7 +144,7 @@ for (const store of stores) {
       assert.match(body.url, /^https:\/\/people\.example\/handoff\/answer\/[0-9a-f]{64}$/);
     });
 
-    test('the link ends when the key that made it is revoked, but not when it is rotated', async () => {
+    test('the link ends when the key that made it is revoked, but not when it is rotated [H174]', async () => {
       const service = await desk(store);
       const { id } = await packetIn(service, 'awaiting_human');
       const { body: maker } = await service.call('POST', '/keys', { body: { name: 'maker' } });
@@ -155,7 +155,7 @@ for (const store of stores) {
       assert.equal((await open(service, link)).status, 404);
     });
 
-    test('a key with a responder makes links for that person only', async () => {
+    test('a key with a responder makes links for that person only [H176]', async () => {
       const service = await desk(store);
       const { id } = await packetIn(service, 'awaiting_human');
       const { body: person } = await service.call('POST', '/keys', { body: { name: 'desk', scopes: ['respond'], responder: 'dana' } });
@@ -164,7 +164,7 @@ for (const store of stores) {
       assert.equal((await make({ responder: 'mia' })).status, 403);
     });
 
-    test('the links of a permanently deleted packet are removed, and so are old links', async () => {
+    test('the links of a permanently deleted packet are removed, and so are old links [H174]', async () => {
       const service = await desk(store);
       const { id, link } = await asking(service);
       assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
@@ -210,7 +210,7 @@ for (const store of stores) {
       assert.equal(digest, (await hitlOf(service, id)).digest);
     });
 
-    test('an option is answered with one request, by the named person, and ends all links of the question', async () => {
+    test('an option is answered with one request, by the named person, and ends all links of the question [H174]', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service, {}, { responder: 'dana@example.com' });
       const second = await linkTo(service, id);
@@ -231,7 +231,7 @@ for (const store of stores) {
       assert.equal((await hitlOf(service, id)).response, 'refuse');
     });
 
-    test('without a named person the form asks for the name, and the history marks the answer as unverified', async () => {
+    test('without a named person the form asks for the name, and the history marks the answer as unverified [H176]', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service);
       assert.match((await open(service, link)).text, /Your name<input name="name" required/);
@@ -285,7 +285,7 @@ for (const store of stores) {
       assert.equal((await hitlOf(service, id)).response, 'Approve all');
     });
 
-    test('404 for an unknown token and 410 for an expired link, for reading and answering alike', async () => {
+    test('404 for an unknown token and 410 for an expired link, for reading and answering alike [H174]', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service, { timeout_seconds: 100_000 }, { expires_in: 60 });
       for (const token of [unknownToken, 'x', link.token.slice(1), `${link.token}0`]) {
@@ -309,7 +309,7 @@ for (const store of stores) {
       assert.equal(heading(await open(service, withdrawn)), 'This link has expired');
     });
 
-    test('two people who answer at once: one answer counts, and the other person sees that', async () => {
+    test('two people who answer at once: one answer counts, and the other person sees that [H174]', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service);
       const other = await linkTo(service, id);
@@ -324,7 +324,7 @@ for (const store of stores) {
       assert.equal((await happenings(service, id)).filter((type) => type === 'hitl_responded').length, 1);
     });
 
-    test('a link of an earlier question does not answer a later one, even in the same millisecond', async () => {
+    test('a link of an earlier question does not answer a later one, even in the same millisecond [H174]', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service);
       assert.equal((await send(service, link, { digest, option: '0', name: 'Dana' })).status, 200);
@@ -336,7 +336,7 @@ for (const store of stores) {
       assert.equal((await open(service, later)).status, 200);
     });
 
-    test('a form is shown for a schema, and its fields become data of their types', async () => {
+    test('a form is shown for a schema, and its fields become data of their types [H173]', async () => {
       const service = await desk(store);
       const schema = {
         type: 'object',
@@ -400,7 +400,7 @@ for (const store of stores) {
   });
 
   describe(`The safety of an answer link on ${store.name}`, () => {
-    test('every answer forbids scripts, frames, referrers, indexing and caching', async () => {
+    test('every answer forbids scripts, frames, referrers, indexing and caching [H178]', async () => {
       const service = await desk(store);
       const { link, digest } = await asking(service);
       const answers = [
@@ -427,7 +427,7 @@ for (const store of stores) {
       }
     });
 
-    test('a form that a page of another origin sends is refused', async () => {
+    test('a form that a page of another origin sends is refused [H178]', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service, {}, { responder: 'dana' });
       const fields = { digest, option: '0' };
@@ -465,7 +465,7 @@ for (const store of stores) {
       assert.equal((await from(link.path, '10.2.0.1')).status, 200);
     });
 
-    test('no log line and no metric has a token, whatever the request', async () => {
+    test('no log line and no metric has a token, whatever the request [H175]', async () => {
       const service = await desk(store);
       const { link, digest } = await asking(service);
       await open(service, link);

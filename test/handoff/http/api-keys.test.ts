@@ -47,7 +47,7 @@ async function dump(databaseUrl: string): Promise<string> {
 
 for (const store of stores) {
   describe(`POST /keys on ${store.name}`, () => {
-    test('201: the key is shown once, has the documented form, and works at once', async () => {
+    test('201: the key is shown once, has the documented form, and works at once [H199]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service, { tier: 'pro' });
       const made = await createKey(service, { name: 'ci', tier: 'free' }, tenant.key);
@@ -73,7 +73,7 @@ for (const store of stores) {
       );
     });
 
-    test("the tier defaults to the tenant's tier and may be lower, but not higher", async () => {
+    test("the tier defaults to the tenant's tier and may be lower, but not higher [H201]", async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service, { tier: 'pro' });
       assert.equal((await createKey(service, { name: 'default' }, tenant.key)).body.tier, 'pro');
@@ -86,7 +86,7 @@ for (const store of stores) {
       assert.deepEqual(namesOf(await service.call('GET', '/keys', { key: tenant.key })), ['first', 'default', 'same', 'below']);
     });
 
-    test('X-RateLimit-Tier is the tier of the key', async () => {
+    test('X-RateLimit-Tier is the tier of the key [H202]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service, { tier: 'pro' });
       const below = await createKey(service, { name: 'below', tier: 'free' }, tenant.key);
@@ -114,7 +114,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys')).body.length, 1);
     });
 
-    test('403: only an admin key may create admin keys, or keys for another tenant', async () => {
+    test('403: only an admin key may create admin keys, or keys for another tenant [H198]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const other = await newTenant(service);
@@ -149,7 +149,7 @@ for (const store of stores) {
       assert.equal(deleted.body.detail, unknown.body.detail);
     });
 
-    test('20 parallel creates with max_api_keys 5 leave exactly 5 keys; the others are 409', async () => {
+    test('20 parallel creates with max_api_keys 5 leave exactly 5 keys; the others are 409 [H205]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service, { max_api_keys: 5 });
       const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => createKey(service, { name: `key ${index}` }, tenant.key)));
@@ -183,7 +183,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys', { key: tenant.key })).body.length, 2);
     });
 
-    test("an admin key works in its own tenant like any other key, and sees no other tenant's packets", async () => {
+    test("an admin key works in its own tenant like any other key, and sees no other tenant's packets [H192]", async () => {
       const service = await shareService(store);
       const { id: tenant_id, key: plain } = await newTenant(service);
       const made = await service.call('POST', '/keys', { body: { name: 'admin', admin: true, tenant_id } });
@@ -219,7 +219,7 @@ for (const store of stores) {
   });
 
   describe(`GET /keys on ${store.name}`, () => {
-    test("200: the tenant's keys, oldest first, without their values and without revoked keys", async () => {
+    test("200: the tenant's keys, oldest first, without their values and without revoked keys [H72, H200]", async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const values = [tenant.key];
@@ -275,7 +275,7 @@ for (const store of stores) {
       assert.equal(audit.body.total, 1);
     });
 
-    test('an admin key can revoke the key of any tenant', async () => {
+    test('an admin key can revoke the key of any tenant [H198]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
@@ -317,7 +317,7 @@ for (const store of stores) {
 }
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
-  test(`A key is stored as a digest alone, on ${store.name}`, async () => {
+  test(`A key is stored as a digest alone, on ${store.name} [H200]`, async () => {
     const service = await shareService(store);
     const tenant = await newTenant(service);
     const made = await service.call('POST', '/keys', {
@@ -336,7 +336,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   });
 }
 
-test('20 parallel creates over two instances on one PostgreSQL leave exactly max_api_keys keys', async (t) => {
+test('20 parallel creates over two instances on one PostgreSQL leave exactly max_api_keys keys [H205]', async (t) => {
   const first = await shareService(stores.find(({ name }) => name === 'PostgreSQL')!);
   const second = await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock });
   const tenant = await newTenant(first, { max_api_keys: 5 });
@@ -348,7 +348,7 @@ test('20 parallel creates over two instances on one PostgreSQL leave exactly max
 });
 
 describe('The form of a key', () => {
-  test('has a checksum that detects any single changed character', () => {
+  test('has a checksum that detects any single changed character [H199]', () => {
     const key = keyFrom(Buffer.alloc(32, 7));
     assert.ok(looksLikeKey(key));
     for (let index = 4; index < key.length; index += 1) {

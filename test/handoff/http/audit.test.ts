@@ -81,7 +81,7 @@ function played(store: TestStore): Promise<Played & { service: TestService }> {
 
 for (const store of stores) {
   describe(`GET /audit on ${store.name}`, () => {
-    test('lists everything that happened in the tenant, newest first, with actor, action, resource and time', async () => {
+    test('lists everything that happened in the tenant, newest first, with actor, action, resource and time [H72, H218]', async () => {
       const { service, first, second, keyId, adminKeyId } = await played(store);
       const [{ id: creatorKeyId }] = (await service.call('GET', '/keys', { key: adminKey })).body;
       const log = await audit(service);
@@ -262,7 +262,7 @@ for (const store of stores) {
       }
     });
 
-    test('a time-out of a packet is recorded with the sweeper as its actor', async (t) => {
+    test('a time-out of a packet is recorded with the sweeper as its actor [H9, H218]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_UNCLAIMED_TTL_SECONDS: '3600' } });
       const asked = await createPacket(service, { hitl: { ...question, on_timeout: 'fail' } });
       await service.call('PATCH', `/packets/${asked.id}`, { body: { status: 'awaiting_human' } });
@@ -284,7 +284,7 @@ for (const store of stores) {
       );
     });
 
-    test('changes of keys and tenants are recorded in the log of the tenant concerned, without the value of a key', async () => {
+    test('changes of keys and tenants are recorded in the log of the tenant concerned, without the value of a key [H219]', async () => {
       const service = await shareService(store);
       const before = await audit(service);
       const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
@@ -311,7 +311,7 @@ for (const store of stores) {
       assert.deepEqual(await audit(service), before);
     });
 
-    test("the deletion of a tenant is recorded in the log of the deleting admin's tenant, where it can be read", async () => {
+    test("the deletion of a tenant is recorded in the log of the deleting admin's tenant, where it can be read [H210]", async () => {
       const service = await shareService(store);
       const before = await audit(service);
       const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
@@ -325,7 +325,7 @@ for (const store of stores) {
       assert.equal(details.tenant_id, tenant.id);
     });
 
-    test('a non-ASCII X-Agent-Id is decoded as UTF-8, or else as Latin-1', async () => {
+    test('a non-ASCII X-Agent-Id is decoded as UTF-8, or else as Latin-1 [H261]', async () => {
       const service = await shareService(store);
       const address = await service.listen();
       const body = JSON.stringify(packetRequest());
@@ -438,7 +438,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/audit', { key: null })).status, 401);
     });
 
-    test('the audit log finds a packet by its id in upper case as well', async () => {
+    test('the audit log finds a packet by its id in upper case as well [H239]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       await createPacket(service);

@@ -125,7 +125,7 @@ async function sendBytes(address: string, bytes: string): Promise<string> {
 
 for (const store of stores) {
   describe(`The key of a request, on ${store.name}`, () => {
-    test('401 without a key, and with an empty, wrong or mistyped key', async () => {
+    test('401 without a key, and with an empty, wrong or mistyped key [H270]', async () => {
       const service = await shareService(store);
       for (const key of [
         null,
@@ -162,7 +162,7 @@ for (const store of stores) {
       assertUnauthorized(await service.call('GET', '/packets', { key: null, headers: { cookie: `X-API-Key=${adminKey}` } }));
     });
 
-    test('may be a bearer token, unless X-API-Key is sent too; 401 names the scheme', async () => {
+    test('may be a bearer token, unless X-API-Key is sent too; 401 names the scheme [H258]', async () => {
       const service = await shareService(store);
       const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
       assert.equal((await service.call('GET', '/packets', { key: null, headers: bearer(adminKey) })).status, 200);
@@ -188,7 +188,7 @@ for (const store of stores) {
       assertUnauthorized(await service.call('GET', '/packets', { key: tenant.key }));
     });
 
-    test('the keys of a deleted tenant are refused from the next request on', async () => {
+    test('the keys of a deleted tenant are refused from the next request on [H207, H208]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const second = await service.call('POST', '/keys', { key: tenant.key, body: { name: 'second' } });
@@ -263,7 +263,7 @@ for (const store of stores) {
       assert.equal(await access.authenticate(key, connection), undefined);
     });
 
-    test('a key with a wrong checksum is refused without a database lookup', async () => {
+    test('a key with a wrong checksum is refused without a database lookup [H199]', async () => {
       const opened = await store.open('handoff');
       const clock = new TestClock();
       const newId = createIds();
@@ -304,7 +304,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
     });
 
-    test('a key revoked on one is refused by the other from the next request on', async () => {
+    test('a key revoked on one is refused by the other from the next request on [H214]', async () => {
       const tenant = await newTenant(first);
       assert.equal((await second.call('GET', '/packets', { key: tenant.key })).status, 200);
       assert.equal((await first.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
@@ -339,7 +339,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
 describe('Wrong keys', () => {
   const wrong = (service: TestService, key = 'wrong') => service.call('GET', '/packets', { key });
 
-  test('30 per minute from one address are 401, further ones 429; valid keys from that address still work', async (t) => {
+  test('30 per minute from one address are 401, further ones 429; valid keys from that address still work [H227]', async (t) => {
     const service = await startService(t);
     const tenant = await newTenant(service);
     for (let guess = 0; guess < 30; guess += 1) assertUnauthorized(await wrong(service, guess % 2 === 0 ? unknownKey() : mistypedKey()));
@@ -375,7 +375,7 @@ describe('Wrong keys', () => {
     assert.equal(answers.filter(({ status }) => status === 429).length, 70);
   });
 
-  test('are counted per address', async (t) => {
+  test('are counted per address [H227]', async (t) => {
     const service = await startService(t);
     for (let guess = 0; guess < 30; guess += 1) assert.equal(await callFrom(service, '198.51.100.1', 'wrong'), 401);
     assert.equal(await callFrom(service, '198.51.100.1', 'wrong'), 429);
@@ -383,7 +383,7 @@ describe('Wrong keys', () => {
     assert.equal(await callFrom(service, '198.51.100.1', adminKey), 200);
   });
 
-  test('a missing key is not counted as a guess and is always 401', async (t) => {
+  test('a missing key is not counted as a guess and is always 401 [H259]', async (t) => {
     const service = await startService(t);
     for (let call = 0; call < 40; call += 1) assertUnauthorized(await service.call('GET', '/packets', { key: null }));
     assertUnauthorized(await wrong(service));
@@ -391,7 +391,7 @@ describe('Wrong keys', () => {
 });
 
 describe('A key in a request', () => {
-  test('two X-API-Key headers are 401, even if both are valid', async (t) => {
+  test('two X-API-Key headers are 401, even if both are valid [H259]', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     assert.equal((await callOverSocket(address, { 'X-API-Key': adminKey })).status, 200);
@@ -413,7 +413,7 @@ describe('A key in a request', () => {
     assert.equal((await callOverSocket(address, { 'X-API-Key': `svc_${'k'.repeat(10_240)}` })).status, 401);
   });
 
-  test('headers that are too large or contain NUL get only an error body', async (t) => {
+  test('headers that are too large or contain NUL get only an error body [H254]', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     const nul = await sendBytes(address, `GET /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\0\r\n\r\n`);

@@ -173,7 +173,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, Math.ceil(items.length / 90));
     });
 
-    test('fields that only the service sets are ignored inside a create request', async () => {
+    test('fields that only the service sets are ignored inside a create request [H11]', async () => {
       const service = await shareService(store);
       const packet = await createPacket(service, {
         metadata: { ...whole.metadata, created_at: '1999-01-01T00:00:00.000Z', tenant_id: unknownId },
@@ -185,7 +185,7 @@ for (const store of stores) {
       assert.equal(packet.hitl.expires_at, null);
     });
 
-    test('nesting: 64 levels are kept; 65 and 10,000 are 400', async () => {
+    test('nesting: 64 levels are kept; 65 and 10,000 are 400 [H247]', async () => {
       const service = await shareService(store);
       const before = await footprint(service);
       // The body, context and custom add three levels.
@@ -200,7 +200,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=s')).body.total, 1);
     });
 
-    test('any text is kept unchanged: NUL, lone surrogates, line separators, both writing directions', async () => {
+    test('any text is kept unchanged: NUL, lone surrogates, line separators, both writing directions [H248]', async () => {
       const service = await shareService(store);
       const text = 'a\u0000b \ud800 \udc00x \u2028\u2029 \u202eflip \ufeff \uffff 👩‍👩‍👧 e\u0301 \u001f';
       const request = {
@@ -235,7 +235,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?tags=%E2%80%A8')).body.total, 1);
     });
 
-    test("400 with the field: NUL in a name, which a text column can't store", async () => {
+    test("400 with the field: NUL in a name, which a text column can't store [H248]", async () => {
       const service = await shareService(store);
       const before = await footprint(service);
       const names = ['metadata.source_agent.id', 'metadata.source_agent.name', 'metadata.target_agent.id', 'metadata.tags.0'];
@@ -247,7 +247,7 @@ for (const store of stores) {
       assert.deepEqual(await footprint(service), before);
     });
 
-    test('the longest agent ids and tags are stored and found; one character more is 400', async () => {
+    test('the longest agent ids and tags are stored and found; one character more is 400 [H13]', async () => {
       const service = await shareService(store);
       // Four bytes per character, all different, so that nothing compresses.
       const longest = (salt: number) =>
@@ -268,7 +268,7 @@ for (const store of stores) {
       }
     });
 
-    test('no packet prevents others from being found: words cut in half, 20,000 long words, texts that grow', async () => {
+    test('no packet prevents others from being found: words cut in half, 20,000 long words, texts that grow [H87]', async () => {
       const service = await shareService(store);
       const cut = `a${'\u{10428}'.repeat(40)}`;
       const words = Array.from({ length: 19_000 }, (_, index) => String(index).padStart(53, 'abcdefgh'));
@@ -287,7 +287,7 @@ for (const store of stores) {
       }
     });
 
-    test('numbers: exact as doubles, or 400 with the field', async () => {
+    test('numbers: exact as doubles, or 400 with the field [H13, H249]', async () => {
       const service = await shareService(store);
       const before = await footprint(service);
       for (const json of ['1e400', '-1e400', '[{"y":1e999}]']) {
@@ -312,7 +312,7 @@ for (const store of stores) {
       assert.deepEqual(body.context.custom.x, [9007199254740992, 1e308, 5e-324, 0.1, 0]);
     });
 
-    test('413: one byte over the limit; a body at the limit is accepted, and a batch applies it to each item', async () => {
+    test('413: one byte over the limit; a body at the limit is accepted, and a batch applies it to each item [H233]', async () => {
       const service = await shareService(store, small);
       const sized = (bytes: number) => {
         const empty = Buffer.byteLength(JSON.stringify(packetRequest({ context: { summary: '' } })));
@@ -338,7 +338,7 @@ for (const store of stores) {
       );
     });
 
-    test('any search text is safe: the syntax of a search engine has no meaning', async () => {
+    test('any search text is safe: the syntax of a search engine has no meaning [H82]', async () => {
       const service = await shareService(store);
       await createPacket(service);
       const texts = [
@@ -373,7 +373,7 @@ for (const store of stores) {
       }
     });
 
-    test('400 on cursor: garbage, another tenant, another filter, or together with offset', async () => {
+    test('400 on cursor: garbage, another tenant, another filter, or together with offset [H70]', async () => {
       const service = await shareService(store);
       const other = await newTenant(service);
       for (let count = 0; count < 3; count += 1) await createPacket(service);
@@ -409,7 +409,7 @@ for (const store of stores) {
       assertRefused(await service.call('GET', `/packets?offset=1&cursor=${cursor}`), 400, 'cursor');
     });
 
-    test('an invalid id is answered like an unknown one, on every route that takes an id', async () => {
+    test('an invalid id is answered like an unknown one, on every route that takes an id [H237]', async () => {
       const service = await shareService(store);
       const before = await footprint(service);
       const junk = [
@@ -594,7 +594,7 @@ for (const store of stores) {
 
 // These requests are refused before the store is used, so one store is enough.
 describe('Bad input', () => {
-  test('400: broken JSON, on every route that takes a body', async (t) => {
+  test('400: broken JSON, on every route that takes a body [H269]', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const before = await footprint(service);
@@ -637,7 +637,7 @@ describe('Bad input', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('400 with the field: a wrong type anywhere in any body', async (t) => {
+  test('400 with the field: a wrong type anywhere in any body [H270]', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const before = await footprint(service);
@@ -658,7 +658,7 @@ describe('Bad input', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('400 with the field: an unknown field, or one that only the service sets, at the top level of any body', async (t) => {
+  test('400 with the field: an unknown field, or one that only the service sets, at the top level of any body [H3]', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const before = await footprint(service);
@@ -691,7 +691,7 @@ describe('Bad input', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('400 with the field: names of JavaScript prototypes, anywhere', async (t) => {
+  test('400 with the field: names of JavaScript prototypes, anywhere [H246]', async (t) => {
     const service = await startService(t);
     const before = await footprint(service);
     for (const name of ['__proto__', 'constructor', 'prototype', '\\u005f_proto__']) {
@@ -708,7 +708,7 @@ describe('Bad input', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('400 with the field: a name that appears twice', async (t) => {
+  test('400 with the field: a name that appears twice [H245]', async (t) => {
     const service = await startService(t);
     const before = await footprint(service);
     const valid = JSON.stringify(whole);
@@ -726,7 +726,7 @@ describe('Bad input', () => {
     assert.deepEqual(body.context.custom.x, { a: '"a":1,{"a":', b: '\\' });
   });
 
-  test('the answer stays small, however many faults a body has and however long a name is', async (t) => {
+  test('the answer stays small, however many faults a body has and however long a name is [H271]', async (t) => {
     const service = await startService(t);
     const before = await footprint(service);
     const many = await service.call('POST', '/packets', { body: { ...whole, decisions: Array.from({ length: 5000 }, () => 7) } });
@@ -751,7 +751,7 @@ describe('Bad input', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('415: a body that is not declared as JSON in UTF-8', async (t) => {
+  test('415: a body that is not declared as JSON in UTF-8 [H252, H269]', async (t) => {
     const service = await startService(t);
     const before = await footprint(service);
     const raw = JSON.stringify(packetRequest());
@@ -782,7 +782,7 @@ describe('Bad input', () => {
     }
   });
 
-  test('413, 415 and 400 reach a client that sends its whole body before it reads, and keep the connection usable', async (t) => {
+  test('413, 415 and 400 reach a client that sends its whole body before it reads, and keep the connection usable [H253]', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -835,7 +835,7 @@ describe('Bad input', () => {
     assert.equal((await service.call('GET', '/packets?limit=0')).body.detail, 'limit must be at least 1.');
   });
 
-  test('400 with the field: query parameters that are unknown, repeated, out of range or of a wrong type', async (t) => {
+  test('400 with the field: query parameters that are unknown, repeated, out of range or of a wrong type [H243, H270]', async (t) => {
     const service = await startService(t);
     await createPacket(service);
     const pages = [
@@ -943,7 +943,7 @@ describe('Bad input', () => {
     assertRefused(await service.call('GET', `/packets/${unknownId}/claim`), 405, null);
   });
 
-  test('400: idempotency keys and agent ids that are empty or too long', async (t) => {
+  test('400: idempotency keys and agent ids that are empty or too long [H260]', async (t) => {
     const service = await startService(t);
     const before = await footprint(service);
     for (const name of ['Idempotency-Key', 'X-Agent-Id']) {
@@ -956,7 +956,7 @@ describe('Bad input', () => {
     assert.equal((await service.call('POST', '/packets', { body: packetRequest(), headers: odd })).status, 201);
   });
 
-  test('over a socket: oversized, endless, truncated and malformed requests end in an answer or a closed connection', async (t) => {
+  test('over a socket: oversized, endless, truncated and malformed requests end in an answer or a closed connection [H233, H254]', async (t) => {
     const service = await startService(t, { settings: small });
     const address = await service.handoff.start();
     const before = await footprint(service);
@@ -1006,7 +1006,7 @@ describe('Bad input', () => {
     assert.equal((await sendRaw(address, 'GET /health HTTP/1.0\r\n\r\n')).status, 200);
   });
 
-  test('slow senders are cut off: 15 s for headers, 60 s for a request, answered 408', async (t) => {
+  test('slow senders are cut off: 15 s for headers, 60 s for a request, answered 408 [H254]', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     const { server } = service.handoff.app;

@@ -23,7 +23,7 @@ const eventTypes = async (service: TestService, id: string): Promise<string[]> =
 
 for (const store of stores) {
   describe(`POST /packets/batch/claim on ${store.name}`, () => {
-    test('200: every packet is claimed as by POST /packets/{id}/claim, in the given order', async () => {
+    test('200: every packet is claimed as by POST /packets/{id}/claim, in the given order [H62]', async () => {
       const service = await shareService(store);
       const [one, two, three] = await createMany(service, 3);
       service.clock.turn(5);
@@ -55,7 +55,7 @@ for (const store of stores) {
       assert.deepEqual(answer.body.claimed[0].claimed_by, { agent_id: 'worker', agent_name: 'worker', framework: null });
     });
 
-    test('each packet is claimed or refused independently; errors have the reason, and the holder of a held packet', async () => {
+    test('each packet is claimed or refused independently; errors have the reason, and the holder of a held packet [H62]', async () => {
       const service = await shareService(store);
       const other = await newTenant(service);
       const foreign = await createPacket(service, {}, other.key);
@@ -96,7 +96,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${foreign.id}`, { key: other.key })).body.status, 'created');
     });
 
-    test('200 even if no packet could be claimed', async () => {
+    test('200 even if no packet could be claimed [H66]', async () => {
       const service = await shareService(store);
       const answer = await claimEach(service, [unknownId]);
       assert.equal(answer.status, 200);
@@ -104,7 +104,7 @@ for (const store of stores) {
       assert.equal(answer.body.errors.length, 1);
     });
 
-    test('an id that is given twice is claimed once; the second entry is refused with the caller as holder', async () => {
+    test('an id that is given twice is claimed once; the second entry is refused with the caller as holder [H65]', async () => {
       const service = await shareService(store);
       const [id] = await createMany(service, 1);
       const answer = await claimEach(service, [id, id, id]);
@@ -206,7 +206,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets/batch/claim', { raw: 'not json', key: null })).status, 401);
     });
 
-    test('the answer to a batch is limited to 16 Mi characters: packets that do not fit are reported and not changed', async () => {
+    test('the answer to a batch is limited to 16 Mi characters: packets that do not fit are reported and not changed [H67]', async () => {
       const service = await shareService(store);
       const large = { context: { summary: 'x'.repeat(1_000_000) } };
       const ids: string[] = [];

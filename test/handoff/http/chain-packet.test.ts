@@ -29,7 +29,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${answer.body.id}`)).body, answer.body);
     });
 
-    test('the new packet has only what was sent, nothing of its parent', async () => {
+    test('the new packet has only what was sent, nothing of its parent [H37]', async () => {
       const service = await shareService(store);
       const parent = await createPacket(service, { hitl: { required: true, reason: 'R', question: 'Q' } });
       const { status, body } = await chain(service, parent.id, next);
@@ -41,7 +41,7 @@ for (const store of stores) {
     });
 
     for (const status of statuses) {
-      test(`the parent may be ${status}, and stays byte for byte unchanged`, async () => {
+      test(`the parent may be ${status}, and stays byte for byte unchanged [H37, H38]`, async () => {
         const service = await shareService(store);
         const { id } = await packetIn(service, status);
         const before = await service.call('GET', `/packets/${id}`);
@@ -53,7 +53,7 @@ for (const store of stores) {
       });
     }
 
-    test('the history of the child names its parent, and the history of the parent has a chained event', async () => {
+    test('the history of the child names its parent, and the history of the parent has a chained event [H38]', async () => {
       const service = await shareService(store);
       const parent = await packetIn(service, 'completed');
       service.clock.turn(60);
@@ -112,7 +112,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets')).body.total, 1);
     });
 
-    test('null for an optional field counts as left out', async () => {
+    test('null for an optional field counts as left out [H5]', async () => {
       const service = await shareService(store);
       const parent = await createPacket(service);
       const answer = await chain(service, parent.id, { ...next, decisions: null, actions: null, dependencies: null, hitl: null });
@@ -120,7 +120,7 @@ for (const store of stores) {
       assert.deepEqual([answer.body.decisions, answer.body.hitl], [[], null]);
     });
 
-    test("404: an unknown parent, a malformed id and another tenant's packet get the same answer, and nothing is created", async () => {
+    test("404: an unknown parent, a malformed id and another tenant's packet get the same answer, and nothing is created [H39]", async () => {
       const service = await shareService(store);
       const other = await newTenant(service);
       const parent = await createPacket(service);

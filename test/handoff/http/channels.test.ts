@@ -83,7 +83,7 @@ for (const store of stores) {
       );
     });
 
-    test('the URL of Slack is a secret: lists, audit log and logs show no more than its origin and its end', async (t) => {
+    test('the URL of Slack is a secret: lists, audit log and logs show no more than its origin and its end [H182]', async (t) => {
       const service = await share(t, store);
       const receiver = await startReceiver(t, 200);
       const target = receiver.url.replace('/hook', '/services/T000/B000/secretpath9Qz');
@@ -101,7 +101,7 @@ for (const store of stores) {
       for (const text of texts) assert.ok(!text.includes('secretpat'), text);
     });
 
-    test('400 names the field: kind, target, events; an address that could carry a second one or a header', async (t) => {
+    test('400 names the field: kind, target, events; an address that could carry a second one or a header [H182]', async (t) => {
       const service = await share(t, store);
       for (const [field, body] of [
         ['kind', { kind: 'pager', target: 'dana@example.com' }],
@@ -188,7 +188,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/channels')).body.length, 1);
     });
 
-    test('a tenant has at most 20 channels, and an Idempotency-Key repeats the answer', async (t) => {
+    test('a tenant has at most 20 channels, and an Idempotency-Key repeats the answer [H182]', async (t) => {
       const service = await share(t, store);
       const headers = { 'idempotency-key': 'one' };
       const create = () => service.call('POST', '/channels', { body: { kind: 'email', target: 'dana@example.com' }, headers });
@@ -244,7 +244,7 @@ for (const store of stores) {
       assert.equal(made?.details.channel_id, channel);
     });
 
-    test('what is stored of a message has no link: it is made when it is sent', async (t) => {
+    test('what is stored of a message has no link: it is made when it is sent [H180]', async (t) => {
       const service = await share(t, store);
       await channelTo(service, person());
       const { id } = await packetIn(service, 'awaiting_human');
@@ -253,7 +253,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}/answer-links`)).body.length, 1);
     });
 
-    test("a channel with a responder gets that person's questions only, and its links answer in that name", async (t) => {
+    test("a channel with a responder gets that person's questions only, and its links answer in that name [H180]", async (t) => {
       const service = await share(t, store);
       const [dana, all] = [person(), person()];
       await channelTo(service, dana, { responder: 'dana' });
@@ -270,7 +270,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.hitl.responded_by, 'dana');
     });
 
-    test('a question that is given to somebody else while it is open is sent to that person', async (t) => {
+    test('a question that is given to somebody else while it is open is sent to that person [H179]', async (t) => {
       const service = await share(t, store);
       const [dana, lee] = [person(), person()];
       await channelTo(service, dana, { responder: 'dana' });
@@ -282,7 +282,7 @@ for (const store of stores) {
       assert.deepEqual([mailsTo(dana).length, mailsTo(lee).length], [1, 1]);
     });
 
-    test('sends the answer if its events include it, without a link', async (t) => {
+    test('sends the answer if its events include it, without a link [H179]', async (t) => {
       const service = await share(t, store);
       const address = person();
       await channelTo(service, address, { events: ['answered'] });
@@ -296,7 +296,7 @@ for (const store of stores) {
       assert.equal(linkIn(mails[0]!.raw.replaceAll('=\r\n', '')), '');
     });
 
-    test('a question that is answered or withdrawn before its message is sent causes no message: the delivery is cancelled', async (t) => {
+    test('a question that is answered or withdrawn before its message is sent causes no message: the delivery is cancelled [H179]', async (t) => {
       const service = await share(t, store);
       const address = person();
       const { id: channel } = await channelTo(service, address);
@@ -317,7 +317,7 @@ for (const store of stores) {
       );
     });
 
-    test('a removed channel gets nothing more, and the links that it was sent end', async (t) => {
+    test('a removed channel gets nothing more, and the links that it was sent end [H180]', async (t) => {
       const service = await share(t, store);
       const address = person();
       const { id: channel } = await channelTo(service, address);
@@ -336,7 +336,7 @@ for (const store of stores) {
       );
     });
 
-    test('links of a channel end with the key that set it up, and its next messages have none', async (t) => {
+    test('links of a channel end with the key that set it up, and its next messages have none [H180]', async (t) => {
       const service = await share(t, store);
       const address = person();
       const { body: second } = await service.call('POST', '/keys', { body: { name: 'operator' } });
@@ -384,7 +384,7 @@ for (const store of stores) {
       assert.equal((await call('PATCH', `/channels/${own.body.id}`, { name: 'Renamed' })).status, 200);
     });
 
-    test('an address that the mail server refuses for good is a dead letter at once, and can be replayed; others are retried', async (t) => {
+    test('an address that the mail server refuses for good is a dead letter at once, and can be replayed; others are retried [H183, H184]', async (t) => {
       const service = await share(t, store);
       const [gone, busy] = [person(), person()];
       const [first, second] = [await channelTo(service, gone), await channelTo(service, busy)];
@@ -418,7 +418,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/channels/${id}/test`)).status, 409);
     });
 
-    test('GET /packets/awaiting says unnotified: true while no active channel sends questions', async (t) => {
+    test('GET /packets/awaiting says unnotified: true while no active channel sends questions [H186]', async (t) => {
       const service = await share(t, store);
       const unnotified = async () => (await service.call('GET', '/packets/awaiting')).body.unnotified;
       assert.equal(await unnotified(), true);
@@ -438,7 +438,7 @@ for (const store of stores) {
     const later = { ...question, remind_after_seconds: 60 };
     const sweep = (service: TestService) => service.handoff.runOnce.sweep();
 
-    test('one reminder while the question is open: in the history, on streams and to the channels', async (t) => {
+    test('one reminder while the question is open: in the history, on streams and to the channels [H185]', async (t) => {
       const service = await share(t, store);
       const address = person();
       const channel = await channelTo(service, address, { events: ['reminded'] });
@@ -481,7 +481,7 @@ for (const store of stores) {
       );
     });
 
-    test('without a channel the history has it all the same', async () => {
+    test('without a channel the history has it all the same [H185]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human', { hitl: later });
       service.clock.turn(60);
@@ -489,7 +489,7 @@ for (const store of stores) {
       assert.equal((await happenings(service, id)).at(-1), 'hitl_reminded');
     });
 
-    test('none after an answer, a withdrawal or the end of the time to answer; a new question is reminded of again', async () => {
+    test('none after an answer, a withdrawal or the end of the time to answer; a new question is reminded of again [H185]', async () => {
       const service = await shareService(store);
       const over = await packetIn(service, 'awaiting_human', { hitl: { ...later, timeout_seconds: 30 } });
       const answered = await packetIn(service, 'awaiting_human', { hitl: later });
@@ -516,7 +516,7 @@ for (const store of stores) {
       assert.deepEqual((await happenings(service, id)).slice(-3), ['hitl_reminded', 'hitl_timed_out', 'failed']);
     });
 
-    test('an update of the open question can move it, but not repeat it; nobody else sets its time', async () => {
+    test('an update of the open question can move it, but not repeat it; nobody else sets its time [H185]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human', { hitl: { ...later, remind_at: '2020-01-01T00:00:00.000Z' } });
       const patch = (hitl: object) => service.call('PATCH', `/packets/${id}`, { body: { hitl } });
@@ -543,7 +543,7 @@ test('a channel of the kind email is refused where no mail server is set, with t
   assert.match((await half.call('POST', '/channels', { body })).body.detail, /must set SERVICE_MAIL_FROM\./);
 });
 
-test('without SERVICE_PUBLIC_URL the links of a channel begin with the origin of the request that created it', async (t) => {
+test('without SERVICE_PUBLIC_URL the links of a channel begin with the origin of the request that created it [H181]', async (t) => {
   const service = await shareHooked(t, stores[0]!);
   const receiver = await startReceiver(t, 200);
   const headers = { host: 'desk.example.com' };
@@ -561,7 +561,7 @@ test('without SERVICE_PUBLIC_URL the links of a channel begin with the origin of
   assert.equal(evil.status, 400);
 });
 
-test('a start without SERVICE_PUBLIC_URL warns of channels whose links begin with the origin of a request', async (t) => {
+test('a start without SERVICE_PUBLIC_URL warns of channels whose links begin with the origin of a request [H181]', async (t) => {
   for (const store of stores) {
     if (store.name === 'SQLite in memory') continue;
     const service = await startHooked(t, { store });

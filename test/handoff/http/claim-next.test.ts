@@ -26,7 +26,7 @@ const settings = { SERVICE_CONNECTIONS_FREE: '1' };
 
 for (const store of stores) {
   describe(`The next packet, on ${store.name}`, () => {
-    test('is the oldest of the highest priority among the packets for the agent', async () => {
+    test('is the oldest of the highest priority among the packets for the agent [H101]', async () => {
       const service = await shareService(store, settings);
       const made: Record<string, string> = {};
       for (const [name, priority, agent] of [
@@ -49,7 +49,7 @@ for (const store of stores) {
       assert.equal((await next(service, { target_agent: '*' })).body.metadata.target_agent.id, 'somebody');
     });
 
-    test('can be filtered by tags, all of which must match, and priorities, any of which may match', async () => {
+    test('can be filtered by tags, all of which must match, and priorities, any of which may match [H101]', async () => {
       const service = await shareService(store, settings);
       await packetFor(service, 'resolver', { tags: ['billing'] });
       const both = await packetFor(service, 'resolver', { tags: ['billing', 'urgent'], priority: 'low' });
@@ -65,7 +65,7 @@ for (const store of stores) {
       assert.equal(answer.text, '');
     });
 
-    test('goes to exactly one of many workers: no packet twice, none left over, no 409', async () => {
+    test('goes to exactly one of many workers: no packet twice, none left over, no 409 [H101]', async () => {
       const service = await shareService(store, settings);
       await createPackets(service, packetCount);
       assertEachOnce(await runWorkers([service], 100), packetCount);
@@ -73,7 +73,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=created&limit=1')).body.total, 0);
     });
 
-    test('goes to one waiting worker each, whether created before the wait or during it', async (t) => {
+    test('goes to one waiting worker each, whether created before the wait or during it [H101]', async (t) => {
       const service = await startService(t, { store });
       await createPackets(service, 300);
       const working = runWorkers([service], 100, { total: 600, wait_seconds: 60 });
@@ -103,7 +103,7 @@ for (const store of stores) {
       assert.equal((await answering).body.id, id);
     });
 
-    test('waiting requests are served in order of arrival, one packet each', async () => {
+    test('waiting requests are served in order of arrival, one packet each [H101]', async () => {
       const service = await shareService(store, settings);
       const order: number[] = [];
       const answers: Promise<TestAnswer>[] = [];
@@ -135,7 +135,7 @@ for (const store of stores) {
       assert.equal((await other).body.id, rare.id);
     });
 
-    test('a stop of the service answers waiting requests with 204', async (t) => {
+    test('a stop of the service answers waiting requests with 204 [H101]', async (t) => {
       const service = await startService(t, { store });
       const answering = next(service, { wait_seconds: 60 });
       await waiting(service, 1);
@@ -143,7 +143,7 @@ for (const store of stores) {
       assert.equal((await answering).status, 204);
     });
 
-    test("waiting requests count towards the tenant's connections", async () => {
+    test("waiting requests count towards the tenant's connections [H101]", async () => {
       const service = await shareService(store, settings);
       const { key } = await newTenant(service, { tier: 'free' });
       const first = next(service, { wait_seconds: 60 }, { key });
@@ -157,7 +157,7 @@ for (const store of stores) {
       assert.equal((await next(service, {}, { key })).status, 204);
     });
 
-    test('a key that is revoked ends the wait', async () => {
+    test('a key that is revoked ends the wait [H101]', async () => {
       const service = await shareService(store, settings);
       const { key, keyId } = await newTenant(service);
       const answering = next(service, { wait_seconds: 60 }, { key });
@@ -169,7 +169,7 @@ for (const store of stores) {
       assert.equal(service.handoff.waiting(), 0);
     });
 
-    test('an Idempotency-Key repeats an answer with a packet, but not a 204', async () => {
+    test('an Idempotency-Key repeats an answer with a packet, but not a 204 [H101]', async () => {
       const service = await shareService(store, settings);
       const headers = { 'idempotency-key': 'next-1' };
       assert.equal((await next(service, {}, { headers })).status, 204);

@@ -8,7 +8,7 @@ import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`POST /packets/{id}/claim on ${store.name}`, () => {
-    test('200: the packet is claimed, with the claimant and the time', async () => {
+    test('200: the packet is claimed, with the claimant and the time [H7]', async () => {
       const service = await shareService(store);
       const before = await createPacket(service);
       service.clock.turn(60);
@@ -26,7 +26,7 @@ for (const store of stores) {
       });
     });
 
-    test('agent_name defaults to agent_id and framework to null, whether left out or null', async () => {
+    test('agent_name defaults to agent_id and framework to null, whether left out or null [H6]', async () => {
       const service = await shareService(store);
       for (const body of [{ agent_id: 'solo' }, { agent_id: 'solo', agent_name: null, framework: null }]) {
         const { id } = await createPacket(service);
@@ -36,7 +36,7 @@ for (const store of stores) {
       }
     });
 
-    test('an agent other than the target may claim; the target agent stays unchanged', async () => {
+    test('an agent other than the target may claim; the target agent stays unchanged [H27]', async () => {
       const service = await shareService(store);
       const { id, metadata } = await createPacket(service);
       const answer = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'stand-in' } });
@@ -54,7 +54,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?status=created')).body.total, 1);
     });
 
-    test('400: agent_id is required, texts must not be empty, and unknown fields are refused', async () => {
+    test('400: agent_id is required, texts must not be empty, and unknown fields are refused [H6]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const wrong: [unknown, string | null][] = [
@@ -77,7 +77,7 @@ for (const store of stores) {
     });
 
     for (const status of ['claimed', 'in_progress', 'completed'] as const) {
-      test(`409: a packet that is ${status} keeps its holder, whom the answer names`, async () => {
+      test(`409: a packet that is ${status} keeps its holder, whom the answer names [H24, H25, H26]`, async () => {
         const service = await shareService(store);
         const packet = await packetIn(service, status);
         service.clock.turn(60);
@@ -98,7 +98,7 @@ for (const store of stores) {
     }
 
     for (const status of ['failed', 'awaiting_human'] as const) {
-      test(`409: claimed_by is null for a packet that is ${status} and never had a holder`, async () => {
+      test(`409: claimed_by is null for a packet that is ${status} and never had a holder [H24]`, async () => {
         const service = await shareService(store);
         const { id } = await packetIn(service, status);
         const answer = await service.call('POST', `/packets/${id}/claim`, { body: claimant });
@@ -106,7 +106,7 @@ for (const store of stores) {
         assert.deepEqual([answer.body.code, answer.body.claimed_by], ['CONFLICT', null]);
       });
 
-      test(`409: claimed_by is the last holder of a packet that is ${status}`, async () => {
+      test(`409: claimed_by is the last holder of a packet that is ${status} [H24]`, async () => {
         const service = await shareService(store);
         const { id, claimed_at } = await packetIn(service, 'claimed');
         await service.call('PATCH', `/packets/${id}`, { body: { status } });
@@ -129,7 +129,7 @@ for (const store of stores) {
       }
     });
 
-    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async () => {
+    test("404: an unknown id, a malformed id and another tenant's packet get the same answer [H237]", async () => {
       const service = await shareService(store);
       const other = await newTenant(service);
       const { id } = await createPacket(service);
@@ -187,7 +187,7 @@ for (const store of stores) {
       }
     });
 
-    test('texts that answers and the trail repeat are limited: a framework to 1,024 characters, an answer to 16,384', async () => {
+    test('texts that answers and the trail repeat are limited: a framework to 1,024 characters, an answer to 16,384 [H12]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const claim = (framework: string) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a', framework } });

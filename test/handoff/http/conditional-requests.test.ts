@@ -32,7 +32,7 @@ const run = (service: TestService, { method, tail, body }: Operation, id: string
 
 for (const store of stores) {
   describe(`ETag on ${store.name}`, () => {
-    test('is on every answer with a packet, and changes with the packet', async () => {
+    test('is on every answer with a packet, and changes with the packet [H55]', async () => {
       const service = await shareService(store);
       const seen: (string | undefined)[] = [];
       const note = (answer: TestAnswer) => {
@@ -59,14 +59,14 @@ for (const store of stores) {
     for (const operation of operations) {
       const { name, from, success } = operation;
 
-      test(`${name}: succeeds with the current tag`, async () => {
+      test(`${name}: succeeds with the current tag [H55]`, async () => {
         const service = await shareService(store);
         const { id } = await packetIn(service, from);
         const tag = String((await get(service, id)).headers.etag);
         assert.equal((await run(service, operation, id, tag)).status, success);
       });
 
-      test(`${name}: 412 with a stale tag, and nothing changes`, async () => {
+      test(`${name}: 412 with a stale tag, and nothing changes [H55, H269]`, async () => {
         const service = await shareService(store);
         const { id } = await packetIn(service, from);
         const stale = String((await get(service, id)).headers.etag);
@@ -114,7 +114,7 @@ for (const store of stores) {
       });
     }
 
-    test('a stale tag takes precedence over the state: 412 where it would be 409, 410 or 400', async () => {
+    test('a stale tag takes precedence over the state: 412 where it would be 409, 410 or 400 [H56]', async () => {
       const service = await shareService(store);
       const claimed = await packetIn(service, 'claimed');
       const expired = await packetIn(service, 'expired');
@@ -157,7 +157,7 @@ for (const store of stores) {
   });
 
   describe(`If-None-Match on ${store.name}`, () => {
-    test('304 without a body while the packet is unchanged, and 200 once it has changed', async () => {
+    test('304 without a body while the packet is unchanged, and 200 once it has changed [H57]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const same = await get(service, id, { 'If-None-Match': '"1"' });
@@ -169,7 +169,7 @@ for (const store of stores) {
       assert.deepEqual([changed.body.status, changed.headers.etag], ['claimed', '"2"']);
     });
 
-    test('weak tags, several tags and * are supported', async () => {
+    test('weak tags, several tags and * are supported [H57]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       for (const known of ['W/"1"', '"7", "1"', '"7",W/"1"', '*']) {

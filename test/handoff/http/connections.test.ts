@@ -12,7 +12,7 @@ const head = (line: string, ...headers: string[]) => `${[`${line} HTTP/1.1`, 'Ho
 
 for (const store of stores) {
   describe(`Requests over a connection, on ${store.name}`, () => {
-    test('a client that closes its sending side after a request still gets the answer', async (t) => {
+    test('a client that closes its sending side after a request still gets the answer [H256]', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const { id } = await createPacket(service);
@@ -32,7 +32,7 @@ for (const store of stores) {
       assert.equal((await sendRaw(address, claim + body, { end: true })).status, 200);
     });
 
-    test('no packet is claimed for a client that has disconnected, or has ended its sending half, while it waits', async (t) => {
+    test('no packet is claimed for a client that has disconnected, or has ended its sending half, while it waits [H256]', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const { hostname, port } = new URL(address);
@@ -55,7 +55,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'created');
     });
 
-    test('400: no Host header, or two', async (t) => {
+    test('400: no Host header, or two [H257]', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       for (const second of ['Host: x', 'host: y', 'HOST:']) {
@@ -66,7 +66,7 @@ for (const store of stores) {
       assert.equal((await sendRaw(address, head('GET /health', 'X-Host: y', 'Connection: close'))).status, 200);
     });
 
-    test('405 with Allow: any other method, counted like every request', async (t) => {
+    test('405 with Allow: any other method, counted like every request [H242]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '1000' } });
       const address = await service.handoff.start();
       const others = METHODS.filter((method) => !['GET', 'HEAD', 'POST', 'CONNECT'].includes(method));
@@ -79,7 +79,7 @@ for (const store of stores) {
       }
     });
 
-    test("a path that can't be decoded is treated like an unknown id: 404 and counted, or 401 without a key", async (t) => {
+    test("a path that can't be decoded is treated like an unknown id: 404 and counted, or 401 without a key [H238]", async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '1000' } });
       const paths = ['/packets/%zz', '/packets/%', '/packets/%ff', '/packets/%E0%A4/history', '/%zz'];
       for (const [index, path] of paths.entries()) {

@@ -13,7 +13,7 @@ const preflight = (origin: string) => ({
 });
 
 describe('Calls from pages of other origins', () => {
-  test('are not allowed unless SERVICE_CORS_ORIGINS names the origin', async (t) => {
+  test('are not allowed unless SERVICE_CORS_ORIGINS names the origin [H277]', async (t) => {
     for (const service of [await startService(t), await startService(t, { settings })]) {
       const answer = await service.call('GET', '/packets', { headers: { origin: 'https://other.example.com' } });
       assert.equal(answer.status, 200);
@@ -23,7 +23,7 @@ describe('Calls from pages of other origins', () => {
     }
   });
 
-  test('can read the headers of every answer, including errors', async (t) => {
+  test('can read the headers of every answer, including errors [H277]', async (t) => {
     const service = await startService(t, { settings });
     const { id } = await createPacket(service);
     for (const [status, options] of [
@@ -42,7 +42,7 @@ describe('Calls from pages of other origins', () => {
     }
   });
 
-  test('can open a stream: an EventSource sends its key as a parameter and makes no preflight', async (t) => {
+  test('can open a stream: an EventSource sends its key as a parameter and makes no preflight [H277]', async (t) => {
     const service = await startService(t, { settings });
     const address = await service.handoff.start();
     const open = async (origin: string) => {
@@ -68,7 +68,7 @@ describe('Calls from pages of other origins', () => {
     assert.equal(asked.headers['access-control-allow-headers'], 'last-event-id,x-api-key');
   });
 
-  test('are preceded by a preflight, which needs no key and is not counted', async (t) => {
+  test('are preceded by a preflight, which needs no key and is not counted [H277]', async (t) => {
     const service = await startService(t, { settings });
     const { id } = await createPacket(service);
     for (let index = 0; index < 10; index += 1) {
@@ -83,21 +83,21 @@ describe('Calls from pages of other origins', () => {
     assert.equal(headers['x-ratelimit-remaining'], '3');
   });
 
-  test('are allowed from any origin with *', async (t) => {
+  test('are allowed from any origin with * [H277]', async (t) => {
     const service = await startService(t, { settings: { SERVICE_CORS_ORIGINS: '*' } });
     const answer = await service.call('GET', '/packets', { headers: { origin: 'https://any.example.com' } });
     assert.equal(answer.status, 200);
     assert.equal(answer.headers['access-control-allow-origin'], '*');
   });
 
-  test('an OPTIONS request that is not a preflight is answered as without CORS', async (t) => {
+  test('an OPTIONS request that is not a preflight is answered as without CORS [H277]', async (t) => {
     const service = await startService(t, { settings });
     const answer = await service.call('OPTIONS', '/packets');
     assert.equal(answer.status, 405);
     assert.equal(answer.headers.allow, 'POST, GET, HEAD');
   });
 
-  test('an entry that is not an origin stops the start with a sentence', async (t) => {
+  test('an entry that is not an origin stops the start with a sentence [H277]', async (t) => {
     await assert.rejects(startService(t, { settings: { SERVICE_CORS_ORIGINS: 'app.example.com' } }), {
       message:
         'SERVICE_CORS_ORIGINS must be a comma-separated list of origins such as https://app.example.com, or *, not "app.example.com"',

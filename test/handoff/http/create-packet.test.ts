@@ -145,7 +145,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${body.id}`)).body, body);
     });
 
-    test('a minimal request gets every documented default', async () => {
+    test('a minimal request gets every documented default [H7, H10]', async () => {
       const service = await shareService(store);
       const answer = await service.call('POST', '/packets', { body: least() });
       assert.equal(answer.status, 201);
@@ -173,7 +173,7 @@ for (const store of stores) {
       });
     });
 
-    test('every field comes back as it was sent', async () => {
+    test('every field comes back as it was sent [H2]', async () => {
       const service = await shareService(store);
       const answer = await service.call('POST', '/packets', { body: everything() });
       assert.equal(answer.status, 201);
@@ -202,7 +202,7 @@ for (const store of stores) {
       assert.deepEqual(hitl, { ...sent.hitl, ...unanswered });
     });
 
-    test('a packet that requires an answer starts as created as well', async () => {
+    test('a packet that requires an answer starts as created as well [H17]', async () => {
       const service = await shareService(store);
       const answer = await service.call('POST', '/packets', { body: oneOfEach() });
       assert.equal(answer.status, 201);
@@ -210,7 +210,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, answer.body.id), ['created']);
     });
 
-    test('null for an optional field counts as left out', async () => {
+    test('null for an optional field counts as left out [H5]', async () => {
       const service = await shareService(store);
       for (const path of [...optionalPaths, 'parent_packet_id']) {
         const absent = await service.call('POST', '/packets', { body: withValue(everything(), path, undefined) });
@@ -220,7 +220,7 @@ for (const store of stores) {
       }
     });
 
-    test('null is kept in fields that take any JSON', async () => {
+    test('null is kept in fields that take any JSON [H2]', async () => {
       const service = await shareService(store);
       const body = withValue(withValue(oneOfEach(), 'context.artifacts.0.value', null), 'context.custom', { nothing: null });
       const answer = await service.call('POST', '/packets', { body });
@@ -229,7 +229,7 @@ for (const store of stores) {
       assert.deepEqual(answer.body.context.custom, { nothing: null });
     });
 
-    test('400 for null in a required field, named by its full path', async () => {
+    test('400 for null in a required field, named by its full path [H5]', async () => {
       const service = await shareService(store);
       for (const path of requiredPaths.filter((one) => one !== 'context.artifacts.0.value')) {
         const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), path, null) });
@@ -238,7 +238,7 @@ for (const store of stores) {
       }
     });
 
-    test('unknown fields inside nested objects are kept', async () => {
+    test('unknown fields inside nested objects are kept [H3]', async () => {
       const service = await shareService(store);
       const places = [
         'metadata',
@@ -276,7 +276,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=quoted')).body.total, 1);
     });
 
-    test('400 names a missing required field by its full path', async () => {
+    test('400 names a missing required field by its full path [H1, H4, H270]', async () => {
       const service = await shareService(store);
       for (const path of requiredPaths) {
         const answer = await service.call('POST', '/packets', { body: withValue(oneOfEach(), path, undefined) });
@@ -299,7 +299,7 @@ for (const store of stores) {
       }
     });
 
-    test('400 lists all faults in errors, each with its path and a sentence', async () => {
+    test('400 lists all faults in errors, each with its path and a sentence [H268]', async () => {
       const service = await shareService(store);
       const body = {
         metadata: { source_agent: { id: '', name: 7 }, priority: 'urgent' },
@@ -331,7 +331,7 @@ for (const store of stores) {
       assert.deepEqual([answer.body.field, answer.body.detail], [answer.body.errors[0].field, answer.body.errors[0].detail]);
     });
 
-    test('400 names the field with the wrong form', async () => {
+    test('400 names the field with the wrong form [H1, H2]', async () => {
       const service = await shareService(store);
       const wrong: [path: string, ...values: unknown[]][] = [
         ['metadata.source_agent.id', '', 1],
@@ -371,7 +371,7 @@ for (const store of stores) {
       }
     });
 
-    test('roles, types and every text other than an id, a name or a statement may be empty', async () => {
+    test('roles, types and every text other than an id, a name or a statement may be empty [H1, H2]', async () => {
       const service = await shareService(store);
       const texts = [
         'context.conversation_state.0.role',
@@ -389,7 +389,7 @@ for (const store of stores) {
       assert.equal(answer.status, 201, answer.text);
     });
 
-    test('400 names an unknown field at the top level, and any field that only the service sets', async () => {
+    test('400 names an unknown field at the top level, and any field that only the service sets [H3]', async () => {
       const service = await shareService(store);
       const packet = await createPacket(service);
       for (const field of [
@@ -423,7 +423,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets')).status, 400);
     });
 
-    test("a request can't contain the answer to its question", async () => {
+    test("a request can't contain the answer to its question [H8, H11]", async () => {
       const service = await shareService(store);
       const hitl = { ...oneOfEach().hitl, response: 'Yes', responded_by: 'me', responded_at: '2026-01-01T00:00:00Z' };
       const answer = await service.call('POST', '/packets', { body: { ...oneOfEach(), hitl } });
@@ -431,7 +431,7 @@ for (const store of stores) {
       assert.deepEqual([answer.body.hitl.response, answer.body.hitl.responded_by, answer.body.hitl.responded_at], [null, null, null]);
     });
 
-    test('parent_packet_id links the packet to another, and both histories record it', async () => {
+    test('parent_packet_id links the packet to another, and both histories record it [H40]', async () => {
       const service = await shareService(store);
       const parent = await createPacket(service);
       const answer = await service.call('POST', '/packets', { body: { ...least(), parent_packet_id: parent.id } });
@@ -441,7 +441,7 @@ for (const store of stores) {
       assert.deepEqual([chained.event_type, chained.details.child_packet_id], ['chained', answer.body.id]);
     });
 
-    test('parent_packet_id is a UUID, so its case does not matter', async () => {
+    test('parent_packet_id is a UUID, so its case does not matter [H239]', async () => {
       const service = await shareService(store);
       const parent = await createPacket(service);
       const answer = await service.call('POST', '/packets', { body: { ...least(), parent_packet_id: parent.id.toUpperCase() } });
@@ -449,7 +449,7 @@ for (const store of stores) {
       assert.equal(answer.body.parent_packet_id, parent.id);
     });
 
-    test("400 on parent_packet_id for an unknown packet and for another tenant's", async () => {
+    test("400 on parent_packet_id for an unknown packet and for another tenant's [H39]", async () => {
       const service = await shareService(store);
       const other = await newTenant(service);
       const foreign = await createPacket(service, {}, other.key);
@@ -508,7 +508,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=charged', { key: other.key })).body.total, 0);
     });
 
-    test('a packet has at most 100 tags, and a name at most 1,024 characters', async () => {
+    test('a packet has at most 100 tags, and a name at most 1,024 characters [H13]', async () => {
       const service = await shareService(store);
       const agent = { id: 'a', name: 'n'.repeat(1024), framework: 'f' };
       const tags = Array.from({ length: 100 }, (_, index) => `t${index}`);
@@ -522,7 +522,7 @@ for (const store of stores) {
       assert.equal(long.body.field, 'metadata.source_agent.name');
     });
 
-    test('a request body may have 64 KiB, 256 KiB or 1 MiB by tier, but not a byte more', async () => {
+    test('a request body may have 64 KiB, 256 KiB or 1 MiB by tier, but not a byte more [H233]', async () => {
       const service = await shareService(store);
       const overhead = Buffer.byteLength(JSON.stringify(packetRequest({ context: { summary: '' } })));
       for (const [tier, limit] of [

@@ -9,7 +9,7 @@ import { stores } from '../../support/stores.ts';
 for (const store of stores) {
   describe(`DELETE /packets/{id} on ${store.name}`, () => {
     for (const status of ['created', 'claimed', 'in_progress', 'awaiting_human', 'completed', 'failed'] as const) {
-      test(`204: a packet that is ${status} becomes expired and stays readable with all its content`, async () => {
+      test(`204: a packet that is ${status} becomes expired and stays readable with all its content [H29]`, async () => {
         const service = await shareService(store);
         const before = await packetIn(service, status);
         service.clock.turn(60);
@@ -29,7 +29,7 @@ for (const store of stores) {
       });
     }
 
-    test("409: an expired packet can't be deleted again, however it expired", async () => {
+    test("409: an expired packet can't be deleted again, however it expired [H29]", async () => {
       const service = await shareService(store);
       const deleted = await packetIn(service, 'expired');
       const patched = await packetIn(service, 'claimed');
@@ -77,7 +77,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created', 'expired']);
     });
 
-    test('a body is ignored on an operation that takes none', async () => {
+    test('a body is ignored on an operation that takes none [H251]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const odd = { raw: '{"broken', headers: { 'content-type': 'text/plain' } };
@@ -86,7 +86,7 @@ for (const store of stores) {
   });
 
   describe(`DELETE /packets/{id}?hard=true on ${store.name}`, () => {
-    test('204: with an admin key the packet is removed from every place where it could be read', async () => {
+    test('204: with an admin key the packet is removed from every place where it could be read [H30]', async () => {
       const service = await shareService(store);
       const kept = await createPacket(service);
       const { id } = await createPacket(service, { metadata: { ...kept.metadata, tags: ['secret'] } });
@@ -104,7 +104,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?tags=secret')).body.total, 0);
     });
 
-    test('one audit entry without content remains', async () => {
+    test('one audit entry without content remains [H30]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'completed');
       const before = (await service.call('GET', '/audit')).body.total;
@@ -143,7 +143,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${child.id}`)).body, child);
     });
 
-    test('403 with any other key, and the packet stays unchanged', async () => {
+    test('403 with any other key, and the packet stays unchanged [H30]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const before = await createPacket(service, {}, tenant.key);
@@ -154,7 +154,7 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/packets/${unknownId}?hard=true`, { key: tenant.key })).status, 403);
     });
 
-    test("404: an admin key can only remove its own tenant's packets", async () => {
+    test("404: an admin key can only remove its own tenant's packets [H192]", async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const { id } = await createPacket(service, {}, tenant.key);

@@ -9,7 +9,7 @@ const create = (service: TestService, changes: object = {}) =>
 
 for (const store of stores) {
   describe(`Guards against runaway agents, on ${store.name}`, () => {
-    test('a chain has at most the configured number of packets from its root', async (t) => {
+    test('a chain has at most the configured number of packets from its root [H117]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_CHAIN_DEPTH_MAX: '3' } });
       let { id } = await createPacket(service);
       for (const depth of [2, 3]) {
@@ -24,7 +24,7 @@ for (const store of stores) {
       assert.equal((await create(service, { parent_packet_id: id })).body.code, 'LOOP_GUARD');
     });
 
-    test('a source agent has at most the configured number of open packets, even with concurrent creates', async (t) => {
+    test('a source agent has at most the configured number of open packets, even with concurrent creates [H117]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_OPEN_PACKETS_PER_AGENT: '3' } });
       const answers = await Promise.all(Array.from({ length: 8 }, () => create(service)));
       const made = answers.filter(({ status }) => status === 201);
@@ -34,7 +34,7 @@ for (const store of stores) {
       assert.equal((await create(service)).status, 201);
     });
 
-    test('in a batch the guard applies item by item', async (t) => {
+    test('in a batch the guard applies item by item [H117]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_OPEN_PACKETS_PER_AGENT: '2' } });
       const { status, body } = await service.call('POST', '/packets/batch', {
         body: { packets: [packetRequest(), packetRequest(), packetRequest()] },

@@ -14,7 +14,7 @@ const settings = { SERVICE_PACKET_BYTES_BUSINESS: '16777216' };
 
 for (const store of stores) {
   describe(`After a hard delete, on ${store.name}`, () => {
-    test('409: an answer stored under an idempotency key is removed with its packet', async () => {
+    test('409: an answer stored under an idempotency key is removed with its packet [H267]', async () => {
       const service = await shareService(store, settings);
       const headers = { 'idempotency-key': 'once' };
       const made = await service.call('POST', '/packets', { body: packetRequest(), headers });
@@ -108,7 +108,7 @@ for (const store of stores) {
       }
     });
 
-    test('a page of more than 16 MiB ends early and continues with next_cursor; at an offset it is 413 with a limit that fits', async () => {
+    test('a page of more than 16 MiB ends early and continues with next_cursor; at an offset it is 413 with a limit that fits [H78]', async () => {
       const service = await shareService(store, settings);
       // The newest packet is small; of the others, two fit in a page.
       const large = 'word '.repeat(1_130_000);

@@ -44,7 +44,7 @@ const routes: [name: string, pathOf: (parentId: string) => string, body: (summar
 for (const store of stores) {
   for (const [route, pathOf, bodyOf] of routes) {
     describe(`Idempotency-Key on ${route}, on ${store.name}`, () => {
-      test('a repeated request gets the first answer, byte for byte, and creates nothing', async () => {
+      test('a repeated request gets the first answer, byte for byte, and creates nothing [H262]', async () => {
         const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         const before = await totals(service);
@@ -65,7 +65,7 @@ for (const store of stores) {
         assert.deepEqual(await totals(service), { packets: before.packets + 1, events: before.events + 1 });
       });
 
-      test('without the header, or with another key, the same request creates another packet', async () => {
+      test('without the header, or with another key, the same request creates another packet [H262]', async () => {
         const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         const body = bodyOf('one');
@@ -79,7 +79,7 @@ for (const store of stores) {
         assert.equal((await totals(service)).packets, 6);
       });
 
-      test('another body under the same key is 409, and creates nothing', async () => {
+      test('another body under the same key is 409, and creates nothing [H262]', async () => {
         const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         assert.equal((await send(service, path, 'key-1', { body: bodyOf('one') })).status, 201);
@@ -117,7 +117,7 @@ for (const store of stores) {
         assert.equal((await totals(service)).packets, 2);
       });
 
-      test('idempotency keys are per tenant, and shared by its API keys', async () => {
+      test('idempotency keys are per tenant, and shared by its API keys [H262]', async () => {
         const service = await shareService(store);
         const { key } = await newTenant(service);
         const second = (await service.call('POST', '/keys', { body: { name: 'second' }, key })).body.key;
@@ -135,7 +135,7 @@ for (const store of stores) {
         assert.deepEqual([(await totals(service)).packets, (await totals(service, key)).packets], [2, 2]);
       });
 
-      test('an answer is repeated for 24 hours; then the key can be used again', async () => {
+      test('an answer is repeated for 24 hours; then the key can be used again [H262]', async () => {
         const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         const first = await send(service, path, 'key-1', { body: bodyOf('one') });
@@ -155,7 +155,7 @@ for (const store of stores) {
         assert.equal((await totals(service)).packets, 3);
       });
 
-      test('a refusal is not stored: the key can be used for the corrected request', async () => {
+      test('a refusal is not stored: the key can be used for the corrected request [H264]', async () => {
         const service = await shareService(store);
         const path = pathOf((await createPacket(service)).id);
         for (const raw of ['{', '{}', '[]', '{"packets":[{}]}']) {
@@ -166,7 +166,7 @@ for (const store of stores) {
         assert.ok(!isReplay(answer));
       });
 
-      test('a refusal by the daily cap is not stored; a replay is answered even when the cap is reached', async () => {
+      test('a refusal by the daily cap is not stored; a replay is answered even when the cap is reached [H264]', async () => {
         const service = await shareService(store);
         const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 2 });
         const path = pathOf((await createPacket(service, {}, key)).id);
@@ -186,7 +186,7 @@ for (const store of stores) {
   }
 
   describe(`Idempotency-Key on POST /keys, on ${store.name}`, () => {
-    test('the API key is created once and never shown again: a repeat is 409', async () => {
+    test('the API key is created once and never shown again: a repeat is 409 [H265]', async () => {
       const service = await shareService(store);
       const first = await send(service, '/keys', 'key-1', { body: { name: 'ci' } });
       assert.equal(first.status, 201);
@@ -246,7 +246,7 @@ for (const store of stores) {
   });
 
   describe(`Idempotency-Key across routes, on ${store.name}`, () => {
-    test('the same key on another path is 409, in either order, and nothing is created', async () => {
+    test('the same key on another path is 409, in either order, and nothing is created [H262]', async () => {
       const service = await shareService(store);
       const one = await createPacket(service);
       const two = await createPacket(service);
@@ -342,7 +342,7 @@ for (const store of stores) {
         assert.ok(!answer.text.includes(body.context.summary), answer.text);
     });
 
-    test('400 on Idempotency-Key when it is empty or longer than 255 characters', async () => {
+    test('400 on Idempotency-Key when it is empty or longer than 255 characters [H260]', async () => {
       const service = await shareService(store);
       for (const name of ['', ' ', 'k'.repeat(256)]) {
         for (const [path, body] of [
@@ -357,7 +357,7 @@ for (const store of stores) {
       assert.equal((await totals(service)).packets, 0);
     });
 
-    test('an idempotency key compares bytes: the same JSON formatted differently is another body', async () => {
+    test('an idempotency key compares bytes: the same JSON formatted differently is another body [H263]', async () => {
       const service = await shareService(store);
       const headers = { 'Idempotency-Key': 'k' };
       const raw = JSON.stringify(packetRequest());

@@ -7,7 +7,7 @@ import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`ids on ${store.name}`, () => {
-    test('an id may be in upper or lower case, in a path and in a body', async () => {
+    test('an id may be in upper or lower case, in a path and in a body [H239]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const upper = id.toUpperCase();
@@ -24,7 +24,7 @@ for (const store of stores) {
       assert.equal(child.body.parent_packet_id, id);
     });
 
-    test("400 on hitl: the question of a packet that awaits an answer can't be removed", async () => {
+    test("400 on hitl: the question of a packet that awaits an answer can't be removed [H23]", async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service, { hitl: { required: true, reason: '', question: 'Go on?' } });
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } })).status, 200);
@@ -34,7 +34,7 @@ for (const store of stores) {
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'failed', hitl: null } })).body.hitl, null);
     });
 
-    test('texts other than ids, names and statements may be empty', async () => {
+    test('texts other than ids, names and statements may be empty [H1]', async () => {
       const service = await shareService(store);
       const packet = await createPacket(service, {
         metadata: { source_agent: { id: 'a', name: 'A', framework: '' }, target_agent: { id: 'b', name: 'B', framework: '' } },

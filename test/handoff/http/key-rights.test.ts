@@ -39,7 +39,7 @@ const refused = ({ status, body }: TestAnswer, pattern: RegExp, about = '') => {
 
 for (const store of stores) {
   describe(`The scopes of a key on ${store.name}`, () => {
-    test('GET /keys/self returns the rights and the tenant of any key; without a valid key it is 401', async () => {
+    test('GET /keys/self returns the rights and the tenant of any key; without a valid key it is 401 [H211]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const own = { scopes: ['respond'], agents: ['resolver'], responder: 'dana' };
@@ -55,7 +55,7 @@ for (const store of stores) {
       for (const refused of [key, null, 'svc_wrong']) assert.equal((await service.call('GET', '/keys/self', { key: refused })).status, 401);
     });
 
-    test('every operation needs its scope: without it 403 names the scope, and with it alone the request is admitted', async () => {
+    test('every operation needs its scope: without it 403 names the scope, and with it alone the request is admitted [H193]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { max_api_keys: 20 });
       const only = new Map<string, string>();
@@ -78,7 +78,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/nothing', { key: only.get('respond')! })).status, 404);
     });
 
-    test('a key shows its rights when it is created, rotated and listed; without restrictions it has all of them', async () => {
+    test('a key shows its rights when it is created, rotated and listed; without restrictions it has all of them [H194]', async () => {
       const service = await shareService(store);
       const { key, keyId } = await newTenant(service);
       const rights = { scopes: ['respond', 'read'], agents: ['desk'], responder: 'dana@example.com' };
@@ -100,7 +100,7 @@ for (const store of stores) {
       refused(await service.call('POST', '/packets', { key: rotated.body.key, body: packetRequest() }), /scope work/);
     });
 
-    test('a key gets the rights of the key that creates it, or fewer', async () => {
+    test('a key gets the rights of the key that creates it, or fewer [H194]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { max_api_keys: 20 });
       const rights = { scopes: ['read', 'manage'], agents: ['a', 'b'], responder: 'dana' };
@@ -115,7 +115,7 @@ for (const store of stores) {
       refused(await create({ responder: 'mia' }), /answers as dana/);
     });
 
-    test('a key neither rotates nor revokes a key with more rights', async () => {
+    test('a key neither rotates nor revokes a key with more rights [H194]', async () => {
       const service = await shareService(store);
       const { key, keyId, id: tenant_id } = await newTenant(service, { max_api_keys: 20 });
       const manager = await keyWith(service, key, { scopes: ['read', 'manage'] });
@@ -131,7 +131,7 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/keys/${reader.id}`, { key: manager })).status, 204);
     });
 
-    test('400 names the field: an unknown scope, an empty list, and a restriction of an admin key', async () => {
+    test('400 names the field: an unknown scope, an empty list, and a restriction of an admin key [H194]', async () => {
       const service = await shareService(store);
       for (const [body, field] of [
         [{ scopes: ['admin'] }, 'scopes.0'],
@@ -151,7 +151,7 @@ for (const store of stores) {
   });
 
   describe(`The agents of a key on ${store.name}`, () => {
-    test('are the only ones that it may act as: as source, claimant and in X-Agent-Id', async () => {
+    test('are the only ones that it may act as: as source, claimant and in X-Agent-Id [H195]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       const resolver = await keyWith(service, key, { agents: ['resolver'] });
@@ -183,7 +183,7 @@ for (const store of stores) {
       assert.equal((await call('POST', `/packets/${id}/claim`, { agent_id: 'resolver' })).status, 200);
     });
 
-    test('are the actor of its changes: the only one by itself, one of several only when the request names it', async () => {
+    test('are the actor of its changes: the only one by itself, one of several only when the request names it [H195]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       const one = await keyWith(service, key, { agents: ['helper'] });
@@ -203,7 +203,7 @@ for (const store of stores) {
     });
   });
 
-  test(`The responder of a key on ${store.name} is the only name that its answers carry`, async () => {
+  test(`The responder of a key on ${store.name} is the only name that its answers carry [H196]`, async () => {
     const service = await shareService(store);
     const { key } = await newTenant(service);
     const desk = await keyWith(service, key, { scopes: ['read', 'respond'], responder: 'dana@example.com' });
@@ -238,7 +238,7 @@ for (const store of stores) {
       return { id, asker: key, askerId: keyId, creator, claimer, person };
     }
 
-    test('refuses the answer of a key that created or claimed the packet, or asked; another key answers', async () => {
+    test('refuses the answer of a key that created or claimed the packet, or asked; another key answers [H197]', async () => {
       const service = await shareService(store);
       const { id, asker, creator, claimer, person } = await asked(service);
       for (const key of [asker, creator, claimer]) refused(await answerWith(service, key, id), /must be answered with another key/);
@@ -250,7 +250,7 @@ for (const store of stores) {
       assert.equal(new Set(keys).size, 4);
     });
 
-    test('refuses the key that replaced one of those, although that is revoked', async () => {
+    test('refuses the key that replaced one of those, although that is revoked [H197]', async () => {
       const service = await shareService(store);
       const { id, asker, askerId } = await asked(service);
       const { body: second } = await service.call('POST', `/keys/${askerId}/rotate`, { key: asker });
@@ -259,7 +259,7 @@ for (const store of stores) {
       for (const { key } of [second, third]) refused(await answerWith(service, key, id), /must be answered with another key/);
     });
 
-    test('refuses the keys that one of those replaced, while they are valid', async () => {
+    test('refuses the keys that one of those replaced, while they are valid [H197]', async () => {
       const service = await shareService(store);
       const { key, keyId } = await newTenant(service, { max_api_keys: 20 });
       const { body: second } = await service.call('POST', `/keys/${keyId}/rotate`, { key });
@@ -269,7 +269,7 @@ for (const store of stores) {
       for (const earlier of [key, second.key]) refused(await answerWith(service, earlier, id), /must be answered with another key/);
     });
 
-    test('refuses a key that changed the question', async () => {
+    test('refuses a key that changed the question [H197]', async () => {
       const service = await shareService(store);
       const { id, person } = await asked(service);
       const question = { ...excluding, question: 'Refund everything?' };
@@ -277,7 +277,7 @@ for (const store of stores) {
       refused(await answerWith(service, person, id), /must be answered with another key/);
     });
 
-    test('cannot be lifted while the question is open, by any key', async () => {
+    test('cannot be lifted while the question is open, by any key [H197]', async () => {
       const service = await shareService(store);
       const { id, asker, person } = await asked(service);
       const lift = (key: string) => service.call('PATCH', `/packets/${id}`, { key, body: { hitl: { exclude_source: false } } });
@@ -289,7 +289,7 @@ for (const store of stores) {
       assert.equal((await service.call('PATCH', `/packets/${id}`, { key: asker, body: { hitl: { exclude_source: false } } })).status, 200);
     });
 
-    test('keeps its sources from withdrawing or changing the open question, in any way; another key may', async () => {
+    test('keeps its sources from withdrawing or changing the open question, in any way; another key may [H197]', async () => {
       const service = await shareService(store);
       const { id, asker, creator, claimer, person } = await asked(service);
       const before = (await service.call('GET', `/packets/${id}`, { key: person })).body;
@@ -320,7 +320,7 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/packets/${id}/question`, { key: person })).status, 200);
     });
 
-    test('keeps its sources from lifting the question before it is asked, but not from giving the packet up', async () => {
+    test('keeps its sources from lifting the question before it is asked, but not from giving the packet up [H197]', async () => {
       const service = await shareService(store);
       const { key, id: tenant_id } = await newTenant(service, { max_api_keys: 20 });
       const claimer = await keyWith(service, adminKey, { tenant_id });
@@ -339,7 +339,7 @@ for (const store of stores) {
       assert.equal((await patch(claimer, { status: 'failed' })).status, 200);
     });
 
-    test('refuses the keys that a source created, and those that they created, by every way of answering', async () => {
+    test('refuses the keys that a source created, and those that they created, by every way of answering [H197]', async () => {
       const service = await shareService(store);
       const { id, asker } = await asked(service);
       const { body: child } = await service.call('POST', '/keys', { key: asker, body: { name: 'dana', responder: 'dana' } });
@@ -352,7 +352,7 @@ for (const store of stores) {
       refused(await service.call('DELETE', `/packets/${id}/question`, { key: child.key }), /a key of its family/);
     });
 
-    test('refuses the key that made the key that asked, and keys that the same key made, unless an admin key made them', async () => {
+    test('refuses the key that made the key that asked, and keys that the same key made, unless an admin key made them [H197]', async () => {
       const service = await shareService(store);
       const { key, id: tenant_id } = await newTenant(service, { max_api_keys: 20 });
       const agent = await keyWith(service, key, { scopes: ['read', 'work'] });
@@ -380,7 +380,7 @@ for (const store of stores) {
       assert.equal((await answerWith(service, person, id)).status, 200);
     });
 
-    test('a key is created through at most 32 others', async () => {
+    test('a key is created through at most 32 others [H197]', async () => {
       const service = await shareService(store);
       let { key } = await newTenant(service, { max_api_keys: 100 });
       const create = () => service.call('POST', '/keys', { key, body: { name: 'one more' } });
@@ -396,7 +396,7 @@ for (const store of stores) {
       assert.match(surplus.body.detail, /created through 32 others/);
     });
 
-    test('is left out or false by default: the key that asked may answer', async () => {
+    test('is left out or false by default: the key that asked may answer [H197]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id } = await createPacket(service, { hitl: question }, key);

@@ -28,7 +28,7 @@ for (const store of stores) {
       assert.equal(patched.body.lease, null);
     });
 
-    test('the token is only in the answer to the claim', async () => {
+    test('the token is only in the answer to the claim [H102]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const claimed = await claim(service, id, { lease_seconds: 60 });
@@ -41,7 +41,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${id}`)).body.lease, shown);
     });
 
-    test("a change without the token, with another packet's token or after the lease is 409 LEASE_LOST and changes nothing", async () => {
+    test("a change without the token, with another packet's token or after the lease is 409 LEASE_LOST and changes nothing [H103]", async () => {
       const service = await shareService(store);
       const { id, token } = await leased(service);
       const other = await leased(service);
@@ -63,7 +63,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 2);
     });
 
-    test('a DELETE needs the token unless the key is an admin key', async () => {
+    test('a DELETE needs the token unless the key is an admin key [H103]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id } = await createPacket(service, {}, key);
@@ -73,7 +73,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`, { key })).body.status, 'expired');
     });
 
-    test('a DELETE by an admin key ends the lease of another agent, whose next change with its token is refused', async () => {
+    test('a DELETE by an admin key ends the lease of another agent, whose next change with its token is refused [H105]', async () => {
       const service = await shareService(store);
       const { id, token } = await leased(service);
       assert.equal((await service.call('DELETE', `/packets/${id}`, { headers: { 'X-Agent-Id': 'operator' } })).status, 204);
@@ -100,7 +100,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 3);
     });
 
-    test('a batch completes leased packets with the tokens in lease_tokens', async () => {
+    test('a batch completes leased packets with the tokens in lease_tokens [H103]', async () => {
       const service = await shareService(store);
       const [one, two] = [await leased(service), await leased(service)];
       const { body } = await service.call('POST', '/packets/batch/complete', {
@@ -116,7 +116,7 @@ for (const store of stores) {
       );
     });
 
-    test('a batch claim gives each packet its own token', async () => {
+    test('a batch claim gives each packet its own token [H102]', async () => {
       const service = await shareService(store);
       const ids = [(await createPacket(service)).id, (await createPacket(service)).id];
       const { body } = await service.call('POST', '/packets/batch/claim', { body: { packet_ids: ids, agent_id: 'r', lease_seconds: 5 } });
@@ -124,7 +124,7 @@ for (const store of stores) {
       assert.equal(new Set(tokens).size, 2);
     });
 
-    test('a renewal restarts the lease from now without a new revision or history entry', async () => {
+    test('a renewal restarts the lease from now without a new revision or history entry [H109]', async () => {
       const service = await shareService(store);
       const { id, token } = await leased(service);
       service.clock.turn(30);
@@ -139,7 +139,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}/history`)).body.events.length, 2);
     });
 
-    test('ending a lease returns the packet to created', async () => {
+    test('ending a lease returns the packet to created [H109]', async () => {
       const service = await shareService(store);
       const { id, token } = await leased(service);
       assert.equal((await service.call('DELETE', `/packets/${id}/lease`, { headers: withToken(token) })).status, 204);
@@ -151,7 +151,7 @@ for (const store of stores) {
       assert.equal(next.body.lease.generation, 2);
     });
 
-    test('an expired lease returns the packet to created, by system:sweeper, and invalidates its token', async () => {
+    test('an expired lease returns the packet to created, by system:sweeper, and invalidates its token [H110]', async () => {
       const service = await shareService(store);
       const { id, token } = await leased(service);
       service.clock.turn(60);
@@ -165,7 +165,7 @@ for (const store of stores) {
       assert.equal(late.body.code, 'LEASE_LOST');
     });
 
-    test('the lease is suspended while the packet awaits a person, and restarts in full after the answer', async () => {
+    test('the lease is suspended while the packet awaits a person, and restarts in full after the answer [H111]', async () => {
       const service = await shareService(store);
       const { id, token } = await leased(service);
       const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };
@@ -192,7 +192,7 @@ for (const store of stores) {
   });
 
   describe(`Release without a lease, on ${store.name}`, () => {
-    test('the holder can release the packet; others are refused', async () => {
+    test('the holder can release the packet; others are refused [H112]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id } = await createPacket(service, {}, key);
@@ -206,7 +206,7 @@ for (const store of stores) {
       assert.equal((await release({ 'x-agent-id': 'resolver' })).body.code, 'CONFLICT');
     });
 
-    test('an admin key can release any packet', async () => {
+    test('an admin key can release any packet [H112]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       await claim(service, id);
@@ -216,7 +216,7 @@ for (const store of stores) {
   });
 
   describe(`Repeats of claim and respond, on ${store.name}`, () => {
-    test('a repeated claim with the same Idempotency-Key gets the first answer with its token', async () => {
+    test('a repeated claim with the same Idempotency-Key gets the first answer with its token [H114]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const headers = { 'idempotency-key': 'once' };
@@ -229,7 +229,7 @@ for (const store of stores) {
       assert.equal((await claim(service, id, { lease_seconds: 61 }, headers)).status, 409);
     });
 
-    test('a repeated response with the same Idempotency-Key gets the first answer, and is applied once', async () => {
+    test('a repeated response with the same Idempotency-Key gets the first answer, and is applied once [H114]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };

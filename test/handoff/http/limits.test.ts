@@ -69,7 +69,7 @@ describe('The limit of requests a minute', () => {
     });
   }
 
-  test('60 requests pass, and the next is 429 until the first of them is 60 seconds old', async () => {
+  test('60 requests pass, and the next is 429 until the first of them is 60 seconds old [H231]', async () => {
     const service = await shareService(memory, minute);
     const { key } = await newTenant(service);
     const answers = await times(60, () => read(service, key));
@@ -81,7 +81,7 @@ describe('The limit of requests a minute', () => {
     assert.equal((await read(service, key)).status, 200);
   });
 
-  test('is a sliding window: 60 calls in second 59 leave none for second 61', async () => {
+  test('is a sliding window: 60 calls in second 59 leave none for second 61 [H224]', async () => {
     const service = await shareService(memory, minute);
     service.clock.set('2026-03-01T10:00:00.000Z');
     const { key } = await newTenant(service);
@@ -126,7 +126,7 @@ describe('The limit of requests a minute', () => {
     assert.equal((await read(service, second.body.key)).status, 200);
   });
 
-  test('counts requests that are answered with 4xx', async () => {
+  test('counts requests that are answered with 4xx [H223]', async () => {
     const service = await shareService(memory, minute);
     const { key } = await newTenant(service);
     const calls: [number, () => Promise<TestAnswer>][] = [
@@ -145,14 +145,14 @@ describe('The limit of requests a minute', () => {
     }
   });
 
-  test('counts a HEAD like a GET', async () => {
+  test('counts a HEAD like a GET [H241]', async () => {
     const service = await shareService(memory, minute);
     const { key } = await newTenant(service);
     assert.equal((await service.call('HEAD', '/packets', { key })).headers['x-ratelimit-remaining'], '59');
     assert.equal((await read(service, key)).headers['x-ratelimit-remaining'], '58');
   });
 
-  test('if it is not set, keys of tier business have none and others 60; if it is set, it is for all keys', async (t) => {
+  test('if it is not set, keys of tier business have none and others 60; if it is set, it is for all keys [H224]', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '' } });
     const passing = async (key: string) => count(await times(61, () => read(service, key)), 200);
     assert.equal(await passing(adminKey), 61);
@@ -170,7 +170,7 @@ describe('The limit of requests a minute', () => {
     assert.equal(count(await times(8, () => read(limited, adminKey)), 200), 7);
   });
 
-  test('0 turns it off', async () => {
+  test('0 turns it off [H226]', async () => {
     const service = await shareService(memory);
     const { key } = await newTenant(service);
     const answers = await atOnce(120, () => read(service, key));
@@ -185,7 +185,7 @@ describe('The limit of requests a minute', () => {
 describe('The limit of requests an hour', () => {
   const hour = { ...minute, SERVICE_HOURLY_QUOTA_FREE: '10', SERVICE_HOURLY_QUOTA_PRO: '20', SERVICE_HOURLY_QUOTA_BUSINESS: '40' };
 
-  test('is per tenant and shared by its keys', async () => {
+  test('is per tenant and shared by its keys [H231]', async () => {
     const service = await shareService(memory, hour);
     const { key } = await newTenant(service, { tier: 'pro' });
     const other = await newTenant(service, { tier: 'pro' });
@@ -197,7 +197,7 @@ describe('The limit of requests an hour', () => {
     assert.equal((await read(service, other.key)).status, 200);
   });
 
-  test('follows the tier of the tenant, not of the key', async () => {
+  test('follows the tier of the tenant, not of the key [H202]', async () => {
     const service = await shareService(memory, hour);
     for (const [tier, quota] of [
       ['free', 10],
@@ -224,7 +224,7 @@ describe('The limit of requests an hour', () => {
     assert.equal(count(await times(6, () => read(service, key)), 200), 5);
   });
 
-  test('used up while the minute is not: 429 with the wait of the hour, without counting in the minute', async () => {
+  test('used up while the minute is not: 429 with the wait of the hour, without counting in the minute [H223]', async () => {
     const service = await shareService(memory, hour);
     const { key } = await newTenant(service, { tier: 'free' });
     await times(10, () => read(service, key));
@@ -236,7 +236,7 @@ describe('The limit of requests an hour', () => {
     }
   });
 
-  test('does not count what the minute refuses', async (t) => {
+  test('does not count what the minute refuses [H223]', async (t) => {
     const service = await startService(t, { settings: { ...hour, SERVICE_RATE_LIMIT_PER_MINUTE: '4' } });
     const { key } = await newTenant(service, { tier: 'free' });
     for (const expected of [4, 4, 2]) {
@@ -245,14 +245,14 @@ describe('The limit of requests an hour', () => {
     }
   });
 
-  test('reports the longer wait if both limits are used up', async (t) => {
+  test('reports the longer wait if both limits are used up [H225]', async (t) => {
     const service = await startService(t, { settings: { ...hour, SERVICE_RATE_LIMIT_PER_MINUTE: '10' } });
     const { key } = await newTenant(service, { tier: 'free' });
     await times(10, () => read(service, key));
     assertRefused(await read(service, key), 3600);
   });
 
-  test("follows a change of the tenant's tier at once", async () => {
+  test("follows a change of the tenant's tier at once [H204]", async () => {
     const service = await shareService(memory, hour);
     const { id, key } = await newTenant(service, { tier: 'free' });
     await times(10, () => read(service, key));
@@ -266,7 +266,7 @@ describe('The limit of requests an hour', () => {
     assert.equal((await read(service, key)).status, 200);
   });
 
-  test('0 turns it off', async (t) => {
+  test('0 turns it off [H226]', async (t) => {
     const service = await startService(t, { settings: { ...hour, SERVICE_HOURLY_QUOTA_FREE: '0' } });
     const { key } = await newTenant(service, { tier: 'free' });
     assert.equal(count(await times(50, () => read(service, key)), 200), 50);
@@ -274,7 +274,7 @@ describe('The limit of requests an hour', () => {
 });
 
 describe('The headers of the limits', () => {
-  test('report the limit, the remaining requests, when the oldest leaves the window, and the tier of the key', async () => {
+  test('report the limit, the remaining requests, when the oldest leaves the window, and the tier of the key [H229]', async () => {
     const service = await shareService(memory, minute);
     const { key } = await newTenant(service, { tier: 'pro' });
     const shown = ({ headers }: TestAnswer) => ['limit', 'remaining', 'reset', 'tier'].map((name) => headers[`x-ratelimit-${name}`]);
@@ -314,7 +314,7 @@ describe('The headers of the limits', () => {
     assert.deepEqual([...seen], [429]);
   });
 
-  test('are on 404 for an unknown path and on 405 as well, which count if there is a key', async (t) => {
+  test('are on 404 for an unknown path and on 405 as well, which count if there is a key [H232]', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '4' } });
     const { key } = await newTenant(service);
     for (const [method, path, status, left] of [
@@ -357,7 +357,7 @@ describe('The headers of the limits', () => {
     assert.equal((await read(service, key)).headers['x-ratelimit-remaining'], '1');
   });
 
-  test('without a limit per minute report that per hour; without either an answer only has X-RateLimit-Tier', async (t) => {
+  test('without a limit per minute report that per hour; without either an answer only has X-RateLimit-Tier [H230]', async (t) => {
     const hourly = await startService(t, { settings: { SERVICE_HOURLY_QUOTA_BUSINESS: '5' } });
     const { headers } = await hourly.call('GET', '/packets');
     assert.deepEqual(
@@ -368,7 +368,7 @@ describe('The headers of the limits', () => {
     assert.deepEqual([unlimited.status, limitHeaders(unlimited)], [200, ['x-ratelimit-tier']]);
   });
 
-  test('X-RateLimit-Reset counts the seconds until the oldest request counted leaves the window', async () => {
+  test('X-RateLimit-Reset counts the seconds until the oldest request counted leaves the window [H229]', async () => {
     const service = await shareService(memory, { SERVICE_RATE_LIMIT_PER_MINUTE: '100' });
     const reset = async () => Number((await service.call('GET', '/packets')).headers['x-ratelimit-reset']);
     assert.equal(await reset(), 60);
@@ -384,7 +384,7 @@ for (const store of stores) {
   describe(`The daily cap of handoffs on ${store.name}`, () => {
     const toMidnight = 14.5 * 3600;
 
-    test('a free tenant creates 5 per day; the sixth is 429 until midnight UTC, to the second', async () => {
+    test('a free tenant creates 5 per day; the sixth is 429 until midnight UTC, to the second [H221]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free' });
       assert.equal(count(await times(5, () => create(service, key)), 201), 5);
@@ -407,7 +407,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key })).body.total, 5);
     });
 
-    test('is exact under concurrent creates, chains and batches, and per tenant', async () => {
+    test('is exact under concurrent creates, chains and batches, and per tenant [H221]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { handoffs_per_day: 12 });
       const other = await newTenant(service, { handoffs_per_day: 3 });
@@ -426,7 +426,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key: other.key })).body.total, 3);
     });
 
-    test("the tenant's own value overrides its tier: a number, 0 for none, null for the tier's; a change applies at once", async () => {
+    test("the tenant's own value overrides its tier: a number, 0 for none, null for the tier's; a change applies at once [H221]", async () => {
       const service = await shareService(store);
       const more = await newTenant(service, { tier: 'free', handoffs_per_day: 7 });
       assert.equal(count(await times(9, () => create(service, more.key)), 201), 7);
@@ -444,7 +444,7 @@ for (const store of stores) {
       assert.equal(count(await times(2, () => create(service, key)), 201), 1);
     });
 
-    test('the settings can change the caps of the tiers', async () => {
+    test('the settings can change the caps of the tiers [H226]', async () => {
       const service = await shareService(store, together);
       for (const [tier, expected] of [
         ['free', 8],
@@ -512,7 +512,7 @@ for (const store of stores) {
       assert.equal((await once()).body.id, first!.body.id);
     });
 
-    test('is affected neither by the pruning of old counters nor by deleting packets', async () => {
+    test('is affected neither by the pruning of old counters nor by deleting packets [H222]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free' });
       const [first] = await times(5, () => create(service, key));
@@ -525,7 +525,7 @@ for (const store of stores) {
       assert.equal(count(await times(6, () => create(service, key)), 201), 5);
     });
 
-    test('its refusals count in neither the minute nor the hour', async () => {
+    test('its refusals count in neither the minute nor the hour [H223]', async () => {
       const service = await shareService(store, together);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 1 });
       assert.equal((await create(service, key)).headers['x-ratelimit-remaining'], '59');
@@ -536,7 +536,7 @@ for (const store of stores) {
       assert.equal(count(await times(30, () => read(service, key)), 200), 18);
     });
 
-    test('used up together with the minute: a create gets the wait to midnight, a read the wait of the minute', async () => {
+    test('used up together with the minute: a create gets the wait to midnight, a read the wait of the minute [H231]', async () => {
       const service = await shareService(store, five);
       const { key } = await newTenant(service, { tier: 'pro', handoffs_per_day: 5 });
       await times(5, () => create(service, key));
@@ -607,7 +607,7 @@ describe('The windows of many callers', () => {
 });
 
 describe('Retry-After', () => {
-  test('is exact for every limit: a request after it is allowed, and one a second earlier is not', async (t) => {
+  test('is exact for every limit: a request after it is allowed, and one a second earlier is not [H225]', async (t) => {
     const service = await startService(t, {
       clock: new TestClock('2026-03-01T20:00:00.000Z'),
       settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '5', SERVICE_HOURLY_QUOTA_FREE: '14', SERVICE_HANDOFFS_PER_DAY_FREE: '6' },

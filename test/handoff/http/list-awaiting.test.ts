@@ -86,7 +86,7 @@ for (const store of stores) {
       assert.deepEqual([beyond.body.packets, beyond.body.total], [[], 5]);
     });
 
-    test('view=full returns whole packets', async () => {
+    test('view=full returns whole packets [H69]', async () => {
       const service = await shareService(store);
       const [id] = await ask(service, 1);
       const answer = await service.call('GET', '/packets/awaiting?view=full');

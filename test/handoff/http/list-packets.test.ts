@@ -207,7 +207,7 @@ const refused: [query: string, field: string][] = [
 
 for (const store of stores) {
   describe(`GET /packets on ${store.name}`, () => {
-    test('filters apply alone and combined, and total counts exactly the matches', async () => {
+    test('filters apply alone and combined, and total counts exactly the matches [H71, H73, H75]', async () => {
       const service = await shareService(store);
       await seed(service);
       for (const [query, expected] of filters) {
@@ -257,7 +257,7 @@ for (const store of stores) {
       assert.equal(usual.total, 201);
     });
 
-    test('newest first; packets of the same time by descending id', async () => {
+    test('newest first; packets of the same time by descending id [H72]', async () => {
       const service = await shareService(store);
       const early = await createMany(service, 30, (index) => named(`early ${index}`));
       service.clock.turn(60);
@@ -267,7 +267,7 @@ for (const store of stores) {
       assert.deepEqual(idsOf(packets), [...late, ...early]);
     });
 
-    test('a list has summaries: no decisions, actions or dependencies, only the summary of the context, and counts', async () => {
+    test('a list has summaries: no decisions, actions or dependencies, only the summary of the context, and counts [H69]', async () => {
       const service = await shareService(store);
       const parent = await createPacket(service);
       service.clock.turn(1);
@@ -330,7 +330,7 @@ for (const store of stores) {
       assert.equal((await list(service, 'tags=billing')).total, 0);
     });
 
-    test('view=full returns whole packets, byte for byte as GET does', async () => {
+    test('view=full returns whole packets, byte for byte as GET does [H69]', async () => {
       const service = await shareService(store);
       const first = await createPacket(service);
       service.clock.turn(1);
@@ -421,7 +421,7 @@ for (const store of stores) {
       assert.equal(fourth.offset, 0);
     });
 
-    test('a cursor is 400 with other filters, for another tenant, or if truncated', async () => {
+    test('a cursor is 400 with other filters, for another tenant, or if truncated [H70]', async () => {
       const service = await shareService(store);
       const other = await newTenant(service);
       await createMany(service, 4, (index) => named(`${index}`, { tags: ['red'] }));
@@ -446,7 +446,7 @@ for (const store of stores) {
       assert.equal((await list(service, `tags=red&limit=1&view=full&cursor=${cursor}`)).packets.length, 1);
     });
 
-    test('400 for cursor and offset together', async () => {
+    test('400 for cursor and offset together [H70]', async () => {
       const service = await shareService(store);
       await createMany(service, 3, (index) => named(`${index}`));
       const cursor = (await list(service, 'limit=1')).next_cursor;
@@ -487,7 +487,7 @@ for (const store of stores) {
       }
     });
 
-    test('total stays exact through creates, claims, updates, deletes, removals and batches', async () => {
+    test('total stays exact through creates, claims, updates, deletes, removals and batches [H71]', async () => {
       const service = await shareService(store);
       const totals = async () => {
         const all = await list(service, 'limit=1');
@@ -522,7 +522,7 @@ for (const store of stores) {
       assert.equal(page.total, 60);
     });
 
-    test('concurrent requests for different lists each get their own list, of their own tenant', async () => {
+    test('concurrent requests for different lists each get their own list, of their own tenant [H77]', async () => {
       const service = await shareService(store);
       await seed(service);
       const { key } = await newTenant(service);
@@ -564,7 +564,7 @@ for (const store of stores) {
       assert.deepEqual(all, Array.from({ length: 20 }, () => asked).flat());
     });
 
-    test('a list after a create includes the packet, however many concurrent requests there are', async () => {
+    test('a list after a create includes the packet, however many concurrent requests there are [H77]', async () => {
       const service = await shareService(store);
       const ask = async () => (await list(service)).total;
       for (let count = 1; count <= 10; count += 1) {
@@ -577,7 +577,7 @@ for (const store of stores) {
       }
     });
 
-    test('a timestamp without an offset is UTC, whatever the time zone of the service', async (t) => {
+    test('a timestamp without an offset is UTC, whatever the time zone of the service [H73]', async (t) => {
       const zone = process.env.TZ;
       process.env.TZ = 'America/New_York';
       t.after(() => {
@@ -610,7 +610,7 @@ for (const store of stores) {
       assert.equal(answer.body.code, 'UNAUTHORIZED');
     });
 
-    test('hitl_required filters by whether the question requires an answer, whatever the status and whether it was answered', async () => {
+    test('hitl_required filters by whether the question requires an answer, whatever the status and whether it was answered [H75]', async () => {
       const service = await shareService(store);
       const { id: answered } = await packetIn(service, 'awaiting_human', { hitl: question(true) });
       assert.equal(
@@ -627,7 +627,7 @@ for (const store of stores) {
       assert.deepEqual(await listed(false), [none, optional]);
     });
 
-    test('a list can be filtered by at most 20 tags; an empty tags is no filter', async () => {
+    test('a list can be filtered by at most 20 tags; an empty tags is no filter [H74]', async () => {
       const service = await shareService(store);
       const tags = Array.from({ length: 21 }, (_, index) => `t${index}`);
       await createPacket(service, { metadata: { ...(packetRequest().metadata as object), tags } });

@@ -98,7 +98,7 @@ for (const store of stores) {
       assert.equal(typeof line!.time, 'number');
     });
 
-    test('has refused requests as well, with their error code, and without a tenant if the key was refused', async () => {
+    test('has refused requests as well, with their error code, and without a tenant if the key was refused [H273]', async () => {
       const service = await shareService(store);
       await service.call('GET', '/packets', { key: 'wrong' });
       await service.call('GET', '/nowhere', { key: null });

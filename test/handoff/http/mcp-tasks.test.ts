@@ -58,7 +58,7 @@ for (const store of stores) {
       assert.equal((await get(service, second.taskId)).result.structuredContent.response, 'Second');
     });
 
-    test('cancelling it withdraws the question, and only its own', async () => {
+    test('cancelling it withdraws the question, and only its own [H122]', async () => {
       const service = await shareService(store);
       const { id, task } = await ask(service);
       const cancel = (taskId: string) => mcp(service, 'tasks/cancel', { taskId }, { tasks });
@@ -98,7 +98,7 @@ for (const store of stores) {
       }
     });
 
-    test('belongs to its tenant: another one gets the error for an unknown task, like a forged or removed one', async () => {
+    test('belongs to its tenant: another one gets the error for an unknown task, like a forged or removed one [H122]', async () => {
       const service = await shareService(store);
       const { id, task } = await ask(service);
       const { key } = await newTenant(service);
@@ -182,7 +182,7 @@ for (const store of stores) {
       assert.match(answer.body.error.message, /a person answers/);
     });
 
-    test('ends with a failed packet, without an answer', async () => {
+    test('ends with a failed packet, without an answer [H122]', async () => {
       const service = await shareService(store);
       const { id, task } = await ask(service);
       await callTool(service, 'fail', { packet_id: id, reason: 'Closed' });

@@ -81,7 +81,7 @@ for (const store of stores) {
       });
     }
 
-    test('claims with a lease of 900 s, which each call of the holder renews without a token', async () => {
+    test('claims with a lease of 900 s, which each call of the holder renews without a token [H104]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const ends = async () => Date.parse((await service.call('GET', `/packets/${id}`)).body.lease.expires_at);
@@ -137,7 +137,7 @@ for (const store of stores) {
       assert.deepEqual((await asked).structuredContent.reason, 'timed_out');
     });
 
-    test('answers a message of another form than its method takes with the error of JSON-RPC for it', async () => {
+    test('answers a message of another form than its method takes with the error of JSON-RPC for it [H106]', async () => {
       const service = await shareService(store);
       for (const [method, params, code] of [
         ['initialize', {}, -32602],
@@ -217,7 +217,7 @@ for (const store of stores) {
       assert.match(answer.body.error.message, /nearest name is claim_next/);
     });
 
-    test('needs the agent once, in the header, in the query or as an argument', async () => {
+    test('needs the agent once, in the header, in the query or as an argument [H120]', async () => {
       const service = await shareService(store);
       const args = { target_agent: 'x', summary: 'y' };
       const source = ({ structuredContent }: { structuredContent: { metadata: { source_agent: { id: string } } } }) =>
@@ -305,7 +305,7 @@ for (const store of stores) {
       assert.ok(text.trimEnd().endsWith('\n`````'));
     });
 
-    test('takes the key as X-API-Key, as bearer token or in the query; 401 names the scheme', async () => {
+    test('takes the key as X-API-Key, as bearer token or in the query; 401 names the scheme [H121]', async () => {
       const service = await shareService(store);
       const list = (options: Parameters<typeof mcp>[3]) => mcp(service, 'tools/list', {}, { key: null, ...options });
       assert.equal((await list({ key: service.key })).status, 200);
@@ -364,7 +364,7 @@ for (const store of stores) {
       assert.equal((await first).structuredContent.packet, null);
     });
 
-    test('lets a tool do only what the scopes and agents of the key allow', async () => {
+    test('lets a tool do only what the scopes and agents of the key allow [H119]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const keyWith = async (rights: object) => {

@@ -23,7 +23,7 @@ async function kinds(service: TestService): Promise<string[]> {
 
 for (const store of stores) {
   describe(`GET /packets/{id}/history on ${store.name}`, () => {
-    test('200: every event, oldest first, with time, type, actor and details', async () => {
+    test('200: every event, oldest first, with time, type, actor and details [H72]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const step = async (method: string, tail: string, body: unknown) => {
@@ -102,7 +102,7 @@ for (const store of stores) {
       );
     });
 
-    test('the agent in X-Agent-Id is the actor, from the creation on; the actor of a claim is its claimant', async () => {
+    test('the agent in X-Agent-Id is the actor, from the creation on; the actor of a claim is its claimant [H9]', async () => {
       const service = await shareService(store);
       const headers = { 'X-Agent-Id': 'router' };
       const { id } = (await service.call('POST', '/packets', { body: packetRequest(), headers })).body;
@@ -114,7 +114,7 @@ for (const store of stores) {
       );
     });
 
-    test('400: X-Agent-Id must have 1 to 255 characters', async () => {
+    test('400: X-Agent-Id must have 1 to 255 characters [H260]', async () => {
       const service = await shareService(store);
       const create = (agent: string) => service.call('POST', '/packets', { body: packetRequest(), headers: { 'X-Agent-Id': agent } });
       for (const agent of ['', ' ', 'x'.repeat(256)]) {
@@ -178,7 +178,7 @@ for (const store of stores) {
       }
     });
 
-    test('the trail of packets has exactly the types of events that the rules list, and the documents', async () => {
+    test('the trail of packets has exactly the types of events that the rules list, and the documents [H41]', async () => {
       const service = await shareService(store);
       const step = async (method: string, path: string, body?: object) => {
         const answer = await service.call(method, path, body === undefined ? {} : { body });
@@ -210,7 +210,7 @@ for (const store of stores) {
       await step('DELETE', `/packets/${reminded}/question`);
       const happened = await kinds(service);
       assert.deepEqual(happened, packetEventTypes.toSorted());
-      const [, documented] = /^\| History `event_type` \| (.*)\. \|$/m.exec(readFileSync(silences, 'utf8'))!;
+      const [, documented] = /^\| H\d+ \| History `event_type` \| (.*)\. \|$/m.exec(readFileSync(silences, 'utf8'))!;
       assert.deepEqual(documented!.split(', ').sort(), happened);
     });
   });
@@ -218,7 +218,7 @@ for (const store of stores) {
 
 for (const store of storesOfSeveral) {
   describe(`A long history, on ${store.name}`, () => {
-    test('shows the latest 10,000 events, as far as their details fit in 16 MiB', async (t) => {
+    test('shows the latest 10,000 events, as far as their details fit in 16 MiB [H42]', async (t) => {
       const { url, drop } = await store.open();
       t.after(drop);
       const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });

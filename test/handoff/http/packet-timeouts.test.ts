@@ -23,7 +23,7 @@ const minute = (on_timeout?: string) => ({
 for (const store of stores) {
   describe(`hitl.on_timeout on ${store.name}`, () => {
     for (const on_timeout of ['keep', undefined]) {
-      test(`${on_timeout ?? 'left out'}: nothing happens, however long the question is unanswered`, async () => {
+      test(`${on_timeout ?? 'left out'}: nothing happens, however long the question is unanswered [H32]`, async () => {
         const service = await shareService(store);
         const before = await packetIn(service, 'awaiting_human', minute(on_timeout));
         for (const seconds of [60, 3600, 365 * 86_400]) {
@@ -39,7 +39,7 @@ for (const store of stores) {
       ['fail', 'failed'],
       ['expire', 'expired'],
     ] as const) {
-      test(`${on_timeout}: the packet is ${end} at its timeout, and not a millisecond before`, async () => {
+      test(`${on_timeout}: the packet is ${end} at its timeout, and not a millisecond before [H32]`, async () => {
         const service = await shareService(store);
         const before = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(59.999);
@@ -55,7 +55,7 @@ for (const store of stores) {
         });
       });
 
-      test(`${on_timeout}: the history has hitl_timed_out and then ${end}, by the sweeper`, async () => {
+      test(`${on_timeout}: the history has hitl_timed_out and then ${end}, by the sweeper [H32]`, async () => {
         const service = await shareService(store);
         const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(61.5);
@@ -208,7 +208,7 @@ for (const store of stores) {
   describe(`SERVICE_UNCLAIMED_TTL_SECONDS on ${store.name}`, () => {
     const settings = { SERVICE_UNCLAIMED_TTL_SECONDS: '60', SERVICE_BATCH_MAX: '500' };
 
-    test('off by default: an unclaimed packet never expires', async () => {
+    test('off by default: an unclaimed packet never expires [H33]', async () => {
       const service = await shareService(store);
       const before = await createPacket(service);
       service.clock.set('2036-03-01T00:00:00.000Z');
@@ -216,7 +216,7 @@ for (const store of stores) {
       assert.deepEqual(await get(service, before.id), before);
     });
 
-    test('a packet still in created expires at its timeout, and not a millisecond before', async () => {
+    test('a packet still in created expires at its timeout, and not a millisecond before [H33]', async () => {
       const service = await shareService(store, settings);
       const before = await createPacket(service);
       service.clock.turn(59.999);
@@ -231,7 +231,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/packets/${before.id}/claim`, { body: claimant })).status, 410);
     });
 
-    test('packets in other statuses do not expire, even if they were claimed in the last millisecond', async () => {
+    test('packets in other statuses do not expire, even if they were claimed in the last millisecond [H33]', async () => {
       const service = await shareService(store, settings);
       const kept = await Promise.all(
         (['claimed', 'in_progress', 'awaiting_human', 'completed', 'failed'] as const).map((status) => packetIn(service, status)),
@@ -288,7 +288,7 @@ for (const store of stores) {
       }
     });
 
-    test('the sweeper runs every second, and at once while more packets are due', async (t) => {
+    test('the sweeper runs every second, and at once while more packets are due [H32, H33]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_UNCLAIMED_TTL_SECONDS: '1', SERVICE_BATCH_MAX: '300' } });
       assert.equal(await service.handoff.runOnce.sweep(), 1000);
       const packets = Array.from({ length: 300 }, () => packetRequest());

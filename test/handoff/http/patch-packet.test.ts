@@ -27,7 +27,7 @@ const pairs: Record<Status, readonly Status[]> = {
 for (const store of stores) {
   describe(`PATCH /packets/{id} with a status on ${store.name}`, () => {
     for (const from of statuses) {
-      test(`from ${from} it can move to ${pairs[from].join(', ') || 'nothing'}; any other status is 400`, async () => {
+      test(`from ${from} it can move to ${pairs[from].join(', ') || 'nothing'}; any other status is 400 [H17, H18]`, async () => {
         const service = await shareService(store);
         for (const to of statuses.filter((status) => status !== from)) {
           const before = await packetIn(service, from);
@@ -49,7 +49,7 @@ for (const store of stores) {
       });
     }
 
-    test('the current status is 200 and has no effect; alone it changes nothing', async () => {
+    test('the current status is 200 and has no effect; alone it changes nothing [H20, H53]', async () => {
       const service = await shareService(store);
       for (const status of statuses) {
         const before = await packetIn(service, status);
@@ -63,7 +63,7 @@ for (const store of stores) {
       }
     });
 
-    test('with the current status the rest of the body applies', async () => {
+    test('with the current status the rest of the body applies [H20]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed');
       const answer = await patch(service, id, { status: 'claimed', context: { summary: 'Both found.' } });
@@ -96,7 +96,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('awaiting_human needs a question, in the packet or in the same request', async () => {
+    test('awaiting_human needs a question, in the packet or in the same request [H8, H22]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const without = await patch(service, id, { status: 'awaiting_human' });
@@ -116,7 +116,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/awaiting')).body.total, 1);
     });
 
-    test('completed is 400 on status while a required question is unanswered, and 200 afterwards', async () => {
+    test('completed is 400 on status while a required question is unanswered, and 200 afterwards [H21]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed', { hitl: { ...question, required: true } });
       const answer = await patch(service, id, { status: 'completed' });
@@ -127,7 +127,7 @@ for (const store of stores) {
       assert.equal((await patch(service, id, { status: 'completed' })).status, 200);
     });
 
-    test('asking again keeps the previous answer; only a new hitl clears it', async () => {
+    test('asking again keeps the previous answer; only a new hitl clears it [H22]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human');
       await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
@@ -165,7 +165,7 @@ for (const store of stores) {
 
   describe(`PATCH /packets/{id} with content on ${store.name}`, () => {
     for (const status of statuses.filter((one) => one !== 'expired')) {
-      test(`a packet that is ${status} accepts content, and stays ${status}`, async () => {
+      test(`a packet that is ${status} accepts content, and stays ${status} [H43]`, async () => {
         const service = await shareService(store);
         const before = await packetIn(service, status);
         service.clock.turn(60);
@@ -183,7 +183,7 @@ for (const store of stores) {
       });
     }
 
-    test('409: an expired packet accepts no content', async () => {
+    test('409: an expired packet accepts no content [H43]', async () => {
       const service = await shareService(store);
       const before = await packetIn(service, 'expired');
       for (const body of [{ context: { summary: 'Late.' } }, { status: 'expired', hitl: null }]) {
@@ -194,7 +194,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('an empty body is 200 and changes nothing', async () => {
+    test('an empty body is 200 and changes nothing [H53]', async () => {
       const service = await shareService(store);
       const before = await createPacket(service);
       service.clock.turn(1);
@@ -204,7 +204,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, before.id), ['created']);
     });
 
-    test('fields that are left out stay: lists are merged by id, objects at their top level', async () => {
+    test('fields that are left out stay: lists are merged by id, objects at their top level [H44, H45]', async () => {
       const service = await shareService(store);
       const before = await createPacket(service, { hitl: question, dependencies: [{ id: 'p1', type: 'api', description: 'Payment' }] });
       const answer = await patch(service, before.id, {
@@ -231,7 +231,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, answer.body);
     });
 
-    test('an action listed in completed or failed is removed from pending', async () => {
+    test('an action listed in completed or failed is removed from pending [H46]', async () => {
       const service = await shareService(store);
       const pending = ['a1', 'a2', 'a3'].map((id) => ({ id, description: `Do ${id}`, assignee: 'resolver' }));
       const { id } = await createPacket(service, { actions: { pending } });
@@ -242,7 +242,7 @@ for (const store of stores) {
       assert.deepEqual(answer.body.actions, { pending: [pending[2]], completed: [completed], failed: [failed] });
     });
 
-    test('hitl null removes the question', async () => {
+    test('hitl null removes the question [H48, H50]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service, { hitl: { ...question, required: true } });
       assert.equal((await service.call('GET', '/packets?hitl_required=true')).body.total, 1);
@@ -253,7 +253,7 @@ for (const store of stores) {
       assert.equal((await patch(service, id, { status: 'awaiting_human' })).status, 400);
     });
 
-    test('400: a new item must be complete; the missing field is named by its path', async () => {
+    test('400: a new item must be complete; the missing field is named by its path [H45]', async () => {
       const service = await shareService(store);
       const before = await createPacket(service);
       const incomplete: [object, string][] = [
@@ -282,7 +282,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test("400 names a field that an update can't set: id, version, source agent, times", async () => {
+    test("400 names a field that an update can't set: id, version, source agent, times [H49]", async () => {
       const service = await shareService(store);
       const before = await createPacket(service);
       const at = '1999-01-01T00:00:00.000Z';
@@ -308,7 +308,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test("a PATCH can't set the answer to the question", async () => {
+    test("a PATCH can't set the answer to the question [H11]", async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed', { hitl: { ...question, required: true } });
       const forged = { response: 'Approve', responded_by: 'me', responded_at: '2026-01-01T00:00:00Z', expires_at: '2099-01-01T00:00:00Z' };
@@ -377,7 +377,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=customer')).body.total, 0);
     });
 
-    test('the trail names the source agent, then the claimant, or the agent in X-Agent-Id', async () => {
+    test('the trail names the source agent, then the claimant, or the agent in X-Agent-Id [H9]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       await patch(service, id, { context: { summary: 'One.' } });
@@ -430,7 +430,7 @@ for (const store of stores) {
       assert.equal((await happenings(service, id)).length, 51);
     });
 
-    test('an action that moves from pending to completed or failed keeps its description', async () => {
+    test('an action that moves from pending to completed or failed keeps its description [H47]', async () => {
       const service = await shareService(store);
       const pending = ['a1', 'a2'].map((id) => ({ id, description: `Do ${id}`, assignee: 'resolver' }));
       const { id } = await createPacket(service, { actions: { pending } });
@@ -445,7 +445,7 @@ for (const store of stores) {
       });
     });
 
-    test('null in a PATCH removes hitl; for any other field it is 400', async () => {
+    test('null in a PATCH removes hitl; for any other field it is 400 [H50]', async () => {
       const service = await shareService(store);
       const before = await createPacket(service, { hitl: { ...question, timeout_seconds: 60 } });
       const cases: [body: object, field: string][] = [
@@ -466,7 +466,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('a packet may exceed the size of a request by 4 KiB; a PATCH beyond that is 413 and changes nothing', async () => {
+    test('a packet may exceed the size of a request by 4 KiB; a PATCH beyond that is 413 and changes nothing [H54]', async () => {
       const limit = 2048;
       const service = await shareService(store, { SERVICE_PACKET_BYTES_BUSINESS: String(limit) });
       const { id } = await createPacket(service, { decisions: [] });

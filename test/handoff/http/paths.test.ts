@@ -5,7 +5,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { createPacket, startService } from '../../support/service.ts';
 
 describe('GET /', () => {
-  test('shows a browser a page whose links lead to what is there, without a key and without a script', async (t) => {
+  test('shows a browser a page whose links lead to what is there, without a key and without a script [H276]', async (t) => {
     const service = await startService(t);
     const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
     const answer = await service.call('GET', '//', { key: null, headers: { accept } });
@@ -18,7 +18,7 @@ describe('GET /', () => {
     for (const path of paths) assert.equal((await service.call('GET', `/${path}`, { key: null })).status, 200, path);
   });
 
-  test('returns the name, the version and valid links to a program, without a key and uncounted', async (t) => {
+  test('returns the name, the version and valid links to a program, without a key and uncounted [H276]', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '2' } });
     const { status, body, headers } = await service.call('GET', '//');
     assert.equal(status, 200);
@@ -33,7 +33,7 @@ describe('GET /', () => {
 });
 
 describe('A slash at the end of a path', () => {
-  test('is 404 and the sentence names the path without it', async (t) => {
+  test('is 404 and the sentence names the path without it [H240]', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const paths = ['/packets', `/packets/${id}`, `/packets/${id}/history`, '/tenants'];
@@ -48,7 +48,7 @@ describe('A slash at the end of a path', () => {
     assert.match(claim.body.detail, /it ends in a slash/);
   });
 
-  test('is not mentioned if the path is unknown anyway', async (t) => {
+  test('is not mentioned if the path is unknown anyway [H240]', async (t) => {
     const service = await startService(t);
     const { status, body } = await service.call('GET', '/nowhere/');
     assert.equal(status, 404);
@@ -57,7 +57,7 @@ describe('A slash at the end of a path', () => {
 });
 
 describe('An unknown query parameter', () => {
-  test('is 400 with the list of the known ones', async (t) => {
+  test('is 400 with the list of the known ones [H244]', async (t) => {
     const service = await startService(t);
     const { status, body } = await service.call('GET', '/audit?sort=asc');
     assert.equal(status, 400);

@@ -32,7 +32,7 @@ const schema = {
 
 for (const store of stores) {
   describe(`The options of a question on ${store.name}`, () => {
-    test('may have a label and a style; with strict_options the response must be the value of one', async () => {
+    test('may have a label and a style; with strict_options the response must be the value of one [H171]', async () => {
       const service = await shareService(store);
       const options = ['Approve', { value: 'refuse', label: 'Refuse it', style: 'danger' }, ['b']];
       const id = await waiting(service, { options, strict_options: true });
@@ -58,7 +58,7 @@ for (const store of stores) {
   });
 
   describe(`The digest of a question on ${store.name}`, () => {
-    test('is the SHA-256 of the canonical JSON of what a person is shown, from the moment it is asked', async () => {
+    test('is the SHA-256 of the canonical JSON of what a person is shown, from the moment it is asked [H172]', async () => {
       const service = await shareService(store);
       const forged = { ...question, options: ['Ja', 'Nein'], digest: 'f'.repeat(64), data: { forged: true } };
       const packet = await createPacket(service, { hitl: forged });
@@ -82,7 +82,7 @@ for (const store of stores) {
       assert.equal(listed.body.packets[0].hitl.digest, body.hitl.digest);
     });
 
-    test('an answer by the address of the console is marked so in the history, and no header marks one', async () => {
+    test('an answer by the address of the console is marked so in the history, and no header marks one [H212]', async () => {
       const service = await shareService(store);
       for (const [prefix, via] of [
         ['//console/api/v1', 'console'],
@@ -96,7 +96,7 @@ for (const store of stores) {
       }
     });
 
-    test('of another state is 409 STALE with the current question; the right one is kept in the history', async () => {
+    test('of another state is 409 STALE with the current question; the right one is kept in the history [H172]', async () => {
       const service = await shareService(store);
       const id = await waiting(service, {});
       const { digest } = (await service.call('GET', `/packets/${id}`)).body.hitl;
@@ -123,7 +123,7 @@ for (const store of stores) {
   });
 
   describe(`The schema of a question on ${store.name}`, () => {
-    test('makes data required, which must satisfy it; 400 names the field', async () => {
+    test('makes data required, which must satisfy it; 400 names the field [H173]', async () => {
       const service = await shareService(store);
       const id = await waiting(service, { schema });
       for (const [data, field] of [
@@ -169,7 +169,7 @@ for (const store of stores) {
       assert.deepEqual([again.body.hitl.data, again.body.hitl.response], [undefined, null]);
     });
 
-    test('must be a flat object of at most 20 properties; 400 names what is wrong with it', async () => {
+    test('must be a flat object of at most 20 properties; 400 names what is wrong with it [H173]', async () => {
       const service = await shareService(store);
       const many = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`p${index}`, { type: 'string' }]));
       for (const [wrong, field] of [
@@ -197,7 +197,7 @@ for (const store of stores) {
   });
 }
 
-test('Canonical JSON is that of RFC 8785', () => {
+test('Canonical JSON is that of RFC 8785 [H172]', () => {
   // The example of section 3.2.2, and that of section 3.2.3 for the order of properties.
   const numbers = JSON.parse('[333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001]');
   assert.equal(

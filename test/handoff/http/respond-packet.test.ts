@@ -19,7 +19,7 @@ async function heldAndWaiting(service: TestService, hitl: object = question): Pr
 
 for (const store of stores) {
   describe(`POST /packets/{id}/respond on ${store.name}`, () => {
-    test('200: the answer is stored and the packet is claimed again by its previous holder', async () => {
+    test('200: the answer is stored and the packet is claimed again by its previous holder [H8, H34]', async () => {
       const service = await shareService(store);
       const before = await heldAndWaiting(service);
       service.clock.turn(60);
@@ -38,7 +38,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, answer.body);
     });
 
-    test('200: a packet without a holder is claimed by its target agent at the time of the answer', async () => {
+    test('200: a packet without a holder is claimed by its target agent at the time of the answer [H34]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human');
       service.clock.turn(60);
@@ -48,7 +48,7 @@ for (const store of stores) {
       assert.equal(body.claimed_at, '2026-03-01T09:31:00.000Z');
     });
 
-    test('the history has hitl_responded by the person, not claimed', async () => {
+    test('the history has hitl_responded by the person, not claimed [H9]', async () => {
       const service = await shareService(store);
       const { id } = await heldAndWaiting(service);
       assert.equal((await respond(service, id)).status, 200);
@@ -64,7 +64,7 @@ for (const store of stores) {
       );
     });
 
-    test('notes are optional: null if left out', async () => {
+    test('notes are optional: null if left out [H6]', async () => {
       const service = await shareService(store);
       for (const body of [
         { response: 'Approve', responded_by: 'dana' },
@@ -77,7 +77,7 @@ for (const store of stores) {
       }
     });
 
-    test('an answer need not be one of the options', async () => {
+    test('an answer need not be one of the options [H35]', async () => {
       const service = await shareService(store);
       const { id } = await heldAndWaiting(service, { ...question, options: ['Approve', 'Refuse'] });
       const { status, body } = await respond(service, id, { ...reply, response: 'Half of it' });
@@ -85,7 +85,7 @@ for (const store of stores) {
       assert.equal(body.hitl.response, 'Half of it');
     });
 
-    test('400: response and responded_by are required, and unknown fields are refused', async () => {
+    test('400: response and responded_by are required, and unknown fields are refused [H6]', async () => {
       const service = await shareService(store);
       const before = await packetIn(service, 'awaiting_human');
       const wrong: [unknown, string | null][] = [
@@ -117,7 +117,7 @@ for (const store of stores) {
       });
     }
 
-    test('409: a question is answered once', async () => {
+    test('409: a question is answered once [H36]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human');
       assert.equal((await respond(service, id)).status, 200);
@@ -127,7 +127,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.hitl.response, 'Approve');
     });
 
-    test('an answer is accepted until the last millisecond before the timeout', async () => {
+    test('an answer is accepted until the last millisecond before the timeout [H31]', async () => {
       const service = await shareService(store);
       const { id } = await heldAndWaiting(service, { ...question, timeout_seconds: 60 });
       service.clock.turn(59.999);
@@ -136,7 +136,7 @@ for (const store of stores) {
       assert.equal(answer.body.hitl.expires_at, '2026-03-01T09:31:00.000Z');
     });
 
-    test('410 from the timeout on, and nothing changes', async () => {
+    test('410 from the timeout on, and nothing changes [H31]', async () => {
       const service = await shareService(store);
       const before = await heldAndWaiting(service, { ...question, timeout_seconds: 60 });
       for (const seconds of [60, 1, 86_400]) {
@@ -149,7 +149,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, before.id), ['created', 'claimed', 'awaiting_human']);
     });
 
-    test('the time counts from when the packet enters awaiting_human, not from its creation', async () => {
+    test('the time counts from when the packet enters awaiting_human, not from its creation [H31]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'created', { hitl: { ...question, timeout_seconds: 60 } });
       service.clock.turn(3600);

@@ -12,7 +12,7 @@ const rotate = (service: TestService, id: string, key: string, body?: unknown) =
 
 for (const store of stores) {
   describe(`Rotating a key on ${store.name}`, () => {
-    test('201: a new key with the same name, tier and rights; the old key stays valid for the overlap and then expires', async () => {
+    test('201: a new key with the same name, tier and rights; the old key stays valid for the overlap and then expires [H213]', async () => {
       const service = await shareService(store);
       const { key, keyId } = await newTenant(service, { tier: 'pro' });
       const answer = await rotate(service, keyId, key, { overlap_seconds: 60 });
@@ -43,7 +43,7 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/keys/${keyId}`, { key: newKey })).status, 404);
     });
 
-    test('the overlap is an hour by default; with 0 the old key expires at once', async () => {
+    test('the overlap is an hour by default; with 0 the old key expires at once [H213]', async () => {
       const service = await shareService(store);
       const { key, keyId } = await newTenant(service);
       const first = await rotate(service, keyId, key);
@@ -56,7 +56,7 @@ for (const store of stores) {
       assert.equal(await isLetIn(service, second.body.key), 200);
     });
 
-    test('the old and the new key count as one: a free tenant, which may have one key, can rotate it but not create another', async () => {
+    test('the old and the new key count as one: a free tenant, which may have one key, can rotate it but not create another [H213]', async () => {
       const service = await shareService(store);
       const { key, keyId } = await newTenant(service, { tier: 'free' });
       const { status, body } = await rotate(service, keyId, key);
@@ -65,7 +65,7 @@ for (const store of stores) {
       assert.equal(other.status, 409);
     });
 
-    test('the old and the new key count as one against the limit per minute, however often the key is rotated', async (t) => {
+    test('the old and the new key count as one against the limit per minute, however often the key is rotated [H213]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '5' } });
       const { key, keyId } = await newTenant(service);
       const first = await rotate(service, keyId, key);
@@ -82,7 +82,7 @@ for (const store of stores) {
       }
     });
 
-    test('409 for a key that was already rotated, with the time at which it expires', async (t) => {
+    test('409 for a key that was already rotated, with the time at which it expires [H213]', async (t) => {
       const service = await startService(t, { store });
       const { key, keyId } = await newTenant(service);
       assert.equal((await rotate(service, keyId, key)).status, 201);
@@ -92,7 +92,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys', { key })).body.length, 2);
     });
 
-    test('of two concurrent rotations one succeeds', async () => {
+    test('of two concurrent rotations one succeeds [H213]', async () => {
       const service = await shareService(store);
       const { key, keyId } = await newTenant(service);
       const answers = await Promise.all([rotate(service, keyId, key), rotate(service, keyId, key)]);
@@ -115,7 +115,7 @@ for (const store of stores) {
       assert.equal(await isLetIn(service, other.key), 200);
     });
 
-    test('403: only an admin key may rotate an admin key, and the new key is an admin key', async (t) => {
+    test('403: only an admin key may rotate an admin key, and the new key is an admin key [H213]', async (t) => {
       const service = await startService(t, { store });
       const [{ id }] = (await service.call('GET', '/keys')).body;
       const plain = (await service.call('POST', '/keys', { body: { name: 'plain' } })).body.key;
@@ -164,7 +164,7 @@ for (const store of stores) {
   });
 
   describe(`max_api_keys on ${store.name}`, () => {
-    test('follows the tier until it is set', async () => {
+    test('follows the tier until it is set [H206]', async () => {
       const service = await shareService(store);
       const create = async (body: object) => (await service.call('POST', '/tenants', { body: { name: 'x', ...body } })).body;
       const patch = async (id: string, body: object) => {

@@ -130,7 +130,7 @@ const hostile = [
 
 for (const store of stores) {
   describe(`GET /packets/search on ${store.name}`, () => {
-    test('the answer has the shape of a list; each item is a summary with a snippet', async () => {
+    test('the answer has the shape of a list; each item is a summary with a snippet [H80]', async () => {
       const service = await shareService(store);
       const packet = await createPacket(service);
       const answer = await ask(service, 'charged');
@@ -144,7 +144,7 @@ for (const store of stores) {
       assert.equal(snippet, packet.context.summary);
     });
 
-    test('words match as whole words, in any case and with or without accents', async () => {
+    test('words match as whole words, in any case and with or without accents [H84]', async () => {
       const service = await shareService(store);
       for (const summary of ['Refund for the Café', 'refunded CAFE', 'Über Ångström', 'ΑΘΗΝΑ', 'Привет Мир', 'Straße 12b']) {
         await create(service, request(summary));
@@ -163,7 +163,7 @@ for (const store of stores) {
       assert.equal(await found(service, 'straße 12B'), 'Straße 12b');
     });
 
-    test('the answer says that matches are ranked, and that the total is exact', async () => {
+    test('the answer says that matches are ranked, and that the total is exact [H80]', async () => {
       const service = await shareService(store);
       await create(service, request('charged twice'));
       for (const q of ['charged', 'nothing', '...']) {
@@ -172,7 +172,7 @@ for (const store of stores) {
       }
     });
 
-    test('a star after a word finds all words with that prefix, alone, at the end of a phrase and in the snippet', async () => {
+    test('a star after a word finds all words with that prefix, alone, at the end of a phrase and in the snippet [H82]', async () => {
       const service = await shareService(store);
       for (const summary of ['refund paid', 'refunds due', 'Refundación', 'prefund', 'gold member', 'gold membership', 'r'])
         await create(service, request(summary));
@@ -190,7 +190,7 @@ for (const store of stores) {
       );
     });
 
-    test('questions and reasons of checkpoints are searched, also after they change', async () => {
+    test('questions and reasons of checkpoints are searched, also after they change [H83]', async () => {
       const service = await shareService(store);
       const id = await create(
         service,
@@ -203,7 +203,7 @@ for (const store of stores) {
       assert.equal(await found(service, 'full'), '');
     });
 
-    test('every list filter that a search supports narrows it', async () => {
+    test('every list filter that a search supports narrows it [H80]', async () => {
       const service = await shareService(store);
       const agent = (id: string) => ({ id, name: 'Agent', framework: 'langgraph' });
       const made = (target: string, tags: string[], summary: string) =>
@@ -219,7 +219,7 @@ for (const store of stores) {
       assert.equal((await ask(service, 'word', '&created_after=yesterday')).status, 400);
     });
 
-    test('letters with two spellings, and Korean words with particles, are found either way', async () => {
+    test('letters with two spellings, and Korean words with particles, are found either way [H84]', async () => {
       const service = await shareService(store);
       for (const summary of ['Straße', 'Œuvre', 'Smørrebrød', '서울에서 출발']) await create(service, request(summary));
       for (const [q, summary] of [
@@ -234,7 +234,7 @@ for (const store of stores) {
         assert.equal(await found(service, q), summary, q);
     });
 
-    test('a page of more than 16 MiB ends early, and nothing is skipped; at an offset it gets 413 with the limit that fits', async (t) => {
+    test('a page of more than 16 MiB ends early, and nothing is skipped; at an offset it gets 413 with the limit that fits [H78]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_PACKET_BYTES_BUSINESS: '16777216' } });
       for (let index = 0; index < 4; index += 1) await create(service, request(`word ${'x'.repeat(5_600_000)}`));
       const refused = await ask(service, 'word', '&limit=5&offset=1');
@@ -264,7 +264,7 @@ for (const store of stores) {
       assert.equal(await found(service, 'alpha  ,;  BETA'), 'alpha beta | gamma');
     });
 
-    test('words in quotes must follow one another, within one part', async () => {
+    test('words in quotes must follow one another, within one part [H82]', async () => {
       const service = await shareService(store);
       await create(service, request('charged twice for one order'));
       await create(service, request('twice charged, one more order'));
@@ -280,7 +280,7 @@ for (const store of stores) {
       assert.equal(await found(service, '"charged"'), 'charged | charged twice for one order | twice charged, one more order');
     });
 
-    test('text without spaces is found by any substring, also next to other scripts', async () => {
+    test('text without spaces is found by any substring, also next to other scripts [H85]', async () => {
       const service = await shareService(store);
       for (const summary of ['请求退款，订单4711', '返金リクエスト', 'データをAPIで送る', 'API密钥已更换', 'ขอเงินคืน', '환불 요청']) {
         await create(service, request(summary));
@@ -300,7 +300,7 @@ for (const store of stores) {
       assert.equal(await found(service, '환불'), '환불 요청');
     });
 
-    test('summary, conversation, artifacts, decisions and actions are searched', async () => {
+    test('summary, conversation, artifacts, decisions and actions are searched [H83]', async () => {
       const service = await shareService(store);
       const body = request('wsummary', {
         context: {
@@ -353,7 +353,7 @@ for (const store of stores) {
       assert.equal(await found(service, 'low', '&priority=high'), '');
     });
 
-    test('new packets, created singly, in a chain or in a batch, are found at once, before and after they are indexed', async () => {
+    test('new packets, created singly, in a chain or in a batch, are found at once, before and after they are indexed [H81]', async () => {
       const service = await shareService(store);
       const id = await create(service, request('first needle'));
       assert.equal(await found(service, 'needle'), 'first needle');
@@ -376,7 +376,7 @@ for (const store of stores) {
       assert.equal((await search(service, 'n299')).total, 1);
     });
 
-    test('an updated packet is found at once by its new words and not by the old, indexed before or not', async () => {
+    test('an updated packet is found at once by its new words and not by the old, indexed before or not [H81]', async () => {
       const service = await shareService(store);
       for (const indexed of [false, true]) {
         const id = await create(service, request(`old${indexed}`));
@@ -395,7 +395,7 @@ for (const store of stores) {
       }
     });
 
-    test('permanently deleted packets are not found, indexed before or not; expired ones are', async () => {
+    test('permanently deleted packets are not found, indexed before or not; expired ones are [H79]', async () => {
       const service = await shareService(store);
       for (const indexed of [false, true]) {
         const removed = await create(service, request('needle removed'));
@@ -427,7 +427,7 @@ for (const store of stores) {
       assert.equal(total, 1);
     });
 
-    test('the best match comes first', async () => {
+    test('the best match comes first [H80]', async () => {
       const service = await shareService(store);
       const padding = 'one two three four five six seven eight';
       const once = await create(service, request(`needle ${padding} nine ten eleven`));
@@ -440,7 +440,7 @@ for (const store of stores) {
       );
     });
 
-    test('limit and offset page through every match once, ties oldest first, with the exact total, with and without a filter', async () => {
+    test('limit and offset page through every match once, ties oldest first, with the exact total, with and without a filter [H80, H90, H97]', async () => {
       const service = await shareService(store);
       const packets = Array.from({ length: 45 }, (_, index) => request('needle', { priority: index % 3 === 0 ? 'high' : 'low' }));
       const made = await service.call('POST', '/packets/batch', { body: { packets } });
@@ -474,7 +474,7 @@ for (const store of stores) {
       }
     });
 
-    test('next_cursor pages through every match once and is null on the last page', async () => {
+    test('next_cursor pages through every match once and is null on the last page [H90]', async () => {
       const service = await shareService(store);
       const packets = Array.from({ length: 21 }, (_, index) => request('needle', { priority: index % 3 === 0 ? 'high' : 'low' }));
       assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
@@ -523,7 +523,7 @@ for (const store of stores) {
       assert.ok(packets[0].snippet.length < 200);
     });
 
-    test('any text is safe to search for: only its words count', async () => {
+    test('any text is safe to search for: only its words count [H82]', async () => {
       const service = await shareService(store);
       await create(service, request('haystack'));
       for (const q of hostile) {
@@ -554,7 +554,7 @@ for (const store of stores) {
       assert.equal(await found(service, '!a & b'), 'a b | a near b not c | a or b');
     });
 
-    test('a search for only punctuation or emoji gets 200 with no results', async () => {
+    test('a search for only punctuation or emoji gets 200 with no results [H89]', async () => {
       const service = await shareService(store);
       await create(service, request('... 👍 !!!'));
       for (const q of ['...', '!', '👍', '""']) assert.equal((await search(service, q)).total, 0, q);
@@ -577,7 +577,7 @@ for (const store of stores) {
       assert.equal(await found(service, 'after'), 'after');
     });
 
-    test('an empty q or a malformed parameter gets 400 with the name of the parameter', async () => {
+    test('an empty q or a malformed parameter gets 400 with the name of the parameter [H82]', async () => {
       const service = await shareService(store);
       for (const [query, field] of [
         ['', 'q'],
@@ -645,7 +645,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets/search?q=a', { key: null })).status, 401);
     });
 
-    test('only the first 64 characters of a word count', async () => {
+    test('only the first 64 characters of a word count [H84]', async () => {
       const service = await shareService(store);
       const stem = 'x'.repeat(64);
       await createPacket(service, { context: { summary: `${stem}one` } });
@@ -655,14 +655,14 @@ for (const store of stores) {
       assert.equal(await searchTotal(service, stem), 1);
     });
 
-    test('only the first 16 words of a query count', async () => {
+    test('only the first 16 words of a query count [H86]', async () => {
       const service = await shareService(store);
       await createPacket(service, { context: { summary: words(0, 16) } });
       assert.equal(await searchTotal(service, `${words(0, 16)} absent`), 1);
       assert.equal(await searchTotal(service, `${words(0, 15)} absent`), 0);
     });
 
-    test('only the first 20,000 words of a packet are searched', async () => {
+    test('only the first 20,000 words of a packet are searched [H87]', async () => {
       const service = await shareService(store);
       // The separator after each part of a packet takes one position.
       await createPacket(service, { context: { summary: words(0, 20_001) }, decisions: [], actions: {} });
@@ -670,7 +670,7 @@ for (const store of stores) {
       assert.equal(await searchTotal(service, 'w20000'), 0);
     });
 
-    test('a phrase is found as long as its words are among the first 16,383 of the packet and the first 255 of their kind', async () => {
+    test('a phrase is found as long as its words are among the first 16,383 of the packet and the first 255 of their kind [H88]', async () => {
       const service = await shareService(store);
       await createPacket(service, { context: { summary: words(0, 20_000) }, decisions: [], actions: {} });
       assert.equal(await searchTotal(service, '"w16381 w16382"'), 1);

@@ -24,7 +24,7 @@ async function listen(t: TestContext, address: string, query = '', headers: Reco
 }
 
 describe('A stream', () => {
-  test('is refused before it starts if a channel is malformed, or there are too many', async (t) => {
+  test('is refused before it starts if a channel is malformed, or there are too many [H153]', async (t) => {
     const { address } = await started(t);
     for (const query of [
       'subscribe=',
@@ -43,7 +43,7 @@ describe('A stream', () => {
     assert.equal(many.status, 400);
   });
 
-  test('takes the key only in a header or the parameter; a wrong key is 401', async (t) => {
+  test('takes the key only in a header or the parameter; a wrong key is 401 [H153, H258]', async (t) => {
     const { address } = await started(t);
     await listen(t, address, `?api_key=${adminKey}`, {});
     await listen(t, address, '', keyed);
@@ -61,7 +61,7 @@ describe('A stream', () => {
     }
   });
 
-  test('without a key sees the tenant default in development mode, which still refuses a wrong key and a foreign page', async (t) => {
+  test('without a key sees the tenant default in development mode, which still refuses a wrong key and a foreign page [H155, H156]', async (t) => {
     const { service, address } = await started(t, { SERVICE_DEV_MODE: 'true' });
     const stream = await listen(t, address, '', {});
     const socket = await openSocket(address);
@@ -78,7 +78,7 @@ describe('A stream', () => {
     assert.equal((await openEvents(address, `?api_key=${adminKey}`, { host: 'evil.example' })).status, 200);
   });
 
-  test("counts towards its tenant's cap, SSE and WebSocket together, until it is closed", async (t) => {
+  test("counts towards its tenant's cap, SSE and WebSocket together, until it is closed [H161]", async (t) => {
     const { service, address } = await started(t, { SERVICE_CONNECTIONS_FREE: '2' });
     const { key } = await newTenant(service, { tier: 'free' });
     const first = await listen(t, address, `?api_key=${key}`, {});
@@ -97,7 +97,7 @@ describe('A stream', () => {
     await listen(t, address, `?api_key=${key}`, {});
   });
 
-  test('gets its next ping within 30 seconds after the clock was set back or ahead', async (t) => {
+  test('gets its next ping within 30 seconds after the clock was set back or ahead [H162]', async (t) => {
     const { service, address } = await started(t);
     const stream = await listen(t, address);
     for (const jump of [-3600, 3600, -86_400]) {
@@ -113,7 +113,7 @@ describe('A stream', () => {
     }
   });
 
-  test('gets a ping every 30 seconds with the id of the last event; a WebSocket without a pong is closed with 4201', async (t) => {
+  test('gets a ping every 30 seconds with the id of the last event; a WebSocket without a pong is closed with 4201 [H158, H167]', async (t) => {
     const { service, address } = await started(t);
     const stream = await listen(t, address, '?subscribe=status:failed');
     const socket = await openSocket(address, `?api_key=${adminKey}`);
@@ -141,7 +141,7 @@ describe('A stream', () => {
     assert.equal((await again.events.next()).data.packet_id, id);
   });
 
-  test('ends if its key is revoked or its tenant deleted: SSE is closed, a WebSocket with 4001', async (t) => {
+  test('ends if its key is revoked or its tenant deleted: SSE is closed, a WebSocket with 4001 [H160, H168]', async (t) => {
     const { service, address } = await started(t);
     for (const end of ['key', 'tenant'] as const) {
       const tenant = await newTenant(service);
@@ -158,7 +158,7 @@ describe('A stream', () => {
     }
   });
 
-  test('ends when its rotated key expires', async (t) => {
+  test('ends when its rotated key expires [H168]', async (t) => {
     const { service, address } = await started(t);
     const { key, keyId } = await newTenant(service);
     const stream = await listen(t, address, `?api_key=${key}`, {});
@@ -174,7 +174,7 @@ describe('A stream', () => {
     assert.equal((await socket.closed).code, 4001);
   });
 
-  test('gets reset too_old if events after its id are past their retention, over SSE and WebSocket', async (t) => {
+  test('gets reset too_old if events after its id are past their retention, over SSE and WebSocket [H152]', async (t) => {
     const { service, address } = await started(t, { SERVICE_STREAM_RETENTION_SECONDS: '60' });
     const first = await listen(t, address);
     await createPacket(service);
@@ -194,7 +194,7 @@ describe('A stream', () => {
     assert.equal((await socket.messages.next()).packet_id, made.id);
   });
 
-  test('of server-sent events uses TCP keep-alive, which detects a client that vanished between two pings', async (t) => {
+  test('of server-sent events uses TCP keep-alive, which detects a client that vanished between two pings [H167]', async (t) => {
     const { service, address } = await started(t);
     const calls: unknown[][] = [];
     service.handoff.app.server.on('connection', (socket: Socket) => {
@@ -208,7 +208,7 @@ describe('A stream', () => {
     assert.deepEqual(calls, [[{ enable: true, initialDelay: 5000, interval: 1000, count: 5 }]]);
   });
 
-  test('whose client does not read is closed and can resume by id; others receive everything', async (t) => {
+  test('whose client does not read is closed and can resume by id; others receive everything [H165]', async (t) => {
     const { service, address } = await started(t);
     const slow = await listen(t, address);
     const slowSocket = await openSocket(address, `?api_key=${adminKey}`);
@@ -242,7 +242,7 @@ describe('A stream', () => {
     assert.equal(again.events.all.length - 1 + heard, made);
   });
 
-  test('is closed at a stop, a thousand of them in time: 1001 over WebSocket', async (t) => {
+  test('is closed at a stop, a thousand of them in time: 1001 over WebSocket [H160]', async (t) => {
     const { service, address } = await started(t);
     const streams = await Promise.all(Array.from({ length: 500 }, () => listen(t, address)));
     const sockets = await Promise.all(Array.from({ length: 500 }, () => openSocket(address, `?api_key=${adminKey}`)));
@@ -255,7 +255,7 @@ describe('A stream', () => {
     await stopping;
   });
 
-  test('is not in the latency histogram, and its key is in no log line', async (t) => {
+  test('is not in the latency histogram, and its key is in no log line [H170]', async (t) => {
     const { service, address } = await started(t);
     const stream = await listen(t, address, `?api_key=${adminKey}`, {});
     const line = service.logged('"stream"');

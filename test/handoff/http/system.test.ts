@@ -64,7 +64,7 @@ async function startGate(t: TestContext, target: string): Promise<{ url: string;
 
 for (const store of stores) {
   describe(`The system endpoints on ${store.name}`, () => {
-    test('are at the root and under /api/v1, and need no key', async () => {
+    test('are at the root and under /api/v1, and need no key [H274]', async () => {
       const service = await shareService(store);
       for (const prefix of prefixes) {
         for (const path of paths) {
@@ -111,7 +111,7 @@ for (const store of stores) {
       assert.equal(await active(), 1);
     });
 
-    test('/metrics has packets by status and the age of the oldest question, over all tenants', async (t) => {
+    test('/metrics has packets by status and the age of the oldest question, over all tenants [H280]', async (t) => {
       const service = await startService(t, { store });
       // With what PostgreSQL can't decode, and what only looks like it.
       const hitl = { required: true, reason: 'r', question: 'q\0 \ud800\udc00 \ud800? \\u0000 \\\\ud8ff' };
@@ -141,7 +141,7 @@ for (const store of stores) {
       assert.equal(await age(), 10);
     });
 
-    test('/metrics has the ages of the oldest unclaimed packet and of the oldest claim without a lease, over all tenants', async (t) => {
+    test('/metrics has the ages of the oldest unclaimed packet and of the oldest claim without a lease, over all tenants [H280]', async (t) => {
       const service = await startService(t, { store });
       const ages = async () => {
         const samples = await readMetrics(service);
@@ -312,7 +312,7 @@ describe('/metrics', () => {
 describe('/metrics with SERVICE_METRICS_TOKEN', () => {
   const settings = { SERVICE_METRICS_TOKEN: 'a-token-for-prometheus' };
 
-  test('401 without the token; with it, tenants are labelled with their ids', async (t) => {
+  test('401 without the token; with it, tenants are labelled with their ids [H279]', async (t) => {
     const service = await startService(t, { settings });
     const { id, key } = await newTenant(service);
     await createPacket(service, {}, key);
@@ -333,7 +333,7 @@ describe('/metrics with SERVICE_METRICS_TOKEN', () => {
     assert.match(read.text, new RegExp(`service_handoffs_total\\{tenant_id="${id}"\\} 1`));
   });
 
-  test('without the setting /metrics is open and labels tenants with pseudonyms', async (t) => {
+  test('without the setting /metrics is open and labels tenants with pseudonyms [H279]', async (t) => {
     const service = await startService(t);
     const [first, second] = [await newTenant(service), await newTenant(service)];
     await createPacket(service, {}, first.key);
@@ -346,7 +346,7 @@ describe('/metrics with SERVICE_METRICS_TOKEN', () => {
 });
 
 describe('/ready', () => {
-  test('503 while the database is unavailable, 200 once it is back; /health is always 200', async (t) => {
+  test('503 while the database is unavailable, 200 once it is back; /health is always 200 [H269]', async (t) => {
     const database = await openHandoffDatabase();
     const gate = await startGate(t, database.url);
     const service = await startService(t, { databaseUrl: gate.url });
@@ -431,7 +431,7 @@ describe('The description and its explorers', () => {
 });
 
 describe('HEAD', () => {
-  test('answers as GET does, without a body, on the system endpoints and on every GET route', async (t) => {
+  test('answers as GET does, without a body, on the system endpoints and on every GET route [H241]', async (t) => {
     const service = await startService(t);
     const packet = await createPacket(service);
     const keyed = [
@@ -457,7 +457,7 @@ describe('HEAD', () => {
 });
 
 describe('A request without a route', () => {
-  test('404 in the error body for an unknown path, at the root and under /api/v1, with a key or without', async (t) => {
+  test('404 in the error body for an unknown path, at the root and under /api/v1, with a key or without [H241, H268, H270]', async (t) => {
     const service = await startService(t);
     for (const path of [
       '/nowhere',
@@ -483,7 +483,7 @@ describe('A request without a route', () => {
     }
   });
 
-  test('405 in the error body, with Allow, for a known path with another method', async (t) => {
+  test('405 in the error body, with Allow, for a known path with another method [H241, H268, H269]', async (t) => {
     const service = await startService(t);
     const cases: [string, string, string[]][] = [
       ['PUT', '/packets', ['GET', 'HEAD', 'POST']],
@@ -513,7 +513,7 @@ describe('A request without a route', () => {
     }
   });
 
-  test('every answer has the request id that its log line has', async (t) => {
+  test('every answer has the request id that its log line has [H268]', async (t) => {
     const service = await startService(t);
     const seen = new Set<string>();
     for (const [path, key] of [

@@ -107,7 +107,7 @@ function packetCalls(service: TestService, key: string): Record<string, { status
 
 for (const store of stores) {
   describe(`Another tenant's packet on ${store.name}`, () => {
-    test('is answered byte for byte like one that does not exist, on every route', async () => {
+    test('is answered byte for byte like one that does not exist, on every route [H215]', async () => {
       const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
@@ -275,7 +275,7 @@ for (const store of stores) {
   });
 
   describe(`Another tenant's key on ${store.name}`, () => {
-    test('is answered byte for byte like one that does not exist', async () => {
+    test('is answered byte for byte like one that does not exist [H215]', async () => {
       const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);

@@ -39,7 +39,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/tenants/${id}`)).body, answer.body);
     });
 
-    test('max_api_keys defaults to 1, 5 and 25 by tier, handoffs_per_day to null', async () => {
+    test('max_api_keys defaults to 1, 5 and 25 by tier, handoffs_per_day to null [H205]', async () => {
       const service = await shareService(store);
       for (const [tier, keys] of [
         ['free', 1],
@@ -59,7 +59,7 @@ for (const store of stores) {
       assert.deepEqual([body.tier, body.handoffs_per_day, body.max_api_keys], ['free', null, 1]);
     });
 
-    test('0 allows no keys and no packets; null means the default of the tier', async () => {
+    test('0 allows no keys and no packets; null means the default of the tier [H221]', async () => {
       const service = await shareService(store);
       const none = await create(service, { name: 'none', tier: 'free', handoffs_per_day: 0, max_api_keys: 0 });
       assert.equal(none.status, 201);
@@ -99,7 +99,7 @@ for (const store of stores) {
       assert.notEqual(one.body.id, other.body.id);
     });
 
-    test('a tenant created without a tier is free; a lower tier does not change the tiers of its keys', async () => {
+    test('a tenant created without a tier is free; a lower tier does not change the tiers of its keys [H202, H203, H204]', async () => {
       const service = await shareService(store);
       const plain = await service.call('POST', '/tenants', { body: { name: 'Plain' } });
       assert.equal(plain.status, 201);
@@ -114,7 +114,7 @@ for (const store of stores) {
   });
 
   describe(`GET /tenants on ${store.name}`, () => {
-    test('200: every tenant that is not deleted, oldest first', async () => {
+    test('200: every tenant that is not deleted, oldest first [H72]', async () => {
       const service = await shareService(store);
       const before = namesOf(await service.call('GET', '/tenants'));
       assert.equal(before[0], 'default');
@@ -127,7 +127,7 @@ for (const store of stores) {
       assert.deepEqual(namesOf(listed), [...before, 'b', 'c']);
     });
 
-    test('an empty database has one tenant, default, of tier business', async (t) => {
+    test('an empty database has one tenant, default, of tier business [H187]', async (t) => {
       const service = await startService(t, { store });
       const { status, body } = await service.call('GET', '/tenants');
       assert.equal(status, 200);
@@ -216,7 +216,7 @@ for (const store of stores) {
         assert.equal((await service.call('PATCH', `/tenants/${id}`, { body: { name: 'New' } })).status, 404);
     });
 
-    test('a lower max_api_keys revokes no keys and allows no more', async () => {
+    test('a lower max_api_keys revokes no keys and allows no more [H204]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service, { max_api_keys: 3 });
       await service.call('POST', '/keys', { key: tenant.key, body: { name: 'second' } });
@@ -227,7 +227,7 @@ for (const store of stores) {
   });
 
   describe(`DELETE /tenants/{id} on ${store.name}`, () => {
-    test('204 once, as a soft delete: hidden from then on, with its data kept', async () => {
+    test('204 once, as a soft delete: hidden from then on, with its data kept [H208]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const before = await activePackets(service);
@@ -241,7 +241,7 @@ for (const store of stores) {
       assert.equal(await activePackets(service), before + 1);
     });
 
-    test('409 for the tenant default, whose keys stay valid', async () => {
+    test('409 for the tenant default, whose keys stay valid [H207]', async () => {
       const service = await shareService(store);
       const refused = await service.call('DELETE', `/tenants/${defaultTenantId}`);
       assert.equal(refused.status, 409);
@@ -274,7 +274,7 @@ for (const store of stores) {
   });
 
   describe(`Tenants and other keys on ${store.name}`, () => {
-    test('403 FORBIDDEN for a key that is not an admin key, 401 without a key, on every route', async () => {
+    test('403 FORBIDDEN for a key that is not an admin key, 401 without a key, on every route [H269]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const before = (await service.call('GET', '/tenants')).body;
@@ -297,7 +297,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', '/tenants')).body, before);
     });
 
-    test('403 does not reveal whether the tenant exists', async () => {
+    test('403 does not reveal whether the tenant exists [H217]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const other = await newTenant(service);
@@ -322,7 +322,7 @@ for (const store of stores) {
   });
 
   describe(`The tier of a tenant on ${store.name}`, () => {
-    test('limits the size of a packet, from the next request after a change', async () => {
+    test('limits the size of a packet, from the next request after a change [H202]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service, { tier: 'free' });
       const large = packetRequest({ context: { summary: 'x'.repeat(100_000) } });
@@ -331,7 +331,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets', { key: tenant.key, body: large })).status, 201);
     });
 
-    test("is recorded in the tenant's trail when it changes, with the key that changed it", async () => {
+    test("is recorded in the tenant's trail when it changes, with the key that changed it [H219]", async () => {
       const service = await shareService(store);
       const before = (await service.call('GET', '/audit')).body;
       const tenant = await newTenant(service, { tier: 'free' });
@@ -350,7 +350,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', '/audit')).body, before);
     });
 
-    test('a packet that a lower tier no longer allows can still be claimed, put to a person, answered and completed', async () => {
+    test('a packet that a lower tier no longer allows can still be claimed, put to a person, answered and completed [H28]', async () => {
       const service = await shareService(store);
       const { id: tenant, key } = await newTenant(service, { tier: 'pro' });
       const decisions = [{ id: 'long', decision: 'x'.repeat(100_000), rationale: '' }];

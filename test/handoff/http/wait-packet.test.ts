@@ -18,7 +18,7 @@ async function waiting(service: TestService, count: number): Promise<void> {
 
 for (const store of stores) {
   describe(`A read that waits for a packet, on ${store.name}`, () => {
-    test('is answered when the packet has one of the statuses, for every request that waits for it', async () => {
+    test('is answered when the packet has one of the statuses, for every request that waits for it [H100]', async () => {
       const service = await shareService(store, settings);
       const { id } = await createPacket(service);
       await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });
@@ -58,7 +58,7 @@ for (const store of stores) {
       assert.equal((await get(service, id, 'wait_seconds=60&until=created', { headers })).status, 304);
     });
 
-    test('is answered with the packet as it is at the timeout, and when the service stops', async (t) => {
+    test('is answered with the packet as it is at the timeout, and when the service stops [H100]', async (t) => {
       const service = await startService(t, { store });
       const { id } = await createPacket(service);
       t.mock.timers.enable({ apis: ['setTimeout'] });
@@ -73,7 +73,7 @@ for (const store of stores) {
       assert.deepEqual([(await stopped).status, (await stopped).body.status], [200, 'created']);
     });
 
-    test('is answered 404 for an unknown packet, for another tenant, and when the packet is removed', async () => {
+    test('is answered 404 for an unknown packet, for another tenant, and when the packet is removed [H100]', async () => {
       const service = await shareService(store, settings);
       const { id } = await createPacket(service);
       const { key } = await newTenant(service);
@@ -85,7 +85,7 @@ for (const store of stores) {
       assert.equal((await answering).status, 404);
     });
 
-    test("counts towards the tenant's connections, and ends with its key", async () => {
+    test("counts towards the tenant's connections, and ends with its key [H100]", async () => {
       const service = await shareService(store, settings);
       const { key, keyId } = await newTenant(service, { tier: 'free' });
       const { id } = await createPacket(service, {}, key);
@@ -99,7 +99,7 @@ for (const store of stores) {
       assert.equal(service.handoff.waiting(), 0);
     });
 
-    test('needs a condition, known statuses and at most a minute', async () => {
+    test('needs a condition, known statuses and at most a minute [H100]', async () => {
       const service = await shareService(store, settings);
       const { id } = await createPacket(service);
       for (const [query, field] of [

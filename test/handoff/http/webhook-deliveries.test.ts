@@ -21,7 +21,7 @@ import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../
 
 for (const store of stores) {
   describe(`Deliveries on ${store.name}`, () => {
-    test('an event is posted with the whole packet, and third-party verifiers accept its signatures over the raw body', async (t) => {
+    test('an event is posted with the whole packet, and third-party verifiers accept its signatures over the raw body [H125, H126]', async (t) => {
       const receiver = await startReceiver(t);
       const service = await shareHooked(t, store);
       const hook = await register(service, receiver.url);
@@ -84,7 +84,7 @@ for (const store of stores) {
       for (const id of [unknown, 'x']) assert.equal((await statusOf(`/hooks/${hook.id}/deliveries/${id}`))[0], 404);
     });
 
-    test('six failures: attempts at once and after 1 s, 5 s, 30 s, 5 min, 1 h; then a dead letter, which retry-all takes after 6 h', async (t) => {
+    test('six failures: attempts at once and after 1 s, 5 s, 30 s, 5 min, 1 h; then a dead letter, which retry-all takes after 6 h [H126, H129]', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await shareHooked(t, store);
       const hook = await register(service, receiver.url);
@@ -136,7 +136,7 @@ for (const store of stores) {
       assert.equal(receiver.posts.length, 4);
     });
 
-    test('each failure without a status has its own class: refused, reset, redirected, unknown name, private address', async (t) => {
+    test('each failure without a status has its own class: refused, reset, redirected, unknown name, private address [H130, H132, H139]', async (t) => {
       const resetting = await startReceiver(t, (response) => response.socket!.resetAndDestroy());
       const target = await startReceiver(t);
       const redirecting = await startReceiver(t, (response) => response.writeHead(307, { location: target.url }).end());
@@ -169,7 +169,7 @@ for (const store of stores) {
       assert.equal(target.posts.length, 0);
     });
 
-    test('410: a dead letter at once, and the webhook is disabled with a reason and an audit entry', async (t) => {
+    test('410: a dead letter at once, and the webhook is disabled with a reason and an audit entry [H130, H136, H137, H138, H143, H144, H220]', async (t) => {
       const receiver = await startReceiver(t, 410, 204);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url);
@@ -197,7 +197,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id))[0].status, 'delivered');
     });
 
-    test('an inactive webhook keeps its pending deliveries; once it is active again, due ones are sent at once', async (t) => {
+    test('an inactive webhook keeps its pending deliveries; once it is active again, due ones are sent at once [H142]', async (t) => {
       const receiver = await startReceiver(t, 500, 204);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url);
@@ -217,7 +217,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id))[0].status, 'delivered');
     });
 
-    test('a webhook whose deliveries all fail for too long is disabled; a success resets the time', async (t) => {
+    test('a webhook whose deliveries all fail for too long is disabled; a success resets the time [H143]', async (t) => {
       const receiver = await startReceiver(t, 500, 500, 204, 500, 500, 500);
       const settings = { SERVICE_WEBHOOK_DISABLE_AFTER_SECONDS: '100', SERVICE_WEBHOOK_RETRY_SECONDS: '60,60,60,60,60,60,60' };
       const service = await startHooked(t, { store, settings });
@@ -235,7 +235,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id)).length, 2);
     });
 
-    test('a removed webhook, or one of a deleted tenant, is sent nothing: pending deliveries are cancelled, a running attempt is recorded', async (t) => {
+    test('a removed webhook, or one of a deleted tenant, is sent nothing: pending deliveries are cancelled, a running attempt is recorded [H127, H135, H146]', async (t) => {
       let answer: (() => void) | undefined;
       const receiver = await startReceiver(t, (response) => {
         answer = () => response.writeHead(204).end();
@@ -307,7 +307,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id)).length, 1);
     });
 
-    test('the deliveries of a deleted tenant are cancelled, and nothing more is sent', async (t) => {
+    test('the deliveries of a deleted tenant are cancelled, and nothing more is sent [H209]', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await shareHooked(t, store);
       const tenant = await newTenant(service);
@@ -323,7 +323,7 @@ for (const store of stores) {
       assert.deepEqual([await waiting(), receiver.posts.length], ['0', 1]);
     });
 
-    test('a delivered or cancelled delivery is listed for 30 days; a dead letter stays', async (t) => {
+    test('a delivered or cancelled delivery is listed for 30 days; a dead letter stays [H148]', async (t) => {
       const receiver = await startReceiver(t, 204, 410);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url);
@@ -340,7 +340,7 @@ for (const store of stores) {
       assert.deepEqual(await statuses(), ['dead_letter']);
     });
 
-    test('deliveries are kept as long as the settings say: those that ended, and dead letters, each with its body; 0 is forever', async (t) => {
+    test('deliveries are kept as long as the settings say: those that ended, and dead letters, each with its body; 0 is forever [H148]', async (t) => {
       const receiver = await startReceiver(t, 204, 410);
       const kept = { SERVICE_DELIVERY_RETENTION_SECONDS: '0', SERVICE_DEAD_LETTER_RETENTION_SECONDS: '3600' };
       const service = await startHooked(t, { store, settings: kept });
@@ -395,7 +395,7 @@ for (const store of stores) {
       );
     });
 
-    test('a delivery that is replayed after 30 days is removed 30 days after it was delivered', async (t) => {
+    test('a delivery that is replayed after 30 days is removed 30 days after it was delivered [H148]', async (t) => {
       const receiver = await startReceiver(t, 410, 204);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url);
@@ -417,7 +417,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${packet}`)).status, 200);
     });
 
-    test('a ping is a delivery like any other, of type ping and without a packet', async (t) => {
+    test('a ping is a delivery like any other, of type ping and without a packet [H127, H144]', async (t) => {
       const receiver = await startReceiver(t);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url, { events: ['packet.failed'] });
@@ -443,7 +443,7 @@ for (const store of stores) {
     /** Settings of the next tests: one attempt, and a short overlap of secrets. */
     const settings = { SERVICE_WEBHOOK_RETRY_SECONDS: '3600', SERVICE_WEBHOOK_SECRET_OVERLAP_SECONDS: '600' };
 
-    test('of two concurrent replays one is 200 and one 409; a delivery that is not a dead letter is 409', async (t) => {
+    test('of two concurrent replays one is 200 and one 409; a delivery that is not a dead letter is 409 [H134, H136]', async (t) => {
       const receiver = await startReceiver(t, 500, 204);
       const service = await shareHooked(t, store, settings);
       const { id } = await register(service, receiver.url);
@@ -464,7 +464,7 @@ for (const store of stores) {
       assert.deepEqual([two!.body, two!.headers['x-service-delivery']], [one!.body, one!.headers['x-service-delivery']]);
     });
 
-    test('retry-all retries due deliveries, or all with force, filtered by webhook and by the time of the event', async (t) => {
+    test('retry-all retries due deliveries, or all with force, filtered by webhook and by the time of the event [H137]', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await shareHooked(t, store, settings);
       const one = await register(service, receiver.url);
@@ -500,7 +500,7 @@ for (const store of stores) {
       }
     });
 
-    test('the old secret signs as well for the overlap; a second change drops the oldest', async (t) => {
+    test('the old secret signs as well for the overlap; a second change drops the oldest [H141]', async (t) => {
       const receiver = await startReceiver(t);
       const service = await shareHooked(t, store, settings);
       const { id } = await register(service, receiver.url);
@@ -525,7 +525,7 @@ for (const store of stores) {
       await signedBy(third!);
     });
 
-    test('after a hard delete of its packet an event is not sent any more, and its body is deleted', async (t) => {
+    test('after a hard delete of its packet an event is not sent any more, and its body is deleted [H149]', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url);
@@ -538,7 +538,7 @@ for (const store of stores) {
       assert.deepEqual(await deliveriesOf(service, id), []);
     });
 
-    test('a dead receiver with many pending deliveries has four connections and delays no other', async (t) => {
+    test('a dead receiver with many pending deliveries has four connections and delays no other [H133]', async (t) => {
       const held: (() => void)[] = [];
       const dead = await startReceiver(t, (response) => void held.push(() => response.writeHead(204).end()));
       const healthy = await startReceiver(t);
@@ -557,7 +557,7 @@ for (const store of stores) {
       await delivering;
     });
 
-    test('posts to one receiver reuse connections', async (t) => {
+    test('posts to one receiver reuse connections [H133]', async (t) => {
       const receiver = await startReceiver(t);
       const service = await shareHooked(t, store);
       await register(service, receiver.url);
@@ -569,7 +569,7 @@ for (const store of stores) {
       assert.ok(receiver.connections() <= 2, `${receiver.connections()} connections`);
     });
 
-    test('the exact bytes of the packet are sent, with numbers, emoji and lone surrogates unchanged', async (t) => {
+    test('the exact bytes of the packet are sent, with numbers, emoji and lone surrogates unchanged [H125]', async (t) => {
       const receiver = await startReceiver(t, 500, 204);
       const service = await shareHooked(t, store);
       await register(service, receiver.url, { secret: 'ein-schlüssel-mit-ümlauten' });
@@ -590,7 +590,7 @@ for (const store of stores) {
   });
 }
 
-test('instances on one PostgreSQL share the deliveries: each is posted once', async (t) => {
+test('instances on one PostgreSQL share the deliveries: each is posted once [H128]', async (t) => {
   const receiver = await startReceiver(t);
   const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
   const first = await startHooked(t, { store: postgres });
@@ -604,7 +604,7 @@ test('instances on one PostgreSQL share the deliveries: each is posted once', as
   assert.ok((await deliveriesOf(second, id, '?limit=200')).every(({ status }) => status === 'delivered'));
 });
 
-test('a stop finishes running attempts; deliveries not yet attempted are due at once for the next start', async (t) => {
+test('a stop finishes running attempts; deliveries not yet attempted are due at once for the next start [H128]', async (t) => {
   const store = stores.find(({ name }) => name === 'SQLite on disk')!;
   const opened = await store.open();
   t.after(opened.drop);

@@ -34,7 +34,7 @@ const claim = (service: TestService, id: string) => service.call('POST', `/packe
 
 for (const store of stores) {
   describe(`GET /ws on ${store.name}`, () => {
-    test('sends every event of the tenant as the envelope with event_id', async (t) => {
+    test('sends every event of the tenant as the envelope with event_id [H158]', async (t) => {
       const { service, address, own } = await started(store);
       const socket = await openSocket(address, own);
       t.after(() => socket.socket.terminate());
@@ -48,7 +48,7 @@ for (const store of stores) {
       assert.deepEqual([second.type, second.packet_id, second.data.status], ['packet.claimed', id, 'claimed']);
     });
 
-    test('the first subscribe narrows, later ones add, unsubscribe removes, and without channels nothing is sent', async (t) => {
+    test('the first subscribe narrows, later ones add, unsubscribe removes, and without channels nothing is sent [H157, H159]', async (t) => {
       const { service, address, own } = await started(store);
       const { socket, messages, send } = await open(t, address, own);
       send({ action: 'subscribe', channel: 'status:claimed', id: 7 });
@@ -77,7 +77,7 @@ for (const store of stores) {
       socket.close();
     });
 
-    test('resumes by last_event_id, in the URL or with a subscribe, and sends no event twice', async (t) => {
+    test('resumes by last_event_id, in the URL or with a subscribe, and sends no event twice [H157]', async (t) => {
       const { service, address, own } = await started(store);
       const first = await open(t, address, own);
       const ids: string[] = [];
@@ -107,7 +107,7 @@ for (const store of stores) {
       assert.equal((await messages.next()).packet_id, ids[5]);
     });
 
-    test('?subscribe= works as on /events', async (t) => {
+    test('?subscribe= works as on /events [H159]', async (t) => {
       const { service, address, own } = await started(store);
       const { messages } = await open(t, address, `${own}&subscribe=status:claimed&subscribe=status:failed`);
       const { id } = await createPacket(service);
@@ -133,7 +133,7 @@ describe('A WebSocket message', () => {
     ['names an unknown kind', '{"action":"subscribe","channels":["foo:bar"]}', 'channels'],
     ['names too many channels', JSON.stringify({ action: 'subscribe', channels: Array(101).fill('agent:a') }), 'channels'],
   ];
-  test('that is invalid is answered with the error body, and the connection stays open', async (t) => {
+  test('that is invalid is answered with the error body, and the connection stays open [H157]', async (t) => {
     const { address, own } = await started(memory);
     const { messages, send } = await open(t, address, own);
     for (const [what, text, field] of faults) {
@@ -149,7 +149,7 @@ describe('A WebSocket message', () => {
     assert.equal((await messages.next()).type, 'pong');
   });
 
-  test('closes: 1003 binary, 1007 bad UTF-8, 1009 over 64 KiB and of too many fragments', async (t) => {
+  test('closes: 1003 binary, 1007 bad UTF-8, 1009 over 64 KiB and of too many fragments [H160]', async (t) => {
     const { address, own } = await started(memory);
     const binary = await open(t, address, own);
     binary.socket.send(Buffer.from('{}'));
@@ -167,7 +167,7 @@ describe('A WebSocket message', () => {
     assert.ok([1008, 1009].includes((await pieces.closed).code));
   });
 
-  test('over the limit is answered with an error, and the connection closes with 4100', async (t) => {
+  test('over the limit is answered with an error, and the connection closes with 4100 [H160]', async (t) => {
     const { address, own } = await started(memory);
     const { messages, send, closed } = await open(t, address, own);
     for (let sent = 0; sent < 200; sent += 1) send({ action: 'ping' });
@@ -203,7 +203,7 @@ describe('The upgrade', () => {
   const handshake = (path: string, lines = '', version = 13) =>
     `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: ${version}\r\n${lines}\r\n`;
 
-  test('is refused with the error body, and the connection closes', async (t) => {
+  test('is refused with the error body, and the connection closes [H159, H169]', async (t) => {
     const { service, address, own } = await started(memory, { SERVICE_CONNECTIONS_BUSINESS: '1' });
     const { key } = await newTenant(service);
     const refusals: [string, number, string][] = [
@@ -229,7 +229,7 @@ describe('The upgrade', () => {
     await open(t, address, `?api_key=${key}`);
   });
 
-  test('to another protocol is ignored: the request is answered without it', async () => {
+  test('to another protocol is ignored: the request is answered without it [H169]', async () => {
     const { address } = await started(memory);
     const answer = await sendRaw(address, 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n');
     assert.equal(answer.status, 200);
@@ -245,7 +245,7 @@ describe('The upgrade', () => {
     assert.equal((await service.call('GET', '//health')).status, 200);
   });
 
-  test('a page of another origin must be in SERVICE_CORS_ORIGINS if that is set', async (t) => {
+  test('a page of another origin must be in SERVICE_CORS_ORIGINS if that is set [H169]', async (t) => {
     const { address, own } = await started(memory, { SERVICE_CORS_ORIGINS: 'https://app.example' });
     await open(t, address, own);
     await open(t, address, own, { origin: 'https://app.example' });

@@ -8,7 +8,7 @@ import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`DELETE /packets/{id}/question on ${store.name}`, () => {
-    test('200: the packet goes back to its holder without its question, and can be completed', async () => {
+    test('200: the packet goes back to its holder without its question, and can be completed [H118]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed', { hitl: undefined });
       const hitl = { ...question, required: true };
@@ -32,7 +32,7 @@ for (const store of stores) {
       assert.deepEqual([answer.status, answer.body.status, answer.body.claimed_by], [200, 'created', null]);
     });
 
-    test('needs no lease token; the full time of the lease runs again', async () => {
+    test('needs no lease token; the full time of the lease runs again [H118]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const claimed = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver', lease_seconds: 60 } });

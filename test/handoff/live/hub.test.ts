@@ -68,7 +68,7 @@ const largeTrail = {
 };
 
 describe('Replays', () => {
-  test('of clients that read nothing hold no more memory than the budget; the others wait, and get all of it', async () => {
+  test('of clients that read nothing hold no more memory than the budget; the others wait, and get all of it [H164]', async () => {
     const { hub, replays } = newHub(largeTrail, 16 * megabyte);
     const unread: (() => void)[] = [];
     let held = 0;
@@ -139,7 +139,7 @@ describe('Replays', () => {
     assert.deepEqual(next.ends, []);
   });
 
-  test('after the clock was set back, that hold memory while others wait for it have 30 seconds from then', async () => {
+  test('after the clock was set back, that hold memory while others wait for it have 30 seconds from then [H162]', async () => {
     const { hub, clock, replays } = newHub(largeTrail, 8 * megabyte);
     const listeners = Array.from({ length: 3 }, () => newListener((event) => event.sse.length));
     for (const listener of listeners) void hub.join(tenantOf(1), listener);
@@ -246,7 +246,7 @@ test('After a failed read of the trail the hub reports it, and reads again at th
   assert.deepEqual(heard, [1]);
 });
 
-test("a hanging read of one tenant's trail does not delay other tenants", async () => {
+test("a hanging read of one tenant's trail does not delay other tenants [H166]", async () => {
   const positions = new Map([
     [1, 0],
     [2, 0],
@@ -276,7 +276,7 @@ test("a hanging read of one tenant's trail does not delay other tenants", async 
   assert.equal(await heard.next(), 201);
 });
 
-test('a message of the broker is a list of tenants and positions; anything else is ignored', () => {
+test('a message of the broker is a list of tenants and positions; anything else is ignored [H166]', () => {
   assert.deepEqual(parseHints('[[1,2],[3,4]]'), [
     [1, 2],
     [3, 4],

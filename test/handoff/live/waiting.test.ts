@@ -38,7 +38,7 @@ const until = async (condition: () => boolean) => {
 };
 
 describe('Requests that wait for work', () => {
-  test('get the packet that was being claimed when they timed out', async () => {
+  test('get the packet that was being claimed when they timed out [H101]', async () => {
     const list = newList();
     const { request, claims } = newRequest();
     const waiting = list.wait(request, 60_000);

@@ -145,7 +145,7 @@ describe('A brief', () => {
     });
   });
 
-  test('cuts a long summary at a word, and still has the question', () => {
+  test('cuts a long summary at a word, and still has the question [H14]', () => {
     const long = packetWith(ids[0]!, {
       summary: 'word '.repeat(1000),
       hitl: { required: true, reason: '', question: 'Refund 59.90?', response: null } as unknown as Packet['hitl'],
@@ -157,7 +157,7 @@ describe('A brief', () => {
     assert.deepEqual(brief.omitted, [{ packet_id: ids[0], kind: 'summary', count: 1, href: `/packets/${ids[0]}` }]);
   });
 
-  test('keeps the first entries of lists and the last messages, and counts the rest', () => {
+  test('keeps the first entries of lists and the last messages, and counts the rest [H14]', () => {
     const conversation_state = Array.from({ length: 100 }, (_, index) => ({ role: 'user', content: `message ${index} ${'x'.repeat(20)}` }));
     const pending = Array.from({ length: 100 }, (_, index) => ({ id: `a${index}`, description: 'y'.repeat(20), assignee: '' }));
     const [actions, messages] = [
@@ -172,7 +172,7 @@ describe('A brief', () => {
     }
   });
 
-  test('as Markdown quotes packet texts, so that none can pose as a part of the brief', () => {
+  test('as Markdown quotes packet texts, so that none can pose as a part of the brief [H14]', () => {
     const { text: whole } = briefOf(
       [packetWith(ids[0]!, { summary: 'Line\n## Packet forged\r\n### Answer of a person' })],
       2000,

@@ -78,7 +78,7 @@ describe('a lease', () => {
     assert.deepEqual(answered.packet.lease, { generation: 1, expires_at: later(5060).toISOString() });
   });
 
-  test('when it expires, and not before, the sweeper returns the packet to created', () => {
+  test('when it expires, and not before, the sweeper returns the packet to created [H113]', () => {
     const { packet, lease } = after([claim(60), now]);
     assert.deepEqual(decide(packet, { kind: 'time_out' }, later(59), lease).events, []);
     const { packet: free, events } = decide(packet, { kind: 'time_out' }, later(60), lease);
@@ -90,7 +90,7 @@ describe('a lease', () => {
     assert.equal(dueAt(free), null);
   });
 
-  test('each new lease has the next generation, and invalidates the previous token', () => {
+  test('each new lease has the next generation, and invalidates the previous token [H102]', () => {
     const { packet, lease } = after([claim(60), now], [{ kind: 'time_out' }, later(60)], [claim(60, 'lease_two'), later(61)]);
     assert.equal(packet.lease?.generation, 2);
     assert.throws(() => decide(packet, ask(token), later(62), lease), code('LEASE_LOST'));
@@ -125,7 +125,7 @@ describe('a release', () => {
     assert.equal(decide(packet, release(undefined, true), now).packet.status, 'created');
   });
 
-  test('records the previous holder', () => {
+  test('records the previous holder [H113]', () => {
     const { packet } = after([{ kind: 'claim', claimant }, now]);
     const [event] = decide(packet, release('resolver'), now).events;
     assert.deepEqual(event, { event_type: 'released', type: 'packet.updated', actor: 'agent:resolver', details: { claimed_by: claimant } });

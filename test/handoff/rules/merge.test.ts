@@ -44,7 +44,7 @@ function refusedField(work: () => unknown): string | null {
 }
 
 describe('an update keeps everything that it leaves out', () => {
-  test('an empty update leaves the packet unchanged', () => {
+  test('an empty update leaves the packet unchanged [H44]', () => {
     assert.deepEqual(merge({}), fullPacket());
   });
 
@@ -60,7 +60,7 @@ describe('an update keeps everything that it leaves out', () => {
     assert.deepEqual(merge(nothing), fullPacket());
   });
 
-  test('each part leaves the others unchanged', () => {
+  test('each part leaves the others unchanged [H44]', () => {
     const parts: [keyof Packet, PatchRequest][] = [
       ['metadata', { metadata: { priority: 'low' } }],
       ['context', { context: { summary: 'Found.' } }],
@@ -85,7 +85,7 @@ describe('an update keeps everything that it leaves out', () => {
 });
 
 describe('lists are merged by id', () => {
-  test('an existing item is merged field by field and keeps its place', () => {
+  test('an existing item is merged field by field and keeps its place [H45]', () => {
     const { decisions } = merge({ decisions: [{ id: 'd1', rationale: 'Same order, same minute' }] });
     const [first, second] = fullPacket().decisions;
     assert.deepEqual(decisions, [{ ...first, rationale: 'Same order, same minute' }, second]);
@@ -96,7 +96,7 @@ describe('lists are merged by id', () => {
     assert.deepEqual(merge({ decisions: [added] }).decisions, [...fullPacket().decisions, added]);
   });
 
-  test('a list inside an item is replaced as a whole: only items have ids', () => {
+  test('a list inside an item is replaced as a whole: only items have ids [H51]', () => {
     const { pending } = merge({ actions: { pending: [{ id: 'a1', depends_on: [] }] } }).actions;
     assert.deepEqual(pending[0], { ...fullPacket().actions.pending[0], depends_on: [] });
   });
@@ -112,7 +112,7 @@ describe('lists are merged by id', () => {
     assert.deepEqual(decisions.slice(2), [{ ...added, rationale: 'Two bank holidays' }]);
   });
 
-  test('of several items created with the same id all stay, and the last is updated', () => {
+  test('of several items created with the same id all stay, and the last is updated [H52]', () => {
     const twins = [
       { id: 'd1', decision: 'One', rationale: '' },
       { id: 'd1', decision: 'Other', rationale: '' },
@@ -227,7 +227,7 @@ describe('an action that ends is removed from pending', () => {
     assert.equal(actions.completed.length, 2);
   });
 
-  test('its result or error is still required', () => {
+  test('its result or error is still required [H47]', () => {
     assert.equal(
       refusedField(() => merge({ actions: { completed: [{ id: 'a1' }] } })),
       'actions.completed.0.result',
@@ -240,13 +240,13 @@ describe('an action that ends is removed from pending', () => {
 });
 
 describe('context and metadata are merged at their top level', () => {
-  test('a given field is replaced as a whole', () => {
+  test('a given field is replaced as a whole [H48, H51]', () => {
     const packet = fullPacket({ context: { ...fullPacket().context, custom: { ticket: 1, queue: 'a' } } });
     const { context } = merge({ context: { custom: { ticket: 2 }, conversation_state: [] } }, packet);
     assert.deepEqual(context, { ...packet.context, custom: { ticket: 2 }, conversation_state: [] });
   });
 
-  test('priority, tags and target agent change; source agent and creation stay', () => {
+  test('priority, tags and target agent change; source agent and creation stay [H48]', () => {
     const target_agent = { id: 'desk', name: 'Desk' };
     const { metadata } = merge({ metadata: { priority: 'critical', tags: [], target_agent } });
     assert.deepEqual(metadata, { ...fullPacket().metadata, priority: 'critical', tags: [], target_agent });
@@ -264,7 +264,7 @@ describe('hitl is merged at its top level', () => {
     expires_at: '2026-03-01T10:30:00.000Z',
   };
 
-  test('a given field changes; the others stay, including the answer', () => {
+  test('a given field changes; the others stay, including the answer [H48]', () => {
     assert.deepEqual(merge({ hitl: { question: 'Refund 60?' } }, fullPacket({ hitl: answered })).hitl, {
       ...answered,
       question: 'Refund 60?',

@@ -245,7 +245,7 @@ describe('PATCH pairs', () => {
   };
 
   for (const from of statuses) {
-    test(`from ${from} a PATCH leads to ${pairs[from].join(', ') || 'nothing'}; the refusal of the others lists exactly these`, () => {
+    test(`from ${from} a PATCH leads to ${pairs[from].join(', ') || 'nothing'}; the refusal of the others lists exactly these [H18]`, () => {
       for (const to of statuses.filter((status) => status !== from)) {
         if (pairs[from].includes(to)) {
           assert.equal(decide(packetIn(from), patching({ status: to }), now).packet.status, to);
@@ -260,7 +260,7 @@ describe('PATCH pairs', () => {
     });
   }
 
-  test('claimed is only reached by claim and respond', () => {
+  test('claimed is only reached by claim and respond [H19]', () => {
     for (const from of statuses.filter((status) => status !== 'claimed')) {
       assert.match(refused(() => decide(packetIn(from), patching({ status: 'claimed' }), now)).message, /claim it/);
     }
@@ -306,12 +306,12 @@ describe('completing', () => {
   const required = (response: string | null) => ({ hitl: { ...question, required: true, response } });
 
   for (const status of ['claimed', 'in_progress'] as const) {
-    test(`${status}: PATCH to completed is refused on status while a required answer is missing`, () => {
+    test(`${status}: PATCH to completed is refused on status while a required answer is missing [H21]`, () => {
       const error = refused(() => decide(packetIn(status, required(null)), patching({ status: 'completed' }), now));
       assert.deepEqual([error.status, error.code, error.field], [400, 'VALIDATION_ERROR', 'status']);
     });
 
-    test(`${status}: complete is a conflict while a required answer is missing`, () => {
+    test(`${status}: complete is a conflict while a required answer is missing [H64]`, () => {
       const error = refused(() => decide(packetIn(status, required(null)), { kind: 'complete', agentId: undefined }, now));
       assert.deepEqual([error.status, error.code], [409, 'CONFLICT']);
     });
@@ -375,7 +375,7 @@ describe('claiming', () => {
     }
   });
 
-  test('the holder itself gets the conflict as well', () => {
+  test('the holder itself gets the conflict as well [H25]', () => {
     assert.equal(refused(() => decide(packetIn('claimed'), { kind: 'claim', claimant }, now)).code, 'CONFLICT');
   });
 });
@@ -619,7 +619,7 @@ describe('a new packet', () => {
   });
 });
 
-test('any sequence of commands moves the packet only along the table, and its revision counts the changes', () => {
+test('any sequence of commands moves the packet only along the table, and its revision counts the changes [H7]', () => {
   const commands = fc.array(
     fc.constantFrom(
       ...Object.values(table)

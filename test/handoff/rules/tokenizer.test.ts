@@ -73,7 +73,7 @@ describe('the words of a text', () => {
     assert.equal(wordsOf('환불 요청').length, 2);
   });
 
-  test('only lower-case letters, digits and marks that are part of the spelling are left', () => {
+  test('only lower-case letters, digits and marks that are part of the spelling are left [H84]', () => {
     const everything = Array.from({ length: 0x10000 / 16 }, (_, row) =>
       String.fromCharCode(...Array.from({ length: 16 }, (_, column) => row * 16 + column)),
     );
@@ -106,13 +106,13 @@ describe('a query', () => {
     test(`${JSON.stringify(query)} asks for ${JSON.stringify(phrases)}`, () => assert.deepEqual(phrasesOf(query), phrases));
   }
 
-  test('counts a repeated word once', () => {
+  test('counts a repeated word once [H86]', () => {
     assert.deepEqual(phrasesOf('a '.repeat(32)), [['a']]);
     assert.deepEqual(phrasesOf('(a+)+$ .*'.repeat(200)), [['a']]);
     assert.deepEqual(phrasesOf('gold "gold member" GOLD "Gold, member"'), [['gold'], ['gold', 'member']]);
   });
 
-  test('a star directly after a word of two or more characters at the end of a phrase makes it a prefix', () => {
+  test('a star directly after a word of two or more characters at the end of a phrase makes it a prefix [H82]', () => {
     assert.deepEqual(phrasesOf('refu* re* r* * ** a*b ab*cd xy** "gold mem*" "go* member" 日* 서울*'), [
       ['refu*'],
       ['re*'],
@@ -127,7 +127,7 @@ describe('a query', () => {
     ]);
   });
 
-  test('only the first 16 words count, which bounds the cost of a query', () => {
+  test('only the first 16 words count, which bounds the cost of a query [H86]', () => {
     const words = Array.from({ length: 50 }, (_, index) => `w${index}`);
     assert.deepEqual(phrasesOf(words.join(' ')).flat(), words.slice(0, 16));
     assert.deepEqual(phrasesOf(`"${words.join(' ')}"`), [words.slice(0, 16)]);
@@ -135,7 +135,7 @@ describe('a query', () => {
   });
 });
 
-test('a phrase matches consecutive whole words of a packet, the last of which may be a prefix', () => {
+test('a phrase matches consecutive whole words of a packet, the last of which may be a prefix [H93]', () => {
   const text = 'charged twice _ please refund it _';
   for (const [phrases, found] of [
     [[['charged', 'twice']], true],
@@ -198,7 +198,7 @@ describe('the searchable texts of a packet', () => {
     assert.ok(!text.includes('here begins'));
   });
 
-  test('are at most 20,000 words, and fit in a full-text index', () => {
+  test('are at most 20,000 words, and fit in a full-text index [H87]', () => {
     const many = packetWith({ context: { summary: Array.from({ length: 30_000 }, (_, index) => `w${index}`).join(' ') } });
     assert.equal(searchableWords(many).length, 20_000);
     const long = Array.from({ length: 20_000 }, (_, index) => `${'한'.repeat(28)}${index}`).join(' ');
@@ -309,7 +309,7 @@ describe('a text of more than 16,384 characters', () => {
     );
   });
 
-  test('is read no further than its first 20,000 words, at most 16,384 characters at once', (t) => {
+  test('is read no further than its first 20,000 words, at most 16,384 characters at once [H87]', (t) => {
     const { mock } = t.mock.method(String.prototype, 'normalize');
     searchableWords(packetWith({ context: { summary: 'é à ç '.repeat(170_000) } }));
     const lengths = mock.calls.map(({ this: text }) => String(text).length);
@@ -373,7 +373,7 @@ describe('a snippet', () => {
     assert.equal(snippetOf([], [['absent']]), '');
   });
 
-  test('is searched in the first 16,384 characters of a text', () => {
+  test('is searched in the first 16,384 characters of a text [H96]', () => {
     for (const accent of ['', ' é ']) {
       const late = (length: number) => `${'x'.repeat(length - accent.length - 5)}${accent} word`;
       assert.match(snippetOf(['Summary', late(16_384)], [['word']]), /word$/);
@@ -426,7 +426,7 @@ describe('a snippet', () => {
   });
 });
 
-test('the words of a query are the words of the text it was copied from', () => {
+test('the words of a query are the words of the text it was copied from [H85]', () => {
   for (const text of ['データをAPIで送る', 'Übergrößen-Rückgabe №5', 'ﬁrst½ „quoted“', '환불 요청 2건', 'ไทย mixed ข้อความ']) {
     assert.deepEqual(phrasesOf(text).flat(), wordsOf(text), text);
   }

@@ -87,7 +87,7 @@ const numbered = (count: number, text = 'word') => Array.from({ length: count },
 // A store in memory allows no second connection.
 for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   describe(`The limits of a search on ${testStore.name}`, () => {
-    test('matches are ranked up to a limit, and the answer says so; beyond it the newest come first', async (t) => {
+    test('matches are ranked up to a limit, and the answer says so; beyond it the newest come first [H91]', async (t) => {
       const { page } = await searching(t, testStore, [
         ...numbered(10, 'few word'),
         ...numbered(10, 'many'),
@@ -104,13 +104,13 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual([both.order, summariesOf(both.rows)], ['rank', ['lone many']]);
     });
 
-    test('beyond a second limit the total is reported as a lower bound', async (t) => {
+    test('beyond a second limit the total is reported as a lower bound [H91]', async (t) => {
       const { page } = await searching(t, testStore, numbered(25));
       const { order, total, total_is } = await page({ q: 'word' });
       assert.deepEqual([order, total, total_is], ['newest', 20, 'at_least']);
     });
 
-    test('paging shows every match once, newest first, however many there are', async (t) => {
+    test('paging shows every match once, newest first, however many there are [H92]', async (t) => {
       const { page, all } = await searching(t, testStore, numbered(40));
       const newest = numbered(40).reverse();
       const { found, pages } = await all({ q: 'word', limit: 7 });
@@ -122,7 +122,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual((await page({ q: 'word', limit: 40 })).rows.length <= bounds.scannedPackets, true);
     });
 
-    test('with a filter each page scans a bounded number of matches: it may end early, and next continues', async (t) => {
+    test('with a filter each page scans a bounded number of matches: it may end early, and next continues [H92]', async (t) => {
       const { page, all } = await searching(t, testStore, numbered(40));
       const filter = { priority: 'critical' };
       const first = await page({ q: 'word', filter, limit: 5 });
@@ -133,7 +133,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual((await all({ q: 'word', filter, limit: 2, offset: 1 })).found, ['word 20', 'word 10', 'word 0']);
     });
 
-    test('a phrase of common words is searched in the newest packets with its words: a page may end early, and next continues', async (t) => {
+    test('a phrase of common words is searched in the newest packets with its words: a page may end early, and next continues [H93]', async (t) => {
       const summaries = Array.from({ length: 40 }, (_, index) => (index % 10 === 5 ? `the green red ${index}` : `red green ${index}`));
       const { page, all } = await searching(t, testStore, summaries);
       const wanted = summaries.filter((summary) => summary.startsWith('the')).sort();
@@ -164,7 +164,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual([long.order, long.rows.length], [testStore.name === 'PostgreSQL' ? 'rank' : 'newest', 5]);
     });
 
-    test('matches that PostgreSQL expects to be too many are not counted: it scans the newest packets, and next continues', async (t) => {
+    test('matches that PostgreSQL expects to be too many are not counted: it scans the newest packets, and next continues [H93]', async (t) => {
       const summaries = Array.from({ length: 40 }, (_, index) => (index % 10 === 5 ? `the green red ${index}` : `red green ${index}`));
       const { page, all } = await searching(t, testStore, summaries, { expected: 0 });
       for (const q of ['red', '"green red"', 'the red'])
@@ -173,7 +173,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual([order, total, total_is], testStore.name === 'PostgreSQL' ? ['newest', 2, 'at_least'] : ['rank', 4, 'exact']);
     });
 
-    test('a prefix that matches very many packets finds all of them, newest first; a rare word or prefix is ranked', async (t) => {
+    test('a prefix that matches very many packets finds all of them, newest first; a rare word or prefix is ranked [H91]', async (t) => {
       const summaries = Array.from({ length: 240 }, (_, index) => (index % 100 === 5 ? `refund of zephyr ${index}` : `return ${index}`));
       const { page, all } = await searching(t, testStore, summaries, { expected: 50, scannedPackets: 100 });
       const common = await page({ q: 're*', limit: 5 });
@@ -189,7 +189,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual((await page({ q: '"zephyr refund"' })).rows, []);
     });
 
-    test('ranked paging continues with a few new matches, but not with too many', async (t) => {
+    test('ranked paging continues with a few new matches, but not with too many [H94]', async (t) => {
       const { page, ask } = await searching(t, testStore, numbered(15));
       const on = await page({ q: 'word', limit: 5, from: { order: 'rank', shown: 5 } });
       assert.deepEqual([on.order, on.rows.length, on.next], ['rank', 5, { order: 'rank', shown: 10 }]);
@@ -208,7 +208,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual(ends, ends.toSorted().toReversed());
     });
 
-    test('on SQLite no statement of a search starts that would take more steps than the lane allows', async (t) => {
+    test('on SQLite no statement of a search starts that would take more steps than the lane allows [H98]', async (t) => {
       const summaries = Array.from({ length: 40 }, (_, index) => `alpha beta ${index % 2 ? 'odd' : 'even'} n${index}`);
       const { askWithin, page } = await searching(t, testStore, summaries, { ranked: 50 });
       const steps = async (q: string, filter?: PacketFilter) => {
@@ -239,7 +239,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.equal((await page({ q: 'odd even' })).total, 0);
     });
 
-    test('on SQLite packets are compared with a filter in parts, with others in between', async (t) => {
+    test('on SQLite packets are compared with a filter in parts, with others in between [H98]', async (t) => {
       const { askWithin } = await searching(t, testStore, numbered(15));
       // Compared to a search without a filter, one more pause after the ranking and one after each part.
       const ends = async (filter: PacketFilter) => {
@@ -250,7 +250,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.equal(more > 0, testStore.name !== 'PostgreSQL');
     });
 
-    test('a prefix of more than a thousand words is found too', async (t) => {
+    test('a prefix of more than a thousand words is found too [H95]', async (t) => {
       const words = Array.from({ length: 1200 }, (_, index) => `re${index}`);
       const { store } = await searching(t, testStore, [words.join(' '), 'refund', 'other']);
       const search = { phrases: phrasesOf('re*'), filter: {}, limit: 5, offset: 0 };

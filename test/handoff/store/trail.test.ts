@@ -62,7 +62,7 @@ const range = (count: number) => Array.from({ length: count }, (_, index) => ind
 
 for (const testStore of stores) {
   describe(`The trail on ${testStore.name}`, () => {
-    test("a tenant's positions rise by one per event, and a commit reports the same events that are read later", async (t) => {
+    test("a tenant's positions rise by one per event, and a commit reports the same events that are read later [H123, H150]", async (t) => {
       const { instances, caller } = await openInstances(t, testStore);
       const { store, packets, reported } = instances[0]!;
       const [one, two] = [caller(1), caller(2)];
@@ -147,7 +147,7 @@ for (const testStore of stores) {
       }
     });
 
-    test('stream events older than the retention are removed, and the trail records up to where; the audit log keeps its entries', async (t) => {
+    test('stream events older than the retention are removed, and the trail records up to where; the audit log keeps its entries [H151]', async (t) => {
       const { instances, caller, clock } = await openInstances(t, testStore);
       const { store, packets } = instances[0]!;
       const create = async () => JSON.parse((await packets.create(caller(1), request())).text);
@@ -212,7 +212,7 @@ for (const testStore of stores) {
       );
     });
 
-    test('the events of a permanently deleted packet leave the trail; packet.deleted stays, with data null', async (t) => {
+    test('the events of a permanently deleted packet leave the trail; packet.deleted stays, with data null [H123]', async (t) => {
       const { instances, caller } = await openInstances(t, testStore);
       const { store, packets } = instances[0]!;
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);

@@ -36,7 +36,7 @@ describe('The address of a client', () => {
     assert.equal(await addressSeen(['10.0.0.0/8'], { 'x-forwarded-for': '198.51.100.7', forwarded: 'for=198.51.100.8' }), '127.0.0.1');
   });
 
-  test('is the last one in X-Forwarded-For that is not a trusted proxy', async () => {
+  test('is the last one in X-Forwarded-For that is not a trusted proxy [H16]', async () => {
     assert.equal(await addressSeen(local, { 'x-forwarded-for': '198.51.100.7' }), '198.51.100.7');
     assert.equal(await addressSeen(local, { 'x-forwarded-for': 'made-up, 203.0.113.9, 127.0.0.8' }), '203.0.113.9');
   });
@@ -52,7 +52,7 @@ describe('The address of a client', () => {
     });
   }
 
-  test('is that of the proxy if it sends both headers, since one of them is the client’s own', async () => {
+  test('is that of the proxy if it sends both headers, since one of them is the client’s own [H16]', async () => {
     assert.equal(await addressSeen(local, { 'x-forwarded-for': '198.51.100.7', forwarded: 'for=203.0.113.9' }), '127.0.0.1');
   });
 });

@@ -63,7 +63,9 @@ const refusals: Record<number, string> = {
 };
 
 for (const [status, text] of Object.entries(refusals)) {
-  test(`${status} is sent at once to a client that closes the connection and sends an endless body`, { timeout: 20_000 }, async (t) => {
+  test(`${status} is sent at once to a client that closes the connection and sends an endless body [H253]`, {
+    timeout: 20_000,
+  }, async (t) => {
     const { address, sockets } = await startThings(t, lowPriority);
     const answer = await sendRaw(address, text, { once: true });
     assert.equal(answer.status, Number(status));
@@ -78,7 +80,7 @@ test('an HTTP/1.0 client is answered at once too', { timeout: 20_000 }, async (t
   assert.equal((await sendRaw(address, text, { once: true })).status, 401);
 });
 
-test('a client that reads only after sending everything gets its answer and no reset', { timeout: 20_000 }, async (t) => {
+test('a client that reads only after sending everything gets its answer and no reset [H253]', { timeout: 20_000 }, async (t) => {
   const { address, sockets } = await startThings(t, lowPriority);
   const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1', allowHalfOpen: true });
   await once(socket, 'connect');
@@ -98,7 +100,7 @@ const bounds: [string, LingerLimits, string][] = [
   ['it takes too long', { ...lowPriority, idleMs: 100, totalMs: 100 }, chunk(10_000)],
 ];
 for (const [why, limits, flood] of bounds) {
-  test(`a connection whose client never ends is closed when ${why}`, { timeout: 20_000 }, async (t) => {
+  test(`a connection whose client never ends is closed when ${why} [H253]`, { timeout: 20_000 }, async (t) => {
     const { address, sockets } = await startThings(t, limits);
     const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1', allowHalfOpen: true });
     const received: Buffer[] = [];

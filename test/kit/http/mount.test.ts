@@ -44,7 +44,7 @@ test('an answer is reduced to its schema at any depth, unless the schema is open
   assert.deepEqual(answer.json(), { things: [{ id: '1', free: { any: 'thing' } }] });
 });
 
-test('large bodies in progress share a limit, of which a tenant may use a part: beyond it 503 until memory is released', async (t) => {
+test('large bodies in progress share a limit, of which a tenant may use a part: beyond it 503 until memory is released [H234]', async (t) => {
   const app = newApp(t);
   const mount = createMount({
     app,
@@ -147,7 +147,7 @@ describe('A mounted route', () => {
   });
 });
 
-test('a reset connection is detected during a request; a client that only ends its sending half gets its answer, and no interim one', async (t) => {
+test('a reset connection is detected during a request; a client that only ends its sending half gets its answer, and no interim one [H99]', async (t) => {
   const app = newApp(t);
   const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined, bodyLimit: () => 1024 });
   const route = defineRoute({

@@ -32,7 +32,7 @@ const get = (path: string | number, headers = '') => `GET /${path} HTTP/1.1\r\nH
 const gets = (count: number) => Array.from({ length: count }, (_, index) => get(index)).join('');
 const closed = (socket: Socket) => new Promise<void>((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
 
-test('a connection may have 256 unanswered requests, which are answered in their order', async (t) => {
+test('a connection may have 256 unanswered requests, which are answered in their order [H255]', async (t) => {
   assert.equal(maxUnanswered, 256);
   const { address } = await startApp(t, (app) => app.get('/:index', (request) => bodyOf(request)));
   const { text } = await sendRaw(address, gets(maxUnanswered - 1) + get('last', 'Connection: close\r\n'));
@@ -40,7 +40,7 @@ test('a connection may have 256 unanswered requests, which are answered in their
   assert.deepEqual(answered, [...Array.from({ length: maxUnanswered - 1 }, (_, index) => String(index)), 'last']);
 });
 
-test('a connection with more than 256 unanswered requests is closed, and others are answered', async (t) => {
+test('a connection with more than 256 unanswered requests is closed, and others are answered [H255]', async (t) => {
   const { address, sockets } = await startApp(t, (app) => {
     app.get('/0', () => new Promise(() => undefined));
     app.get('/:index', (request) => bodyOf(request));
@@ -80,7 +80,7 @@ test('only the first of pipelined requests is handled in the turn of the event l
   assert.deepEqual([handledInTurn, handled], [1, 101]);
 });
 
-test('pipelined requests are handled in turns between connections', async () => {
+test('pipelined requests are handled in turns between connections [H255]', async () => {
   const order: string[] = [];
   const done = Promise.withResolvers<void>();
   const handle = boundPipelining(
@@ -136,7 +136,7 @@ for (const [what, text, status] of [
     await closed(sockets[0]!);
   });
 
-test('a request of a version other than HTTP/1.0 and HTTP/1.1 gets 400 and is not handled', async (t) => {
+test('a request of a version other than HTTP/1.0 and HTTP/1.1 gets 400 and is not handled [H254]', async (t) => {
   const { address } = await startApp(t, (app) => app.get('/', () => assert.fail('It is handled.')));
   for (const line of ['GET /\r\n\r\n', 'GET / HTTP/0.9\r\n\r\n', 'GET / HTTP/2.0\r\nHost: x\r\n\r\n']) {
     const { status, text } = await sendRaw(address, line);

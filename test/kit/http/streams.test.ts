@@ -67,7 +67,7 @@ function slowStreams(most: number) {
 
 const kibibytes = (count: number) => Buffer.alloc(count * 1024);
 
-test('a message that waits for many clients counts once: they all keep their streams', () => {
+test('a message that waits for many clients counts once: they all keep their streams [H163]', () => {
   const start = slowStreams(400 * 1024);
   const streams = Array.from({ length: 20 }, () => start('a'));
   const [one, two] = [kibibytes(50), kibibytes(50)];
@@ -78,7 +78,7 @@ test('a message that waits for many clients counts once: they all keep their str
   );
 });
 
-test('beyond a quarter of the memory, the streams of an owner with the most waiting end as slow; those of others go on', () => {
+test('beyond a quarter of the memory, the streams of an owner with the most waiting end as slow; those of others go on [H163]', () => {
   const start = slowStreams(400 * 1024);
   const [most, less, next, other] = [start('a'), start('a'), start('a'), start('b')];
   for (let count = 0; count < 3; count += 1) most.open.send(kibibytes(20));
@@ -97,7 +97,7 @@ test('beyond a quarter of the memory, the streams of an owner with the most wait
   assert.deepEqual([less.ends, next.ends], [[], []]);
 });
 
-test('beyond the whole memory, the streams of the owner with the most end; small messages count once something waits', () => {
+test('beyond the whole memory, the streams of the owner with the most end; small messages count once something waits [H163]', () => {
   const start = slowStreams(400 * 1024);
   const owners = ['a', 'b', 'c', 'd', 'e'].map((owner) => start(owner));
   for (const [index, { open }] of owners.entries()) open.send(kibibytes(index === 2 ? 95 : 75));

@@ -5,7 +5,7 @@ import { maxDifferentNames, maxNames, maxValues, maxValuesByHand, parseJson } fr
 
 const arrays = (count: number) => Buffer.from(`[${Array.from({ length: count }, () => '[]').join(',')}]`);
 
-test('400: a body with too many values is refused before it is parsed', () => {
+test('400: a body with too many values is refused before it is parsed [H250]', () => {
   assert.throws(() => parseJson(arrays(maxValues)), { code: 'VALIDATION_ERROR', message: /more than 250000 values/ });
 });
 
@@ -21,13 +21,13 @@ const named = (count: number, name: (index: number) => string) =>
 const alike = (count: number, name: (index: number) => string) =>
   Buffer.from(`{"packets":[${Array.from({ length: count }, (_, index) => `{"${name(index)}":1}`).join(',')}]}`);
 
-test('400: a body with too many names, or too many values and a name that needs an escape, is refused before it is parsed', () => {
+test('400: a body with too many names, or too many values and a name that needs an escape, is refused before it is parsed [H250]', () => {
   assert.throws(() => parseJson(alike(maxNames, () => 'role')), { code: 'VALIDATION_ERROR', message: /more than 100000 names/ });
   assert.throws(() => parseJson(alike(maxValuesByHand + 1, () => '\\"')), { message: /at most 5000 values/ });
   assert.throws(() => parseJson(named(235_000, (index) => `\\u0061${index}`)), { code: 'VALIDATION_ERROR' });
 });
 
-test('400: a body with too many different names, escaped or not, is refused before it is parsed; few names may be repeated often', () => {
+test('400: a body with too many different names, escaped or not, is refused before it is parsed; few names may be repeated often [H250]', () => {
   const tooMany = { code: 'VALIDATION_ERROR', message: /more than 10000 different names/ };
   for (const body of [named, alike]) {
     assert.throws(() => parseJson(body(maxDifferentNames, (index) => `a${index}`)), tooMany);
