@@ -10,7 +10,7 @@ import { adminKey, packetRequest, startService, TestClock, type TestService } fr
 import { supportChain } from '../test/support/support-chain.ts';
 
 /**
- * `node scripts/pictures.ts [FOLDER]`: takes the pictures of the README in light and dark into `docs/pictures`: the inbox of the
+ * `node scripts/pictures.ts [FOLDER]`: takes the pictures of the documents in light and dark into `docs/pictures`: the inbox of the
  * console, an answer page, and two pages of the dashboard. CI takes them into another folder, since fonts differ between machines.
  */
 const folder = resolve(process.argv[2] ?? fileURLToPath(new URL('../docs/pictures', import.meta.url)));

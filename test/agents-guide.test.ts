@@ -78,7 +78,7 @@ async function toolsOverHttp({ url, headers }: Entry): Promise<string[]> {
 }
 
 for (const [document, expected] of [
-  ['README.md', { http: 2, stdio: 1 }],
+  ['README.md', { http: 1, stdio: 0 }],
   ['docs/agents.md', { http: 4, stdio: 5 }],
 ] as const) {
   describe(`The configurations of clients of MCP in ${document}`, () => {
@@ -90,7 +90,7 @@ for (const [document, expected] of [
         JSON.stringify(entry)
           .replaceAll('http://localhost:8080', address)
           .replaceAll('/path/to/baton', root.replace(/\/$/, ''))
-          .replace(/"\$\{input:baton-key\}"|"KEY"|"\$KEY"/g, JSON.stringify(adminKey)),
+          .replace(/"\$\{input:baton-key\}"|"KEY"|"\$SERVICE_API_KEY"/g, JSON.stringify(adminKey)),
       );
 
     test('connect over HTTP', async (t) => {

@@ -14,24 +14,25 @@ import { adminKey, startService } from './support/service.ts';
 import { stores } from './support/stores.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const read = (document: string) => readFileSync(join(root, document), 'utf8');
+const readme = read('README.md');
 
-/** A block of code: commands, or the output that the README shows. */
+/** A block of code: commands, or the output that a document shows. */
 interface Block {
   readonly kind: string;
   readonly text: string;
 }
 
 /** The code blocks of the section with this title. */
-function blocksOf(title: string): Block[] {
-  const [, rest = ''] = readme.split(`\n## ${title}\n`);
+function blocksOf(document: string, title: string): Block[] {
+  const [, rest = ''] = read(document).split(`\n## ${title}\n`);
   const [section = ''] = rest.split('\n## ');
   return [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind = '', text = '']) => ({ kind, text }));
 }
 
 const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** The output that the README shows as a pattern: `...` matches anything, an id matches any id, and the rest is literal. */
+/** Shown output as a pattern: `...` matches anything, an id matches any id, and the rest is literal. */
 function patternOf(shown: string): RegExp {
   const oneLine = shown.trim().replace(/,\n */g, ',');
   const literal = oneLine.replaceAll(uuid, '<id>').replace(/[\\^$*+?.()|[\]{}]/g, '\\$&');
@@ -64,12 +65,12 @@ const programs = [
 ];
 
 for (const store of stores) {
-  describe(`The README's first handoff, on ${store.name}`, () => {
+  describe(`The handoff over HTTP in docs/handoff.md, on ${store.name}`, () => {
     for (const { name, pathOf } of programs) {
       test(`every command works as pasted, with the output shown (with ${name})`, async (t) => {
         const service = await startService(t, { store });
         const address = await service.handoff.start();
-        const blocks = blocksOf('A first handoff');
+        const blocks = blocksOf('docs/handoff.md', 'A handoff over HTTP');
         const commands = blocks
           .filter(({ kind }) => kind === 'sh')
           .map(({ text }) => text.replace('http://localhost:8080', address).replace('KEY=svc_...', `KEY=${adminKey}`));
@@ -80,7 +81,7 @@ for (const store of stores) {
         for (const { kind, text } of blocks) {
           if (kind === 'sh') last += 1;
           else {
-            assert.match(written[last]!.trim(), patternOf(text), `The README shows for command ${last + 1}: ${text}`);
+            assert.match(written[last]!.trim(), patternOf(text), `The document shows for command ${last + 1}: ${text}`);
             compared += 1;
           }
         }
@@ -94,10 +95,10 @@ for (const store of stores) {
 }
 
 for (const { name, pathOf } of programs) {
-  test(`The README's first chain: every command works as pasted, with the output shown (with ${name})`, async (t) => {
+  test(`The first chain in docs/fallback.md: every command works as pasted, with the output shown (with ${name})`, async (t) => {
     const service = await startFallback(t);
     const address = await service.fallback.start();
-    const blocks = blocksOf('A first chain');
+    const blocks = blocksOf('docs/fallback.md', 'A first chain');
     const commands = blocks.filter(({ kind }) => kind === 'sh').map(({ text }) => text.replace('http://localhost:8000', address));
     const written = await runInShell(commands, pathOf(t));
     const shown = blocks.filter(({ kind }) => kind === 'text');
@@ -106,21 +107,38 @@ for (const { name, pathOf } of programs) {
   });
 }
 
-test("The README's commands of a terminal work in the order shown", async (t) => {
+/** A service, and what runs commands of a document against it as `npx service-cli` would. */
+async function terminal(t: TestContext) {
   const service = await startService(t);
   const address = await service.handoff.start();
-  const [{ text } = { text: '' }] = blocksOf('From a terminal');
   const folder = standInFolder(t, 'service-cli', 'bin/service-cli.js');
-  const lines = text
-    .replaceAll('npx service-cli', 'service-cli')
-    .replace('respond $ID ', 'respond $ID --response Approve ')
-    .trim()
-    .split('\n');
-  // The last two don't end, or need the shell that they are for.
-  const script = lines.slice(0, -2).join('\n');
   const env = { PATH: `${folder}${delimiter}${path}`, HOME: folder, SERVICE_URL: address, KEY: adminKey };
-  const { stdout } = await promisify(execFile)('sh', ['-ec', script], { cwd: root, env });
+  const run = (commands: string, flags: string) =>
+    promisify(execFile)('sh', [flags, commands.replaceAll('npx service-cli', 'service-cli')], { cwd: root, env });
+  return { service, run };
+}
+
+test("The README's first handoff works as pasted, with the output shown", async (t) => {
+  const { service, run } = await terminal(t);
+  const [commands, shown] = blocksOf('README.md', 'A first handoff');
+  const refusal = 'The packet is claimed; resolver holds it.';
+  assert.ok(commands!.text.includes(`# is refused: ${refusal}\n`));
+  const { stdout, stderr } = await run(commands!.text.replace('svc_...', adminKey), '-c');
+  assert.match(stderr, new RegExp(`^service-cli: ${refusal.replaceAll('.', '\\.')}\\nservice-cli: Held by resolver since .*\\n$`));
+  const history = stdout.slice(stdout.indexOf('TIME'));
+  const times = /^\d{4}-\d\d-\d\dT[\d:.]+Z/gm;
+  assert.match(history.replace(times, 'TIME').trim(), patternOf(shown!.text.replace(times, 'TIME')), history);
+  assert.equal((await service.call('GET', '/packets?status=completed')).body.total, 1);
+});
+
+test('The commands of a terminal in docs/handoff.md work in the order shown', async (t) => {
+  const { service, run } = await terminal(t);
+  const [{ text } = { text: '' }] = blocksOf('docs/handoff.md', 'From a terminal');
+  const lines = text.replace('respond $ID ', 'respond $ID --response Approve ').trim().split('\n');
+  // The last two don't end, or need the shell that they are for.
+  const { stdout } = await run(lines.slice(0, -2).join('\n'), '-ec');
   assert.match(stdout, /Refund 59\.90\?/);
+  assert.match(stdout, /^Lease {2,}until .*\nToken {2,}lease_/m);
   const { body } = await service.call('GET', '/packets');
   const held = body.packets.filter(({ status }: { status: string }) => status !== 'created');
   assert.deepEqual(held.map(({ status, claimed_by, hitl }: PacketSummary) => [status, claimed_by?.agent_id, hitl?.response]).sort(), [
@@ -137,7 +155,37 @@ describe('The README', () => {
     assert.doesNotMatch('{"id":"7","version":"1.0.0","status":"created","revision":1}', pattern);
   });
 
-  test('the first start prints both addresses and the admin key as shown', async (t) => {
+  test('has at most 180 lines', () => {
+    assert.ok(readme.split('\n').length <= 180);
+  });
+
+  test('its figures are those of docs/benchmarks.md', () => {
+    const figures = [...readme.matchAll(/^\| (.+?) \| ([\d.,]+) (a second|ms) \| (.+) \|$/gm)];
+    assert.equal(figures.length, 2);
+    const measured = read('docs/benchmarks.md').split('\n');
+    for (const [, name, figure, unit, meaning] of figures) {
+      const row = measured.find((line) => line.startsWith(`| ${name} |`)) ?? assert.fail(`docs/benchmarks.md has no row ${name}`);
+      const [, , perSecond, p50, , , against] = row.split('|').map((cell) => cell.trim());
+      assert.equal(figure, unit === 'ms' ? p50 : perSecond, name);
+      const [, other] = / take ([\d,]+) a second/.exec(meaning!) ?? [];
+      if (other !== undefined) assert.ok(against!.startsWith(`list and claim: ${other},`), against);
+    }
+  });
+
+  test('shows scenes that docs/rehearsal.md has', () => {
+    const [{ text } = { text: '' }] = blocksOf('README.md', 'A first chain').filter(({ kind }) => kind === 'text');
+    const lines = text.trimEnd().split('\n');
+    assert.ok(lines.length > 4);
+    const documented = read('docs/rehearsal.md').split('\n');
+    assert.deepEqual(
+      lines.filter((line) => line !== '...' && !documented.includes(line)),
+      [],
+    );
+    const scenes = documented.slice(documented.indexOf(lines[0]!)).filter((line) => /^(same|DIFFERS) /.test(line)).length;
+    assert.ok(readme.includes(`fail in ${scenes} ways`) && readme.includes(`\n${scenes - 1} of ${scenes} scenes agree, 1 differs.`));
+  });
+
+  test('the first start prints both addresses and the admin key as docs/handoff.md shows', async (t) => {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_'));
     const environment = {
       ...Object.fromEntries(inherited),
@@ -150,7 +198,7 @@ describe('The README', () => {
     const program = startProgram(command, { t, cwd: root, env: environment, endBy: 'SIGTERM' });
     await program.printed(/fallback listening/);
     const lines = program.lines.slice(0, 3);
-    const shown = blocksOf('The first start').find(({ kind }) => kind === 'text')!;
+    const shown = blocksOf('docs/handoff.md', 'The first start').find(({ kind }) => kind === 'text')!;
     assert.match(
       lines
         .join('\n')
@@ -160,9 +208,10 @@ describe('The README', () => {
     );
   });
 
-  test('every npm command in it exists', () => {
+  test('every npm command in it and in the first steps exists', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    const named = [...readme.matchAll(/npm (?:run ([\w:-]+)|(start|test)\b)/g)].map(([, script, short]) => script ?? short!);
+    const texts = ['README.md', 'docs/handoff.md', 'docs/fallback.md'].map(read).join('');
+    const named = [...texts.matchAll(/npm (?:run ([\w:-]+)|(start|test)\b)/g)].map(([, script, short]) => script ?? short!);
     assert.ok(named.includes('start') && named.includes('demo'));
     assert.deepEqual(
       named.filter((name) => !(name in scripts)),

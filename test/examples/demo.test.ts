@@ -128,6 +128,11 @@ for (const store of stores) {
       assert.equal(counts['lost claims'], 2);
       assert.equal(counts['lines skipped'], 0);
       assert.equal(counts['steps refused'], 0);
+
+      // The README quotes the counts.
+      const readme = readFileSync(join(root, 'README.md'), 'utf8');
+      const quoted = /(\d+) packets are claimed, (\d+) second claims.*\s.*?(\d+) questions are asked.* all (\d+) events/.exec(readme);
+      assert.deepEqual(quoted?.slice(1).map(Number), [counts.claims, counts['lost claims'], counts['questions asked'], events]);
     });
   });
 }
