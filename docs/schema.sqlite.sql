@@ -22,7 +22,7 @@ CREATE TABLE versions (name text primary key, value bigint not null);
 CREATE TABLE packets (
   seq integer primary key autoincrement, tenant integer not null, id text not null, status text not null, revision integer not null,
   source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
-  claimed_by text, parent text, root text, depth integer not null, due_at text, updated_at text not null,
+  claimed_by text, parent text, root text, depth integer not null, due_at text, asked_at text, updated_at text not null,
   state text not null, digest text not null, lease text, followers text, sources text);
 
 CREATE UNIQUE INDEX packets_by_id on packets (tenant, id);
@@ -42,6 +42,8 @@ CREATE INDEX packets_by_parent on packets (tenant, parent, id) where parent is n
 CREATE INDEX packets_by_root on packets (tenant, root, id) where root is not null;
 
 CREATE INDEX packets_hitl on packets (tenant, id) where hitl_required = 1;
+
+CREATE INDEX packets_asked on packets (tenant, asked_at) where asked_at is not null;
 
 CREATE INDEX packets_due on packets (due_at) where due_at is not null;
 
@@ -72,6 +74,8 @@ CREATE INDEX events_by_packet on events (tenant, packet_id, position);
 CREATE TABLE counters (tenant integer not null, name text not null, value bigint not null, primary key (tenant, name)) without rowid;
 
 CREATE INDEX counters_of_days on counters (name) where name >= 'created:' and name < 'created;';
+
+CREATE INDEX counters_of_hours on counters (name) where name >= 'hour:' and name < 'hour;';
 
 CREATE TABLE idempotency (
   tenant integer not null, key text not null, fingerprint text not null, status integer not null,

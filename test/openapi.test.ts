@@ -420,6 +420,7 @@ describe('the answers of the service', () => {
     await answer('claimNext', 200, { body: { agent_id: 'x', target_agent: '*', lease_seconds: 60 } });
     await answer('claimNext', 204, { body: { agent_id: 'nobody' } });
     assert.ok((await answer('listAgents', 200)).body.total > 0);
+    await answer('getStats', 200);
     await answer('listAudit', 200);
 
     const key = (await answer('createKey', 201, { body: { name: 'ci' } })).body;

@@ -28,6 +28,7 @@ import { createHandoffMetrics } from './http/metrics.ts';
 import type { MountNoun } from './http/mount.ts';
 import { mountPackets } from './http/packets.ts';
 import { createServer } from './http/server.ts';
+import { mountStats } from './http/stats.ts';
 import { createListening, type Listening } from './http/streams.ts';
 import { mountTenants } from './http/tenants.ts';
 import { mountTrail } from './http/trail.ts';
@@ -57,6 +58,7 @@ import { createNoticeService } from './service/notices.ts';
 import { createPacketViews } from './service/packet-views.ts';
 import { createPacketService } from './service/packets.ts';
 import { createPushService } from './service/pushes.ts';
+import { createStatsService } from './service/stats.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createTrailService } from './service/trail.ts';
 import { createWebhookService } from './service/webhooks.ts';
@@ -287,7 +289,7 @@ interface HttpParts {
 }
 
 /** What mounts the routes of each noun. */
-function mountsOf({ settings }: Base, { store, services }: HttpParts): MountNoun[] {
+function mountsOf({ settings, clock }: Base, { store, services }: HttpParts): MountNoun[] {
   const { packets, keys, tenants, agents, answerLinks, webhooks, channels } = services;
   const { batchMax } = settings;
   const lists = createListService(store);
@@ -297,6 +299,7 @@ function mountsOf({ settings }: Base, { store, services }: HttpParts): MountNoun
     ({ mount }) => mountTenants(mount, tenants),
     ({ mount, wait }) => mountClaimNext(mount, packets, wait),
     ({ mount }) => mountAgents(mount, agents),
+    ({ mount }) => mountStats(mount, createStatsService(store, clock)),
     ({ mount }) => mountAnswerLinks(mount, answerLinks),
     ({ mount }) => mountTrail(mount, createTrailService(store)),
     ({ mount }) => mountBrief(mount, createBriefService(store)),

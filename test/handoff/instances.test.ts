@@ -358,7 +358,10 @@ for (const store of stores) {
       const { tenant } = await openPackets(t, store);
       const now = new TestClock().read();
       const { packet } = newPacket(packetRequest() as CreateRequest, { id: createIds()(now), now, agentId: undefined });
-      for (const change of [(own: PacketBuffer) => own.save(packet, { searchable: true }), (own: PacketBuffer) => own.remove(packet.id)]) {
+      for (const change of [
+        (own: PacketBuffer) => own.save(packet, { searchable: true }),
+        (own: PacketBuffer) => own.remove(packet.id, now),
+      ]) {
         const changing = tenant.commit({
           work({ packets: own }) {
             own.insert(packet);

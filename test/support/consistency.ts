@@ -99,6 +99,19 @@ function countersOf({ counters = [], packets = [], events = [] }: Contents): str
   return [
     ...statuses.flatMap((status) => count(`packets:${status}`, packets.filter((packet) => packet.status === status).length)),
     ...priorities.flatMap((priority) => count(`priority:${priority}`, packets.filter((packet) => packet.priority === priority).length)),
+    // Each change of a packet was added to the counters of its hour.
+    ...Object.entries({ waiting: ['created'], held: ['claimed', 'in_progress'], asked: ['awaiting_human'] }).flatMap(([level, of]) =>
+      differ(
+        `the counters ${level} by hour`,
+        counters.reduce((sum, { name, value: by }) => (new RegExp(`^hour:.*:${level}$`).test(name) ? sum + Number(by) : sum), 0),
+        packets.filter(({ status }) => of.includes(status)).length,
+      ),
+    ),
+    ...differ(
+      'the times of open questions',
+      packets.filter(({ asked_at }) => asked_at !== null).length,
+      packets.filter(({ status }) => status === 'awaiting_human').length,
+    ),
     ...count('hitl:required', packets.filter((packet) => packet.hitl_required === 1).length),
     ...count('events', events.length),
     ...count('position', Math.max(0, ...events.map(({ position }) => position))),

@@ -248,6 +248,12 @@ const trail: readonly Row[] = [
     flags: paged,
     show: list(view.agentColumns, 'agents', { id: 'agent_id' }),
   }),
+  row('getStats', {
+    name: 'stats',
+    text: 'show what waits, is held and was done, by hour',
+    flags: [{ flags: '--since <time>', text: 'since this time (ISO 8601; default: a day ago)' }],
+    show: shown(view.statsLines),
+  }),
 ];
 
 const events = (text: string): Flag => ({

@@ -44,6 +44,7 @@ export const operations = {
   renewLease: { method: 'POST', path: '/api/v1/packets/{id}/lease', body: true },
   endLease: { method: 'DELETE', path: '/api/v1/packets/{id}/lease' },
   listAgents: { method: 'GET', path: '/api/v1/agents' },
+  getStats: { method: 'GET', path: '/api/v1/stats' },
   listAudit: { method: 'GET', path: '/api/v1/audit' },
   createKey: { method: 'POST', path: '/api/v1/keys', body: true, idempotent: true },
   rotateKey: { method: 'POST', path: '/api/v1/keys/{id}/rotate', body: true, idempotent: true },

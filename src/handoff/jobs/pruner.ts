@@ -1,9 +1,13 @@
 import type { Clock } from '../../kit/clock.ts';
+import { statsDays } from '../model/stats.ts';
 import { dayOf } from '../rules/tiers.ts';
 import type { Store } from '../store/store.ts';
 
 /** How long the counters of a day are kept after it. */
 const dayMs = 24 * 3_600_000;
+
+/** How long the counters of an hour are kept: a day longer than statistics reach back. */
+const hoursMs = (statsDays + 1) * dayMs;
 
 /** How long an agent is listed after a request last named it, unless it holds a packet. */
 const agentsMs = 30 * 24 * 3_600_000;
@@ -33,7 +37,7 @@ interface PrunerParts {
 }
 
 /**
- * Makes the job that deletes old data in small batches: what has a retention after that, day counters after their day, unseen
+ * Makes the job that deletes old data in small batches: what has a retention after that, counters of days and hours when nobody reads them any more, unseen
  * agents and expired answer links after 30 days, secrets of removed webhooks after their last delivery. A round returns the milliseconds until the next one.
  */
 export function createPruner({ store, clock, retention }: PrunerParts): () => Promise<number> {
@@ -46,6 +50,7 @@ export function createPruner({ store, clock, retention }: PrunerParts): () => Pr
     const removed = [
       await store.idempotency.forget(ago(idempotencyRetentionSeconds), roundSize),
       await store.counters.forget(dayOf(new Date(now - dayMs)), roundSize),
+      await store.counters.forgetHours(new Date(now - hoursMs), roundSize),
       await store.trail.forgetPayloads(ago(streamRetentionSeconds), roundSize),
       await forget('ended', deliveryRetentionSeconds),
       await forget('dead', deadLetterRetentionSeconds),

@@ -13,6 +13,7 @@ import { keyApi } from './key.ts';
 import { mcpApi } from './mcp.ts';
 import { packetApi } from './packet-routes.ts';
 import type { HandoffRoute } from './route.ts';
+import { statsApi } from './stats.ts';
 import { streamApi } from './stream.ts';
 import { tenantApi } from './tenant.ts';
 import { webhookApi } from './webhook-routes.ts';
@@ -40,6 +41,7 @@ const parts = [
   channelApi,
   workApi,
   agentApi,
+  statsApi,
   auditApi,
   keyApi,
   tenantApi,

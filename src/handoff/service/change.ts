@@ -77,7 +77,7 @@ export function changeIn(
   const { packet, events, searchable, isRemoved, lease } = decide(before, command, at.now, packets.lease(id));
   const text = packets.text(id);
   if (packet === before && !isRemoved) return { packet: text, revision: before.revision };
-  if (isRemoved) packets.remove(id);
+  if (isRemoved) packets.remove(id, at.now);
   else packets.save(packet, { searchable, lease, source: events.some(makesSource) ? at.family : null });
   const changed = isRemoved ? '' : packets.text(id);
   requireSize(text, changed, maxBytes);

@@ -2,7 +2,7 @@ import { type Expression, type ExpressionBuilder, type RawBuilder, type SqlBool,
 
 import { createdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
-import { askedStatus, claimableStatus, workingStatuses } from '../rules/packet-life.ts';
+import { claimableStatus, workingStatuses } from '../rules/packet-life.ts';
 import type { ReadParts } from './noun.ts';
 import type { Tables } from './tables.ts';
 
@@ -10,18 +10,16 @@ import type { Tables } from './tables.ts';
 const undecodable = String.raw`(\\\\)|\\u(?:0000|d[89a-f]..)`;
 const keepPairs = String.raw`\1`;
 
-/** SQL for a text in a packet, by its path. `state` is the beginning of a JSON object and ends with a comma. */
-const textIn = (database: Database<Tables>, ...path: string[]) =>
+/** SQL for a text in a packet, by its name. `state` is the beginning of a JSON object and ends with a comma. */
+const textIn = (database: Database<Tables>, name: string) =>
   database.name === 'sqlite'
-    ? sql<string | null>`json_extract(rtrim(packets.state, ',') || '}', ${`$.${path.join('.')}`})`
-    : sql<
-        string | null
-      >`(regexp_replace(rtrim(packets.state, ','), ${undecodable}, ${keepPairs}, 'g') || '}')::json #>> ${`{${path.join(',')}}`}::text[]`;
+    ? sql<string | null>`json_extract(rtrim(packets.state, ',') || '}', ${`$.${name}`})`
+    : sql<string | null>`(regexp_replace(rtrim(packets.state, ','), ${undecodable}, ${keepPairs}, 'g') || '}')::json ->> ${name}`;
 
 function reads({ database }: ReadParts) {
   const all = {
     /** When the oldest unanswered question of all tenants was asked; undefined when there is none. */
-    oldestQuestion: () => oldest(textIn(database, 'hitl', 'requested_at'), (eb) => eb('packets.status', '=', askedStatus)),
+    oldestQuestion: () => oldest(sql<string | null>`packets.asked_at`, (eb) => eb('packets.asked_at', 'is not', null)),
     /** When the oldest claim of all tenants that has no lease, and whose holder waits for nobody, was made; undefined when there is none. */
     oldestUnleased: () =>
       oldest(textIn(database, 'claimed_at'), (eb) =>

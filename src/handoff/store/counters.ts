@@ -60,6 +60,15 @@ const kind: Kind<CounterNeeds, CounterBuffer> = {
 /** The name of the counter of packets created on a day. */
 export const createdOn = (day: string) => `created:${day}`;
 
+/** The beginning of the names of counters by hour, which go on with the hour and what they count: `hour:2026-03-01T09:waiting`. */
+export const hourPrefix = 'hour:';
+
+/** A name after those of all counters by hour. */
+export const hourEnd = 'hour;';
+
+/** The name of a counter of the hour of a timestamp. */
+export const inHourOf = (timestamp: string, name: string) => `${hourPrefix}${timestamp.slice(0, 'YYYY-MM-DDTHH'.length)}:${name}`;
+
 function reads({ database }: ReadParts) {
   return {
     of: ({ tenant }: Scope) => ({
@@ -76,21 +85,26 @@ function reads({ database }: ReadParts) {
     }),
     all: {
       /** Deletes the counters of days before `day`, up to `limit`; returns how many. */
-      async forget(day: string, limit: number): Promise<number> {
-        const days = await database.reads
-          .selectFrom('counters')
-          .select(['tenant', 'name'])
-          // Literals, so that the partial index of these counters matches.
-          .where('name', '>=', sql.lit('created:'))
-          .where('name', '<', sql.lit('created;'))
-          .where('name', '<', createdOn(day))
-          .limit(limit)
-          .execute();
-        if (days.length > 0) await inSession(database, async (session) => session.remove('counters', days));
-        return days.length;
-      },
+      forget: (day: string, limit: number): Promise<number> => forget('created:', createdOn(day), limit),
+      /** Deletes the counters of hours before that of `time`, up to `limit`; returns how many. */
+      forgetHours: (time: Date, limit: number): Promise<number> => forget(hourPrefix, inHourOf(time.toISOString(), ''), limit),
     },
   };
+
+  /** Deletes counters whose names begin with a prefix and are before a name. */
+  async function forget(prefix: string, before: string, limit: number): Promise<number> {
+    const old = await database.reads
+      .selectFrom('counters')
+      .select(['tenant', 'name'])
+      // Literals, so that the partial index of these counters matches.
+      .where('name', '>=', sql.lit(prefix))
+      .where('name', '<', sql.lit(prefix.replace(':', ';')))
+      .where('name', '<', before)
+      .limit(limit)
+      .execute();
+    if (old.length > 0) await inSession(database, async (session) => session.remove('counters', old));
+    return old.length;
+  }
 }
 
 /** Counts for list totals, quotas and positions. */

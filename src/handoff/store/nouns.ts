@@ -10,6 +10,7 @@ import { keys } from './keys.ts';
 import type { Noun } from './noun.ts';
 import { openPacketCounts } from './open-packets.ts';
 import { packets } from './packets.ts';
+import { stats } from './stats.ts';
 import { tenants } from './tenants.ts';
 import { trail } from './trail.ts';
 import { webhooks } from './webhooks.ts';
@@ -32,6 +33,7 @@ export const nouns = {
   trail,
   agents,
   ages,
+  stats,
 } satisfies Record<string, Noun>;
 
 export type Nouns = typeof nouns;

@@ -3,6 +3,7 @@ import type { Row, Values } from '../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import { type AnyPacket, dueAt } from '../rules/packet.ts';
+import { askedStatus } from '../rules/packet-life.ts';
 import { type PacketParts, summaryText } from '../rules/text.ts';
 import type { Session } from './engine/session.ts';
 import { storable } from './engine/storable.ts';
@@ -117,6 +118,7 @@ function packetRow(tenant: number, stored: StoredPacket): Row {
     priority: metadata.priority,
     hitl_required: hitl?.required === true ? 1 : 0,
     due_at: dueAt(packet),
+    asked_at: askedAt(packet),
     state: parts.state,
     digest: parts.digest,
     parent: parent_packet_id,
@@ -138,6 +140,7 @@ function movedRow(tenant: number, { packet, parts, lease, sources }: StoredPacke
     status,
     revision,
     due_at: dueAt(packet),
+    asked_at: askedAt(packet),
     state: parts.state,
     digest: parts.digest,
     updated_at,
@@ -158,6 +161,9 @@ function sameFilters({ before: { packet: before }, after: { packet: after } }: C
     (before.hitl?.required === true) === (after.hitl?.required === true)
   );
 }
+
+/** When the packet's open question was asked; null without one. */
+const askedAt = ({ status, hitl }: StoredPacket['packet']): string | null => (status === askedStatus ? (hitl?.requested_at ?? null) : null);
 
 /** The id of the agent that holds the packet. */
 function holderOf({ packet: { claimed_by } }: StoredPacket): string | null {

@@ -10,8 +10,9 @@ import { type KeyFamily, withSource } from '../rules/exclusion.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
+import { hourlyAmounts } from '../rules/stats.ts';
 import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
-import { type CounterBuffer, counters } from './counters.ts';
+import { type CounterBuffer, counters, inHourOf } from './counters.ts';
 import { everyTenant, type Group, type Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import type { Session } from './engine/session.ts';
@@ -115,6 +116,7 @@ export class PacketBuffer {
       sources,
     });
     this.#count(packet, 1);
+    this.#countInHour(undefined, packet, packet.created_at);
   }
 
   /**
@@ -133,16 +135,18 @@ export class PacketBuffer {
     this.#journal.set(this.found, id, after);
     this.#count(stored.packet, -1);
     this.#count(packet, 1);
+    this.#countInHour(stored.packet, packet, packet.updated_at);
   }
 
   /** Deletes a packet that was found, permanently. */
-  remove(id: string): void {
+  remove(id: string, now: Date): void {
     const stored = requireNumbered(this.#stored(id));
     // The stored version: earlier changes by this group are neither written nor announced.
     this.#journal.push(this.removed, this.changed.get(id)?.before ?? stored);
     this.#journal.delete(this.changed, id);
     this.#journal.delete(this.found, id);
     this.#count(stored.packet, -1);
+    this.#countInHour(stored.packet, undefined, now.toISOString());
   }
 
   #stored(id: string): StoredPacket {
@@ -154,6 +158,11 @@ export class PacketBuffer {
     this.#counters.add(statusCounters[status], by);
     this.#counters.add(priorityCounters[metadata.priority], by);
     if (hitl?.required === true) this.#counters.add('hitl:required', by);
+  }
+
+  /** Adds a change of a packet to the counters of its hour. */
+  #countInHour(before: AnyPacket | undefined, after: AnyPacket | undefined, at: string): void {
+    for (const { name, by } of hourlyAmounts(before, after)) this.#counters.add(inHourOf(at, name), by);
   }
 }
 

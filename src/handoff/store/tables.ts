@@ -93,6 +93,8 @@ interface PacketTable {
   hitl_required: number;
   /** When a background job must next examine it; null: never. */
   due_at: string | null;
+  /** When its open question was asked; null: none is open. */
+  asked_at: string | null;
   /** Two of the three parts of its JSON text; the third is in `contents`. */
   state: string;
   digest: string;

@@ -94,6 +94,18 @@ describe('service-cli', () => {
     assert.match((await bench.run(['agents', '--limit', '1'])).stderr, /1 to 1 of 2 agents; .*--offset 1/);
   });
 
+  test('stats shows what waits, is held and was done, and each hour as a row', async (t) => {
+    const bench = await startCliBench(t);
+    const { id } = await createPacket(bench.service);
+    await createPacket(bench.service);
+    await output(bench, 'claim', id, '--agent', 'back');
+    const shown = await output(bench, 'stats', '--since', '2026-03-01T09:00:00Z');
+    assert.deepEqual([line(shown, 'Packets waiting'), line(shown, 'Packets held'), line(shown, 'Packets created')], ['1', '1', '2']);
+    assert.match(shown, /^HOUR +CREATED +COMPLETED +FAILED +EXPIRED +ANSWERED +WAITING +HELD +ASKED$/m);
+    assert.match(shown, /^2026-03-01 09:00( +[02]){5} +1 +1 +0$/m);
+    assert.equal(JSON.parse(await output(bench, 'stats', '--format', 'json')).work.waiting, 1);
+  });
+
   test('keys rotate replaces a key, which remains valid for the overlap [H299]', async (t) => {
     const bench = await startCliBench(t);
     const old = await output(bench, 'keys', 'create', '--name', 'ci');

@@ -17,7 +17,10 @@ import { stores } from '../../support/stores.ts';
 
 /** The scopes that suffice for each act, written by hand. A new route, tool or method has to be added here. */
 const rightOfRoute: Readonly<Record<string, string>> = {
-  ...named('read', 'listPackets listAwaiting searchPackets getPacket packetHistory packetBrief listAgents listAudit events socket'),
+  ...named(
+    'read',
+    'listPackets listAwaiting searchPackets getPacket packetHistory packetBrief listAgents getStats listAudit events socket',
+  ),
   ...named('work', 'createPacket patchPacket deletePacket claimPacket chainPacket batchCreate batchClaim batchComplete claimNext'),
   ...named('work', 'withdrawQuestion releasePacket renewLease endLease'),
   ...named('respond', 'respondPacket respondInConsole createAnswerLink deleteAnswerLink'),

@@ -178,6 +178,7 @@ async function useEverything(service: TestService): Promise<void> {
   await ok('DELETE', `/packets/${id}?hard=true`);
   await ok('POST', '/packets/claim-next', { agent_id: 'worker' });
   await ok('GET', '/agents');
+  await ok('GET', '/stats');
   for (const job of Object.values(service.handoff.runOnce)) await job();
 }
 
@@ -322,4 +323,56 @@ test('on PostgreSQL claim-next reads only the packets that wait for its agent, w
     assert.match(plan, /Index Scan using packets_waiting_for on packets/, `${statistics}: ${plan}`);
     assert.doesNotMatch(plan, /Sort/);
   }
+});
+
+test('statistics read counters and the ends of indexes: on PostgreSQL not more rows of packets, however many there are', async (t) => {
+  const { url, drop } = await stores.at(-1)!.open('handoff');
+  const client = new pg.Client(url);
+  await client.connect();
+  t.after(async () => {
+    await client.end();
+    await drop();
+  });
+  const service = await startService(t, { databaseUrl: url });
+  for (let batch = 0; batch < 3; batch += 1)
+    await service.call('POST', '/packets/batch', { body: { packets: Array.from({ length: 100 }, () => packetRequest()) } });
+  const read = async () => {
+    await client.query('select pg_stat_force_next_flush()');
+    const { rows } = await client.query(
+      `select coalesce(sum(idx_tup_read), 0) as read from pg_stat_user_indexes where relname = 'packets'`,
+    );
+    return Number(rows[0].read);
+  };
+  const query = t.mock.method(pg.Client.prototype, 'query');
+  assert.equal((await service.call('GET', '/stats')).body.work.waiting, 300);
+  const statements = query.mock.calls
+    .map(({ arguments: [one] }) => one as unknown as { text?: string; values?: unknown[] })
+    .filter(({ text }) => /from "packets" .*order by "(status|asked_at)"/.test(text ?? ''));
+  query.mock.restore();
+  assert.equal(statements.length, 2);
+  const before = await read();
+  for (const { text, values } of statements) {
+    const { rows } = await client.query({ text: `explain (analyze, costs off, timing off) ${text}`, values: values ?? [] });
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    assert.match(plan, /Index (Only )?Scan using packets_\w+ on packets \(actual rows=[01](\.00)? /, plan);
+    assert.doesNotMatch(plan, /Sort|Aggregate|Seq Scan/, plan);
+  }
+  assert.ok((await read()) - before <= 4);
+});
+
+test('statistics read counters and the ends of indexes: on SQLite without sorting', async (t) => {
+  const planOf = planner(t);
+  const statements = noteStatements(t);
+  const service = await startService(t, { databaseUrl });
+  assert.equal((await service.call('GET', '/stats')).status, 200);
+  const ofPackets = [...statements].filter((sql) => / from "packets" .* order by "(status|asked_at)".* limit /.test(sql));
+  assert.deepEqual(
+    ofPackets.map((sql) => planOf(withPlainParameters(sql)).join()),
+    [
+      'SEARCH packets USING COVERING INDEX packets_by_status (tenant=? AND status>? AND status<?)',
+      'SEARCH packets USING COVERING INDEX packets_asked (tenant=? AND asked_at>?)',
+    ],
+  );
+  const counting = [...statements].find((sql) => sql.includes('union all') && sql.includes('"counters"'))!;
+  assert.match(planOf(withPlainParameters(counting)).join(), /(USING PRIMARY KEY \(tenant=\? AND name>\? AND name<\?\).*){2}/);
 });

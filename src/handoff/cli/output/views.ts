@@ -7,11 +7,14 @@ import type { Channel } from '../../model/channel.ts';
 import type { ApiKey, NewApiKey } from '../../model/key.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
+import type { Stats, StatsHour } from '../../model/stats.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { Delivery, DeliveryDetail, Webhook } from '../../model/webhook.ts';
+import type { Context } from '../context.ts';
 import { one, type Show, shown } from './show.ts';
-import { type Column, pairLines } from './table.ts';
+import { type Column, pairLines, tableLines } from './table.ts';
 import { type Colour, cut, oneLine } from './text.ts';
+import type { Line } from './writer.ts';
 
 const colours: Record<string, Colour> = {
   created: 'blue',
@@ -60,6 +63,37 @@ export const agentColumns: readonly Column<Agent>[] = [
   { title: 'LAST SEEN', value: ({ last_seen_at }) => last_seen_at },
   { title: 'HOLDING', value: ({ holding }) => holding },
   { title: 'WAITING', value: ({ waiting }) => waiting },
+];
+
+const hourColumns: readonly Column<StatsHour>[] = [
+  { title: 'HOUR', value: ({ hour }) => minute(hour) },
+  ...(['created', 'completed', 'failed', 'expired', 'answered', 'waiting', 'held', 'asked'] as const).map((name) => ({
+    title: name.toUpperCase(),
+    value: (row: StatsHour) => row[name],
+  })),
+];
+
+/** What waits, is held and was done, and each hour as a row. */
+export const statsLines = ({ since, questions, work, deliveries, hours }: Stats, { out }: Context): Line[] => [
+  ...pairLines([
+    ['Since', since],
+    ['Open questions', questions.open],
+    ['Oldest question', questions.oldest_asked_at],
+    ['Questions answered', questions.answered],
+    ['Median time to an answer', questions.median_answer_seconds === null ? null : `${questions.median_answer_seconds} s`],
+    ['Packets waiting', work.waiting],
+    ['Oldest packet waiting', work.oldest_waiting_at],
+    ['Packets held', work.held],
+    ['Packets created', work.created],
+    ['Packets completed', work.completed],
+    ['Packets failed', work.failed],
+    ['Packets expired', work.expired],
+    ['Deliveries waiting', deliveries.waiting],
+    ['Failing webhooks and channels', deliveries.failing],
+    ['Dead letters', deliveries.dead_letters],
+  ]),
+  '',
+  ...tableLines(hourColumns, hours, out.columns),
 ];
 
 export const historyColumns: readonly Column<HistoryEvent>[] = [

@@ -38,7 +38,7 @@ export const first: Migration = {
       `create table packets (
         ${seq}, tenant ${number} not null, id ${text} not null, status ${text} not null, revision integer not null,
         source_agent ${text} not null, target_agent ${text} not null, priority ${text} not null, hitl_required integer not null,
-        claimed_by ${text}, parent ${text}, root ${text}, depth integer not null, due_at ${text}, updated_at ${text} not null,
+        claimed_by ${text}, parent ${text}, root ${text}, depth integer not null, due_at ${text}, asked_at ${text}, updated_at ${text} not null,
         state text not null, digest text not null, lease text, followers text, sources text${bySeq})`,
       `create unique index packets_by_id on packets (tenant, id)`,
       `create index packets_by_status on packets (tenant, status, id)`,
@@ -49,6 +49,8 @@ export const first: Migration = {
       `create index packets_by_parent on packets (tenant, parent, id) where parent is not null`,
       `create index packets_by_root on packets (tenant, root, id) where root is not null`,
       `create index packets_hitl on packets (tenant, id) where hitl_required = 1`,
+      // Open questions, oldest first.
+      `create index packets_asked on packets (tenant, asked_at) where asked_at is not null`,
       `create index packets_due on packets (due_at) where due_at is not null`,
       // Packets for claim-next, oldest first: those of one target agent, and those of any. On PostgreSQL the first has an order
       // that no other index has (`FreeSearch.nullsFirst`).
@@ -74,8 +76,9 @@ export const first: Migration = {
       `create index events_by_packet on events (tenant, packet_id, position)`,
 
       `create table counters (tenant ${number} not null, name ${text} not null, value bigint not null, primary key (tenant, name))${keyed}`,
-      // The counters of past days.
+      // The counters of past days and hours.
       `create index counters_of_days on counters (name) where name >= 'created:' and name < 'created;'`,
+      `create index counters_of_hours on counters (name) where name >= 'hour:' and name < 'hour;'`,
 
       `create table idempotency (
         tenant ${number} not null, key ${text} not null, fingerprint text not null, status integer not null,

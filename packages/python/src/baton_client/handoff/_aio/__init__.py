@@ -7,6 +7,7 @@ from .channels import Channels
 from .keys import Keys
 from .mcp import Mcp
 from .packets import Packets
+from .stats import Stats
 from .system import System
 from .tenants import Tenants
 from .webhooks import Webhooks
@@ -21,6 +22,7 @@ class Operations(
     Keys,
     Mcp,
     Packets,
+    Stats,
     System,
     Tenants,
     Webhooks,

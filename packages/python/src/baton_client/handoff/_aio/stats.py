@@ -1,0 +1,38 @@
+# Written by `node scripts/python-client.ts` from the API description; change that, not this file.
+
+from __future__ import annotations
+
+from ..._transport import AsyncConnection
+from .. import types
+
+
+class Stats(AsyncConnection):
+    """Operations of the handoff service: stats."""
+
+    async def get_stats(
+        self,
+        *,
+        since: str | None = None,
+        timeout: float | None = None,
+    ) -> types.Stats:
+        """Read statistics.
+
+        What waits, is held, and was done by hour. Each change of a packet updates the counts
+        of its hour, so that this costs the same however many packets there are.
+
+        Needs a key with the scope `read`.
+
+        Args:
+            since: Where to begin: by default a day ago, at most 31 days ago. A date or date-time of
+              ISO 8601.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Stats = await self._send(
+            "GET",
+            "/api/v1/stats",
+            query={
+                "since": since,
+            },
+            timeout=timeout,
+        )
+        return answer
