@@ -99,14 +99,7 @@ function countersOf({ counters = [], packets = [], events = [] }: Contents): str
   return [
     ...statuses.flatMap((status) => count(`packets:${status}`, packets.filter((packet) => packet.status === status).length)),
     ...priorities.flatMap((priority) => count(`priority:${priority}`, packets.filter((packet) => packet.priority === priority).length)),
-    // Each change of a packet was added to the counters of its hour.
-    ...Object.entries({ waiting: ['created'], held: ['claimed', 'in_progress'], asked: ['awaiting_human'] }).flatMap(([level, of]) =>
-      differ(
-        `the counters ${level} by hour`,
-        counters.reduce((sum, { name, value: by }) => (new RegExp(`^hour:.*:${level}$`).test(name) ? sum + Number(by) : sum), 0),
-        packets.filter(({ status }) => of.includes(status)).length,
-      ),
-    ),
+    ...levelsOf(counters, packets),
     ...differ(
       'the times of open questions',
       packets.filter(({ asked_at }) => asked_at !== null).length,
@@ -122,6 +115,21 @@ function countersOf({ counters = [], packets = [], events = [] }: Contents): str
         : [],
     ),
   ];
+}
+
+/** Each change of a packet was added to the counters of its hour. Those of old packets may have been removed. */
+function levelsOf(counters: readonly Row[], packets: readonly Row[]): string[] {
+  const hours = counters.filter(({ name }) => name.startsWith('hour:'));
+  const first = hours.map(({ name }) => name.slice('hour:'.length, 'hour:2026-03-01T09'.length)).sort()[0] ?? '';
+  const isOld = ({ state, digest }: Row) => JSON.parse(summaryText({ state, digest } as never)).created_at < first;
+  if (first === '' || packets.some(isOld)) return [];
+  return Object.entries({ waiting: ['created'], held: ['claimed', 'in_progress'], asked: ['awaiting_human'] }).flatMap(([level, own]) =>
+    differ(
+      `the counters ${level} by hour`,
+      hours.filter(({ name }) => name.endsWith(`:${level}`)).reduce((sum, { value }) => sum + Number(value), 0),
+      packets.filter(({ status }) => own.includes(status)).length,
+    ),
+  );
 }
 
 function packetsOf({ packets = [], contents = [], packet_tags = [], search_queue = [], search_index = [] }: Contents): string[] {
