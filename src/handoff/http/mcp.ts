@@ -44,7 +44,7 @@ export function mountMcp({ mount, call, load, listening, views, clock }: McpRout
         requireRight(caller, routes.getPacket);
         return (await views.of(caller.tenant_number, id))?.packet;
       };
-      const session = { call: callApi, packet, agentId: agentBehind(context, query.agent_id), now: clock };
+      const session = { call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
       const request = { headers, body, signal, session };
       if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, key, listening);
       return written(await endpoint.answer(request));
@@ -61,13 +61,13 @@ export function jsonRpcRefusal({ status, code, message }: ServiceError, isRead: 
 }
 
 /** The agent that a connection names, in the header or in the query, or the only one that its key may act as. */
-function agentBehind({ headers, caller }: HandlerContext<Caller>, inQuery: string | undefined): string | undefined {
+function agentBehind({ headers, caller }: HandlerContext<Caller>, inQuery: string | undefined) {
   const inHeader = agentId(headers);
   if (inHeader !== undefined && inQuery !== undefined && inHeader !== inQuery)
     throw invalid('agent_id', 'agent_id and X-Agent-Id name different agents; send one of them.');
   const named = inHeader ?? inQuery;
   if (named !== undefined) requireAgent(caller, named);
-  return named ?? (caller.agents?.length === 1 ? caller.agents[0] : undefined);
+  return { agentId: named ?? (caller.agents?.length === 1 ? caller.agents[0] : undefined), isNamed: named !== undefined };
 }
 
 function written({ status, contentType, text }: Awaited<ReturnType<McpEndpoint['answer']>>) {

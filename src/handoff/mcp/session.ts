@@ -20,8 +20,10 @@ export type CallApi = <R extends Route>(route: R, request: ApiRequest) => Promis
 /** The agent behind a request of MCP. */
 export interface Session {
   readonly call: CallApi;
-  /** The agent's id, if the connection names it. */
+  /** The agent's id, if the connection names it, or if its key may act as no other. */
   readonly agentId: string | undefined;
+  /** Whether the connection names it. */
+  readonly isNamed: boolean;
   /** Whether the client takes a task instead of a result that needs time. */
   readonly takesTasks: boolean;
   /** Reads a packet; inside the service it is shared with all who read the same revision, so nobody changes it. */
@@ -34,11 +36,12 @@ export interface Session {
  * The id of the agent that acts.
  * @throws ServiceError 400 when neither the connection nor the argument names it, or when they name different agents
  */
-export function agentOf({ agentId }: Session, given: string | undefined): string {
+export function agentOf({ agentId, isNamed }: Session, given: string | undefined): string {
   const agent = given ?? agentId;
   if (agent === undefined)
     throw invalid('agent_id', 'agent_id is required: name the agent here, or once for the connection in the header X-Agent-Id.');
-  if (agentId !== undefined && agent !== agentId)
+  // What a key may not act as, the operation refuses.
+  if (isNamed && agent !== agentId)
     throw invalid('agent_id', `agent_id is ${agent}, but the connection names the agent ${agentId} in X-Agent-Id. Leave agent_id out.`);
   return agent;
 }

@@ -53,7 +53,7 @@ export function serveMcpOverStdio({ client, version, agentId, onError }: StdioPa
         sessionOf(context) {
           const call = callWith(context.mcpReq.signal);
           const packet = (id: string) => call(routes.getPacket, { params: { id } });
-          return { call, packet, agentId, takesTasks: takesTasks(context), now: systemClock };
+          return { call, packet, agentId, isNamed: agentId !== undefined, takesTasks: takesTasks(context), now: systemClock };
         },
       }),
     { onerror: onError },

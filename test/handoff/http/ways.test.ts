@@ -1,17 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { commands } from '../../../src/handoff/cli/commands.ts';
+import { Writer } from '../../../src/handoff/cli/output/writer.ts';
+import { runCli } from '../../../src/handoff/cli/program.ts';
 import { tools } from '../../../src/handoff/mcp/tools.ts';
-import { a2aRestRoutes } from '../../../src/handoff/model/a2a.ts';
+import { a2aApi, a2aRestRoutes } from '../../../src/handoff/model/a2a.ts';
 import { answerPageRoutes } from '../../../src/handoff/model/answer-link.ts';
-import { routes } from '../../../src/handoff/model/api.ts';
+import { prefixesOf, routes } from '../../../src/handoff/model/api.ts';
+import { mcpApi } from '../../../src/handoff/model/mcp.ts';
 import { respondInConsole } from '../../../src/handoff/model/packet-routes.ts';
+import type { HandoffRoute } from '../../../src/handoff/model/route.ts';
 import { streamRoutes } from '../../../src/handoff/model/stream.ts';
 import { acts } from '../../../src/handoff/rules/rights.ts';
+import type { Route } from '../../../src/kit/route.ts';
 import { a2a, messageOf } from '../../support/a2a.ts';
 import { question } from '../../support/life.ts';
-import { mcp } from '../../support/mcp.ts';
-import { createPacket, newTenant, type TestService } from '../../support/service.ts';
+import { mcp, mcpRequest } from '../../support/mcp.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -48,61 +54,179 @@ const rightOfAct: Readonly<Record<keyof typeof acts, string>> = {
   ...{ listen: 'read', listPushes: 'read', sendPush: 'read', setPush: 'work', removePush: 'work', answerByLink: 'respond' },
 };
 
-function named(right: string, names: string): Record<string, string> {
-  return Object.fromEntries(names.split(' ').map((name) => [name, right]));
+/** The right that a command of `service-cli` needs; `none` for those that send the service no request with a key. */
+const rightOfCommand: Readonly<Record<string, string>> = {
+  ...named('read', 'list get brief search awaiting watch', 'packets '),
+  ...named('read', 'history audit agents'),
+  ...named('read|respond', 'answer-links', 'packets '),
+  ...named('work', 'create claim chain next update complete fail ask delete release renew', 'packets '),
+  ...named('respond', 'answer-link revoke-link', 'packets '),
+  ...named('respond', 'respond'),
+  ...named('read|manage', 'list deliveries delivery dlq', 'hooks '),
+  ...named('manage', 'create update ping delete replay retry-all', 'hooks '),
+  ...named('read|manage', 'list', 'channels '),
+  ...named('manage', 'create test delete', 'channels '),
+  ...named('read|manage', 'list', 'keys '),
+  ...named('manage', 'create rotate delete', 'keys '),
+  ...named('admin', 'list create get update delete keys', 'tenants '),
+  // The tools of `mcp` send the requests of the tools above; the others work on files, or on the database itself.
+  ...named('none', 'serve mcp admin-key storage backup export import open'),
+};
+
+/** The options without which a command sends no request. */
+const optionsOf: Readonly<Record<string, string>> = {
+  ...{ 'packets create': '--source-id a --target-id b --summary s', 'packets chain': '--source-id a --target-id b --summary s' },
+  ...{ 'packets claim': '--agent a', 'packets next': '--agent a', 'packets update': '--summary s' },
+  ...{ 'packets ask': '--question q --reason r', 'packets renew': '--token t', respond: '--by dana --response Yes' },
+  ...{ 'hooks create': '--url https://example.com --secret a-secret-of-16-characters', 'hooks update': '--active' },
+  ...{ 'channels create': '--kind slack --target https://example.com', 'keys create': '--name k', 'tenants create': '--name t' },
+  'tenants update': '--name t',
+};
+
+/** Pages that anyone may get, and what they consist of. */
+const pages = [
+  ...['/', '/console', '/console*', '/docs', '/redoc', '/openapi.json', '/api/v1/docs', '/api/v1/redoc', '/api/v1/openapi.json'],
+  ...['swagger-ui.css', 'swagger-ui-bundle.js', 'redoc.standalone.js', 'redoc.js', 'docs.js'].flatMap((name) => [
+    `/docs/assets/${name}`,
+    `/api/v1/docs/assets/${name}`,
+  ]),
+];
+
+function named(right: string, names: string, prefix = ''): Record<string, string> {
+  return Object.fromEntries(names.split(' ').map((name) => [prefix + name, right]));
 }
 
 const sorted = (names: Iterable<string>) => [...new Set(names)].sort();
+const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
-test('every route, tool, method and act is in the tables of this file, with the right that it declares', () => {
-  const declared = Object.values({ ...routes, ...streamRoutes, ...answerPageRoutes, respondInConsole }).map((route) => {
-    const { id, access, alternative } = route as { id: string; access: string; alternative?: string };
-    return [id, alternative === undefined ? access : `${access}|${alternative}`] as const;
-  });
+/** The routes that need a right, by the name in their table. */
+const all: readonly (Route & HandoffRoute)[] = Object.values({ ...routes, ...streamRoutes, ...answerPageRoutes, respondInConsole });
+const addressOf = (route: Route, id = unknownId) =>
+  `/${prefixesOf(route)[0]}${route.path}`.replace(/\{config_id\}/g, 'mine').replace(/\{\w+\}/g, id);
+
+/** The methods and paths that the server answers, from the tree of its router. */
+function mounted(service: TestService): string[] {
+  const parts: string[] = [];
+  return service.handoff.app
+    .printRoutes({ commonPrefix: false })
+    .split('\n')
+    .filter((line) => line !== '')
+    .flatMap((line) => {
+      const [, indent, part, methods] = /^([│ ]*)[└├]── (.*?)(?: \(([A-Z, ]+)\))?$/.exec(line)!;
+      parts.splice(indent!.length / 4, Number.POSITIVE_INFINITY, part!);
+      const path = parts
+        .join('')
+        .replaceAll('([^:/]+)', '')
+        .replace(/\/:(\w+)/g, '/{$1}')
+        .replace('::', ':');
+      return (methods ?? '').split(', ').flatMap((method) => (method === '' || method === 'HEAD' ? [] : [`${method} ${path}`]));
+    });
+}
+
+test('every route, tool, method, act and command is in the tables of this file, with the right that it declares', async (t) => {
+  const declared = all.map(({ id, access, alternative }) => [id, alternative === undefined ? access : `${access}|${alternative}`]);
   assert.deepEqual(Object.fromEntries(declared), rightOfRoute);
   assert.deepEqual(sorted(Object.keys(tools)), sorted(Object.keys(rightOfTool)));
   assert.deepEqual(sorted(a2aRestRoutes.map(({ method }) => method)), sorted(Object.keys(rightOfMethod)));
   assert.deepEqual(Object.fromEntries(Object.entries(acts).map(([name, { access }]) => [name, access])), rightOfAct);
+  assert.deepEqual(sorted(commands.map(({ name }) => name)), sorted(Object.keys(rightOfCommand)));
+
+  const service = await startService(t);
+  await service.handoff.app.ready();
+  const known = [...all, ...Object.values({ ...a2aApi.routes, ...mcpApi.routes })].flatMap((route) =>
+    prefixesOf(route).map((prefix) => `${route.method} ${prefix}${route.path}`),
+  );
+  assert.deepEqual(sorted(mounted(service)), sorted([...known, ...pages.map((path) => `GET ${path}`)]));
 });
 
-/** A key of the tenant with all scopes but these. */
-async function keyWithout(service: TestService, key: string, right: string): Promise<string> {
-  const scopes = ['read', 'work', 'respond', 'manage'].filter((scope) => !right.split('|').includes(scope));
-  const { body, text } = await service.call('POST', '/keys', { key, body: { name: `without ${right}`, scopes } });
+/** A key of the tenant with these rights. */
+async function keyWith(service: TestService, key: string, rights: object): Promise<string> {
+  const { body, text } = await service.call('POST', '/keys', { key, body: { name: 'restricted', ...rights } });
   assert.ok(body.key, text);
   return body.key;
 }
 
+/** A key of the tenant with all scopes but these. */
+const keyWithout = (service: TestService, key: string, right: string) =>
+  keyWith(service, key, { scopes: ['read', 'work', 'respond', 'manage'].filter((scope) => !right.split('|').includes(scope)) });
+
+/** Asserts a refusal by the rules on rights: of the API, of AIP-193, of JSON-RPC, or the result of a tool. */
+function refused({ status, body, text }: TestAnswer, pattern: RegExp, about: string) {
+  const isError = body?.error !== undefined || body?.result?.isError === true;
+  assert.ok(isError ? status === 200 || status === 403 : status === 403, `${about}: ${status} ${text}`);
+  assert.match(text, pattern, about);
+}
+
+/** The arguments of a call of a tool that are enough to reach its operation. */
+function argumentsOf(name: string, id: string, more: object = {}) {
+  const given = { packet_id: id, summary: 'x', target_agent: 'b', question: 'q?', reason: 'r', statuses: ['completed'], ...more };
+  const known = tools[name as keyof typeof tools].input.properties;
+  return { name, arguments: Object.fromEntries(Object.entries(given).filter(([field]) => field in known)) };
+}
+
+/** The parameters of a method of A2A, and a request of its other binding. */
+const config = { id: 'mine', url: 'https://example.com/', token: 'a-token-for-tests-0123456789' };
+const paramsOf = (method: string, id: string) =>
+  /^Send/.test(method)
+    ? messageOf('x')
+    : /^Create/.test(method)
+      ? { ...config, taskId: id }
+      : /Config/.test(method)
+        ? { taskId: id, id: 'mine' }
+        : { id };
+const bodyOf = (route: Route, method: string) =>
+  route.method !== 'POST' ? {} : { body: /^Send/.test(method) ? messageOf('x') : /^Create/.test(method) ? config : {} };
+
 for (const store of stores) {
   describe(`A key without the right, on ${store.name}`, () => {
-    test('is refused by every tool of MCP and every method of A2A, and changes nothing', async () => {
+    test('is refused by every tool of MCP and every method of A2A, in both of its bindings, and changes nothing', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { max_api_keys: 10 });
       const { id } = await createPacket(service, { hitl: question }, key);
       const before = (await service.call('GET', `/packets/${id}`, { key })).body;
-      const without = { read: await keyWithout(service, key, 'read'), work: await keyWithout(service, key, 'work') };
-      const given = { packet_id: id, summary: 'x', target_agent: 'b', question: 'q?', reason: 'r', statuses: ['completed'] };
+      const without: Record<string, string> = {
+        read: await keyWithout(service, key, 'read'),
+        work: await keyWithout(service, key, 'work'),
+      };
+      const headers = { 'a2a-version': '1.0' };
       for (const [name, right] of Object.entries(rightOfTool)) {
-        const fields = Object.entries({ ...given, lease_token: 't' }).filter(
-          ([field]) => field in tools[name as keyof typeof tools].input.properties,
-        );
-        const call = { name, arguments: Object.fromEntries(fields) };
-        const { status, body } = await mcp(service, 'tools/call', call, { key: without[right as 'read'] });
-        assert.ok(status < 500, name);
+        const call = argumentsOf(name, id, { lease_token: 't' });
         // A tool that needs another right is either not listed or refused.
-        assert.ok(body.error !== undefined || body.result?.isError === true, `${name}: ${JSON.stringify(body)}`);
+        refused(await mcp(service, 'tools/call', call, { key: without[right]! }), /scope|is no tool|not found/i, name);
       }
-      const config = { taskId: id, id: 'mine', url: 'https://example.com/', token: 'a-token-for-tests-0123456789' };
-      for (const [method, right] of Object.entries(rightOfMethod)) {
-        const params = /^Send/.test(method) ? messageOf('x', {}) : /Create/.test(method) ? config : { id, taskId: id };
-        const answer = await a2a(service, method, params, { key: without[right as 'read'] });
-        assert.ok(answer.body.error !== undefined || answer.text.includes('"error"'), `${method}: ${answer.text}`);
+      for (const [method, right] of Object.entries(rightOfMethod))
+        refused(await a2a(service, method, paramsOf(method, id), { key: without[right]! }), new RegExp(`scope ${right}`), method);
+      for (const { method, route } of a2aRestRoutes) {
+        const right = rightOfMethod[method]!;
+        const request = { key: without[right]!, headers, ...bodyOf(route, method) };
+        const answer = await service.call(route.method, addressOf(route, id), request);
+        refused(answer, new RegExp(`scope ${right}`), `${route.method} ${route.path}`);
+        assert.equal(answer.body.error.status, 'PERMISSION_DENIED', answer.text);
       }
-      const listening = { notifications: { resourceSubscriptions: [`packet://${id}`] } };
-      const listened = await mcp(service, 'subscriptions/listen', listening, { key: without.read });
-      assert.ok(listened.status === 403 || listened.body.error !== undefined, listened.text);
       assert.deepEqual((await service.call('GET', `/packets/${id}`, { key })).body, before);
       assert.equal((await service.call('GET', '/packets', { key })).body.total, 1);
+    });
+
+    test('gets no stream of the changes of packets over MCP', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service, { max_api_keys: 10 });
+      const { id } = await createPacket(service, {}, key);
+      const address = await service.listen();
+      const listening = { notifications: { resourceSubscriptions: [`packet://${id}`] } };
+      const { headers, body } = mcpRequest('subscriptions/listen', listening);
+      const left = new AbortController();
+      const answer = await fetch(`${address}/mcp`, {
+        method: 'POST',
+        headers: { ...headers, 'x-api-key': await keyWithout(service, key, 'read') },
+        body: JSON.stringify(body),
+        signal: left.signal,
+      });
+      const { status } = answer;
+      // A stream has no end: what it says is only read if it is none.
+      const text = status === 200 ? '' : await answer.text();
+      left.abort();
+      assert.equal(status, 403, text);
+      assert.match(text, /scope read/);
     });
 
     test('without the scope respond is refused each way to an answer: REST, the console, links, A2A', async () => {
@@ -117,9 +241,178 @@ for (const store of stores) {
         assert.equal(answer.status, 403, answer.text);
         assert.match(answer.body.detail, /scope respond/);
       }
-      const message = await a2a(service, 'SendMessage', messageOf('Yes', { taskId: id }), { key: other });
-      assert.notEqual(message.body.error, undefined, message.text);
+      const message = messageOf('Yes', { taskId: id });
+      refused(await a2a(service, 'SendMessage', message, { key: other }), /scope respond/, 'JSON-RPC');
+      const request = { key: other, headers: { 'a2a-version': '1.0' }, body: messageOf('Yes', { taskId: id }) };
+      refused(await service.call('POST', '//a2a/message:send', request), /scope respond/, 'HTTP+JSON');
       assert.equal((await service.call('GET', `/packets/${id}`, { key })).body.status, 'awaiting_human');
     });
   });
+
+  describe(`A key of other agents or another person, on ${store.name}`, () => {
+    test('acts as no other agent: each route, tool and method refuses the agent that the request names', async () => {
+      const service = await shareService(store);
+      const { key: first } = await newTenant(service, { max_api_keys: 10 });
+      const { id } = await createPacket(service, { hitl: question }, first);
+      const key = await keyWith(service, first, { agents: ['helper'] });
+      const before = (await service.call('GET', `/packets/${id}`, { key: first })).body;
+      const other = { 'x-agent-id': 'other' };
+      const pattern = /may not act as other/;
+      for (const route of all) {
+        if (['public', 'link', 'admin'].includes(route.access)) continue;
+        const answer = await service.call(route.method, addressOf(route, id), { key, headers: other });
+        refused(answer, pattern, `${route.method} ${route.path}`);
+      }
+      for (const { method, route } of a2aRestRoutes) {
+        const request = { key, headers: { ...other, 'a2a-version': '1.0' }, ...bodyOf(route, method) };
+        refused(await service.call(route.method, addressOf(route, id), request), pattern, `${route.method} ${route.path}`);
+      }
+      for (const method of Object.keys(rightOfMethod))
+        refused(await a2a(service, method, paramsOf(method, id), { key, agent: 'other' }), pattern, method);
+      for (const name of Object.keys(rightOfTool)) {
+        const call = argumentsOf(name, id, { lease_token: 't', agent_id: 'other' });
+        const { agent_id, ...unnamed } = call.arguments;
+        refused(await mcp(service, 'tools/call', { name, arguments: unnamed }, { key, agent: 'other' }), pattern, name);
+        const inQuery = { key, agent: null, query: '?agent_id=other' };
+        refused(await mcp(service, 'tools/call', { name, arguments: unnamed }, inQuery), pattern, name);
+        if (agent_id !== undefined) refused(await mcp(service, 'tools/call', call, { key, agent: null }), pattern, name);
+      }
+      for (const [name, body] of Object.entries(asAgent)) {
+        const answer = await service.call('POST', addressOf(routes[name as keyof typeof asAgent], id), { key, body: body(id) });
+        if (name === 'batchCreate') assert.deepEqual([answer.body.created, answer.body.errors[0].code], [[], 'FORBIDDEN'], answer.text);
+        else refused(answer, pattern, name);
+      }
+      assert.deepEqual((await service.call('GET', `/packets/${id}`, { key: first })).body, before);
+      assert.equal((await service.call('GET', '/packets', { key: first })).body.total, 1);
+    });
+
+    test('answers in no other name: each route with a name refuses it, and the others answer in that of the key', async () => {
+      const service = await shareService(store);
+      const { key: first } = await newTenant(service, { max_api_keys: 20 });
+      const key = await keyWith(service, first, { responder: 'dana' });
+      const asking = async () => {
+        const { id } = await createPacket(service, { hitl: question }, first);
+        await service.call('PATCH', `/packets/${id}`, { key: first, body: { status: 'awaiting_human' } });
+        return id as string;
+      };
+      const id = await asking();
+      const channel = { kind: 'slack', target: 'https://hooks.slack.com/services/x' };
+      const made = await service.call('POST', '/channels', { key, body: channel });
+      assert.equal(made.body.responder, 'dana', made.text);
+      for (const [name, { path, body }] of Object.entries(asPerson)) {
+        const route = all.find((one) => one.id === name)!;
+        const address = path === 'channel' ? `/channels/${made.body.id}` : addressOf(route, id);
+        refused(await service.call(route.method, address, { key, body }), /answers? as dana/, name);
+      }
+      // Null would let the person enter any name.
+      refused(await service.call('PATCH', `/channels/${made.body.id}`, { key, body: { responder: null } }), /only answer as dana/, 'null');
+      assert.equal((await service.call('GET', `/packets/${id}`, { key })).body.status, 'awaiting_human');
+
+      const by: Record<string, (id: string) => Promise<unknown>> = {
+        link: async (packet) => {
+          const { body: link } = await service.call('POST', `/packets/${packet}/answer-links`, { key });
+          const { digest } = (await service.call('GET', `/packets/${packet}`, { key })).body.hitl;
+          const raw = new URLSearchParams({ name: 'mia', responded_by: 'mia', response: 'Yes', digest }).toString();
+          const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+          return service.call('POST', `/${new URL(link.url).pathname}`, { key: null, raw, headers });
+        },
+        'A2A over JSON-RPC': (packet) => a2a(service, 'SendMessage', messageOf('Yes', { taskId: packet }), { key }),
+        'A2A over HTTP+JSON': (packet) =>
+          service.call('POST', '//a2a/message:send', {
+            ...{ key, headers: { 'a2a-version': '1.0' }, body: messageOf('Yes', { taskId: packet, metadata: { responded_by: 'mia' } }) },
+          }),
+      };
+      for (const [way, answer] of Object.entries(by)) {
+        const packet = await asking();
+        await answer(packet);
+        const { hitl } = (await service.call('GET', `/packets/${packet}`, { key })).body;
+        assert.deepEqual([hitl.response, hitl.responded_by], ['Yes', 'dana'], way);
+      }
+    });
+  });
 }
+
+function source(id: string) {
+  const metadata = { source_agent: { id, name: id, framework: 'x' }, target_agent: { id: 'b', name: 'b' } };
+  return packetRequest({ metadata });
+}
+/** Bodies that name an agent, by the routes that take one. */
+const asAgent = {
+  createPacket: () => source('other'),
+  chainPacket: () => source('other'),
+  batchCreate: () => ({ packets: [source('other')] }),
+  claimPacket: () => ({ agent_id: 'other' }),
+  claimNext: () => ({ agent_id: 'other' }),
+  batchClaim: (id: string) => ({ agent_id: 'other', packet_ids: [id] }),
+  batchComplete: (id: string) => ({ agent_id: 'other', packet_ids: [id] }),
+};
+/** Bodies that name who answers, by the routes that take one. */
+const asPerson: Record<string, { path?: 'channel'; body: object }> = {
+  respondPacket: { body: { response: 'Yes', responded_by: 'mia' } },
+  respondInConsole: { body: { response: 'Yes', responded_by: 'mia' } },
+  createAnswerLink: { body: { responder: 'mia' } },
+  createChannel: { body: { kind: 'slack', target: 'https://hooks.slack.com/services/x', responder: 'mia' } },
+  patchChannel: { path: 'channel', body: { responder: 'mia' } },
+  createKey: { body: { name: 'k', responder: 'mia' } },
+};
+
+test('every body that names an agent or a person who answers is in the tables of this file', () => {
+  const naming = (...fields: string[]) =>
+    all.filter(({ body, describedBody }) => {
+      const { properties = {} } = (describedBody ?? body ?? {}) as { properties?: object };
+      return fields.some((field) => JSON.stringify(properties).includes(`"${field}":`));
+    });
+  // The source of a packet can't be changed.
+  const agents = naming('agent_id', 'source_agent').filter(({ id }) => id !== 'patchPacket');
+  assert.deepEqual(sorted(agents.map(({ id }) => id)), sorted(Object.keys(asAgent)));
+  // The responder of a question says who is asked, and is no right.
+  const people = naming('responder', 'responded_by').filter(
+    ({ id }) => !['createPacket', 'chainPacket', 'batchCreate', 'patchPacket'].includes(id),
+  );
+  assert.deepEqual(sorted(people.map(({ id }) => id)), sorted(Object.keys(asPerson)));
+});
+
+test('service-cli says which scope a key needs for each of its commands, and acts in no other name', async (t) => {
+  const service = await startService(t);
+  const address = await service.handoff.start();
+  const { key } = await newTenant(service, { max_api_keys: 20 });
+  /** Runs a command with a key, and returns its exit code and what it writes to standard error. */
+  async function run(args: string, apiKey: string) {
+    let text = '';
+    const to = (write: (part: string) => void) => new Writer({ write } as never, {});
+    const err = to((part) => {
+      text += part;
+    });
+    const streams = { stdin: () => process.stdin, out: to(() => undefined), err, isInteractive: false };
+    const environment = { SERVICE_URL: `${address}/api/v1`, SERVICE_API_KEY: apiKey, HOME: '/nowhere' };
+    return { code: await runCli({ ...streams, args: args.split(' '), environment }), text };
+  }
+  const without = new Map<string, string>();
+  for (const { name, operands } of commands) {
+    const right = rightOfCommand[name]!;
+    if (right === 'none') continue;
+    if (!without.has(right)) without.set(right, await keyWithout(service, key, right));
+    const args = [name, ...operands.map(() => unknownId), ...(optionsOf[name]?.split(' ') ?? [])].join(' ');
+    const { code, text } = await run(args, without.get(right)!);
+    assert.equal(code, 1, `${args}: ${text}`);
+    assert.match(text, right === 'admin' ? /admin key/ : new RegExp(`scope ${right.replace('|', ' or ')}`), args);
+  }
+  const { id } = await createPacket(service, { hitl: question }, key);
+  await service.call('PATCH', `/packets/${id}`, { key, body: { status: 'awaiting_human' } });
+  const dana = await keyWith(service, key, { responder: 'dana', agents: ['helper'] });
+  for (const [args, sentence] of [
+    [`packets claim ${id} --agent other`, /may not act as other/],
+    ['packets next --agent other', /may not act as other/],
+    [`packets release ${id} --agent other`, /may not act as other/],
+    ['packets create --source-id other --target-id b --summary s', /may not act as other/],
+    [`respond ${id} --response Yes --by mia`, /only answer as dana/],
+    [`packets answer-link ${id} --responder mia`, /only answer as dana/],
+    ['channels create --kind slack --target https://hooks.slack.com/services/x --responder mia', /only answer as dana/],
+    ['keys create --name k --agent helper --responder mia', /answers as dana/],
+  ] as const) {
+    const { code, text } = await run(args, dana);
+    assert.equal(code, 1, `${args}: ${text}`);
+    assert.match(text, sentence, args);
+  }
+  assert.equal((await service.call('GET', `/packets/${id}`, { key })).body.status, 'awaiting_human');
+});
