@@ -277,6 +277,8 @@ describe('every described error', () => {
   test('has the body with detail, code, field and status_code [H268]', () => {
     assert.ok(failures.length > operations.length);
     for (const { name, status, body } of failures) {
+      // The answers of other protocols are those of these protocols.
+      if (/^(mcp|a2a)/.test(name)) continue;
       for (const required of requiredOf(body!.schema)) {
         for (const field of ['detail', 'code', 'field', 'status_code']) assert.ok(required.includes(field), `${name}: ${field}`);
       }
@@ -502,6 +504,29 @@ describe('the answers of the service', () => {
     await answer('batchCreate', 429, { body: { packets: [packetRequest()] }, key });
     await answer('deletePacket', 403, { id, query: '?hard=true', key });
     await answer('listTenants', 403, { key });
+
+    const headers = { 'a2a-version': '1.0' };
+    await answer('mcp', 400, { body: {} });
+    await answer('mcp', 400, {
+      query: '?agent_id=one',
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+      headers: { 'x-agent-id': 'two' },
+    });
+    await answer('mcp', 406, { body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } });
+    await answer('mcp', 415, { raw: '{}', headers: { 'content-type': 'text/plain' } });
+    await answer('mcp', 401, { body: {}, key: null });
+    await answer('a2a', 400, { raw: '{' });
+    await answer('a2a', 400, { body: {}, headers: { 'x-agent-id': 'a'.repeat(300) } });
+    await answer('a2aSendMessage', 400, { body: {}, headers });
+    await answer('a2aSendMessage', 400, { raw: '{', headers });
+    await answer('a2aSendMessage', 400, { body: {}, headers: { 'x-agent-id': 'a'.repeat(300) } });
+    await answer('a2aSendMessage', 415, { raw: '{}', headers: { ...headers, 'content-type': 'text/plain' } });
+    await answer('a2aListTasks', 400, { query: '?pageSize=x', headers });
+    await answer('a2aListTasks', 401, { headers, key: 'x' });
+    await answer('a2aListTasks', 403, { headers: { ...headers, host: 'elsewhere.example.com' } });
+    await answer('a2aGetTask', 404, { id: unknown, headers });
+    const worker = await service.call('POST', '/keys', { body: { name: 'worker', scopes: ['work'] } });
+    await answer('a2aGetTask', 403, { id, headers, key: worker.body.key });
   });
 });
 

@@ -1,9 +1,10 @@
 import Type from 'typebox';
 
 import { type Route, routeTable } from '../../kit/route.ts';
-import { Failure, object } from '../../kit/schemas.ts';
+import { object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute, type HandoffRoute } from './route.ts';
+import { a2aFailing, jsonRpcFailing } from './rpc.ts';
 
 /** A push notification configuration of A2A: a webhook for one packet. */
 export interface PushConfig {
@@ -25,7 +26,6 @@ const requestHeaders = {
   'A2A-Version': 'The version of A2A: `1.0`. Without it A2A means version 0.3, which the service does not speak.',
   'X-Agent-Id': 'The agent that sends the message. 1 to 255 characters. Optional.',
 };
-const otherHost = { schema: Failure, description: '`Host` or `Origin` names another machine.' };
 
 /** The agent card, and the endpoint of JSON-RPC. */
 export const { agentCard, a2a } = routeTable('a2a', {
@@ -80,8 +80,7 @@ export const { agentCard, a2a } = routeTable('a2a', {
         description: 'The answer: JSON, or server-sent events for a streaming method.',
         example: { jsonrpc: '2.0', id: 1, error: { code: -32001, message: 'There is no packet with this id.' } },
       },
-      403: otherHost,
-      ...failing(401, 413, 415, 429),
+      ...jsonRpcFailing(413, 415),
     },
   }),
 });
@@ -148,8 +147,7 @@ function rest(
         description: 'The answer: JSON, or server-sent events for a stream.',
         example: { id: taskId, contextId: taskId, status: { state: 'TASK_STATE_SUBMITTED' } },
       },
-      403: otherHost,
-      ...failing(400, 401, 404, 409, 413, 415, 429),
+      ...a2aFailing(),
     },
   });
   return { method, route: { id, tag: 'a2a', ...route } as unknown as Route & HandoffRoute, params };

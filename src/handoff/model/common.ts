@@ -16,6 +16,7 @@ export const failing = failureShapes({
   401: 'The API key is missing, unknown or revoked.',
   403: 'The API key may not do this: it lacks the scope, or may not act in this name, or is not an admin key.',
   404: 'This tenant has no resource with that id.',
+  406: 'The request does not accept what the answer is written in.',
   409: 'The current state of the resource does not allow this.',
   410: 'The resource has expired.',
   412: 'The resource changed since the version named in If-Match.',

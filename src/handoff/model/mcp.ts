@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { Failure, object } from '../../kit/schemas.ts';
-import { failing } from './common.ts';
+import { object } from '../../kit/schemas.ts';
 import { defineRoute } from './route.ts';
+import { jsonRpcFailing, rpcSchemas } from './rpc.ts';
 
 const query = object({
   api_key: Type.Optional(Type.String({ description: 'An API key, for clients that cannot send headers.' })),
@@ -47,8 +47,7 @@ export const { mcp } = routeTable('mcp', {
         example: { jsonrpc: '2.0', id: 1, result: { tools: [] } },
       },
       202: { description: 'A notification was taken.' },
-      403: { schema: Failure, description: '`Host` or `Origin` names another machine.' },
-      ...failing(401, 413, 415, 429),
+      ...jsonRpcFailing(404, 406, 413, 415),
     },
   }),
 });
@@ -57,5 +56,5 @@ export const { mcp } = routeTable('mcp', {
 export const mcpApi = {
   tag: { name: 'mcp', description: 'The tools of the service, for clients of the Model Context Protocol. Served at the root.' },
   routes: { mcp },
-  schemas: {},
+  schemas: rpcSchemas,
 };

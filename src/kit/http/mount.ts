@@ -178,8 +178,14 @@ class Steps<Context, Traits> {
         : withRequest(request.notes, () => endpoint.handler(input as never, exchange));
     if (result instanceof Promise) {
       // Resolving with the reply makes Fastify wait for a response that is sent in pieces.
-      return result.then((found) => {
+      const sent = result.then((found) => {
         this.#sender.send(exchange, found, endpoint.successStatus);
+        return reply;
+      });
+      if (endpoint.refused === undefined) return sent;
+      return sent.catch((error: unknown) => {
+        if (!(error instanceof ServiceError) || error.status !== 400) throw error;
+        this.#refuse(endpoint, exchange, error, true);
         return reply;
       });
     }
@@ -187,7 +193,7 @@ class Steps<Context, Traits> {
     return undefined;
   }
 
-  /** Answers a request whose body is refused, if its route has an answer of its own. @throws ServiceError if not */
+  /** Answers a refused request, if its route has an answer of its own. @throws ServiceError if not */
   #refuse({ refused, successStatus }: Endpoint<Context>, exchange: Exchange<Context>, refusal: unknown, isRead: boolean): undefined {
     if (refused === undefined || !(refusal instanceof ServiceError)) throw refusal;
     this.#sender.send(exchange, refused(refusal, isRead), successStatus);

@@ -341,10 +341,19 @@ for (const store of stores) {
         const answer = await rest(...call);
         assert.deepEqual([answer.status, answer.body.error?.status], [status, name], `${call.join(' ')}: ${answer.text}`);
         assert.match(answer.body.error.message, sentence);
+        // The only type of details is that of A2A's own errors.
+        const types = answer.body.error.details.map((detail: Record<string, string>) => [detail['@type'], detail.domain]);
+        assert.deepEqual(types, [['type.googleapis.com/google.rpc.ErrorInfo', 'a2a-protocol.org']], answer.text);
       }
       const { key } = await newTenant(service);
       assert.equal((await rest('GET', `/tasks/${task.id}`, { key })).status, 404);
       assert.equal((await rest('GET', `/tasks/${task.id}`, { key: 'wrong' })).status, 401);
+      // What stops a request before its method has no error of A2A.
+      const unread = await service.call('POST', '//a2a/message:send', { raw: '{', key: service.key });
+      assert.deepEqual(unread.body.error, {
+        ...{ code: 400, status: 'INVALID_ARGUMENT', details: [] },
+        message: 'The body is not valid JSON at line 1, column 2.',
+      });
       const reader = (await service.call('POST', '/keys', { body: { name: 'reader', scopes: ['read'] } })).body.key;
       assert.equal((await rest('POST', '/message:send', { body: messageOf('No'), key: reader })).status, 403);
     });

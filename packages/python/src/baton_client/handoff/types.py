@@ -1310,6 +1310,41 @@ class TenantPatch(TypedDict):
     """The maximum number of API keys it may have. Until it is set, it follows the tier."""
 
 
+class JsonRpcFailure(TypedDict):
+    """A fault of the protocol, as an error of JSON-RPC 2.0."""
+
+    jsonrpc: str
+    id: NotRequired[str | float | None]
+    """The id of the request; null if it is unknown."""
+    error: JsonRpcFailureError
+
+
+class JsonRpcFailureError(TypedDict):
+    code: int
+    """The code of JSON-RPC, MCP or A2A."""
+    message: str
+    """What is wrong, in a sentence."""
+    data: NotRequired[Any]
+    """Details, as the protocol defines them; `code` is the code of the API."""
+
+
+class A2aFailure(TypedDict):
+    """An error of A2A over HTTP+JSON, in the form of AIP-193."""
+
+    error: A2aFailureError
+
+
+class A2aFailureError(TypedDict):
+    code: int
+    """The HTTP status."""
+    status: str
+    """The name of the status, as in `google.rpc.Code`."""
+    message: str
+    """What is wrong, in a sentence."""
+    details: list[Any]
+    """A `google.rpc.ErrorInfo` whose `reason` is the error of A2A, if it is one."""
+
+
 class ListAwaitingAnswer(TypedDict):
     packets: list[PacketSummary | Packet]
     total: int
