@@ -313,7 +313,7 @@ for (const store of stores) {
       for (const version of ['0.3', null]) assert.equal((await a2a(service, 'GetTask', { id }, { version })).body.error?.code, -32009);
     });
 
-    test('answers the same over HTTP+JSON, and refusals with the statuses and the form of AIP-193', async () => {
+    test('answers the same over HTTP+JSON, and refusals with the statuses and the form of AIP-193 [H106]', async () => {
       const service = await shareService(store);
       const rest = (method: string, path: string, options: { body?: object; version?: string; key?: string } = {}) => {
         const { body, version = '1.0', key = service.key } = options;
