@@ -51,12 +51,12 @@ export class AnswerLinkBuffer extends TableBuffer<string, StoredAnswerLink> {
 }
 
 const kind: Kind<AnswerLinkNeeds, AnswerLinkBuffer> = {
+  needs: { answerLinks: true, answerLinksOf: true },
   stage: (_tenant, { journal }) => new AnswerLinkBuffer(journal),
 
   async find(session, group) {
     const named = group.wanted('id', (unit) => unit.answerLinks);
     const packets = group.wanted('packet_id', ({ answerLinksOf: id }) => (id === undefined ? undefined : [id]));
-    if (named.length + packets.length === 0) return;
     const [all, locked] = await Promise.all([table.read(session, packets, ['tenant']), table.find(session, named, ['tenant'])]);
     // Locked rows last, because they are the current versions.
     for (const { stored, more } of [...all, ...locked]) group.of(answerLinks, more[0] as number).found.set(stored.id, stored);

@@ -66,6 +66,7 @@ function freeSearch(tenant: number, { target_agent, tags, priorities: wanted }: 
  * rows, so that two groups can't deadlock.
  */
 const kind: Kind<ClaimNeeds, ClaimQueue> = {
+  needs: { claims: true },
   stage: (tenant, group) => new ClaimQueue(group.of(packets, tenant)),
 
   async find(session, group) {
@@ -77,7 +78,6 @@ const kind: Kind<ClaimNeeds, ClaimQueue> = {
       if (known === undefined) wanted.set(key, { tenant, filter: unit.claims, count: 1 });
       else known.count += 1;
     }
-    if (wanted.size === 0) return;
     // Sent together: one round trip for all filters, and one for the contents of what they find.
     const searches = [...wanted.values()].map(async ({ tenant, filter, count }) => {
       const rows = await session.findFree('packets', foundColumns, freeSearch(tenant, filter), count);

@@ -32,11 +32,11 @@ export class CounterBuffer {
 
 /** Counts for list totals and quotas, updated in the transaction that changes what they count. */
 const kind: Kind<CounterNeeds, CounterBuffer> = {
+  needs: { counters: true },
   stage: (_tenant, { journal }) => new CounterBuffer(journal),
 
   async find(session, group) {
     const keys = group.wanted('name', (unit) => unit.counters);
-    if (keys.length === 0) return;
     // A missing row can't be locked, so it is inserted first.
     await session.insertMissing(
       'counters',

@@ -123,6 +123,7 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
 }
 
 const kind: Kind<DeliveryNeeds, DeliveryBuffer> = {
+  needs: { deliveries: true, deliveryIds: true },
   stage: (tenant, group) => new DeliveryBuffer(group, group.of(webhooks, tenant)),
 
   async find(session, group) {
@@ -145,14 +146,14 @@ const kind: Kind<DeliveryNeeds, DeliveryBuffer> = {
     }
   },
 
-  async flush(session, group) {
-    await session.insert(
+  flush(session, group) {
+    session.insert(
       'messages',
       group.each(deliveries, ({ messages }, tenant) =>
         messages.map(({ event_id, body, traceparent }) => ({ tenant, event_id, body, traceparent })),
       ),
     );
-    await table.flush(session, group, deliveries);
+    table.flush(session, group, deliveries);
   },
 };
 

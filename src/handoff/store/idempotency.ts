@@ -70,11 +70,11 @@ export class IdempotencyBuffer {
 
 /** Answers that are repeated when a request comes again with the same idempotency key. */
 const kind: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
+  needs: { idempotencyKey: true },
   stage: (tenant, { journal }) => new IdempotencyBuffer(tenant, journal),
 
   async find(session, group) {
     const keys = group.wanted('key', ({ idempotencyKey }) => (idempotencyKey === undefined ? undefined : [idempotencyKey]));
-    if (keys.length === 0) return;
     const rows = await session.find('idempotency', ['tenant', 'key', 'fingerprint', 'status', 'body', 'etag'], keys);
     for (const [tenant, key, fingerprint, status, body, etag] of rows as [number, string, string, number, string | null, string | null][])
       group.of(idempotency, tenant).found.set(key, { fingerprint, status, body, etag });
@@ -91,12 +91,12 @@ const kind: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
     await session.remove('idempotency_packets', erased);
   },
 
-  async flush(session, group) {
-    await session.insert(
+  flush(session, group) {
+    session.insert(
       'idempotency',
       group.each(idempotency, ({ fresh }) => [...fresh.values()]),
     );
-    await session.insert(
+    session.insert(
       'idempotency_packets',
       group.each(idempotency, ({ packets }) => packets),
     );

@@ -90,12 +90,12 @@ export class KeyBuffer extends TableBuffer<string, StoredKey & { readonly revoke
 /** Keys. A change makes every instance drop its cached keys. */
 const kind: Kind<KeyNeeds, KeyBuffer> = {
   ofEveryTenant: true,
+  needs: { keyId: true, tenantId: true, newTenant: true },
   stage: (_tenant, { journal }) => new KeyBuffer(journal),
 
   async find(session, group) {
     const ids = new Set(group.units.flatMap(({ unit }) => unit.keyId ?? []));
     const tenantIds = new Set(group.units.flatMap(({ unit }) => unit.tenantId ?? []));
-    if (ids.size + tenantIds.size === 0) return;
     const [named, theirs] = await Promise.all([
       table.find(
         session,
@@ -110,9 +110,9 @@ const kind: Kind<KeyNeeds, KeyBuffer> = {
     for (const { stored } of [...named, ...theirs]) if (stored.revoked_at === null) found.set(stored.id, stored);
   },
 
-  async flush(session, group) {
-    await table.flush(session, group, keys);
-    if (group.of(keys, everyTenant).changed.size > 0) await session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+  flush(session, group) {
+    table.flush(session, group, keys);
+    if (group.of(keys, everyTenant).changed.size > 0) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };
 

@@ -41,11 +41,11 @@ const lockName = 'open';
 
 /** Counts for the limit on open packets. */
 const kind: Kind<OpenPacketNeeds, OpenPacketCounts> = {
+  needs: { openPacketsOf: true },
   stage: (_tenant, { journal }) => new OpenPacketCounts(journal),
 
   async find(session, group) {
     const wanted = group.wanted('agent', (unit) => unit.openPacketsOf);
-    if (wanted.length === 0) return;
     const locks = [...new Set(wanted.map(({ tenant }) => tenant))].map((tenant) => ({ tenant, name: lockName }));
     const keys = wanted.map(({ tenant, agent }) => ({ tenant, source_agent: storable(agent) }));
     // Sent together; the packets are counted after the counters are locked.

@@ -57,49 +57,49 @@ interface Inserted {
 }
 export type Changed = Inserted & Change;
 
-export async function flushRows(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): Promise<void> {
+export function flushRows(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): void {
   const sorted = changed.filter((change) => !sameFilters(change));
   const alike = changed.filter(sameFilters);
   const [held, moved] = [alike.filter((change) => !sameHolder(change)), alike.filter(sameHolder)];
   const rewritten = changed.filter(({ before, after }) => before.parts.content !== after.parts.content);
-  await session.insert(
+  session.insert(
     'packets',
     inserted.map(({ tenant, after }) => ({ seq: after.seq, ...packetRow(tenant, after) })),
   );
   // SQLite rewrites the index entries of every column in an update, changed or not.
-  await session.update(
+  session.update(
     'packets',
     ['tenant', 'id'],
     sorted.map(({ tenant, after }) => packetRow(tenant, after)),
   );
-  await session.update(
+  session.update(
     'packets',
     ['tenant', 'id'],
     held.map(({ tenant, after }) => ({ ...movedRow(tenant, after), claimed_by: holderOf(after) })),
   );
-  await session.update(
+  session.update(
     'packets',
     ['tenant', 'id'],
     moved.map(({ tenant, after }) => movedRow(tenant, after)),
   );
-  await session.insert(
+  session.insert(
     'contents',
     inserted.map(({ tenant, after }) => contentRow(tenant, after)),
   );
-  await session.update(
+  session.update(
     'contents',
     ['tenant', 'packet'],
     rewritten.map(({ tenant, after }) => contentRow(tenant, after)),
   );
 }
 
-export async function flushTags(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): Promise<void> {
+export function flushTags(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): void {
   const retagged = changed.filter((change) => !sameTags(change));
-  await session.remove(
+  session.remove(
     'packet_tags',
     retagged.flatMap(({ tenant, before }) => tagRows(tenant, before)),
   );
-  await session.insert(
+  session.insert(
     'packet_tags',
     [...inserted, ...retagged].flatMap(({ tenant, after }) => tagRows(tenant, after)),
   );

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 
+import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { invalid } from '../../kit/errors.ts';
 import { lowestIdAt } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
@@ -183,6 +184,7 @@ function requireNumbered(stored: StoredPacket): StoredPacket {
 }
 
 const kind: Kind<PacketNeeds, PacketBuffer> = {
+  needs: { packets: true, creates: true },
   stage: (tenant, group) => new PacketBuffer(group.journal, group.of(counters, tenant)),
 
   async find(session, group) {
@@ -217,20 +219,23 @@ const kind: Kind<PacketNeeds, PacketBuffer> = {
     );
   },
 
-  async flush(session, group) {
+  flush(session, group) {
     const fresh = group.each(packets, ({ inserted }, tenant) => [...inserted.values()].map((stored) => ({ tenant, stored })));
     const { numbers } = group.of(packets, everyTenant);
-    if (fresh.length > numbers.length) numbers.push(...(await session.reserve('packets', 'seq', fresh.length - numbers.length)));
-    const inserted = fresh.map(({ tenant, stored }, index) => ({ tenant, after: { ...stored, seq: numbers[index]! } }));
-    const changed = group.each(packets, (own, tenant) => [...own.changed.values()].map((change) => ({ tenant, ...change })));
-    await flushRows(session, inserted, changed);
-    await flushTags(session, inserted, changed);
-    const queued = [...inserted, ...changed.filter(({ searchable }) => searchable)];
-    await session.put(
-      'search_queue',
-      ['tenant', 'packet'],
-      queued.map(({ tenant, after: { packet, seq } }) => ({ tenant, packet: seq, revision: packet.revision })),
-    );
+    const missing = fresh.length - numbers.length;
+    return andThen(missing > 0 ? session.reserve('packets', 'seq', missing) : [], (more) => {
+      const seqs = [...numbers, ...more];
+      const inserted = fresh.map(({ tenant, stored }, index) => ({ tenant, after: { ...stored, seq: seqs[index]! } }));
+      const changed = group.each(packets, (own, tenant) => [...own.changed.values()].map((change) => ({ tenant, ...change })));
+      flushRows(session, inserted, changed);
+      flushTags(session, inserted, changed);
+      const queued = [...inserted, ...changed.filter(({ searchable }) => searchable)];
+      session.put(
+        'search_queue',
+        ['tenant', 'packet'],
+        queued.map(({ tenant, after: { packet, seq } }) => ({ tenant, packet: seq, revision: packet.revision })),
+      );
+    });
   },
 };
 
@@ -241,14 +246,15 @@ interface FoundRow {
 }
 
 /** Reads packets by their ids and locks them. */
-async function findPackets(session: Session, group: Group<unknown>, keys: readonly Row[]): Promise<void> {
-  if (keys.length === 0) return;
+function findPackets(session: Session, group: Group<unknown>, keys: readonly Row[]): Awaitable<void> {
   const columns = ['tenant', ...foundColumns];
   const contents = { table: 'contents', column: 'content', by: 'packet' };
-  for (const [tenant, ...row] of await session.findWith('packets', columns, contents, keys)) {
-    const content = row.pop() as string;
-    group.of(packets, tenant as number).found.set(row[0] as string, storedOf(row, content));
-  }
+  return andThen(keys.length === 0 ? [] : session.findWith('packets', columns, contents, keys), (rows) => {
+    for (const [tenant, ...row] of rows) {
+      const content = row.pop() as string;
+      group.of(packets, tenant as number).found.set(row[0] as string, storedOf(row, content));
+    }
+  });
 }
 
 /** Reads the contents of packets that are locked already. */

@@ -49,12 +49,12 @@ export class TenantBuffer extends TableBuffer<string, StoredTenant> {
 /** Tenants. A change makes every instance drop its cached keys. */
 const kind: Kind<TenantNeeds, TenantBuffer> = {
   ofEveryTenant: true,
+  needs: { tenantId: true, newTenant: true },
   stage: (_tenant, { journal }) => new TenantBuffer(journal),
 
   async find(session, group) {
     const ids = new Set(group.units.flatMap(({ unit }) => unit.tenantId ?? []));
     const count = group.units.filter(({ unit }) => unit.newTenant).length;
-    if (ids.size + count === 0) return;
     const keys = [...ids].map((id) => ({ id }));
     const [found, numbers] = await Promise.all([table.find(session, keys), session.reserve('tenants', 'number', count)]);
     const own = group.of(tenants, everyTenant);
@@ -62,9 +62,9 @@ const kind: Kind<TenantNeeds, TenantBuffer> = {
     own.numbers.push(...numbers);
   },
 
-  async flush(session, group) {
-    await table.flush(session, group, tenants);
-    if (group.of(tenants, everyTenant).changed.size > 0) await session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+  flush(session, group) {
+    table.flush(session, group, tenants);
+    if (group.of(tenants, everyTenant).changed.size > 0) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };
 

@@ -152,6 +152,7 @@ function envelope(type: EventType, packetId: string, data: string, timestamp: st
 const noStreamEvent = { type: null, status: null, source_agent: null, target_agent: null, claimant: null, payload: null };
 
 const kind: Kind<unknown, TrailBuffer> = {
+  needs: {},
   stage: (tenant, group) => new TrailBuffer(tenant, group),
 
   async erase(session, group, erased) {

@@ -17,9 +17,8 @@ type AnyKind = Kind<Unit<unknown>, unknown>;
 
 /** What units of work read and write, by the names of their members in a transaction, in lock order. */
 const staged = Object.entries(nouns).flatMap(([name, { kind }]: [string, Noun]) =>
-  kind === undefined ? [] : [{ name, kind: kind as AnyKind }],
+  kind === undefined ? [] : [{ name, kind: kind as AnyKind, needs: Object.keys(kind.needs) as (keyof Needs)[] }],
 );
-const kinds = staged.map(({ kind }) => kind);
 
 /**
  * A unit of work: the rows it needs locked, and the work on them. Concurrent units share a database transaction; `work` is
@@ -41,13 +40,24 @@ type UnitGroup = Group<Unit<unknown>>;
 /** What a unit of work reads and changes of its tenant, and the keys and tenants that it names. */
 export type Transaction = Staged & Pick<GroupTransaction, 'trailOf'>;
 
+/** Has a getter for each noun, so that a group stages only what its units use. */
 class GroupTransaction {
+  readonly #tenant: number;
   readonly #group: Group<unknown>;
 
+  static {
+    for (const { name, kind } of staged) {
+      Object.defineProperty(GroupTransaction.prototype, name, {
+        get(this: GroupTransaction) {
+          return this.#group.of({ kind } as Staging<unknown>, kind.ofEveryTenant ? everyTenant : this.#tenant);
+        },
+      });
+    }
+  }
+
   constructor(tenant: number, group: Group<unknown>) {
+    this.#tenant = tenant;
     this.#group = group;
-    const members = this as unknown as Record<string, unknown>;
-    for (const noun of staged) members[noun.name] = group.of(noun as Staging<unknown>, noun.kind.ofEveryTenant ? everyTenant : tenant);
   }
 
   /**
@@ -76,11 +86,16 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
   async function runGroup(session: Session, units: readonly AnyUnit[]): Promise<GroupResult> {
     const group = new Group<Unit<unknown>>(units, newId);
     // Concurrent: on PostgreSQL the first query of each kind is sent in this order, in one round trip.
-    await Promise.all([session.begun, ...kinds.map((kind) => kind.find?.(session, group))]);
+    const finding = staged.flatMap(({ kind, needs }) => (isNamed(units, needs) ? (kind.find?.(session, group) ?? []) : []));
+    await Promise.all([session.begun, ...finding]);
     const outcomes = await runUnits(group, database.charactersPerTurn);
     const erased = group.each(packets, ({ removed }, tenant) => removed.map(({ packet }) => ({ tenant, packet_id: packet.id })));
-    if (erased.length > 0) for (const kind of kinds) await kind.erase?.(session, group, erased);
-    for (const kind of kinds) await kind.flush?.(session, group);
+    if (erased.length > 0) for (const { kind } of staged) await kind.erase?.(session, group, erased);
+    for (const { kind } of staged) {
+      const flushed = group.has(kind) ? kind.flush?.(session, group) : undefined;
+      // Only what waits is awaited: each await takes a turn of the queue of microtasks.
+      if (flushed !== undefined) await flushed;
+    }
     return { outcomes, committed: () => afterCommit(group, outcomes) };
   }
 
@@ -120,6 +135,10 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     waiting: groups.waiting,
   };
 }
+
+/** Whether one of the units names one of these needs. */
+const isNamed = (units: readonly AnyUnit[], needs: readonly (keyof Needs)[]): boolean =>
+  units.some(({ unit }) => needs.some((need) => unit[need] !== undefined));
 
 /** Whether the group leaves deliveries to send, or changed webhooks whose deliveries may now be sent or cancelled. */
 function isDue(group: UnitGroup): boolean {

@@ -112,6 +112,7 @@ export class WebhookBuffer extends TableBuffer<string, StoredWebhook> {
 
 /** Units that announce events read all of them without a lock but in the same transaction, so that a new one counts at once. */
 const kind: Kind<WebhookNeeds, WebhookBuffer> = {
+  needs: { webhooks: true, allWebhooks: true, pushesOf: true, announces: true },
   stage: (_tenant, { journal }) => new WebhookBuffer(journal),
 
   async find(session, group) {
@@ -146,7 +147,7 @@ const kind: Kind<WebhookNeeds, WebhookBuffer> = {
   },
 
   async flush(session, group) {
-    await table.flush(session, group, webhooks);
+    table.flush(session, group, webhooks);
     const packets = group.each(webhooks, ({ inserted, changed }, tenant) =>
       [...inserted, ...changed.values()].flatMap(({ for_packet }) => (for_packet === null ? [] : [{ tenant, for_packet }])),
     );

@@ -28,12 +28,18 @@ export interface Staging<Staged> {
 export interface Kind<Needs, Staged> {
   /** Whether its rows belong to no single tenant. */
   readonly ofEveryTenant?: true;
+  /** The members of a unit that `find` reads: without any of them, a group does not call it. */
+  readonly needs: Readonly<Record<keyof Needs & string, true>>;
+  /** Called when something of the group first reads or changes data of this kind. */
   stage(tenant: number, group: Group<Needs>): Staged;
   /** Reads and locks what the units name. */
   find?(session: Session, group: Group<Needs>): Awaitable<void>;
   /** Erases the data of permanently deleted packets. It runs before all other writes. */
   erase?(session: Session, group: Group<Needs>, erased: readonly ErasedPacket[]): Awaitable<void>;
-  /** Writes the changes of the units. */
+  /**
+   * Writes the changes of the units, if the group staged anything. It need not wait for what it writes: a session writes in
+   * the order of the calls, and its commit waits.
+   */
   flush?(session: Session, group: Group<Needs>): Awaitable<void>;
 }
 
@@ -64,6 +70,11 @@ export class Group<Unit> {
     const staged = kind.stage(tenant, this as unknown as Group<never>);
     own.set(tenant, staged);
     return staged;
+  }
+
+  /** Whether anything of a kind is staged. */
+  has(kind: Kind<never, unknown>): boolean {
+    return (this.#staged.get(kind)?.size ?? 0) > 0;
   }
 
   /** Items of a kind of all tenants of the group. */

@@ -14,7 +14,8 @@ export function inSession<T>(
     const session = sqliteSession(tx, database.charactersPerTurn);
     try {
       const result = await work(session);
-      await session.written();
+      const unfinished = session.written();
+      if (unfinished !== undefined) await unfinished;
       return result;
     } finally {
       session.end();

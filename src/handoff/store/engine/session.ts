@@ -40,7 +40,7 @@ export interface Claim {
 /**
  * An open write transaction with operations on sets of rows. A group of units of work writes through these calls; each of
  * them is one round trip on PostgreSQL, and a loop over one prepared statement on SQLite.
- * The commit waits for every write, whether or not its caller awaits it. When the work throws, its transaction is rolled
+ * Writes run in the order of the calls, and the commit waits for all of them, whether or not their callers do. When the work throws, its transaction is rolled
  * back, and calls that come later are refused.
  * Table and column names are constants of the program, never a caller's text.
  */

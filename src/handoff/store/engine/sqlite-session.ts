@@ -5,8 +5,8 @@ import type { Session } from './session.ts';
 
 /** A session in which each call is a loop over one prepared statement, and how its transaction waits for it. */
 interface SqliteSession extends Session {
-  /** Resolves when all writes have been executed. */
-  written(): Promise<unknown>;
+  /** Settles when all writes have been executed. */
+  written(): Awaitable<unknown>;
   /** Refuses further calls, and stops the writes in progress. */
   end(): void;
 }
@@ -15,7 +15,8 @@ interface SqliteSession extends Session {
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one function for each call of a session, each of them a statement.
 export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number): SqliteSession {
   let ended = false;
-  const running: Promise<void>[] = [];
+  /** The latest of the writes that continue in later turns. What is called meanwhile runs after it. */
+  let unfinished: Promise<unknown> | undefined;
 
   const requireOpen = () => {
     if (ended) throw new Error('The session has ended.');
@@ -40,22 +41,29 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
       statement.run(...values);
     }
   };
-  /** Lets the commit wait for a write that continues in a later turn. */
-  const track = (written: Awaitable<void>): Awaitable<void> => {
-    if (!(written instanceof Promise)) return;
-    written.catch(() => undefined);
-    running.push(written);
-    return written;
+  /** Runs work after the writes before it, and lets the commit wait for it if it continues in a later turn. */
+  const inOrder = <T>(work: () => Awaitable<T>): Awaitable<T> => {
+    const done = unfinished === undefined ? work() : unfinished.then(work);
+    if (!(done instanceof Promise)) return done;
+    unfinished = done;
+    const finish = () => {
+      if (unfinished === done) unfinished = undefined;
+    };
+    // After a failure it stays: later calls and the commit fail as well.
+    done.then(finish, () => undefined);
+    return done;
   };
+  type SqlOf = (columns: readonly string[]) => string;
   /** Runs a statement for each of the rows, with the values of their columns as its parameters. */
-  const write = (rows: readonly Row[], sqlOf: (columns: readonly string[]) => string): Awaitable<void> => {
-    if (rows.length === 0) return;
+  const writeNow = (rows: readonly Row[], sqlOf: SqlOf): Awaitable<void> => {
     const columns = Object.keys(rows[0]!);
-    return track(writeFrom(sqlOf(columns), rows, columns, 0));
+    return writeFrom(sqlOf(columns), rows, columns, 0);
+  };
+  const write = (rows: readonly Row[], sqlOf: SqlOf): Awaitable<void> => {
+    if (rows.length > 0) return inOrder(() => writeNow(rows, sqlOf));
   };
   /** What a statement finds for each of the keys. `whereOf` writes the condition, with the names of the columns after `prefix`. */
-  const select = (keys: readonly Row[], sqlOf: (whereOf: (prefix?: string) => string) => string): Values[] => {
-    if (keys.length === 0) return [];
+  const selectNow = (keys: readonly Row[], sqlOf: (whereOf: (prefix?: string) => string) => string): Values[] => {
     const key = Object.entries(keys[0]!);
     const whereOf = (prefix = '') => key.map(([column, value]) => `${prefix}${column} ${value === null ? 'is null' : '= ?'}`).join(' and ');
     const statement = valuesStatement(sqlOf(whereOf));
@@ -64,6 +72,8 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
     for (const row of keys) for (const one of statement.all(...given.map((column) => row[column]!))) found.push(one as unknown as Values);
     return found;
   };
+  const select: (...wanted: Parameters<typeof selectNow>) => Awaitable<Values[]> = (keys, sqlOf) =>
+    keys.length === 0 ? [] : inOrder(() => selectNow(keys, sqlOf));
   const insertInto = (table: string, columns: readonly string[], verb = 'insert') =>
     `${verb} into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
   // SQLite runs one write transaction at a time, so no row is locked by another.
@@ -73,7 +83,7 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
   return {
     name: 'sqlite',
     begun: undefined,
-    written: () => Promise.all(running),
+    written: () => unfinished,
     end() {
       ended = true;
     },
@@ -85,54 +95,64 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
       return select(keys, (whereOf) => `select ${wanted} from ${joined} where ${whereOf(`${table}.`)}`);
     },
     findFree(table, columns, search, limit) {
-      const [first] = columns as [string];
-      const { conditions, values } = freeSearchSql(first, search, () => '?');
-      const { column, values: wanted } = search.ranked;
-      const statement = valuesStatement(
-        `select ${columns.join(', ')} from ${table} where ${conditions} and ${column} = ? order by ${first} limit cast(? as integer)`,
-      );
-      const found: Values[] = [];
-      for (const value of wanted) {
-        if (found.length === limit) break;
-        found.push(...(statement.all(...values, value, limit - found.length) as unknown as Values[]));
-      }
-      return found;
+      return inOrder(() => {
+        const [first] = columns as [string];
+        const { conditions, values } = freeSearchSql(first, search, () => '?');
+        const { column, values: wanted } = search.ranked;
+        const statement = valuesStatement(
+          `select ${columns.join(', ')} from ${table} where ${conditions} and ${column} = ? order by ${first} limit cast(? as integer)`,
+        );
+        const found: Values[] = [];
+        for (const value of wanted) {
+          if (found.length === limit) break;
+          found.push(...(statement.all(...values, value, limit - found.length) as unknown as Values[]));
+        }
+        return found;
+      });
     },
     count: (table, keys, condition) =>
-      select(keys, (whereOf) => `select count(*) from ${table} where ${whereOf()} and ${condition}`).map(([count]) => count as number),
+      andThen(
+        select(keys, (whereOf) => `select count(*) from ${table} where ${whereOf()} and ${condition}`),
+        (rows) => rows.map(([count]) => count as number),
+      ),
     reserve(table, _column, count) {
-      if (count === 0) return [];
-      // SQLite keeps the highest value of each `autoincrement` column here.
-      const found = valuesStatement('select seq from sqlite_sequence where name = ?').get(table) as unknown as [number] | undefined;
-      const last = found?.[0] ?? 0;
-      if (found === undefined) tx.statement('insert into sqlite_sequence (name, seq) values (?, ?)').run(table, count);
-      else tx.statement('update sqlite_sequence set seq = ? where name = ?').run(last + count, table);
-      return Array.from({ length: count }, (_, index) => last + 1 + index);
+      return inOrder(() => {
+        if (count === 0) return [];
+        // SQLite keeps the highest value of each `autoincrement` column here.
+        const found = valuesStatement('select seq from sqlite_sequence where name = ?').get(table) as unknown as [number] | undefined;
+        const last = found?.[0] ?? 0;
+        if (found === undefined) tx.statement('insert into sqlite_sequence (name, seq) values (?, ?)').run(table, count);
+        else tx.statement('update sqlite_sequence set seq = ? where name = ?').run(last + count, table);
+        return Array.from({ length: count }, (_, index) => last + 1 + index);
+      });
     },
     insert: (table, rows) => write(rows, (columns) => insertInto(table, columns)),
     claim(table, columns, { owner, due, now, until, takes }) {
-      const found = valuesStatement(
-        `select tenant, seq, ${columns.join(', ')} from ${table} where tenant = ? and ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit cast(? as integer)`,
-      );
-      const rows = takes.flatMap((take) => found.all(take.tenant, take.owner, now, take.quota) as unknown as Values[]);
-      for (const [tenant, seq] of rows)
-        tx.statement(`update ${table} set ${due} = ? where tenant = ? and seq = ?`).run(until, tenant!, seq!);
-      return rows.map(([, , ...values]) => values);
+      return inOrder(() => {
+        const found = valuesStatement(
+          `select tenant, seq, ${columns.join(', ')} from ${table} where tenant = ? and ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit cast(? as integer)`,
+        );
+        const rows = takes.flatMap((take) => found.all(take.tenant, take.owner, now, take.quota) as unknown as Values[]);
+        for (const [tenant, seq] of rows)
+          tx.statement(`update ${table} set ${due} = ? where tenant = ? and seq = ?`).run(until, tenant!, seq!);
+        return rows.map(([, , ...values]) => values);
+      });
     },
     insertNumbered(table, rows, { column, owner, counters, name }, last) {
-      if (rows.length === 0) return;
-      const found = valuesStatement(`select value from ${counters} where ${owner} = ? and name = ?`);
-      const numbered = rows.map((row) => {
-        const of = row[owner] as number;
-        const before = last.get(of) ?? (found.get(of, name) as unknown as [number] | undefined)?.[0] ?? 0;
-        last.set(of, before + 1);
-        return { ...row, [column]: before + 1 };
+      return inOrder(() => {
+        if (rows.length === 0) return;
+        const found = valuesStatement(`select value from ${counters} where ${owner} = ? and name = ?`);
+        const numbered = rows.map((row) => {
+          const of = row[owner] as number;
+          const before = last.get(of) ?? (found.get(of, name) as unknown as [number] | undefined)?.[0] ?? 0;
+          last.set(of, before + 1);
+          return { ...row, [column]: before + 1 };
+        });
+        const raised = [...last].map(([of, value]) => ({ [owner]: of, name, value }));
+        const raise = (columns: readonly string[]) =>
+          `${insertInto(counters, columns)} on conflict (${owner}, name) do update set value = excluded.value`;
+        return andThen(writeNow(raised, raise), () => writeNow(numbered, (columns) => insertInto(table, columns)));
       });
-      const raised = [...last].map(([of, value]) => ({ [owner]: of, name, value }));
-      const raise = (columns: readonly string[]) =>
-        `${insertInto(counters, columns)} on conflict (${owner}, name) do update set value = excluded.value`;
-      const insert = () => write(numbered, (columns) => insertInto(table, columns));
-      return track(andThen(write(raised, raise), insert));
     },
     insertMissing: (table, rows) => write(rows, (columns) => insertInto(table, columns, 'insert or ignore')),
     put(table, key, rows) {

@@ -1,3 +1,4 @@
+import { type Awaitable, andThen } from '../../../kit/awaitable.ts';
 import type { Row, Values } from '../../../kit/sql/dialect.ts';
 import type { Group, Staging } from './group.ts';
 import type { Journal } from './journal.ts';
@@ -38,15 +39,15 @@ export class Table<Stored> {
   }
 
   /** Reads and locks the rows with these keys. */
-  async find(session: Session, keys: readonly Row[], more: readonly string[] = []): Promise<Found<Stored>[]> {
+  find(session: Session, keys: readonly Row[], more: readonly string[] = []): Awaitable<Found<Stored>[]> {
     const { name, columns } = this.#options;
-    return (await session.find(name, [...columns, ...more], keys)).map((values) => this.#item(values));
+    return andThen(session.find(name, [...columns, ...more], keys), (rows) => rows.map((values) => this.#item(values)));
   }
 
   /** Reads the rows with these keys without a lock. */
-  async read(session: Session, keys: readonly Row[], more: readonly string[] = []): Promise<Found<Stored>[]> {
+  read(session: Session, keys: readonly Row[], more: readonly string[] = []): Awaitable<Found<Stored>[]> {
     const { name, columns } = this.#options;
-    return (await session.read(name, [...columns, ...more], keys)).map((values) => this.#item(values));
+    return andThen(session.read(name, [...columns, ...more], keys), (rows) => rows.map((values) => this.#item(values)));
   }
 
   #item(values: Values): Found<Stored> {
@@ -56,7 +57,7 @@ export class Table<Stored> {
   }
 
   /** Writes what the buffers of all tenants contain. */
-  async flush<Needs>(session: Session, group: Group<Needs>, noun: Staging<Flushed<Stored>>): Promise<void> {
+  flush<Needs>(session: Session, group: Group<Needs>, noun: Staging<Flushed<Stored>>): void {
     const { name, columns, key, ofTenants = false, updated = columns, encode } = this.#options;
     const keys = ofTenants ? ['tenant', key] : [key];
     const written = [...keys, ...updated.filter((column) => column !== key)];
@@ -69,11 +70,11 @@ export class Table<Stored> {
       const row: Row = { ...encode(stored), tenant };
       return Object.fromEntries(written.map((column) => [column, row[column]!]));
     };
-    await session.insert(
+    session.insert(
       name,
       group.each(noun, ({ inserted }, tenant) => inserted.map((stored) => fresh(stored, tenant))),
     );
-    await session.update(
+    session.update(
       name,
       keys,
       group.each(noun, ({ changed }, tenant) => [...changed.values()].map((stored) => changes(stored, tenant))),
