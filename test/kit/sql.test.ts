@@ -272,7 +272,7 @@ for (const store of stores) {
         return;
       }
       const [seq] = await session.reserve('commits', 'seq', 1);
-      await session.insert('commits', [{ seq: seq! }]);
+      session.insert('commits', [{ seq: seq! }]);
       flushed.push((await session.find('commits', ['flushed'], [{ seq: seq! }]))[0]![0]);
     };
     await inSession(database, noteIn);
@@ -380,7 +380,7 @@ test('A transaction on PostgreSQL runs again after a deadlock or a serialization
     // The statement after the one that fails only reports that the transaction is aborted.
     'a session that reads after it has written': (given) =>
       inSession(database, async (session) => {
-        await session.insert('things', [given]);
+        session.insert('things', [given]);
         await session.find('things', ['id'], [{ kind: 'a', id: '1' }]);
       }),
   };

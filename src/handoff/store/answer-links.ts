@@ -64,7 +64,7 @@ const kind: Kind<AnswerLinkNeeds, AnswerLinkBuffer> = {
 
   async erase(session, group, erased) {
     for (const { tenant, packet_id } of erased) group.of(answerLinks, tenant).drop((link) => link.packet_id === packet_id);
-    await session.remove('answer_links', erased);
+    session.remove('answer_links', erased);
   },
 
   flush: (session, group) => table.flush(session, group, answerLinks),

@@ -38,7 +38,7 @@ const kind: Kind<CounterNeeds, CounterBuffer> = {
   async find(session, group) {
     const keys = group.wanted('name', (unit) => unit.counters);
     // A missing row can't be locked, so it is inserted first.
-    await session.insertMissing(
+    session.insertMissing(
       'counters',
       keys.map((key) => ({ ...key, value: 0 })),
     );

@@ -135,10 +135,10 @@ const kind: Kind<DeliveryNeeds, DeliveryBuffer> = {
 
   async erase(session, group, erased) {
     const kept = await session.find('deliveries', ['tenant', 'event_id'], erased);
-    await session.remove('messages', [
+    session.remove('messages', [
       ...new Map((kept as [number, string][]).map(([tenant, event_id]) => [event_id, { tenant, event_id }])).values(),
     ]);
-    await session.remove('deliveries', erased);
+    session.remove('deliveries', erased);
     for (const { tenant, packet_id } of erased) {
       const own = group.of(deliveries, tenant);
       own.inserted = own.inserted.filter((delivery) => delivery.packet_id !== packet_id);

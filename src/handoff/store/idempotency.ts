@@ -83,12 +83,12 @@ const kind: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
   async erase(session, group, erased) {
     for (const { tenant, packet_id } of erased) group.of(idempotency, tenant).erase(packet_id);
     const kept = await session.find('idempotency_packets', ['tenant', 'key'], erased);
-    await session.update(
+    session.update(
       'idempotency',
       ['tenant', 'key'],
       kept.map(([tenant, key]) => ({ tenant: tenant!, key: key!, body: null })),
     );
-    await session.remove('idempotency_packets', erased);
+    session.remove('idempotency_packets', erased);
   },
 
   flush(session, group) {
@@ -118,7 +118,7 @@ function reads({ database }: ReadParts) {
           .execute();
         if (old.length === 0) return 0;
         await inSession(database, async (session) => {
-          await session.remove('idempotency', old);
+          session.remove('idempotency', old);
           // Only of answers that are gone: a key of one of them may be in use again.
           const kept = await session.read(
             'idempotency',
@@ -127,7 +127,7 @@ function reads({ database }: ReadParts) {
           );
           const used = new Set(kept.map(([tenant, key]) => `${tenant} ${key}`));
           const gone = old.flatMap(({ tenant, key }) => (used.has(`${tenant} ${key}`) ? [] : [{ tenant, key }]));
-          await session.remove('idempotency_packets', gone);
+          session.remove('idempotency_packets', gone);
         });
         return old.length;
       },

@@ -197,23 +197,23 @@ const kind: Kind<PacketNeeds, PacketBuffer> = {
   async erase(session, group) {
     const removed = group.each(packets, (own, tenant) => own.removed.map((stored) => ({ tenant, stored })));
     // The queue first, in the indexer's lock order: after a wait for the indexer, the statements below see what it wrote.
-    await session.remove(
+    session.remove(
       'search_queue',
       removed.map(({ tenant, stored }) => ({ tenant, packet: stored.seq })),
     );
-    await session.remove(
+    session.remove(
       'search_index',
       removed.map(({ tenant, stored }) => indexKey(session, tenant, stored.seq)),
     );
-    await session.remove(
+    session.remove(
       'packet_tags',
       removed.flatMap(({ tenant, stored }) => tagRows(tenant, stored)),
     );
-    await session.remove(
+    session.remove(
       'contents',
       removed.map(({ tenant, stored }) => ({ tenant, packet: stored.seq })),
     );
-    await session.remove(
+    session.remove(
       'packets',
       removed.map(({ tenant, stored }) => ({ tenant, id: stored.packet.id })),
     );

@@ -163,7 +163,7 @@ const kind: Kind<unknown, TrailBuffer> = {
       group.of(counters, tenant).add('events', kept.length - own.appended.length);
       own.appended = kept;
     }
-    await session.remove('events', erased);
+    session.remove('events', erased);
   },
 
   flush(session, group) {

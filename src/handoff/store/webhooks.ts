@@ -140,7 +140,7 @@ const kind: Kind<WebhookNeeds, WebhookBuffer> = {
 
   async erase(session, group, erased) {
     for (const { tenant, packet_id } of erased) group.of(webhooks, tenant).drop(({ for_packet }) => for_packet === packet_id);
-    await session.remove(
+    session.remove(
       'webhooks',
       erased.map(({ tenant, packet_id }) => ({ tenant, for_packet: packet_id })),
     );
@@ -167,7 +167,7 @@ async function follow(session: Session, packets: readonly { tenant: number; for_
     const seqs = found.flatMap(([of, id, seq]) => (of === tenant && id === for_packet ? [seq as number] : []));
     return { tenant, id: for_packet, followers: seqs.length === 0 ? null : JSON.stringify(seqs.toSorted((a, b) => a - b)) };
   });
-  await session.update('packets', ['tenant', 'id'], rows);
+  session.update('packets', ['tenant', 'id'], rows);
 }
 
 /** A webhook or channel as lists need it. */

@@ -59,7 +59,7 @@ async function open(t: TestContext, store: TestStore, options: DatabaseOptions =
     await interrupt?.();
     if (units.some(({ faulty }) => faulty)) throw new TypeError('a fault of the program');
     const written = units.filter(({ refused }) => !refused);
-    await session.insert(
+    session.insert(
       'notes',
       written.map(({ id, text = '' }) => ({ id, text })),
     );
@@ -208,7 +208,7 @@ for (const store of stores) {
         database,
         async (session) => {
           await Promise.all([session.begun, session.find('notes', ['id'], [{ id: 1 }])]);
-          await session.insert('notes', notes(1, 2));
+          session.insert('notes', notes(1, 2));
         },
         { pipelined: true },
       );
@@ -227,7 +227,7 @@ for (const store of stores) {
         );
       const { submit } = createGroups<Tables, number>(database, async (session, [id]) => {
         await session.begun;
-        await session.insert('notes', [{ id: id!, text: '' }]);
+        session.insert('notes', [{ id: id!, text: '' }]);
         const [found] = isPostgres
           ? await session.find('notes', ['flushed'], [{ id: id! }])
           : await session.find(

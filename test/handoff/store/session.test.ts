@@ -14,7 +14,7 @@ for (const store of stores) {
     test('writes rows and finds them by their keys', async (t) => {
       const { database } = await openThings(t, store);
       await inSession(database, async (session) => {
-        await session.insert('things', [row('1', 10), row('2', null), row('1', 30, 'b')]);
+        session.insert('things', [row('1', 10), row('2', null), row('1', 30, 'b')]);
         const found = await session.find(
           'things',
           ['id', 'value'],
@@ -35,13 +35,13 @@ for (const store of stores) {
     test('inserts missing rows, overwrites, adds, updates and removes, each over many rows', async (t) => {
       const { database } = await openThings(t, store);
       await inSession(database, async (session) => {
-        await session.insert('things', [row('1', 1), row('2', 2), row('3', 3), row('4', 4)]);
-        await session.insertMissing('things', [row('1', 100), row('5', 5)]);
-        await session.put('things', ['kind', 'id'], [row('2', 20), row('6', 6)]);
-        await session.update('things', ['kind', 'id'], [row('3', 30), row('nowhere', 0)]);
-        await session.add('things', ['kind', 'id'], 'value', [row('4', 40), row('7', 7)]);
-        await session.add('things', ['kind', 'id'], 'value', [row('7', -3)]);
-        await session.remove('things', [
+        session.insert('things', [row('1', 1), row('2', 2), row('3', 3), row('4', 4)]);
+        session.insertMissing('things', [row('1', 100), row('5', 5)]);
+        session.put('things', ['kind', 'id'], [row('2', 20), row('6', 6)]);
+        session.update('things', ['kind', 'id'], [row('3', 30), row('nowhere', 0)]);
+        session.add('things', ['kind', 'id'], 'value', [row('4', 40), row('7', 7)]);
+        session.add('things', ['kind', 'id'], 'value', [row('7', -3)]);
+        session.remove('things', [
           { kind: 'a', id: '5' },
           { kind: 'b', id: '1' },
         ]);
@@ -53,11 +53,11 @@ for (const store of stores) {
       const { database } = await openThings(t, store);
       await inSession(database, async (session) => {
         const [one, two] = await session.reserve('owners', 'seq', 2);
-        await session.insert('owners', [
+        session.insert('owners', [
           { seq: one!, name: 'one' },
           { seq: two!, name: 'two' },
         ]);
-        await session.insert('belongings', [
+        session.insert('belongings', [
           { tenant: 1, owner: one!, what: 'hat' },
           { tenant: 2, owner: two!, what: 'gloves' },
           { tenant: 1, owner: two!, what: 'coat' },
@@ -72,7 +72,7 @@ for (const store of stores) {
     test('reads rows without locking them, by keys that may be null', async (t) => {
       const { database } = await openThings(t, store);
       await inSession(database, async (session) => {
-        await session.insert('belongings', [
+        session.insert('belongings', [
           { owner: 1, what: 'hat' },
           { owner: 1, what: null },
           { owner: 2, what: null },
@@ -120,7 +120,7 @@ for (const store of stores) {
       const reserve = (count: number) =>
         inSession(database, async (session) => {
           const numbers = [...(await session.reserve('owners', 'seq', count)), ...(await session.reserve('owners', 'seq', 1))];
-          await session.insert(
+          session.insert(
             'owners',
             numbers.map((seq) => ({ seq, name: `n${seq}` })),
           );
@@ -128,7 +128,7 @@ for (const store of stores) {
         });
       const first = await reserve(2);
       await inSession(database, async (session) => {
-        await session.remove(
+        session.remove(
           'owners',
           first.map((seq) => ({ seq })),
         );
@@ -141,12 +141,12 @@ for (const store of stores) {
     test('does nothing for no rows', async (t) => {
       const { database } = await openThings(t, store);
       await inSession(database, async (session) => {
-        await session.insert('things', []);
-        await session.insertMissing('things', []);
-        await session.put('things', ['kind', 'id'], []);
-        await session.update('things', ['kind', 'id'], []);
-        await session.add('things', ['kind', 'id'], 'value', []);
-        await session.remove('things', []);
+        session.insert('things', []);
+        session.insertMissing('things', []);
+        session.put('things', ['kind', 'id'], []);
+        session.update('things', ['kind', 'id'], []);
+        session.add('things', ['kind', 'id'], 'value', []);
+        session.remove('things', []);
         assert.deepEqual(await session.find('things', ['id'], []), []);
       });
       assert.deepEqual(await all(database), []);
@@ -169,7 +169,7 @@ for (const store of stores) {
     test('writes nothing when its work fails, and the next one succeeds', async (t) => {
       const { database } = await openThings(t, store);
       const failing = inSession(database, async (session) => {
-        await session.insert('things', [row('1')]);
+        session.insert('things', [row('1')]);
         throw new Error('changed my mind');
       });
       await assert.rejects(failing, /changed my mind/);
@@ -181,8 +181,8 @@ for (const store of stores) {
       const { database } = await openThings(t, store);
       await inSession(database, (session) => Promise.resolve(session.insert('things', [row('1')])));
       const again = inSession(database, async (session) => {
-        await session.insert('things', [row('2')]);
-        await session.insert('things', [row('1')]);
+        session.insert('things', [row('2')]);
+        session.insert('things', [row('1')]);
       });
       await assert.rejects(again, (error) => database.isDuplicate(error) && !database.isUnavailable(error));
       assert.deepEqual(await all(database), [row('1')]);
@@ -196,7 +196,7 @@ for (const store of stores) {
         Array.from({ length: 50 }, () =>
           inSession(database, async (session) => {
             const [found] = await session.find('things', ['value'], [key]);
-            await session.update('things', ['kind', 'id'], [row('1', (found![0] as number) + 1)]);
+            session.update('things', ['kind', 'id'], [row('1', (found![0] as number) + 1)]);
           }),
         ),
       );
@@ -217,7 +217,7 @@ for (const store of stores) {
         sizes.push(units.length);
         await session.begun;
         const outcomes = units.map(({ id, refuse }): Outcome<unknown> => (refuse ? { error: new Error(`refused ${id}`) } : { result: id }));
-        await session.insert(
+        session.insert(
           'things',
           units.filter(({ refuse }) => !refuse).map(({ id }) => row(id)),
         );

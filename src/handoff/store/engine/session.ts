@@ -40,7 +40,7 @@ export interface Claim {
 /**
  * An open write transaction with operations on sets of rows. A group of units of work writes through these calls; each of
  * them is one round trip on PostgreSQL, and a loop over one prepared statement on SQLite.
- * Writes run in the order of the calls, and the commit waits for all of them, whether or not their callers do. When the work throws, its transaction is rolled
+ * Calls run in their order, and the commit waits for all of them and fails if one fails, so nothing waits for a write. When the work throws, its transaction is rolled
  * back, and calls that come later are refused.
  * Table and column names are constants of the program, never a caller's text.
  */
@@ -69,7 +69,7 @@ export interface Session {
   count(table: string, keys: readonly Row[], condition: string): Awaitable<number[]>;
   /** Reserves `count` numbers that the table's generated column never had, in ascending order. */
   reserve(table: string, column: string, count: number): Awaitable<number[]>;
-  insert(table: string, rows: readonly Row[]): Awaitable<void>;
+  insert(table: string, rows: readonly Row[]): void;
   /**
    * Claims the earliest due rows of each owner, up to its quota, and makes them due again at `until`: the claim is a lease
    * until then. Rows locked by another transaction are skipped without waiting. The table must have a row number `seq`.
@@ -80,14 +80,14 @@ export interface Session {
    * statement. The number stays locked until the transaction ends, so for each owner numbers are in commit order.
    * Before the commit, each owner's last number is in `last`.
    */
-  insertNumbered(table: string, rows: readonly Row[], numbering: Numbering, last: Map<number, number>): Awaitable<void>;
+  insertNumbered(table: string, rows: readonly Row[], numbering: Numbering, last: Map<number, number>): void;
   /** Inserts rows, skipping those that already exist. The only write that may be sent before the transaction has begun. */
-  insertMissing(table: string, rows: readonly Row[]): Awaitable<void>;
+  insertMissing(table: string, rows: readonly Row[]): void;
   /** Inserts rows, overwriting rows with the same key. */
-  put(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
+  put(table: string, key: readonly string[], rows: readonly Row[]): void;
   /** Updates the other columns of the rows with these keys. */
-  update(table: string, key: readonly string[], rows: readonly Row[]): Awaitable<void>;
+  update(table: string, key: readonly string[], rows: readonly Row[]): void;
   /** Adds to one column of the rows with these keys; inserts missing rows. */
-  add(table: string, key: readonly string[], column: string, rows: readonly Row[]): Awaitable<void>;
-  remove(table: string, keys: readonly Row[]): Awaitable<void>;
+  add(table: string, key: readonly string[], column: string, rows: readonly Row[]): void;
+  remove(table: string, keys: readonly Row[]): void;
 }

@@ -53,14 +53,18 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
     done.then(finish, () => undefined);
     return done;
   };
+  const writeInOrder = (work: () => Awaitable<void>): void => {
+    const done = inOrder(work);
+    if (done instanceof Promise) done.catch(() => undefined);
+  };
   type SqlOf = (columns: readonly string[]) => string;
   /** Runs a statement for each of the rows, with the values of their columns as its parameters. */
   const writeNow = (rows: readonly Row[], sqlOf: SqlOf): Awaitable<void> => {
     const columns = Object.keys(rows[0]!);
     return writeFrom(sqlOf(columns), rows, columns, 0);
   };
-  const write = (rows: readonly Row[], sqlOf: SqlOf): Awaitable<void> => {
-    if (rows.length > 0) return inOrder(() => writeNow(rows, sqlOf));
+  const write = (rows: readonly Row[], sqlOf: SqlOf): void => {
+    if (rows.length > 0) writeInOrder(() => writeNow(rows, sqlOf));
   };
   /** What a statement finds for each of the keys. `whereOf` writes the condition, with the names of the columns after `prefix`. */
   const selectNow = (keys: readonly Row[], sqlOf: (whereOf: (prefix?: string) => string) => string): Values[] => {
@@ -139,7 +143,7 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
       });
     },
     insertNumbered(table, rows, { column, owner, counters, name }, last) {
-      return inOrder(() => {
+      writeInOrder(() => {
         if (rows.length === 0) return;
         const found = valuesStatement(`select value from ${counters} where ${owner} = ? and name = ?`);
         const numbered = rows.map((row) => {

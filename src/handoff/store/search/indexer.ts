@@ -201,15 +201,15 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
       ? [...current, ...changed].filter(({ id }) => id !== null).sort((one, other) => one.key.packet - other.key.packet)
       : [];
     const outdated = present.filter((row) => row.revision > 1 || changed.includes(row));
-    await session.remove(
+    session.remove(
       'search_queue',
       current.map(({ key }) => key),
     );
-    await session.remove(
+    session.remove(
       'search_index',
       outdated.map(({ key }) => indexKey(session, key.tenant, key.packet)),
     );
-    await session.insert(
+    session.insert(
       'search_index',
       present.map(({ key, text }) => ({ ...indexKey(session, key.tenant, key.packet), words: text })),
     );
