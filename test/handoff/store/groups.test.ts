@@ -177,8 +177,8 @@ for (const store of stores) {
       const numbering = { column: 'position', owner: 'owner', counters: 'tallies', name: 'position' };
       const last = new Map<number, number>();
       await inSession(database, async (session) => {
-        void session.insert('notes', notes(1, 5));
-        void session.insertNumbered('notes', notes(6, 10), numbering, last);
+        session.insert('notes', notes(1, 5));
+        session.insertNumbered('notes', notes(6, 10), numbering, last);
       });
       assert.deepEqual(await ids(), range(10));
       assert.deepEqual([...last], [[0, 5]]);
@@ -189,7 +189,7 @@ for (const store of stores) {
       const sessions: Session[] = [];
       const failed = inSession(database, async (session) => {
         sessions.push(session);
-        void session.insert('notes', notes(1, 50));
+        session.insert('notes', notes(1, 50));
         await Promise.all([session.insert('notes', notes(51, 100)), Promise.reject(new Error('no'))]);
       });
       await assert.rejects(failed, /no/);

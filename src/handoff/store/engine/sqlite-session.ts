@@ -43,6 +43,7 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
   };
   /** Runs work after the writes before it, and lets the commit wait for it if it continues in a later turn. */
   const inOrder = <T>(work: () => Awaitable<T>): Awaitable<T> => {
+    requireOpen();
     const done = unfinished === undefined ? work() : unfinished.then(work);
     if (!(done instanceof Promise)) return done;
     unfinished = done;
