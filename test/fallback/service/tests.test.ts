@@ -226,13 +226,19 @@ for (const kind of stores) {
 }
 
 describe('A stop of the service', () => {
-  /** A live test of one prompt whose provider has its call. */
-  async function startCall(t: TestContext, does: Behaviour, rules: Parameters<typeof requestOf>[1] = []) {
+  /** A test of one prompt whose provider, or gateway, has its call. */
+  async function startCall(
+    t: TestContext,
+    does: Behaviour,
+    rules: Parameters<typeof requestOf>[1] = [],
+    mode: 'live' | 'rehearsal' = 'live',
+  ) {
     const store = await openedStore(t, stores[0]!);
     const tests = createTestService(partsOf(store));
     const provider = await startProvider(t, does);
     const chain = await createChainService({ store, clock, newId }).create(requestOf(1, rules, { api_base: provider.base }));
-    const { ended } = await tests.start(chain.id, { mode: 'live', prompt_count: 1 });
+    const gateway = mode === 'live' ? {} : { gateway: { url: provider.base } };
+    const { ended } = await tests.start(chain.id, { mode, prompt_count: 1, ...gateway }, '', 'http://127.0.0.1');
     while (provider.seen.length === 0) await nextTurn();
     return { tests, provider, ended: ended.then((text) => JSON.parse(text) as TestResult) };
   }
@@ -280,6 +286,13 @@ describe('A stop of the service', () => {
     assert.equal(isOver, false);
     t.mock.timers.tick(1);
     await stopped;
+    assert.equal((await ended).status, 'cancelled');
+  });
+
+  test('cuts the call of a gateway in a rehearsal at once [F52]', async (t) => {
+    const { tests, ended } = await startCall(t, hanging, [], 'rehearsal');
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    await tests.stop();
     assert.equal((await ended).status, 'cancelled');
   });
 });
