@@ -4,8 +4,9 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parse } from 'yaml';
 
-import type { ChainDefinition, ChainRequest } from '../src/fallback/model/chain.ts';
+import type { ChainDefinition, ChainRequest, Condition } from '../src/fallback/model/chain.ts';
 import type { Warning } from '../src/fallback/model/common.ts';
+import type { Finding } from '../src/fallback/model/finding.ts';
 import type { ExportFormat } from '../src/fallback/model/targets.ts';
 import { define } from '../src/fallback/rules/chain.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
@@ -18,7 +19,7 @@ export interface CorpusFile {
   text: string;
   chain: ChainDefinition;
   exported: string;
-  said: Warning[];
+  said: readonly (Finding | Warning)[];
 }
 
 /** The files of a program, imported and exported again. */
@@ -61,19 +62,24 @@ export const told = ({ way, everywhere }: Scene) => (way === null ? 'no failure'
 /** The providers that were called, each with the number of its calls. */
 export type Calls = Readonly<Record<string, number>>;
 
-/** What changes the order of calls for every failure alike. */
-const structural = ['load_balanced', 'unknown_model'];
-
 /** A sentence for each difference between the calls of the file and of its export that no finding and no warning explains. */
 export function unexplained({ said }: CorpusFile, runs: readonly { scene: Scene; before: Calls; after: Calls }[]): string[] {
   return runs.flatMap(({ scene, before, after }) => {
     if (sameCalls(before, after)) return [];
     const condition = scene.way === null ? null : ways[scene.way].fault.condition;
-    const isSaid = said.some(
-      ({ kind, detail }) => structural.includes(kind) || (condition !== null && new RegExp(`\\b${condition}\\b`).test(detail)),
-    );
-    return isSaid ? [] : [`${told(scene)}: ${JSON.stringify(before)} became ${JSON.stringify(after)}`];
+    return said.some((one) => explains(one, condition))
+      ? []
+      : [`${told(scene)}: ${JSON.stringify(before)} became ${JSON.stringify(after)}`];
   });
+}
+
+/** What an import says of the calls without a failure: that models are drawn, or unknown. */
+const structural = ['load_balanced', 'unknown_model'];
+
+/** Whether a finding or a warning is about what follows this failure; null: about calls without one. */
+function explains(said: Finding | Warning, condition: Condition | null): boolean {
+  if ('kind' in said) return condition === null ? structural.includes(said.kind) : said.loss && said.condition === condition;
+  return condition !== null && new RegExp(`\\b${condition}\\b`).test(said.detail);
 }
 
 const sameCalls = (one: Calls, other: Calls) => JSON.stringify(Object.entries(one).sort()) === JSON.stringify(Object.entries(other).sort());
