@@ -41,7 +41,7 @@ export const ways = {
   overloaded: way('server_error', 529, refuse(529, 'overloaded_error')),
   gateway_timeout: way('timeout', 504, refuse(504, 'timeout')),
   hang: way('timeout', null, () => undefined),
-  reset: way('connection_error', null, (response) => void response.socket!.destroy()),
+  reset: way('connection_error', null, (response) => void response.socket!.resetAndDestroy()),
   unauthorized: way('auth_error', 401, refuse(401, 'invalid_api_key')),
   forbidden: way('auth_error', 403, refuse(403, 'forbidden')),
   bad_request: way('invalid_request', 400, refuse(400, 'invalid_request_error')),

@@ -70,6 +70,20 @@ test('LiteLLM calls a provider of each kind at its own address', async () => {
   }
 });
 
+test('LiteLLM repeats by itself the calls of which the export says so, and no others', async () => {
+  for (const provider of Object.keys(kinds)) {
+    const one = { name: 'one', model_id: 'm', provider, api_base: fakes.base(0), api_key_env: 'OPENAI_API_KEY' };
+    const { content, warnings } = exported(define({ name: 'chain', providers: [one] }), 'litellm');
+    const said = warnings.find(({ code }) => code === 'repeats')?.detail ?? '';
+    for (const way of ['reset', 'server_error', 'rate_limit'] as const) {
+      fakes.play([{ way }]);
+      await litellm.ask(content, 'chain');
+      const times = names(said, ways[way].fault.condition!) ? /each call (\d) times/.exec(said)![1] : 1;
+      assert.equal(fakes.calls()[0], Number(times), `${provider}: ${way}`);
+    }
+  }
+});
+
 test("the list of LiteLLM's providers is that of the program", () => {
   assert.deepEqual([...litellmKinds].sort(), [...new Set(litellm.providers)].sort());
 });

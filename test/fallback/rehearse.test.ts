@@ -161,6 +161,9 @@ describe('A finding', () => {
     assert.deepEqual(because({ field: 'providers.1' }), []);
     assert.deepEqual(because({ detail: 'LiteLLM retries timeout.' }), []);
     assert.deepEqual(because({ loss: false }), []);
+    const sentence = (names: string) => ({ field: null, detail: `On server_error of ${names}, LiteLLM makes each call 3 times.` });
+    assert.equal(because(sentence('claude and gpt-4o')).length, 1);
+    assert.equal(because(sentence('claude')).length, 0);
   });
 
   test('does not excuse a gateway that cannot be used [F65]', () => {
@@ -205,6 +208,7 @@ describe('A file of LiteLLM for a rehearsal', () => {
     assert.equal(made.file.general_settings, undefined);
     assert.deepEqual([...made.groups.keys()], ['a', 'a-2', 'b', 'b-2']);
     assert.equal(made.groups.get('a'), made.groups.get('a-2'));
+    assert.match(made.notes.join(' '), /Rehearsed by OpenAI's protocol, .* don't have: b-2\./);
     assert.match(made.notes.join(' '), /general_settings, litellm_settings\.success_callback and router_settings\.redis_host/);
     assert.doesNotMatch(JSON.stringify(made.file), /sk-real|os\.environ/);
   });

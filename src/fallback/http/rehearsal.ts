@@ -91,8 +91,7 @@ function answer(reply: FastifyReply, rehearsal: Rehearsal, call: FakeRequest, le
 function react(response: ServerResponse, reaction: FakeExchange['reaction']): void {
   if (reaction === 'silence') return;
   if (reaction === 'broken') {
-    // Not a reset: clients that take one for a connection that never was, as LiteLLM's, repeat the call by themselves.
-    response.socket?.destroy();
+    response.socket?.resetAndDestroy();
     return;
   }
   const { status, headers, body, isCut } = reaction;

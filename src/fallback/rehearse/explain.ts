@@ -32,11 +32,12 @@ function explains({ loss, provider, condition }: Reason, difference: Difference)
   return (provider === null || provider === difference.provider) && condition === difference.condition;
 }
 
-/** A warning of an export as findings: its field names the provider, and its sentence the conditions. */
+/** A warning of an export as findings: its field or its sentence names the providers, and its sentence the conditions. */
 function findingsOf({ field, detail, loss }: Warning, names: readonly string[]): Reason[] {
+  const words = ` ${detail.replace(/[,;.:]? /g, ' ')} `;
   const index = /^providers\.(\d+)(\.|$)/.exec(field ?? '')?.[1];
-  const provider = index === undefined ? null : (names[Number(index)] ?? null);
+  const named = index === undefined ? names.filter((name) => words.includes(` ${name} `)) : [names[Number(index)] ?? null];
   return conditions
     .filter((condition) => new RegExp(`\\b${condition}\\b`).test(detail))
-    .map((condition) => ({ detail, loss, provider, condition }));
+    .flatMap((condition) => (named.length === 0 ? [null] : named).map((provider) => ({ detail, loss, provider, condition })));
 }

@@ -401,6 +401,15 @@ describe('LiteLLM', () => {
     assert.ok(!losses(body).some((loss) => loss.includes(' b ')));
   });
 
+  test('calls that LiteLLM repeats by itself are findings of their provider', async () => {
+    const model_list = [...models('a'), model('b', { model: 'anthropic/claude' }), model('c', { model: 'nvidia_nim/x' })];
+    const body = await imported('litellm', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b', 'c'] }] } });
+    assert.deepEqual(losses(body), [
+      'repeats b connection_error',
+      ...['rate_limit', 'quota_exceeded', 'timeout', 'server_error', 'connection_error'].map((condition) => `repeats c ${condition}`),
+    ]);
+  });
+
   test('a model without order or weight beside one with it is never called', async () => {
     for (const param of ['order', 'weight', 'rpm']) {
       const model_list = [model('a', { model: 'openai/x', [param]: 1 }), model('a', { model: 'openai/y' }), ...models('b')];

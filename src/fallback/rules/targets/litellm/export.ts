@@ -3,7 +3,7 @@ import { knownKind, modelName } from '../../kinds.ts';
 import { listed, shortened, uniqueName } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
-import { kindNames, retryNames } from './names.ts';
+import { kindNames, nativeKinds, repeatsOf, repeatsSentence, retryNames } from './names.ts';
 
 /** Conditions without a retry count in LiteLLM, and the conditions it treats them like, as far as their statuses allow. */
 const likened: readonly { condition: Condition; like: Condition; never?: string }[] = [
@@ -22,7 +22,7 @@ const defaultMaxFallbacks = 5;
  * https://docs.litellm.ai/docs/proxy/reliability
  */
 export const exportLitellm: Exporter = (source) => {
-  const { providers } = source;
+  const { providers, warnings } = source;
   const groups = groupsOf(source);
   const model_list = providers.map((exported) => {
     const { provider, index } = exported;
@@ -46,6 +46,18 @@ export const exportLitellm: Exporter = (source) => {
   // A chain tries its providers anew for each prompt.
   const router_settings = { ...retrySettings(source), disable_cooldowns: true, ...fallbacks(source, groups) };
   warnOfUnsupportedFields(source, { prices: true, params: true });
+  const kinds = providers.map(({ provider }) =>
+    provider.api_base !== null && nativeKinds.has(provider.provider ?? '') ? 'openai' : provider.provider,
+  );
+  for (const [repeats, alike] of Map.groupBy(kinds.keys(), (index) => repeatsOf(kinds[index]!))) {
+    if (repeats === undefined) continue;
+    const names = shortened(
+      alike.map((index) => providers[index]!.provider.name),
+      5,
+      'other provider',
+    );
+    warnings.loss('repeats', null, repeatsSentence(repeats, names));
+  }
   return { model_list, router_settings };
 };
 
@@ -66,9 +78,6 @@ function groupsOf({ chain: { name: chainName, providers }, warnings }: Source): 
     return group;
   });
 }
-
-/** Kinds that LiteLLM calls by their own protocol, and a chain by OpenAI's; with an address of their own they are exported as `openai`. */
-const nativeKinds = new Set(['gemini', 'cohere', 'ollama']);
 
 const isUnknown = ({ provider, model_id }: Provider) =>
   provider !== null && knownKind(provider) === undefined && nameOfKind(kindNames, provider) === null && model_id.startsWith(`${provider}/`);

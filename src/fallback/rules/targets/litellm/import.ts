@@ -9,7 +9,7 @@ import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section } from '../section.ts';
 import { noteDifferences, noteLeftOut } from './differences.ts';
 import { firstGroup, generalFallbacks, readFallbacks } from './fallbacks.ts';
-import { kindNames, policyNames } from './names.ts';
+import { kindNames, policyNames, repeatsOf, repeatsSentence } from './names.ts';
 import { type Deployment, type Policy, type Router, weighed } from './router.ts';
 import { type Reached, reachedFrom, rowsOf } from './rows.ts';
 
@@ -89,6 +89,11 @@ export function importLitellm(file: Section, group?: string): Draft {
       chain.length === 1 && chain[0]!.outcomes.every(({ retries }) => retries === 0) ? [] : rulesOf(rowsOf(chain, nameOf), waits),
   };
   noteDifferences(findings, { draft, router, first, chain });
+  for (const { name, provider } of providers) {
+    const repeats = repeatsOf(typeof provider === 'string' ? provider : null);
+    for (const condition of repeats?.conditions ?? [])
+      findings.add('repeats', null, repeatsSentence(repeats!, [name]), { provider: name, condition, loss: true });
+  }
   return draft;
 }
 

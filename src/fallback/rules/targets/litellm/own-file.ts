@@ -4,7 +4,7 @@ import { isOutside } from '../../rehearsal.ts';
 import { listed, uniqueName } from '../../wording.ts';
 import { kindNamed } from '../kind-names.ts';
 import { fakeAddress, rehearsalKey } from '../rehearsal.ts';
-import { kindNames } from './names.ts';
+import { kindNames, nativeKinds } from './names.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -49,6 +49,9 @@ export function redirectFile(value: unknown, base: string, { keepState }: { keep
   const kept = named.filter(({ entry }) => !isLeftOut(entry));
   const left = named.filter((one) => !kept.includes(one)).map(({ name }) => name);
   if (left.length > 0) notes.push(`Left out, because their protocols can't be redirected to fake providers: ${listed(left)}.`);
+  const asOpenai = kept.filter(({ entry }) => isReplaced(modelOf(fieldsOf(entry.litellm_params)))).map(({ name }) => name);
+  if (asOpenai.length > 0)
+    notes.push(`Rehearsed by OpenAI's protocol, because LiteLLM calls them by one that fake providers don't have: ${listed(asOpenai)}.`);
   const missing = new Set(named.map(({ group }) => group).filter((group) => !kept.some((one) => one.group === group)));
   const file: Fields = {};
   const omitted = Object.keys(whole).filter((section) => !keptSections.has(section));
@@ -85,7 +88,12 @@ function nameOf({ model_name, model_info }: Fields, taken: Set<string>): string 
 }
 
 /** The kind of a deployment and the name of its model. */
-function modelOf({ model, custom_llm_provider: given }: Fields): { kind: string | null; model: string } {
+interface Model {
+  readonly kind: string | null;
+  readonly model: string;
+}
+
+function modelOf({ model, custom_llm_provider: given }: Fields): Model {
   const id = String(model);
   const slash = id.indexOf('/');
   const prefix = id.slice(0, Math.max(slash, 0));
@@ -95,11 +103,18 @@ function modelOf({ model, custom_llm_provider: given }: Fields): { kind: string 
 
 const isLeftOut = ({ litellm_params }: Fields) => isOutside({ provider: modelOf(fieldsOf(litellm_params)).kind });
 
-/** Kinds that LiteLLM calls by their own protocol although others call them by OpenAI's. */
-const native = new Set(['gemini', 'cohere', 'ollama']);
+const isAzure = (kind: string | null) => kind === 'azure' || kind === 'azure_ai';
+const isAnthropic = ({ kind, model }: Model) => kind === 'anthropic' || (kind === null && /^claude/.test(model));
+
+/**
+ * Whether LiteLLM calls a model by a protocol that fake providers don't have. A model without a prefix has the kind that
+ * LiteLLM infers from its name; both inferred protocols are known.
+ */
+const isReplaced = ({ kind }: Model): boolean =>
+  kind !== null && !isAzure(kind) && (knownKind(kind) === undefined || nativeKinds.has(kind));
 
 function redirect(parameters: Fields, base: string, name: string): Fields {
-  const { kind, model } = modelOf(parameters);
+  const called = modelOf(parameters);
   const address = fakeAddress(base, name);
   const plain = Object.fromEntries(
     Object.entries(parameters).flatMap(([key, value]): [string, unknown][] => {
@@ -107,13 +122,9 @@ function redirect(parameters: Fields, base: string, name: string): Fields {
       return [[key, variableOf(value) === undefined ? value : rehearsalKey]];
     }),
   );
-  const isAzure = kind === 'azure' || kind === 'azure_ai';
-  const stays =
-    isAzure || kind === 'anthropic' || (kind === null && /^claude/.test(model)) || (knownKind(kind) !== undefined && !native.has(kind!));
-  // A model without a prefix has the kind that LiteLLM infers from its name; both inferred protocols are known.
-  const redirected = stays || kind === null ? {} : { model: `openai/${model}`, custom_llm_provider: undefined };
-  const isAnthropic = kind === 'anthropic' || (kind === null && /^claude/.test(model));
-  return defined({ ...plain, ...redirected, api_base: isAzure || isAnthropic ? address : `${address}/v1`, api_key: rehearsalKey });
+  const redirected = isReplaced(called) ? { model: `openai/${called.model}`, custom_llm_provider: undefined } : {};
+  const api_base = isAzure(called.kind) || isAnthropic(called) ? address : `${address}/v1`;
+  return defined({ ...plain, ...redirected, api_base, api_key: rehearsalKey });
 }
 
 const defined = (fields: Fields): Fields => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
