@@ -23,8 +23,9 @@ export async function work<T>(each: () => Awaitable<T>): Promise<void> {
   send().then(() => 1); // no-floating-promises
   if (send()) return; // no-misused-promises
   setTimeout(async () => send(), 1); // no-misused-promises
+  void send(); // no-floating-promises
+  setTimeout(() => void send(), 1); // no-void
   await store.write();
-  void send();
   send().catch(() => undefined);
 }
 `;
@@ -51,9 +52,9 @@ test('The linter refuses a promise, or a value that may be one, that nobody awai
     .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
   const expected = source.split('\n').flatMap((line, index) => {
     const [, rule] = / \/\/ (\S+)$/.exec(line) ?? [];
-    return rule === undefined ? [] : [`${index + 1} typescript(${rule})`];
+    return rule === undefined ? [] : [`${index + 1} ${rule === 'no-void' ? 'eslint' : 'typescript'}(${rule})`];
   });
-  assert.equal(expected.length, 8);
+  assert.equal(expected.length, 10);
   assert.deepEqual(found, expected);
 });
 

@@ -163,7 +163,9 @@ export async function createHandoff(settings: Settings, dependencies: Dependenci
   const { made: adminKey, unusedKey = false } = await services.keys.begin(settings.adminKey);
   const listening = createListening({ ...live, ...services, clock, newId, limits: tierLimits(settings) });
   const app = createHttp(base, { store, live, services, listening, redis });
-  const recheck = async () => void (await Promise.all([listening.recheck(), redis?.check()]));
+  const recheck = async () => {
+    await Promise.all([listening.recheck(), redis?.check()]);
+  };
   const jobs = createJobs(base, { store, live, services, failures, recheck });
 
   async function stop(): Promise<void> {
@@ -237,7 +239,9 @@ function createLive(
     const relay = createRelay({
       redis,
       onHint: (tenant, position) => hub.hint(tenant, position),
-      onReady: () => void hub.poll().catch((error: unknown) => failures.failed('poll', error)),
+      onReady: () => {
+        hub.poll().catch((error: unknown) => failures.failed('poll', error));
+      },
       onIgnored: metrics.relayIgnored,
     });
     store.onCommit(({ tenant, last }) => relay.publish(tenant, last));

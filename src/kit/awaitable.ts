@@ -7,7 +7,17 @@ export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable
 }
 
 /** Resolves in the next turn of the event loop, after other pending callbacks have run. */
-export const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+export const nextTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+
+/** Throws an error that no code expects outside of all promises, so that it ends the process or the thread. */
+export function rethrow(error: unknown): void {
+  setImmediate(() => {
+    throw error;
+  });
+}
 
 /** Resolves after `ms` milliseconds; with a signal, also when that aborts. */
 export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>

@@ -216,7 +216,9 @@ export function createConnection(options: ConnectionOptions) {
       const parser = createParser({
         maxBufferSize: maxEvent,
         onEvent: (event) => waiting.push(event),
-        onRetry: (ms) => void Object.assign(state, { retryMs: ms }),
+        onRetry: (ms) => {
+          Object.assign(state, { retryMs: ms });
+        },
         onError: ({ type }) => {
           if (type === 'max-buffer-size-exceeded') fault = malformed(answer, `An event is larger than ${maxEvent / 1024 / 1024} MiB.`);
         },

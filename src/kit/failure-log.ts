@@ -23,7 +23,10 @@ export function createFailureLog({ logger, clock, isUnavailable }: FailureLogPar
   return {
     /** Logs the failure of a job. */
     failed(job: string, error: unknown): void {
-      if (!isUnavailable(error)) return void logger.error({ job, err: describeCause(error) }, 'job failed');
+      if (!isUnavailable(error)) {
+        logger.error({ job, err: describeCause(error) }, 'job failed');
+        return;
+      }
       const err = describeBriefly(error);
       const now = clock().getTime();
       if (outage === undefined) {

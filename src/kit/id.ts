@@ -4,7 +4,9 @@ import { randomFillSync } from 'node:crypto';
 export type RandomSource = (bytes: Buffer) => void;
 
 /** The random bytes of the system. */
-export const systemRandom: RandomSource = (bytes) => void randomFillSync(bytes);
+export const systemRandom: RandomSource = (bytes) => {
+  randomFillSync(bytes);
+};
 
 /** A random number from 0 up to but not including 1, with 32 bits. */
 export function randomFraction(random: RandomSource): number {

@@ -27,10 +27,12 @@ export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) 
     terminate(): void {
       if (stopped !== undefined) return;
       setTimeout(() => exit(1), stopWithinMs).unref();
-      void stopOnce().then((error) => {
-        if (error !== undefined) console.error(`The stop failed: ${error instanceof Error ? error.message : String(error)}`);
-        exit(error === undefined && !failed ? 0 : 1);
-      });
+      stopOnce()
+        .then((error) => {
+          if (error !== undefined) console.error(`The stop failed: ${error instanceof Error ? error.message : String(error)}`);
+          exit(error === undefined && !failed ? 0 : 1);
+        })
+        .catch(() => exit(1));
     },
     /** Logs the error as fatal, closes the listener, gives requests in progress up to two seconds, and exits 1. */
     fail(error: unknown): void {
@@ -38,7 +40,9 @@ export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) 
       if (failed) return;
       failed = true;
       setTimeout(() => exit(1), failWithinMs);
-      void stopOnce().then(() => exit(1));
+      stopOnce()
+        .then(() => exit(1))
+        .catch(() => exit(1));
     },
   };
 }

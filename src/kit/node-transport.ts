@@ -20,7 +20,9 @@ export const nodeTransport: Transport = ({ method, url, headers, body, signal })
       });
     });
     // Node's own `signal` option throws if the response is complete but has not been read.
-    const stop = () => void outgoing.destroy();
+    const stop = () => {
+      outgoing.destroy();
+    };
     signal.addEventListener('abort', stop);
     outgoing.on('close', () => signal.removeEventListener('abort', stop));
     outgoing.on('error', reject);

@@ -17,15 +17,11 @@ export function sharing<Key, T>(work: (key: Key) => Awaitable<T>): (key: Key) =>
     running.delete(key);
     const result = work(key);
     if (!(result instanceof Promise)) return result;
-    const settled = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    const run: Run<T> = { settled, next: undefined };
-    running.set(key, run);
-    void settled.then(() => {
+    const end = () => {
       if (run.next === undefined) running.delete(key);
-    });
+    };
+    const run: Run<T> = { settled: result.then(end, end), next: undefined };
+    running.set(key, run);
     return result;
   }
 

@@ -1,6 +1,7 @@
 import { constants, setPriority } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 
+import { rethrow } from './awaitable.ts';
 import { abandoned } from './errors.ts';
 
 /** Tasks of another thread by name, each with one argument and one result, both of which can be cloned between threads. */
@@ -54,7 +55,9 @@ export function startThread<T extends Tasks>(entry: URL, data: unknown, { lowPri
       if ('error' in reply) waiting?.reject(withCodes(reply.error as object, reply.codes));
       else waiting?.resolve(reply.result);
     });
-    const failed = (error: Error) => void (worker === started && drop(error));
+    const failed = (error: Error) => {
+      if (worker === started) drop(error);
+    };
     started.on('error', failed);
     started.on('exit', () => failed(new Error('The thread has stopped.')));
     // Only an open call keeps the process alive.
@@ -148,6 +151,6 @@ export function serveTasks(tasks: Tasks): void {
   }
   parentPort!.on('message', (message: Message) => {
     if (message.task === undefined) running.get(message.id)?.abort(abandoned());
-    else void run(message);
+    else run(message).catch(rethrow);
   });
 }

@@ -42,8 +42,9 @@ export function addRehearse(program: Command, environment: NodeJS.ProcessEnv): v
       const isTerminal = process.stderr.isTTY === true;
       const listener = {
         onStep: (sentence: string) => console.error(sentence),
-        onProgress: (done: number, total: number) =>
-          void (isTerminal && process.stderr.write(`\r${done} of ${total} scenes${done === total ? '\n' : ''}`)),
+        onProgress(done: number, total: number) {
+          if (isTerminal) process.stderr.write(`\r${done} of ${total} scenes${done === total ? '\n' : ''}`);
+        },
       };
       try {
         const rehearsed = await rehearse(options, environment, listener, interrupting.signal);

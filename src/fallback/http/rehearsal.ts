@@ -78,7 +78,9 @@ export function mountFakeProviders(app: FastifyInstance, rehearsals: Rehearsals)
 function answer(reply: FastifyReply, rehearsal: Rehearsal, call: FakeRequest, leave: () => void): void {
   reply.hijack();
   const response = reply.raw;
-  const { reaction, latencyMs, done } = rehearsal.take(call, () => void response.destroy());
+  const { reaction, latencyMs, done } = rehearsal.take(call, () => {
+    response.destroy();
+  });
   const timer = latencyMs > 0 ? setTimeout(() => react(response, reaction), latencyMs) : undefined;
   response.once('close', () => {
     clearTimeout(timer);

@@ -46,7 +46,9 @@ export async function prepareGateway(
   const problem = /[?#]/.test(url) ? 'The URL must end with its path.' : await live.urlProblem(url);
   if (problem !== undefined) throw invalid('gateway.url', `gateway.url cannot be called. ${problem}`);
   const faults: Fault[] = [];
-  const refuse = (field: string, detail: string) => void faults.push({ field: `gateway.${field}`, detail });
+  const refuse = (field: string, detail: string) => {
+    faults.push({ field: `gateway.${field}`, detail });
+  };
   const variable = api_key_env ?? null;
   if (variable !== null && !mayLeave(variable, url, live.grants)) {
     const { host } = new URL(url);

@@ -28,7 +28,9 @@ export function transportFor(mode: Exclude<Mode, 'rehearsal'>, chain: ChainDefin
   const keys = new Map<string, string | undefined>();
   const faults: Fault[] = [];
   for (const [index, provider] of chain.providers.entries()) {
-    const refuse: Refuse = (field, detail) => void faults.push({ field: `providers.${index}.${field}`, detail });
+    const refuse: Refuse = (field, detail) => {
+      faults.push({ field: `providers.${index}.${field}`, detail });
+    };
     keys.set(provider.name, keyFor(provider, live, refuse));
   }
   if (faults.length > 0) throw invalidRequest(faults);

@@ -133,7 +133,12 @@ export function createTestService(parts: TestServiceParts) {
       const test = runningTests.get(id);
       if (test !== undefined) {
         test.listeners.add(listener);
-        return { now: test.record.progress(), leave: () => void test.listeners.delete(listener) };
+        return {
+          now: test.record.progress(),
+          leave: () => {
+            test.listeners.delete(listener);
+          },
+        };
       }
       const now = progressOf(JSON.parse(text) as TestResult);
       return { now, leave: now.status === 'running' ? remote.follow(id, listener) : () => undefined };

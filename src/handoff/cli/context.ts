@@ -38,8 +38,12 @@ export function createContext(
   { out, err, environment, stdin, isInteractive, unknownVariables }: Terminal,
 ): Context {
   const { quiet = false, verbose = false, format } = options;
-  const say = (line: string) => void (quiet || err.line(line));
-  const trace = (line: string) => void (verbose && err.line(line));
+  const say = (line: string) => {
+    if (!quiet) err.line(line);
+  };
+  const trace = (line: string) => {
+    if (verbose) err.line(line);
+  };
   let read: Promise<CliConfig> | undefined;
   const config = () => {
     read ??= readConfig(options, environment);

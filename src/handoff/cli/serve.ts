@@ -22,7 +22,10 @@ export async function adminKey({ environment, quiet }: Context, { config }: Opti
 /** Runs this program with other arguments in Node's watch mode, which restarts it when an imported file changes. */
 function runReloading(args: readonly string[]): Promise<void> {
   const child = spawn(process.execPath, ['--watch', '--watch-preserve-output', process.argv[1]!, ...args], { stdio: 'inherit' });
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void child.kill(signal));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.on(signal, () => {
+      child.kill(signal);
+    });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (code) => {

@@ -37,6 +37,8 @@ interface A2aRouteParts {
   readonly store: Store;
   readonly wait: Wait;
   readonly clock: Clock;
+  /** Logs an error that nobody waits for. */
+  failed(error: unknown): void;
   readonly version: string;
   /** The agents that the public card names. */
   readonly agents: readonly string[];
@@ -55,6 +57,7 @@ export function mountA2a({
   store,
   wait,
   clock,
+  failed,
   version,
   agents,
   publicUrl,
@@ -116,7 +119,7 @@ export function mountA2a({
     };
     const version = headers['a2a-version'] ?? query['A2A-Version'];
     const answered = await endpoint.answer({ version: typeof version === 'string' ? version : undefined, body, session }, binding);
-    if ('rest' in answered) return streamOf(answered, listening, gone);
+    if ('rest' in answered) return streamOf(answered, { listening, failed }, gone);
     return new HttpResponse<never>({ status: answered.status, body: new JsonText(JSON.stringify(answered.body)) });
   }
 
@@ -146,12 +149,12 @@ const pushesFor = (pushes: PushService, caller: Caller): A2aSession['pushes'] =>
 /** The responses of a streaming method, as server-sent events. Each of its waits counts towards the tenant's connections. */
 function streamOf(
   { first, rest }: { first: unknown; rest: AsyncIterator<unknown, void> },
-  { streams }: Listening,
+  { listening: { streams }, failed }: Pick<A2aRouteParts, 'listening' | 'failed'>,
   gone: AbortController,
 ): StreamResponse {
   const abandon = () => {
     gone.abort();
-    void rest.return?.();
+    rest.return?.().catch(failed);
   };
   return eventStream({
     streams,

@@ -1,4 +1,4 @@
-import type { Awaitable } from '../../kit/awaitable.ts';
+import { type Awaitable, rethrow } from '../../kit/awaitable.ts';
 import { type WindowState, Windows } from '../../kit/window.ts';
 import type { RedisLink } from '../live/redis.ts';
 
@@ -106,7 +106,9 @@ export function createSharedCounters(redis: RedisLink, local: RequestCounters, n
         minute: states.get('minute'),
         hour: states.get('hour'),
         refused: answer.refused,
-        uncount: () => void redis.evaluate(uncountScript, keys, [name], () => undefined),
+        uncount: () => {
+          redis.evaluate(uncountScript, keys, [name], () => undefined).catch(rethrow);
+        },
       };
     },
   };

@@ -24,10 +24,12 @@ interface McpRouteParts {
   readonly listening: Listening;
   readonly views: PacketViews;
   readonly clock: Clock;
+  /** Logs an error that nobody waits for. */
+  failed(error: unknown): void;
 }
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
-export function mountMcp({ mount, call, load, listening, views, clock }: McpRouteParts): void {
+export function mountMcp({ mount, call, load, listening, views, clock, failed }: McpRouteParts): void {
   let loading: Promise<McpEndpoint> | undefined;
 
   mount(
@@ -46,7 +48,8 @@ export function mountMcp({ mount, call, load, listening, views, clock }: McpRout
       };
       const session = { call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
       const request = { headers, body, signal, session };
-      if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, key, listening);
+      if ((body as { method?: unknown }).method === 'subscriptions/listen')
+        return listen(endpoint, request, caller, key, { listening, failed });
       return written(await endpoint.answer(request));
     },
     { refused: jsonRpcRefusal },
@@ -79,14 +82,20 @@ function written({ status, contentType, text }: Awaited<ReturnType<McpEndpoint['
 }
 
 /** A stream of the changes that a client subscribes to. It counts towards the tenant's connections. */
-async function listen(endpoint: McpEndpoint, request: McpHttpRequest, caller: Caller, key: string, listening: Listening) {
+async function listen(
+  endpoint: McpEndpoint,
+  request: McpHttpRequest,
+  caller: Caller,
+  key: string,
+  { listening, failed }: Pick<McpRouteParts, 'listening' | 'failed'>,
+) {
   requireRight(caller, acts.listen);
   const { start, leave } = await listening.begin(caller, undefined);
   const opened = await endpoint.listen(request).catch((error: unknown) => {
     leave();
     throw error;
   });
-  if ('messages' in opened) return streamOf(opened, caller, key, { listening, position: start.position, leave });
+  if ('messages' in opened) return streamOf(opened, caller, key, { listening, position: start.position, leave, failed });
   leave();
   return written(opened);
 }
@@ -95,13 +104,18 @@ function streamOf(
   { messages, changed, end }: McpSubscription,
   caller: Caller,
   key: string,
-  { listening: { hub, streams, watch }, position, leave }: { listening: Listening; position: number; leave(): void },
+  {
+    listening: { hub, streams, watch },
+    position,
+    leave,
+    failed,
+  }: Pick<McpRouteParts, 'listening' | 'failed'> & { position: number; leave(): void },
 ): StreamResponse {
   return eventStream({
     streams,
     abandon() {
       leave();
-      void end();
+      end().catch(failed);
     },
     feed(open) {
       const listener: Listener = {
@@ -127,7 +141,7 @@ function streamOf(
           leave();
           unwatch();
           hub.leave(caller, listener);
-          void end();
+          end().catch(failed);
         },
       };
     },

@@ -217,9 +217,11 @@ export function createServer(parts: ServerParts): FastifyInstance {
     return refusal;
   };
   const shared = { mount, call, listening, views: parts.views };
-  mountMcp({ ...shared, clock, load: () => parts.loadMcp(refusalsOf('/mcp')) });
+  const [mcpRefusal, a2aRefusal] = [refusalsOf('/mcp'), refusalsOf('/a2a')];
+  mountMcp({ ...shared, clock, load: () => parts.loadMcp(mcpRefusal), failed: mcpRefusal });
   const { pushes, publicUrl, a2aAgents } = parts;
-  mountA2a({ ...shared, store, wait, load: () => parts.loadA2a(refusalsOf('/a2a')), pushes, clock, version, agents: a2aAgents, publicUrl });
+  const ofA2a = { store, wait, pushes, clock, version, agents: a2aAgents, publicUrl };
+  mountA2a({ ...shared, ...ofA2a, load: () => parts.loadA2a(a2aRefusal), failed: a2aRefusal });
   requireMounted(isMounted);
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));

@@ -1,3 +1,4 @@
+import { rethrow } from '../../kit/awaitable.ts';
 import type { RedisLink } from './redis.ts';
 
 /** The channel on which instances announce new events. */
@@ -56,7 +57,7 @@ export function createRelay({ redis, onHint, onReady, onIgnored }: RelayParts) {
     /** Announces the last position of a tenant's trail. */
     publish(tenant: number, position: number): void {
       pending.set(tenant, position);
-      if (!isSending) void sendAll();
+      if (!isSending) sendAll().catch(rethrow);
     },
   };
 }

@@ -108,7 +108,9 @@ export function openWithReaders(databaseUrl: string, clock: Clock, options: Data
   const slow = Array.from({ length: slowReaders }, () => startReader(databaseUrl, { lowPriority: true }));
   // The long reads of the background jobs and of the metrics are no tenant's, and keep none of them waiting.
   const background = startReader(databaseUrl, { lowPriority: true });
-  const stopReaders = async () => void (await Promise.all([fast, ...slow, background].map((reader) => reader.stop())));
+  const stopReaders = async () => {
+    await Promise.all([fast, ...slow, background].map((reader) => reader.stop()));
+  };
   const executeElsewhere: Execute = async (sql, parameters) => (await background.query(sql, parameters)).value;
   const database = openDatabase<Tables>(databaseUrl, { ...options, executeElsewhere });
   if (database.name === 'postgres') {

@@ -127,11 +127,17 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
       return (await groups.submit({ tenant, unit: unit as Unit<unknown>, request: currentRequest() })) as T;
     },
     /** Calls the listener after every commit from now on. */
-    onCommit: (listener: CommitListener) => void listeners.push(listener),
+    onCommit: (listener: CommitListener) => {
+      listeners.push(listener);
+    },
     /** Calls the listener for every failure of what runs after a commit. */
-    onFailure: (listener: FailureListener) => void failureListeners.push(listener),
+    onFailure: (listener: FailureListener) => {
+      failureListeners.push(listener);
+    },
     /** Calls `wake` after every commit that leaves deliveries to be sent. */
-    onDeliveries: (wake: () => void) => void wakes.push(wake),
+    onDeliveries: (wake: () => void) => {
+      wakes.push(wake);
+    },
     waiting: groups.waiting,
   };
 }

@@ -112,7 +112,9 @@ export function createApp({
       onAnswered('unknown', 'unknown', status, 0);
       logger.info({ route: 'unknown', status, code: 'VALIDATION_ERROR' }, 'request');
     },
-    frameworkErrors: (error, request, reply) => void sendError(reply as never, request as never, translate(error)),
+    frameworkErrors: (error, request, reply) => {
+      sendError(reply as never, request as never, translate(error));
+    },
   });
 
   // A client that ends its sending half after the request still waits for the response.
@@ -131,7 +133,9 @@ export function createApp({
   routeUpgrades(app);
 
   // A server may ignore expectations other than 100-continue (RFC 9110, 10.1.1).
-  app.server.on('checkExpectation', (request, response) => void app.server.emit('request', request, response));
+  app.server.on('checkExpectation', (request, response) => {
+    app.server.emit('request', request, response);
+  });
 
   app.decorateRequest('notes', null as never);
   app.addHook('onRequest', (request, reply, done) => {

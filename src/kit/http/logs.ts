@@ -51,10 +51,16 @@ function standardOutput(): LogOutput {
   // After a failed write (full disk, closed terminal) the lines wait, within their limit, for one that succeeds. Until
   // then `flushSync` is disabled, because it would wait forever at the exit.
   const { flushSync } = output;
-  output.on('error', () => void Object.assign(output, { flushSync: () => undefined }));
-  output.on('write', () => void Object.assign(output, { flushSync }));
+  output.on('error', () => {
+    Object.assign(output, { flushSync: () => undefined });
+  });
+  output.on('write', () => {
+    Object.assign(output, { flushSync });
+  });
   const lines = buffered(
-    (text) => void output.write(text),
+    (text) => {
+      output.write(text);
+    },
     // A pipe can't be synced to disk; that error is ignored.
     (done) => output.flush(() => done?.()),
   );

@@ -23,7 +23,9 @@ export function createPaths(app: FastifyInstance, admitStray: (request: FastifyR
   let longestFixedPath = 0;
   // Paths that are not routes of the API, such as the explorers, only take GET.
   const others = new Set<string>();
-  app.addHook('onRoute', ({ method, url }) => void (method === 'GET' && others.add(url)));
+  app.addHook('onRoute', ({ method, url }) => {
+    if (method === 'GET') others.add(url);
+  });
   const find = (path: string) => paths.get(path) ?? [...paths.values()].find(({ pattern }) => pattern.test(path));
   const isKnown = (path: string) => find(path) !== undefined || others.has(path);
 

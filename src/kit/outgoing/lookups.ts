@@ -37,7 +37,9 @@ export function createLookup({ resolve = createResolver(), lookupMs = defaultLoo
     };
     known.set(name, looking);
     if (known.size > mostNames) known.delete(known.keys().next().value!);
-    looking.then(forget, () => void setTimeout(forget, rememberMs).unref());
+    looking.then(forget, () => {
+      setTimeout(forget, rememberMs).unref();
+    });
     return looking;
   }
 

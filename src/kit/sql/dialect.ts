@@ -175,14 +175,10 @@ export class SerialQueue {
   run<T>(work: () => Promise<T>): Promise<T> {
     this.#open += 1;
     const mine = this.#last.then(work);
-    const done = mine.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#last = done;
-    void done.then(() => {
+    const done = () => {
       this.#open -= 1;
-    });
+    };
+    this.#last = mine.then(done, done);
     return mine;
   }
 

@@ -12,7 +12,9 @@ export function openPool(config: pg.PoolConfig, max: number): Pool & pg.Pool {
   // A broken connection is replaced at its next use. Without these listeners it would end the process: the pool's listener
   // covers an idle connection, the client's own covers one that is checked out and between two statements.
   pool.on('error', () => undefined);
-  pool.on('connect', (client) => void client.on('error', () => undefined));
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+  });
   return pool as Pool & pg.Pool;
 }
 

@@ -1,3 +1,4 @@
+import { rethrow } from '../../../kit/awaitable.ts';
 import { unavailable } from '../../../kit/errors.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import { inSession } from './in-session.ts';
@@ -94,7 +95,7 @@ export function createGroups<Tables, Unit>(
     setImmediate(() => {
       const left = isAwaited() ? Math.min(turns, moreTurns) : turns;
       if (left > 0 && queue.length > seen && queue.length < maxGroup) gather(queue.length, left - 1);
-      else void run();
+      else run().catch(rethrow);
     });
   }
 

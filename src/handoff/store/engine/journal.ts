@@ -6,19 +6,26 @@ export class Journal {
     const before = map.get(key);
     const had = before !== undefined || map.has(key);
     map.set(key, value);
-    this.#undo.push(() => void (had ? map.set(key, before as V) : map.delete(key)));
+    this.#undo.push(() => {
+      if (had) map.set(key, before as V);
+      else map.delete(key);
+    });
   }
 
   delete<K, V>(map: Map<K, V>, key: K): void {
     if (!map.has(key)) return;
     const before = map.get(key) as V;
     map.delete(key);
-    this.#undo.push(() => void map.set(key, before));
+    this.#undo.push(() => {
+      map.set(key, before);
+    });
   }
 
   push<T>(list: T[], item: T): void {
     list.push(item);
-    this.#undo.push(() => void list.pop());
+    this.#undo.push(() => {
+      list.pop();
+    });
   }
 
   /** Keeps the changes: the unit returned. */
