@@ -14,6 +14,25 @@ if (nameServer !== '') {
   };
 }
 
+/** What is watched from `watch` to `watched`. */
+let watching: { peak: number; longest: number } | undefined;
+
+/** Notes the memory, and the processor time of the main thread, in each turn of the event loop. */
+function watch(): void {
+  const own = { peak: 0, longest: 0 };
+  watching = own;
+  let before = process.threadCpuUsage();
+  const next = () => {
+    const { user, system } = process.threadCpuUsage();
+    own.longest = Math.max(own.longest, (user + system - before.user - before.system) / 1000);
+    own.peak = Math.max(own.peak, process.memoryUsage.rss());
+    if (watching !== own) return;
+    before = process.threadCpuUsage();
+    setImmediate(next);
+  };
+  setImmediate(next);
+}
+
 const tasks = {
   /** Resolves when the service listens. */
   start: (_: null) => serveHandoff({}, process.env),
@@ -22,6 +41,16 @@ const tasks = {
     globalThis.gc?.();
     const { rss, heapUsed } = process.memoryUsage();
     return { rss, heapUsed };
+  },
+  /** Begins to watch the memory and the event loop, which then never rests. */
+  watch(_: null): void {
+    watch();
+  },
+  /** The most resident memory since `watch`, in bytes, and the most processor time of a turn of the event loop, in milliseconds. */
+  watched(_: null): { peak: number; longest: number } {
+    const { peak, longest } = watching!;
+    watching = undefined;
+    return { peak, longest };
   },
 };
 

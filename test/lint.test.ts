@@ -177,3 +177,23 @@ function lint(t: TestContext, files: Readonly<Record<string, string>>): { path: 
   const { diagnostics } = JSON.parse(stdout) as { diagnostics: { message: string; location: { path: string } }[] };
   return diagnostics.map(({ message, location }) => ({ path: location.path, message }));
 }
+
+test('A loop that awaits takes a turn of the event loop for each pass', (t) => {
+  const refused = [
+    'for (const id of ids) await find(id);',
+    'for (let index = 0; index < ids.length; index += 1) await find(ids[index]!);',
+    'while (ids.length > 0) await find(ids.pop()!);',
+  ];
+  const allowed = [
+    'for (const id of ids) {\n    await turns.take(1);\n    await find(id);\n  }',
+    'for (const id of ids) await session.view(id);',
+    'for (const id of ids) later.push(async () => await find(id));',
+  ];
+  const texts = [...refused, ...allowed].map((text) => `export async function read() {\n  ${text}\n}\n`);
+  const files = Object.fromEntries(texts.map((text, index) => [`src/handoff/service/case-${index}.ts`, text]));
+  const faulty = lint(t, files).filter(({ message }) => message.includes('turns.take'));
+  assert.deepEqual(
+    faulty.map(({ path }) => path).sort(),
+    refused.map((_, index) => `src/handoff/service/case-${index}.ts`),
+  );
+});

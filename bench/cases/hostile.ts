@@ -7,6 +7,7 @@ import type { LoadRequest } from '../load.ts';
 import { requireGood } from '../rounds.ts';
 import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
 import type { LoadResult } from '../times.ts';
+import { hostileFaces } from './hostile-faces.ts';
 import { hostileReceivers } from './hostile-receivers.ts';
 
 /** Requests per second of the other tenant, an easy load for both databases. */
@@ -24,6 +25,7 @@ export async function hostile(run: Run): Promise<void> {
   copyFileSync(await run.seeded(packets), path);
   await besideHostile(run, `sqlite://${path}`, 'SQLite');
   await withPostgres(run, run.options.quick ? 5_000 : 20_000, (url) => besideHostile(run, url, 'PostgreSQL'));
+  await hostileFaces(run);
   await hostileReceivers(run);
 }
 

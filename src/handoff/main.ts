@@ -17,6 +17,7 @@ import { createOutgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import { requireService } from '../kit/sql/export.ts';
 import type { Tracer } from '../kit/trace-context.ts';
+import { Turns } from '../kit/turns.ts';
 import { mountAgents } from './http/agents.ts';
 import { mountAnswerLinks } from './http/answer-links.ts';
 import { mountBrief } from './http/brief.ts';
@@ -256,7 +257,8 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
   const parts = { store, clock, newId, random };
   const agents = createAgentService(store, clock);
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
-  const views = createPacketViews(store);
+  const turns = new Turns();
+  const views = createPacketViews(store, turns);
   const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl });
   const { smtpUrl: url, mailFrom: from } = settings;
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
@@ -272,8 +274,9 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
       onCreated: metrics.handedOver,
     }),
     answerLinks,
+    turns,
     views,
-    notices: createNoticeService({ ...parts, answerLinks }),
+    notices: createNoticeService({ views, clock, answerLinks }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
     pushes: createPushService({ ...parts, urlProblem: guard.problem }),
     webhooks: createWebhookService({ ...parts, urlProblem: guard.problem, overlapSeconds: settings.webhookSecretOverlapSeconds }),
@@ -294,11 +297,11 @@ interface HttpParts {
 
 /** What mounts the routes of each noun. */
 function mountsOf({ settings, clock }: Base, { store, services }: HttpParts): MountNoun[] {
-  const { packets, keys, tenants, agents, answerLinks, webhooks, channels } = services;
+  const { packets, keys, tenants, agents, answerLinks, webhooks, channels, turns } = services;
   const { batchMax } = settings;
   const lists = createListService(store);
   return [
-    ({ mount, wait, itemLimit }) => mountPackets({ mount, store, packets, lists, batchMax, itemLimit, wait }),
+    ({ mount, wait, itemLimit }) => mountPackets({ mount, store, packets, lists, batchMax, itemLimit, wait, turns }),
     ({ mount }) => mountKeys(mount, keys),
     ({ mount }) => mountTenants(mount, tenants),
     ({ mount, wait }) => mountClaimNext(mount, packets, wait),
@@ -306,7 +309,7 @@ function mountsOf({ settings, clock }: Base, { store, services }: HttpParts): Mo
     ({ mount }) => mountStats(mount, createStatsService(store, clock)),
     ({ mount }) => mountAnswerLinks(mount, answerLinks),
     ({ mount }) => mountTrail(mount, createTrailService(store)),
-    ({ mount }) => mountBrief(mount, createBriefService(store)),
+    ({ mount }) => mountBrief(mount, createBriefService(store, turns)),
     ({ mount }) => mountWebhooks(mount, webhooks),
     ({ mount }) => mountChannels(mount, channels),
   ];

@@ -26,8 +26,8 @@ export interface A2aSession {
   readonly pushes: Pushes;
   /** A packet as it is now, shared with all who read the same revision; undefined for an unknown one. */
   view(id: string): Promise<View | undefined>;
-  /** The root of a packet's chain; undefined for an unknown packet. */
-  rootOf(id: string): Promise<string | undefined>;
+  /** The root of each packet's chain, by the id of the packet; unknown packets are left out. */
+  rootsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Resolves when a packet is as wanted or gone, or when nothing happened for a minute. */
   changed(id: string, isWanted: (stamp: { readonly revision: number; readonly status: string }) => boolean): Promise<void>;
   /** Aborts when nobody reads the answer any more. */

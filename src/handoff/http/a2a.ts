@@ -7,6 +7,7 @@ import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
 import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
+import type { Turns } from '../../kit/turns.ts';
 import type { A2aEndpoint } from '../a2a/http.ts';
 import type { Binding } from '../a2a/rest.ts';
 import { type A2aSession, maxWaitSeconds } from '../a2a/session.ts';
@@ -34,6 +35,7 @@ interface A2aRouteParts {
   readonly listening: Listening;
   readonly pushes: PushService;
   readonly views: PacketViews;
+  readonly turns: Turns;
   readonly store: Store;
   readonly wait: Wait;
   readonly clock: Clock;
@@ -54,6 +56,7 @@ export function mountA2a({
   listening,
   pushes,
   views,
+  turns,
   store,
   wait,
   clock,
@@ -102,7 +105,7 @@ export function mountA2a({
         requireRight(caller, routes.getPacket);
         return views.of(caller.tenant_number, id);
       },
-      rootOf: async (id: string) => (await store.of(caller.tenant_number).packets.stamp(id))?.root,
+      rootsOf: async (ids: readonly string[]) => store.of(caller.tenant_number).packets.roots(ids),
       async changed(id: string, isWanted: (stamp: PacketStamp) => boolean) {
         const { packets } = store.of(caller.tenant_number);
         const claim = async () => {
@@ -119,7 +122,7 @@ export function mountA2a({
     };
     const version = headers['a2a-version'] ?? query['A2A-Version'];
     const answered = await endpoint.answer({ version: typeof version === 'string' ? version : undefined, body, session }, binding);
-    if ('rest' in answered) return streamOf(answered, { listening, failed }, gone);
+    if ('rest' in answered) return streamOf(answered, { listening, turns, failed, owner: caller.tenant_number }, gone);
     return new HttpResponse<never>({ status: answered.status, body: new JsonText(JSON.stringify(answered.body)) });
   }
 
@@ -149,7 +152,7 @@ const pushesFor = (pushes: PushService, caller: Caller): A2aSession['pushes'] =>
 /** The responses of a streaming method, as server-sent events. Each of its waits counts towards the tenant's connections. */
 function streamOf(
   { first, rest }: { first: unknown; rest: AsyncIterator<unknown, void> },
-  { listening: { streams }, failed }: Pick<A2aRouteParts, 'listening' | 'failed'>,
+  { listening: { streams }, turns, failed, owner }: Pick<A2aRouteParts, 'listening' | 'turns' | 'failed'> & { owner: number },
   gone: AbortController,
 ): StreamResponse {
   const abandon = () => {
@@ -164,7 +167,7 @@ function streamOf(
         for (let next: unknown = first; next !== undefined && open.isOpen; next = (await rest.next()).value ?? undefined) {
           open.send(Buffer.from(`data: ${JSON.stringify(next)}\n\n`));
           // While the service stops, waits end at once; other work must go on meanwhile.
-          await new Promise(setImmediate);
+          await turns.take(owner);
         }
         open.end('done');
       };

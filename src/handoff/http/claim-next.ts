@@ -28,6 +28,7 @@ export function mountClaimNext(mount: HandoffMount, packets: PacketService, wait
 
 /** Retries while other callers claim the candidates first. Each retry means that another caller got a packet, so the loop ends. */
 async function retried(claim: () => Promise<Changed | null | undefined>): Promise<Changed | null> {
+  // biome-ignore lint/plugin: a pass changes one packet, or there is none.
   for (;;) {
     const claimed = await claim();
     if (claimed !== undefined) return claimed;

@@ -118,18 +118,26 @@ function streamOf(
       end().catch(failed);
     },
     feed(open) {
+      const announce = (channels?: readonly string[]) => {
+        changed((message) => open.sent(message), channels).catch((error: unknown) => open.fail(error));
+      };
       const listener: Listener = {
         position,
         isOpen: () => open.isOpen,
         receive({ channels }) {
-          changed(channels).catch((error: unknown) => open.fail(error));
+          announce(channels);
           return 0;
         },
         endSlow: () => open.end('slow'),
         fail: (error) => open.fail(error),
       };
       const pump = async () => {
-        for await (const message of messages) open.send(Buffer.from(message));
+        let isAcknowledged = false;
+        for await (const message of messages) {
+          open.send(Buffer.from(message));
+          if (!isAcknowledged) announce();
+          isAcknowledged = true;
+        }
         open.end('done');
       };
       pump().catch((error: unknown) => open.fail(error));

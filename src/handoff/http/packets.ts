@@ -8,6 +8,7 @@ import type { HandlerContext } from '../../kit/http/exchange.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
+import type { Turns } from '../../kit/turns.ts';
 import type { LiveEvent } from '../live/event.ts';
 import { routes } from '../model/api.ts';
 import { type ClaimRequest, CreateRequest, type Packet } from '../model/packet.ts';
@@ -32,13 +33,14 @@ interface PacketRoutesParts {
   lists: ListService;
   batchMax: number;
   wait: Wait;
+  turns: Turns;
   /** The largest item of a batch that the caller may send, in bytes. */
   itemLimit(caller: Caller): number;
 }
 
 /** Mounts the routes of packets. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one mounted route after the other.
-export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit, wait }: PacketRoutesParts): void {
+export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit, wait, turns }: PacketRoutesParts): void {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 
   function itemOf(value: unknown, limit: number): BatchItem {
@@ -87,7 +89,10 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     const claim = async () => {
       const stamp = await store.of(caller.tenant_number).packets.stamp(id);
       if (stamp === undefined) throw notFound('packet');
-      return isWanted(stamp) ? find() : null;
+      if (!isWanted(stamp)) return null;
+      // An event may wake a thousand requests.
+      await turns.take(caller.tenant_number);
+      return find();
     };
     const wants = ({ channels }: LiveEvent) => channels.includes(`packet:${id}`);
     const { wait_seconds: seconds = 0 } = query;

@@ -18,6 +18,7 @@ import { mountStatic } from '../../kit/http/static.ts';
 import { mountSystem } from '../../kit/http/system.ts';
 import type { Route } from '../../kit/route.ts';
 import type { Tracer } from '../../kit/trace-context.ts';
+import type { Turns } from '../../kit/turns.ts';
 import type { A2aEndpoint } from '../a2a/http.ts';
 import type { WaitingList } from '../live/waiting.ts';
 import type { McpEndpoint } from '../mcp/http.ts';
@@ -62,6 +63,7 @@ export interface ServerParts {
   keys: KeyService;
   pushes: PushService;
   views: PacketViews;
+  turns: Turns;
   metrics: HandoffMetrics;
   tiers: Record<Tier, TierLimits>;
   rateLimitPerMinute: number | undefined;
@@ -199,10 +201,14 @@ export function createServer(parts: ServerParts): FastifyInstance {
       tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,
       readParams: lowerCase,
     }),
-    (route, caller, headers) => {
-      requireRight(caller, route);
-      const named = agentId(headers);
-      if (named !== undefined) requireAgent(caller, named);
+    {
+      turns: parts.turns,
+      ownerOf: ({ tenant_number }) => tenant_number,
+      authorize(route, caller, headers) {
+        requireRight(caller, route);
+        const named = agentId(headers);
+        if (named !== undefined) requireAgent(caller, named);
+      },
     },
   );
 
@@ -220,7 +226,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const [mcpRefusal, a2aRefusal] = [refusalsOf('/mcp'), refusalsOf('/a2a')];
   mountMcp({ ...shared, clock, load: () => parts.loadMcp(mcpRefusal), failed: mcpRefusal });
   const { pushes, publicUrl, a2aAgents } = parts;
-  const ofA2a = { store, wait, pushes, clock, version, agents: a2aAgents, publicUrl };
+  const ofA2a = { turns: parts.turns, store, wait, pushes, clock, version, agents: a2aAgents, publicUrl };
   mountA2a({ ...shared, ...ofA2a, load: () => parts.loadA2a(a2aRefusal), failed: a2aRefusal });
   requireMounted(isMounted);
   app.addHook('preClose', () => listening.streams.close());

@@ -72,6 +72,7 @@ export function createListening({ hub, streams, keys, clock, newId, limits }: Li
     },
     /** Ends the streams and waiting requests whose keys are no longer valid: revoked, expired, or of a deleted tenant. */
     async recheck(): Promise<void> {
+      // biome-ignore lint/plugin: a pass reads a key and no packet.
       for (const [key, watched] of [...byKey]) {
         if ((await keys.authenticate(key)) !== undefined) continue;
         for (const open of [...watched]) open.end('revoked');

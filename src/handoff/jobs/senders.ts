@@ -1,4 +1,3 @@
-import { nextTurn } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { OutgoingError, type OutgoingFailure, statusFailure } from '../../kit/outgoing/failures.ts';
 import { type Mailer, MailRefused } from '../../kit/outgoing/mail.ts';
@@ -101,8 +100,6 @@ export function createSend(parts: SenderParts): Send {
     if (maker === undefined || !hasRight(maker, acts.sendPush)) return 'over';
     const view = await views.of(queue.tenant, delivery.packet_id!);
     if (view === undefined) return 'removed';
-    // Each of several notifications of a large packet is written in a turn of its own.
-    await nextTurn();
     const body = Buffer.from(await notificationOf(view.packet, view.root));
     onSize(body.length);
     // The names of A2A 1.0, sections 4.3.3 and 6.6.

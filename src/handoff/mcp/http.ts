@@ -3,7 +3,7 @@ import { createMcpHandler, type McpHttpHandler, ProtocolErrorCode, type ServerEv
 import { urisOf } from './resources.ts';
 import { callTool, createMcpServer, type Extension, type McpParts, type RunTool, type ToolCall, takesTasks } from './server.ts';
 import type { Session } from './session.ts';
-import { subscribedTasks } from './subscriptions.ts';
+import { type SendMessage, subscribedTasks } from './subscriptions.ts';
 import { mayWait } from './tools.ts';
 
 /** A request to the endpoint, after admission. */
@@ -25,8 +25,8 @@ export interface McpHttpAnswer {
 /** An answer that goes on until the client disconnects: the changes of resources and tasks that it listens to. */
 export interface McpSubscription {
   readonly messages: AsyncIterable<Uint8Array>;
-  /** Announces what an event on these channels may have changed. Only what the client listens to is sent. */
-  changed(channels: readonly string[]): Promise<void>;
+  /** Announces what an event on these channels may have changed, at first without channels. Only what the client listens to is sent. */
+  changed(send: SendMessage, channels?: readonly string[]): Promise<void>;
   /** Ends the subscription, with its last message. */
   end(): Promise<void>;
 }
@@ -99,12 +99,11 @@ export function createMcpEndpoint(parts: {
       });
       const response = await fetchFrom(handler, { ...request, body: tasks?.body ?? request.body });
       if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) return read(response);
-      await tasks?.changed(send);
       return {
         messages: tasks?.messages(response.body) ?? response.body,
-        async changed(channels) {
-          for (const uri of urisOf(channels)) send({ kind: 'resource_updated', uri });
-          await tasks?.changed(send, channels);
+        async changed(sendTask, channels) {
+          for (const uri of urisOf(channels ?? [])) send({ kind: 'resource_updated', uri });
+          await tasks?.changed(sendTask, channels);
         },
         end: () => handler.close(),
       };

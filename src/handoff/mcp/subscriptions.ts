@@ -1,8 +1,8 @@
-import { ProtocolError, ProtocolErrorCode, type ServerEvent } from '@modelcontextprotocol/server';
+import { ProtocolError, ProtocolErrorCode, SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server';
 
-import { nextTurn } from '../../kit/awaitable.ts';
 import type { McpHttpAnswer, McpHttpRequest } from './http.ts';
 import { declaresTasks, detailsOf, type McpParts, tasksNotDeclared, unlessUnknown } from './server.ts';
+import type { Session } from './session.ts';
 import { packetOfTask, taskOf } from './tasks.ts';
 
 /** The most tasks of one subscription, since a change of their packet reads each of them. */
@@ -15,11 +15,14 @@ const uriOf = (taskId: string) => `task:${taskId}`;
 interface SubscribedTasks {
   /** The client's message, with its tasks as resources. */
   readonly body: unknown;
-  /** The messages of the SDK, with notifications of tasks in place of those of the resources. */
+  /** The messages of the SDK, of which the first names the tasks in place of the resources. */
   messages(ofSdk: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array>;
   /** Sends the tasks whose status has changed with an event on these channels; at first, without channels, those that are over already. */
-  changed(send: (event: ServerEvent) => void, channels?: readonly string[]): Promise<void>;
+  changed(send: SendMessage, channels?: readonly string[]): Promise<void>;
 }
+
+/** Sends a message; resolves when the connection has taken it, with whether it is open. */
+export type SendMessage = (message: Buffer) => Promise<boolean>;
 
 const fieldsOf = (value: unknown) => (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
 
@@ -40,33 +43,32 @@ export async function subscribedTasks(
     return refused(body, 200, new ProtocolError(ProtocolErrorCode.InvalidParams, `taskIds must be a list of up to ${maxTasks} ids.`));
 
   const session = { ...parts, takesTasks: true };
-  const read = (taskId: string) => taskOf(session, taskId).catch(unlessUnknown(refusalOf));
+  const read = (by: Session, taskId: string) => taskOf(by, taskId).catch(unlessUnknown(refusalOf));
   /** The status of each task that was sent last. */
   const sent = new Map<string, string>();
-  for (const taskId of new Set<string>(taskIds)) if ((await read(taskId)) !== undefined) sent.set(taskId, 'working');
+  for (const taskId of new Set<string>(taskIds)) if ((await read(session, taskId)) !== undefined) sent.set(taskId, 'working');
   const accepted = [...sent.keys()];
 
   const due = new Set<string>();
   let isReading = false;
   /** Reads the tasks one after the other, so that no older state is sent after a newer one. */
-  async function sendDue(send: (event: ServerEvent) => void): Promise<void> {
+  async function sendDue(send: SendMessage): Promise<void> {
     if (isReading) return;
     isReading = true;
     try {
       for (const taskId of due) {
         due.delete(taskId);
-        const found = await read(taskId);
-        // A client may listen to a hundred tasks of one packet; others get their turn in between.
-        await nextTurn();
+        const found = await read(session, taskId);
         if (found === undefined || found.task.status === sent.get(taskId)) continue;
         sent.set(taskId, found.task.status);
-        send({ kind: 'resource_updated', uri: uriOf(taskId), params: detailsOf(found) });
+        if (!(await send(messageOf('notifications/tasks', { ...detailsOf(found), _meta })))) return;
       }
     } finally {
       isReading = false;
     }
   }
 
+  const _meta = { [SUBSCRIPTION_ID_META_KEY]: fieldsOf(body).id };
   const resources = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [];
   return {
     body: {
@@ -74,12 +76,11 @@ export async function subscribedTasks(
       params: { ...params, notifications: { ...others, resourceSubscriptions: [...resources, ...accepted.map(uriOf)] } },
     },
     async *messages(ofSdk) {
+      let isFirst = true;
       // Each chunk is one event.
       for await (const chunk of ofSdk) {
-        const data = /^data: (.*)$/m.exec(Buffer.from(chunk).toString())?.[1];
-        yield data === undefined
-          ? chunk
-          : Buffer.from(`event: message\ndata: ${JSON.stringify(withTasks(JSON.parse(data), accepted))}\n\n`);
+        yield isFirst ? acknowledged(chunk, accepted) : chunk;
+        isFirst = false;
       }
     },
     changed(send, channels) {
@@ -89,19 +90,14 @@ export async function subscribedTasks(
   };
 }
 
-interface Notification {
-  readonly method?: string;
-  readonly params?: Record<string, unknown>;
-}
+const messageOf = (method: string, params: object): Buffer =>
+  Buffer.from(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method, params })}\n\n`);
 
-/** A message of the SDK, in which resources stand for the accepted tasks, as the client gets it. */
-function withTasks({ method, params = {}, ...message }: Notification, accepted: readonly string[]): object {
+/** The acknowledgement of the SDK, in which resources stand for the accepted tasks, as the client gets it. */
+function acknowledged(chunk: Uint8Array, accepted: readonly string[]): Uint8Array {
+  const data = /^data: (.*)$/m.exec(Buffer.from(chunk).toString())![1]!;
+  const { method, params } = JSON.parse(data) as { method: string; params: Record<string, unknown> };
   const uris = accepted.map(uriOf);
-  if (method === 'notifications/resources/updated' && uris.includes(String(params.uri))) {
-    const { uri, ...task } = params;
-    return { ...message, method: 'notifications/tasks', params: task };
-  }
-  if (method !== 'notifications/subscriptions/acknowledged') return { ...message, ...(method === undefined ? {} : { method, params }) };
   const { resourceSubscriptions, ...others } = fieldsOf(params.notifications);
   const resources = (resourceSubscriptions as string[] | undefined)?.filter((uri) => !uris.includes(uri)) ?? [];
   const notifications = {
@@ -109,7 +105,7 @@ function withTasks({ method, params = {}, ...message }: Notification, accepted: 
     ...(resources.length === 0 ? {} : { resourceSubscriptions: resources }),
     ...(accepted.length === 0 ? {} : { taskIds: accepted }),
   };
-  return { ...message, method, params: { ...params, notifications } };
+  return messageOf(method, { ...params, notifications });
 }
 
 function refused(body: unknown, status: number, { code, message, data }: ProtocolError): McpHttpAnswer {

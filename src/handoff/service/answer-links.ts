@@ -1,5 +1,4 @@
 import { timingSafeEqual } from 'node:crypto';
-import { nextTurn } from '../../kit/awaitable.ts';
 import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
 import { type AnswerLink, type AnswerLinkRequest, type AnswerLinkStatus, type NewAnswerLink, validSeconds } from '../model/answer-link.ts';
@@ -79,8 +78,6 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     const link = found !== undefined && isLinkToken(token) && isSame(found.token_hash, digest) ? found : undefined;
     const maker = await callerOfChain(store, link?.key_origin ?? nothing, clock());
     const view = await views.of(link?.tenant ?? 0, link?.packet_id ?? nothing);
-    // Each page takes a turn of its own: a question may be about a megabyte.
-    await nextTurn();
     if (link === undefined || maker === undefined || view === undefined) return undefined;
     return { link, maker, packet: view.packet };
   }
@@ -145,13 +142,12 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
 
     async list(caller: Caller, packetId: string): Promise<AnswerLink[]> {
       const tenant = store.of(caller.tenant_number);
-      const text = isId(packetId) ? await tenant.packets.find(packetId) : undefined;
-      if (text === undefined) throw notFound('packet');
-      const packet = JSON.parse(text.packet) as Packet;
+      const view = isId(packetId) ? await views.of(caller.tenant_number, packetId) : undefined;
+      if (view === undefined) throw notFound('packet');
       const links = await tenant.answerLinks.ofPacket(packetId);
       return links.map((link) => {
         const { id, packet_id, responder, created_at, expires_at } = link;
-        return { id, packet_id, responder, status: linkStatus(link, packet, clock()), created_at, expires_at };
+        return { id, packet_id, responder, status: linkStatus(link, view.packet, clock()), created_at, expires_at };
       });
     },
 

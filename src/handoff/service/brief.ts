@@ -1,6 +1,6 @@
-import { nextTurn } from '../../kit/awaitable.ts';
 import { notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
+import type { Turns } from '../../kit/turns.ts';
 import type { Brief } from '../model/brief.ts';
 import type { Packet } from '../model/packet.ts';
 import { BriefBuilder } from '../rules/brief.ts';
@@ -16,13 +16,12 @@ interface BriefOptions {
 }
 
 /** Returns a function that reads a packet and its ancestors and returns their brief, as JSON and as text. */
-export function createBriefService(store: Store) {
+export function createBriefService(store: Store, turns: Turns) {
   return async (caller: Caller, id: string, { maxChars, depth, format }: BriefOptions): Promise<{ brief: Brief; text: string }> => {
     const { packets } = store.of(caller.tenant_number);
     const read = async (packetId: string): Promise<Packet | undefined> => {
       const found = await packets.find(packetId);
-      // A packet may have a megabyte, and a brief fifty packets: others get their turn in between.
-      await nextTurn();
+      await turns.take(caller.tenant_number, { first: true });
       return found && (JSON.parse(found.packet) as Packet);
     };
     const packet = isId(id) ? await read(id) : undefined;
@@ -33,6 +32,8 @@ export function createBriefService(store: Store) {
     const seen = new Set([id]);
     let parent = packet.parent_packet_id;
     while (parent !== null) {
+      // A packet may have a megabyte, and a brief fifty packets.
+      await turns.take(caller.tenant_number);
       const ancestor = seen.size <= depth && builder.hasRoom && !seen.has(parent) ? await read(parent) : undefined;
       if (ancestor === undefined) {
         builder.omitAncestors(parent);

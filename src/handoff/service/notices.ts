@@ -1,20 +1,19 @@
 import type { Clock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
-import type { Packet } from '../model/packet.ts';
 import { isStillSo, type Notice, noticeOf, testNotice } from '../rules/notice.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
-import type { Store } from '../store/store.ts';
 import type { AnswerLinkService } from './answer-links.ts';
+import type { PacketViews } from './packet-views.ts';
 
 interface NoticeParts {
-  store: Store;
+  views: PacketViews;
   clock: Clock;
   answerLinks: Pick<AnswerLinkService, 'createFor'>;
 }
 
 /** Makes the messages to channels at the moment at which they are sent, since a kept message would hold an answer link. */
-export function createNoticeService({ store, clock, answerLinks }: NoticeParts) {
+export function createNoticeService({ views, clock, answerLinks }: NoticeParts) {
   /** A new link to a packet's question, or why there is none. */
   async function linkFor(queue: DeliveryQueue, packetId: string): Promise<{ url: string } | { none: string } | undefined> {
     try {
@@ -34,8 +33,7 @@ export function createNoticeService({ store, clock, answerLinks }: NoticeParts) 
     async of(queue: DeliveryQueue, { packet_id, event_type, created_at }: ClaimedDelivery): Promise<Notice | undefined> {
       if (packet_id === null) return testNotice;
       const event = event_type as ChannelEvent;
-      const found = await store.of(queue.tenant).packets.find(packet_id);
-      const packet = found && (JSON.parse(found.packet) as Packet);
+      const packet = (await views.of(queue.tenant, packet_id))?.packet;
       if (packet === undefined || !isStillSo(event, packet, created_at, clock())) return undefined;
       if (event === 'answered') return noticeOf(event, packet, { none: '' }, clock());
       const link = await linkFor(queue, packet_id);

@@ -1,6 +1,5 @@
-import { nextTurn } from '../../kit/awaitable.ts';
-import { FairQueue } from '../../kit/fair-queue.ts';
 import { readJson } from '../../kit/json.ts';
+import type { Turns } from '../../kit/turns.ts';
 import type { Packet } from '../model/packet.ts';
 import type { Store } from '../store/store.ts';
 
@@ -16,15 +15,11 @@ export interface PacketView {
 /** The characters of the packets that are kept, of all tenants; a larger one is not kept. */
 const maxKept = 16 * 1024 * 1024;
 
-/** Every reader waits for its turn, and a tenant's readers are bounded by the caps on its connections and requests. */
-const turns = { concurrency: 1, perOwner: 1, maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: 60_000 };
-
 /**
- * Returns the function that reads packets for the protocols in which many listeners want the same one. A revision is read and
- * parsed once for all of them; each packet takes a turn of the event loop, in turns between tenants.
+ * Returns the function that reads packets for the protocols in which many listeners want the same one. A revision is read
+ * and parsed once for all of them.
  */
-export function createPacketViews(store: Store) {
-  const queue = new FairQueue(turns);
+export function createPacketViews(store: Store, turns: Turns) {
   /** By tenant and packet, the one that was read longest ago first. */
   const kept = new Map<string, PacketView>();
   const reading = new Map<string, Promise<PacketView | undefined>>();
@@ -47,19 +42,25 @@ export function createPacketViews(store: Store) {
   }
 
   async function read(tenant: number, id: string, key: string): Promise<PacketView | undefined> {
-    return queue.run(tenant, async () => {
-      await nextTurn();
-      const { packets } = store.of(tenant);
-      const [stamp, found] = [await packets.stamp(id), await packets.find(id)];
-      if (stamp === undefined || found === undefined) return undefined;
-      const view = { packet: readJson(found.packet) as Packet, root: stamp.root, length: found.packet.length };
-      keep(key, view);
-      return view;
-    });
+    await turns.take(tenant);
+    const { packets } = store.of(tenant);
+    const [stamp, found] = [await packets.stamp(id), await packets.find(id)];
+    if (stamp === undefined || found === undefined) return undefined;
+    await turns.take(tenant, { first: true });
+    const view = { packet: readJson(found.packet) as Packet, root: stamp.root, length: found.packet.length };
+    keep(key, view);
+    return view;
+  }
+
+  function shared(tenant: number, id: string, key: string, revision: number): Promise<PacketView | undefined> {
+    const name = `${key} ${revision}`;
+    const begun = reading.get(name) ?? read(tenant, id, key).finally(() => reading.delete(name));
+    reading.set(name, begun);
+    return begun;
   }
 
   return {
-    /** A packet as it is now; undefined for an unknown one. */
+    /** A packet as it is now; undefined for an unknown one. Resolves in a turn of the tenant, in which the caller can use it. */
     async of(tenant: number, id: string): Promise<PacketView | undefined> {
       const key = `${tenant} ${id}`;
       const stamp = await store.of(tenant).packets.stamp(id);
@@ -68,14 +69,9 @@ export function createPacketViews(store: Store) {
         return undefined;
       }
       const known = kept.get(key);
-      if (known?.packet.revision === stamp.revision) return known;
-      const revision = `${key} ${stamp.revision}`;
-      let shared = reading.get(revision);
-      if (shared === undefined) {
-        shared = read(tenant, id, key).finally(() => reading.delete(revision));
-        reading.set(revision, shared);
-      }
-      return shared;
+      const view = known?.packet.revision === stamp.revision ? known : await shared(tenant, id, key, stamp.revision);
+      await turns.take(tenant);
+      return view;
     },
   };
 }

@@ -303,6 +303,8 @@ function reads({ database, indexing }: ReadParts) {
   const of = (scope: Scope) => ({
     /** What of a packet tells whether it is as somebody waits for it, without its text. */
     stamp: (id: string) => stampById.first({ tenant: scope.tenant, id }),
+    /** The root of each packet's chain, by the id of the packet; unknown packets are left out. */
+    roots: (ids: readonly string[]) => rootsOf(database, scope.tenant, ids),
     find: (id: string) => byId.first({ tenant: scope.tenant, id }),
     /** A page and the total number of packets. */
     page(page: PacketPage) {
@@ -352,6 +354,16 @@ function reads({ database, indexing }: ReadParts) {
     },
   };
   return { of, all };
+}
+
+async function rootsOf({ reads: db }: ReadParts['database'], tenant: number, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map();
+  const query = db.selectFrom('packets').select(['id', sql<string>`coalesce(root, id)`.as('root')]);
+  const rows = await query
+    .where('tenant', '=', tenant)
+    .where('id', 'in', [...ids])
+    .execute();
+  return new Map(rows.map(({ id, root }) => [id, root]));
 }
 
 /** Packets, their content and tags, and the queue of the search index. */

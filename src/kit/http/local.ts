@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 import type { ResultOf, Route } from '../route.ts';
+import type { Turns } from '../turns.ts';
 import { Endpoint } from './endpoint.ts';
 import type { HandlerContext } from './exchange.ts';
 import { lowerCase, type Mount } from './mount.ts';
@@ -30,14 +31,22 @@ export type LocalCall<Context> = <R extends Route>(
   by: LocalCaller<Context>,
 ) => Promise<ResultOf<R> | undefined>;
 
+interface LocalParts<Context, Traits> {
+  /** Refuses a caller that may not call the route, by a ServiceError. */
+  authorize(route: Route & Traits, caller: Context, headers: IncomingHttpHeaders): void;
+  readonly turns: Turns;
+  /** On whose behalf the call takes its turns. */
+  ownerOf(caller: Context): unknown;
+}
+
 /**
  * Wraps `mount` so that mounted routes can also be called inside the process, with the validation and the handler of
- * HTTP requests. The caller has been authenticated and counted already.
- * @param authorize refuses a caller that may not call the route, by a ServiceError
+ * HTTP requests. The caller has been authenticated and counted already. A call takes a turn for its handler, and another
+ * one to read what the handler returns.
  */
 export function mountLocally<Context, Traits extends object>(
   mount: Mount<Context, Traits>,
-  authorize: (route: Route & Traits, caller: Context, headers: IncomingHttpHeaders) => void,
+  { authorize, turns, ownerOf }: LocalParts<Context, Traits>,
 ): { mount: Mount<Context, Traits>; call: LocalCall<Context>; isMounted(route: Route): boolean } {
   const endpoints = new Map<Route, Endpoint<Context>>();
   return {
@@ -51,11 +60,14 @@ export function mountLocally<Context, Traits extends object>(
       if (endpoint === undefined) throw new Error(`The route ${route.id} is not mounted.`);
       const { params = {}, query = {}, body, headers = {} } = request;
       authorize(route as R & Traits, caller, headers);
+      await turns.take(ownerOf(caller));
       const rawBody = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
       const input = { params: lowerCase({ ...params }), query: { ...query }, body };
       endpoint.validate(input.query, body, rawBody?.length);
       const context: HandlerContext<Context> = { caller, headers, rawBody, origin: '', signal, endSignal: signal, via };
-      return (await bodyOf(await endpoint.handler(input as never, context))) as ResultOf<R> | undefined;
+      const result = await endpoint.handler(input as never, context);
+      await turns.take(ownerOf(caller), { first: true });
+      return (await bodyOf(result)) as ResultOf<R> | undefined;
     },
   };
 }

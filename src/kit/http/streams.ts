@@ -66,7 +66,7 @@ export class OpenStream {
   readonly refusalOf: (error: unknown) => ServiceError;
   readonly #waiting: WaitingMessages;
   /** The messages that wait for the client, oldest first. */
-  #held: Buffer[] = [];
+  readonly #held: { readonly message: Buffer; done(): void }[] = [];
   #end: StreamEnd | undefined;
 
   constructor(stream: Stream, waiting: WaitingMessages, finished: (why: StreamEnd) => void, refusalOf: (error: unknown) => ServiceError) {
@@ -89,15 +89,26 @@ export class OpenStream {
     else this.#hold(message);
   }
 
+  /** Sends a message that counts as waiting until it is written; resolves then, or when the stream has ended, with whether it is open. */
+  sent(message: Buffer): Promise<boolean> {
+    return new Promise((resolve) => {
+      const done = () => resolve(this.isOpen);
+      if (this.isOpen) this.#hold(message, done);
+      else done();
+    });
+  }
+
   /** Sends a message that counts as waiting until it is written. */
-  #hold(message: Buffer): void {
+  #hold(message: Buffer, done: () => void = () => undefined): void {
     const { memory, owner, endSlowest } = this.#waiting;
     memory.add(owner, message);
-    this.#held.push(message);
+    this.#held.push({ message, done });
     this.#stream.write(message, () => {
       // Messages are written in order; an ended stream has let go of all.
       const first = this.#held.shift();
-      if (first !== undefined) memory.release(first);
+      if (first === undefined) return;
+      memory.release(first.message);
+      first.done();
     });
     const over = memory.budget.exceededBy(owner);
     if (over !== undefined) endSlowest(over);
@@ -105,7 +116,7 @@ export class OpenStream {
 
   /** The bytes of its live messages that wait for the client. */
   heldBytes(): number {
-    return this.#held.reduce((total, { length }) => total + length, 0);
+    return this.#held.reduce((total, { message }) => total + message.length, 0);
   }
 
   /** Ends the stream because of an error, which is logged under the request's id. */
@@ -119,7 +130,10 @@ export class OpenStream {
   end(why: StreamEnd): void {
     if (this.#end !== undefined) return;
     this.#end = why;
-    for (const message of this.#held.splice(0)) this.#waiting.memory.release(message);
+    for (const { message, done } of this.#held.splice(0)) {
+      this.#waiting.memory.release(message);
+      done();
+    }
     this.#stream.end(why);
     this.#finished(why);
   }

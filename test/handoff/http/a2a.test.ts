@@ -213,6 +213,18 @@ for (const store of stores) {
       );
     });
 
+    test('lists pages of up to 4 MiB, and names a pageSize that fits [H333]', async () => {
+      const service = await shareService(store);
+      const conversation_state = Array.from({ length: 10 }, () => ({ role: 'user', content: 'y'.repeat(90_000) }));
+      for (let index = 0; index < 5; index += 1) await createPacket(service, { context: { summary: 'large', conversation_state } });
+      const { body } = await a2a(service, 'ListTasks', { pageSize: 5, historyLength: 20 });
+      assert.deepEqual([body.error?.code, /pageSize=\d+/.exec(body.error?.message)?.[0]], [-32602, 'pageSize=4']);
+      const fitting = await a2a(service, 'ListTasks', { pageSize: 4, historyLength: 20 });
+      assert.equal(fitting.body.result.tasks.length, 4);
+      const brief = await a2a(service, 'ListTasks', { pageSize: 5 });
+      assert.equal(brief.body.result.tasks.length, 5);
+    });
+
     test('cancels a task, but none that is over or that another holds a lease on [H105]', async () => {
       const service = await shareService(store);
       const { id } = await newTask(service);

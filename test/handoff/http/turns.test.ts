@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { a2a } from '../../support/a2a.ts';
+import { callTool } from '../../support/mcp.ts';
+import { createPacket, startService, type TestService } from '../../support/service.ts';
+import { stores } from '../../support/stores.ts';
+
+/** The processor time of the main thread in each turn of the event loop while the work lasts, in microseconds. */
+async function costOf(work: () => Promise<unknown>): Promise<number[]> {
+  const turns: number[] = [];
+  let isOver = false;
+  let before = process.threadCpuUsage();
+  const next = () => {
+    const { user, system } = process.threadCpuUsage(before);
+    turns.push(user + system);
+    before = process.threadCpuUsage();
+    if (!isOver) setImmediate(next);
+  };
+  setImmediate(next);
+  await work();
+  isOver = true;
+  // What is over before the next turn had all of it.
+  return turns.length === 0 ? [1] : turns;
+}
+
+const count = 24;
+const large = { summary: 's', conversation_state: [{ role: 'user', content: 'word '.repeat(50_000) }] };
+const times = (work: () => Promise<unknown>) => Promise.all(Array.from({ length: count }, work));
+
+/** What one caller may ask for at once, on packets of 250 KB. */
+const attacks: Readonly<Record<string, (service: TestService) => Promise<() => Promise<unknown>>>> = {
+  async 'calls of a tool of MCP'(service) {
+    const { id } = await createPacket(service, { context: large });
+    return () => times(() => callTool(service, 'get_packet', { packet_id: id }));
+  },
+  async 'an A2A list of tasks with their messages'(service) {
+    for (let index = 0; index < 12; index += 1) await createPacket(service, { context: large });
+    return async () => {
+      const { body, text } = await a2a(service, 'ListTasks', { pageSize: 12, historyLength: 2 });
+      assert.equal(body.result?.tasks.length, 12, text.slice(0, 200));
+    };
+  },
+  async 'pages of an answer link'(service) {
+    const question = { required: true, reason: 'r', question: 'Go on?' };
+    const { id } = await createPacket(service, { context: large, hitl: question });
+    await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
+    await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
+    const made = await service.call('POST', `/packets/${id}/answer-links`);
+    assert.equal(made.status, 201, made.text);
+    const { pathname } = new URL(made.body.url);
+    return () => times(async () => assert.equal((await service.call('GET', `/${pathname}`)).status, 200));
+  },
+};
+
+// On PostgreSQL each read waits for the server, so that others get their turn anyway.
+const store = stores.find(({ name }) => name === 'SQLite on disk')!;
+
+describe("A caller's work on large packets", () => {
+  for (const [name, prepare] of Object.entries(attacks))
+    test(`${name}: no turn of the event loop has most of it`, async (t) => {
+      const service = await startService(t, { store });
+      const shares: number[] = [];
+      // The first round loads what is loaded once, and a collection of garbage may fall into any turn.
+      for (let round = 0; round < 3; round += 1) {
+        const turns = await costOf(await prepare(service));
+        service.clock.turn(60);
+        shares.push(Math.max(...turns) / turns.reduce((sum, cost) => sum + cost, 0));
+      }
+      const share = Math.min(...shares);
+      assert.ok(share < 0.6, `${Math.round(share * 100)} %`);
+    });
+});
