@@ -10,6 +10,7 @@ import { parseJson } from '../kit/http/json.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
 import { createIds, type RandomSource, systemRandom } from '../kit/id.ts';
+import { starting } from '../kit/lifecycle.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
@@ -74,12 +75,13 @@ export interface Fallback {
   stop(): Promise<void>;
 }
 
-/**
- * Wires a fallback service: settings, store, services, HTTP. The only file that imports every layer; longer than a screen
- * because it names every part.
- */
+/** Wires a fallback service: settings, store, services, HTTP. If a step fails, it closes what the earlier ones have opened. */
+export function createFallback(settings: Settings, dependencies: Dependencies = {}): Promise<Fallback> {
+  return starting((opened) => wire(settings, dependencies, opened));
+}
+
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wires the parts of the program once, in the order in which they depend on each other.
-export async function createFallback(settings: Settings, dependencies: Dependencies = {}): Promise<Fallback> {
+async function wire(settings: Settings, dependencies: Dependencies, opened: (close: () => unknown) => void): Promise<Fallback> {
   const { clock = systemClock, random = systemRandom } = dependencies;
   const logger = createLogger('fallback', settings, dependencies.logs);
   const newId = createIds(random);
@@ -88,8 +90,10 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
   const spans = { ratio, service: 'baton-fallback', version, instance: newId(clock()), logger };
   // Loaded only if it is used.
   const tracer = endpoint === undefined ? undefined : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({ endpoint, ...spans });
+  opened(() => tracer?.stop());
 
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
+  opened(() => store.close());
   const access = createAccess(settings.apiKeys.keys);
   const chains = createChainService({ store, clock, newId });
   const tokens = createRehearsalTokens(store, random, dependencies.rehearsal?.token);
@@ -100,7 +104,9 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     parseJson,
     checkRequest: checkChainRequest,
   });
+  opened(() => exports.stop());
   const { outgoing, urlProblem } = createProviderCalls(settings, dependencies, tracer);
+  opened(() => outgoing.close());
   const rehearsals = new Rehearsals();
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
   const tests = createTestService({
@@ -125,8 +131,10 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     retention: { perChain: settings.resultsPerChain, seconds: settings.resultRetentionSeconds },
     onError: (error) => logger.error({ err: describeCause(error) }, 'a test failed to run'),
   });
+  opened(() => tests.stop());
   await tests.recover();
   const metrics = createFallbackMetrics(store, tests);
+  opened(() => metrics.stop());
   const streams = createStreams({
     clock,
     logger,
@@ -172,6 +180,7 @@ export async function createFallback(settings: Settings, dependencies: Dependenc
     trustedProxies: settings.trustedProxies,
     dashboardFolder: dependencies.dashboardFolder,
   });
+  opened(() => app.close());
 
   let stopping: Promise<void> | undefined;
   async function stop(): Promise<void> {

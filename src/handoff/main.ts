@@ -9,13 +9,13 @@ import { listen } from '../kit/http/app.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, randomFraction, systemRandom } from '../kit/id.ts';
+import { starting } from '../kit/lifecycle.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
 import { createMailer } from '../kit/outgoing/mail.ts';
 import { createOutgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
-import { requireService } from '../kit/sql/export.ts';
 import type { Tracer } from '../kit/trace-context.ts';
 import { Turns } from '../kit/turns.ts';
 import { mountAgents } from './http/agents.ts';
@@ -104,23 +104,6 @@ const unusedAdminKey =
 const noPublicUrl =
   'SERVICE_PUBLIC_URL is not set: the links that channels send begin with the address of the request that made the channel, which may be localhost.';
 
-/**
- * Creates an admin key directly in the database, even while a service uses it, and returns it.
- * @throws Error when the database can't be opened, is in memory, or is none of the service; nothing is created then
- */
-export async function makeAdminKey(settings: Settings): Promise<string> {
-  await requireService(settings.databaseUrl, { service: 'handoff', migrationsTable: 'migrations' });
-  const newId = createIds();
-  const store = await openStore({ databaseUrl: settings.databaseUrl, clock: systemClock, newId });
-  try {
-    const keys = createKeyService({ store, clock: systemClock, newId, random: systemRandom });
-    // In an empty database `begin` creates the tenant and the key.
-    return (await keys.begin(undefined)).made ?? (await keys.makeAdminKey());
-  } finally {
-    await store.close();
-  }
-}
-
 /** How often the hub polls the database, and the keys of streams and the connection to Redis are checked, in milliseconds. */
 const pollEveryMs = 2000;
 
@@ -150,24 +133,34 @@ async function createBase(settings: Settings, dependencies: Dependencies): Promi
   return { settings, dependencies, clock, random, newId, logger, tracer };
 }
 
-/** Wires a handoff service: database, events, services, HTTP, jobs. */
-export async function createHandoff(settings: Settings, dependencies: Dependencies = {}): Promise<Handoff> {
+/** Wires a handoff service: database, events, services, HTTP, jobs. If a step fails, it closes what the earlier ones have opened. */
+export function createHandoff(settings: Settings, dependencies: Dependencies = {}): Promise<Handoff> {
+  return starting((opened) => wire(settings, dependencies, opened));
+}
+
+async function wire(settings: Settings, dependencies: Dependencies, opened: (close: () => unknown) => void): Promise<Handoff> {
   const base = await createBase(settings, dependencies);
   const { clock, newId, logger, tracer } = base;
   const { databaseUrl, redisUrl } = settings;
+  opened(() => tracer?.stop());
   const store = await openStore({ databaseUrl, clock, newId, charactersPerTurn: dependencies.charactersPerTurn });
+  opened(() => store.close());
   const failures = createFailureLog({ logger, clock, isUnavailable: store.isUnavailable });
   // Loaded only if it is used: the Redis library is a fifth of what a start loads.
   const redis = redisUrl === undefined ? undefined : (await import('./live/redis.ts')).createRedisLink(redisUrl, { logger, clock });
+  opened(() => redis?.stop());
   const live = createLive(base, { store, redis, failures });
+  opened(() => live.metrics.stop());
   const services = createServices(base, store, live);
   const { made: adminKey, unusedKey = false } = await services.keys.begin(settings.adminKey);
   const listening = createListening({ ...live, ...services, clock, newId, limits: tierLimits(settings) });
   const app = createHttp(base, { store, live, services, listening, redis });
+  opened(() => app.close());
   const recheck = async () => {
     await Promise.all([listening.recheck(), redis?.check()]);
   };
   const jobs = createJobs(base, { store, live, services, failures, recheck });
+  opened(() => jobs.stop());
 
   async function stop(): Promise<void> {
     logger.info('stopping');

@@ -1,12 +1,15 @@
 import { systemClock } from '../kit/clock.ts';
+import { createIds, systemRandom } from '../kit/id.ts';
 import { withDatabase } from '../kit/sql/database.ts';
 import type { Database } from '../kit/sql/dialect.ts';
 import { type Moved, type OnProgress, requireService } from '../kit/sql/export.ts';
 import { maintenance } from '../kit/sql/maintenance.ts';
-import { readHandoffSettings } from './settings.ts';
+import { createKeyService } from './service/keys.ts';
+import { readHandoffSettings, type Settings } from './settings.ts';
 import { type Growth, measureGrowth } from './store/growth.ts';
 import { migrations } from './store/migrations/index.ts';
 import { indexAll, queueAll, takeIn } from './store/search/rebuild.ts';
+import { openStore } from './store/store.ts';
 import type { Tables } from './store/tables.ts';
 
 export type { Growth } from './store/growth.ts';
@@ -59,4 +62,21 @@ export async function storage({ environment, config }: SettingsSource): Promise<
   const { databaseUrl } = readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG });
   await requireService(databaseUrl, moved);
   return withDatabase<Tables, Growth>(databaseUrl, (database) => measureGrowth(database, systemClock()));
+}
+
+/**
+ * Creates an admin key directly in the database, even while a service uses it, and returns it.
+ * @throws Error when the database can't be opened, is in memory, or is none of the service; nothing is created then
+ */
+export async function makeAdminKey({ databaseUrl }: Pick<Settings, 'databaseUrl'>): Promise<string> {
+  await requireService(databaseUrl, moved);
+  const newId = createIds();
+  const store = await openStore({ databaseUrl, clock: systemClock, newId });
+  try {
+    const keys = createKeyService({ store, clock: systemClock, newId, random: systemRandom });
+    // In an empty database `begin` creates the tenant and the key.
+    return (await keys.begin(undefined)).made ?? (await keys.makeAdminKey());
+  } finally {
+    await store.close();
+  }
 }

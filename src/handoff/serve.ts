@@ -3,7 +3,7 @@ import { runService } from '../kit/serve.ts';
 import { databaseName, startError } from '../kit/sql/database.ts';
 import { fileWarnings } from '../kit/sql/file-access.ts';
 import { holdFile } from '../kit/sql/file-lock.ts';
-import { createHandoff, makeAdminKey } from './main.ts';
+import { createHandoff } from './main.ts';
 import { readHandoffSettings } from './settings.ts';
 
 /** The flags of the command line. */
@@ -42,6 +42,7 @@ export async function printAdminKey(
 ): Promise<void> {
   try {
     const settings = readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG });
+    const { makeAdminKey } = await import('./maintenance.ts');
     const key = await makeAdminKey(settings).catch((error: unknown) => {
       throw startError(settings.databaseUrl, error);
     });

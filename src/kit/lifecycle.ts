@@ -4,6 +4,28 @@ const stopWithinMs = 9_000;
 /** How long requests in progress may take after an unexpected error, in milliseconds. */
 const failWithinMs = 2_000;
 
+/**
+ * Runs the steps of a start. Each passes what closes what it has opened; if a later one fails, all of it is closed, the last first.
+ * @throws what the failed step threw
+ */
+export async function starting<T>(steps: (opened: (close: () => unknown) => void) => Promise<T>): Promise<T> {
+  const closes: (() => unknown)[] = [];
+  try {
+    return await steps((close) => {
+      closes.push(close);
+    });
+  } catch (error) {
+    for (const close of closes.reverse()) {
+      try {
+        await close();
+      } catch {
+        // Whoever started it learns why that failed. A second failure would hide it, and must not keep the rest open.
+      }
+    }
+    throw error;
+  }
+}
+
 /** A service whose process ends with it. */
 interface Stoppable {
   /** Closes the listener, finishes requests in progress, then closes everything. */

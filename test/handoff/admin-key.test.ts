@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
-import { makeAdminKey } from '../../src/handoff/main.ts';
+import { makeAdminKey } from '../../src/handoff/maintenance.ts';
 import { readHandoffSettings } from '../../src/handoff/settings.ts';
 import { adminKey, newTenant, startService } from '../support/service.ts';
 import { shareService } from '../support/shared.ts';
