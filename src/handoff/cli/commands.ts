@@ -3,7 +3,6 @@ import { deliveryStatuses, scopes, statuses, tiers, webhookEvents } from '../mod
 import { answerLinks } from './answer-links.ts';
 import { channels } from './channels.ts';
 import { onCommandLine } from './context.ts';
-import { chainPacket, createPacket, updatePacket } from './create.ts';
 import {
   actor,
   agent,
@@ -26,15 +25,17 @@ import {
   token,
 } from './flags.ts';
 import { maintenance } from './maintenance.ts';
-import { mcp } from './mcp.ts';
 import { done, list, one, shown } from './output/show.ts';
 import { tableLines } from './output/table.ts';
 import * as view from './output/views.ts';
-import { respond } from './respond.ts';
 import { type Fields, type Flag, type Row, row, several, whole } from './rows.ts';
-import { adminKey, serve } from './serve.ts';
 import { CliError } from './terminal.ts';
-import { watch } from './watch.ts';
+
+/** A command whose module only that command loads: each module takes a millisecond of every start. */
+const later =
+  (load: () => Promise<Row['run']>): Row['run'] =>
+  async (...given) =>
+    (await load())(...given);
 
 const packetId = [{ name: 'packet_id', text: 'its id' }];
 const created: readonly Flag[] = [
@@ -65,7 +66,7 @@ const packets: readonly Row[] = [
     text: 'create a packet from flags, or packets from a file',
     operands: [],
     flags: packetFields,
-    run: createPacket,
+    run: later(async () => (await import('./create.ts')).createPacket),
   },
   row('claimPacket', {
     name: 'packets claim',
@@ -106,7 +107,7 @@ const packets: readonly Row[] = [
     text: 'continue a packet with a new one',
     operands: [{ name: 'packet_id', text: 'the id of the parent' }],
     flags: packetFields,
-    run: chainPacket,
+    run: later(async () => (await import('./create.ts')).chainPacket),
   },
   row('claimNext', {
     name: 'packets next',
@@ -131,7 +132,7 @@ const packets: readonly Row[] = [
       { flags: '--if-match <etag>', text: 'change it only if this is still its ETag' },
       token,
     ],
-    run: updatePacket,
+    run: later(async () => (await import('./create.ts')).updatePacket),
   },
   row('patchPacket', {
     name: 'packets complete',
@@ -202,7 +203,7 @@ const packets: readonly Row[] = [
       { flags: '--agent <id>', text: 'only events of this agent (repeatable)', parse: several },
       { flags: '--since <event_id>', text: 'start after this event' },
     ],
-    run: watch,
+    run: later(async () => (await import('./watch.ts')).watch),
   },
 ];
 
@@ -240,7 +241,7 @@ const trail: readonly Row[] = [
       { flags: '--by, --responded-by <name>', text: 'the person who answers (default: the responder of the key; asked for on a terminal)' },
       { flags: '--notes <text>', text: 'additional remarks' },
     ],
-    run: respond,
+    run: later(async () => (await import('./respond.ts')).respond),
   },
   row('listAgents', {
     name: 'agents',
@@ -414,21 +415,21 @@ const local: readonly Row[] = [
       configFile,
       { flags: '--reload', text: 'restart whenever a source file changes; for development' },
     ],
-    run: serve,
+    run: later(async () => (await import('./serve.ts')).serve),
   },
   {
     name: 'mcp',
     text: 'serve the tools of the service to an agent (MCP over standard input and output)',
     operands: [],
     flags: [{ flags: '--agent <id>', text: 'the id of the agent; without it each tool asks for agent_id' }],
-    run: mcp,
+    run: later(async () => (await import('./mcp.ts')).mcp),
   },
   {
     name: 'admin-key',
     text: 'create an admin key directly in the database of the settings, which must exist, even while the service runs',
     operands: [],
     flags: [configFile],
-    run: adminKey,
+    run: later(async () => (await import('./serve.ts')).adminKey),
   },
   ...maintenance,
   {
