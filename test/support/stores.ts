@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { isOnCluster, openClusterDatabase } from './citus.ts';
 import { openEmptyDatabase, openHandoffDatabase } from './databases.ts';
 import { inMemory, type TestStore } from './store.ts';
 
@@ -33,7 +34,11 @@ const usualStores: readonly TestStore[] = [
 ];
 
 /** The stores that all contract suites run on. */
-export const stores: readonly TestStore[] = bouncer === undefined ? usualStores : [throughPgbouncer];
+export const stores: readonly TestStore[] = isOnCluster
+  ? [{ name: 'a Citus cluster', open: openClusterDatabase }]
+  : bouncer === undefined
+    ? usualStores
+    : [throughPgbouncer];
 
 /** The stores whose data a second connection can open, for tests that look into tables. */
 export const storesOfSeveral: readonly TestStore[] = stores.filter((store) => store !== inMemory);

@@ -121,7 +121,10 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     });
   }
 
-  const groups = createGroups<Tables, AnyUnit>(database, runGroup, ({ request }) => request === undefined);
+  const groups = createGroups<Tables, AnyUnit>(database, runGroup, {
+    isBackground: ({ request }) => request === undefined,
+    tenantOf: ({ tenant }) => tenant,
+  });
   return {
     async commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
       return (await groups.submit({ tenant, unit: unit as Unit<unknown>, request: currentRequest() })) as T;

@@ -24,12 +24,23 @@ export function openPool(config: pg.PoolConfig, max: number): Pool & pg.Pool {
  */
 export const isBehindPgbouncer = (url: string): boolean => /[?&]pgbouncer=true(?:&|$)/.test(url);
 
-/** Makes each statement of a pool a transaction with these settings: lists of `name = value`. */
-export function withSettings(pool: pg.Pool, settings: readonly string[]): Pool {
-  const begin = ['begin', ...settings.map((setting) => `set local ${setting}`)].join('; ');
+/** Whether the address is that of a Citus cluster, over which rows are distributed by their tenant: it has the parameter `citus=true`. */
+export const isOnCitus = (url: string): boolean => /[?&]citus=true(?:&|$)/.test(url);
 
+/**
+ * The queries that begin a transaction with these settings, lists of `name = value`. On a cluster all servers that take part in it
+ * get them, each with the whole text of the query that has the setting.
+ */
+export function beginWith(settings: readonly string[], isDistributed: boolean): readonly string[] {
+  const statements = settings.map((setting) => `set local ${setting}`);
+  if (!isDistributed || settings.length === 0) return [['begin', ...statements].join('; ')];
+  return ['begin', "set local citus.propagate_set_commands = 'local'", ...statements];
+}
+
+/** Makes each statement of a pool a transaction, begun by these queries. */
+export function withSettings(pool: pg.Pool, begin: readonly string[]): Pool {
   async function run(client: pg.PoolClient, config: pg.QueryConfig): Promise<pg.QueryResult> {
-    await client.query(begin);
+    for (const text of begin) await client.query(text);
     try {
       const result = await client.query(config);
       await client.query('commit');

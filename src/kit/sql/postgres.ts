@@ -11,13 +11,16 @@ import {
   type Values,
   type WriteOptions,
 } from './dialect.ts';
-import { isBehindPgbouncer, openPool, withSettings } from './postgres-pool.ts';
+import { beginWith, isBehindPgbouncer, isOnCitus, openPool, type Pool, withSettings } from './postgres-pool.ts';
 
 /** Connections of one instance for reads and for transactions of single statements. One further connection writes groups. */
 const poolSize = 10;
 
 /** Separate connections for long reads, so that short reads never wait behind them. Most are never opened. */
 const longPoolSize = 8;
+
+/** How many connections of one instance write groups to a cluster. */
+const clusterWriters = 4;
 
 /** Longer than any statement of ours takes; a hanging database must not block its callers forever. */
 const statementTimeoutMs = 30_000;
@@ -34,6 +37,7 @@ const types = {
 export function openPostgres<Tables>(url: string, options: DatabaseOptions = {}): Database<Tables> {
   const { longTimeoutMs = 5_000, byIndex = false, charactersPerTurn = defaultCharactersPerTurn, withoutTimeout = false } = options;
   const behindPgbouncer = isBehindPgbouncer(url);
+  const isDistributed = isOnCitus(url);
   const config: pg.PoolConfig = {
     connectionString: url,
     types,
@@ -44,16 +48,18 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     application_name: 'baton',
   };
   const pool = openPool(config, poolSize);
-  const longPool = behindPgbouncer
-    ? withSettings(openPool(config, longPoolSize), [`statement_timeout = ${longTimeoutMs}`, ...(byIndex ? ['enable_seqscan = off'] : [])])
-    : openPool({ ...config, statement_timeout: longTimeoutMs, ...(byIndex ? { options: '-c enable_seqscan=off' } : {}) }, longPoolSize);
+  const longPool = openLongPool(config, { longTimeoutMs, byIndex, behindPgbouncer, isDistributed });
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const longReads = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: longPool }) });
-  const writer = createWriter(config, statementNames(behindPgbouncer));
+  const writers = Array.from({ length: isDistributed ? clusterWriters : 1 }, () =>
+    createWriter(config, { nameOf: statementNames(behindPgbouncer), isDistributed }),
+  );
   const nameOf = statementNames(behindPgbouncer);
 
   return {
     name: 'postgres',
+    isDistributed,
+    writers: writers.length,
     charactersPerTurn,
     reads: kysely,
     longReads,
@@ -72,22 +78,39 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     inView: (_name, read) => read(),
     snapshot: (work) => kysely.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(work),
     transaction: (work) => retrying(() => kysely.transaction().execute(work)),
-    write: writer.write,
+    write: (work, options) => writers[options?.writer ?? 0]!.write(work, options),
     betweenTransactions: (work) => work(),
     async ping() {
       await pool.query({ text: 'select 1', query_timeout: quickTimeoutMs } as pg.QueryConfig);
     },
-    waiting: () => writer.waiting(),
+    waiting: () => writers.reduce((sum, { waiting }) => sum + waiting(), 0),
     isDuplicate: (error) => sqlState(error) === '23505',
     // A duplicate that our read did not see yet, or a conflict that remained after the attempts of the transaction.
     isConflict: (error) => ['23505', ...retried].includes(sqlState(error)),
     isTimeout: (error) => sqlState(error) === '57014',
     isUnavailable,
     async close() {
-      await writer.close();
+      await Promise.all(writers.map(({ close }) => close()));
       await Promise.all([kysely.destroy(), longReads.destroy()]);
     },
   };
+}
+
+interface LongPoolOptions extends Required<Pick<DatabaseOptions, 'longTimeoutMs' | 'byIndex'>> {
+  readonly behindPgbouncer: boolean;
+  readonly isDistributed: boolean;
+}
+
+/** The connections of long reads. The servers of a cluster have no settings of a connection; the coordinator's time limit ends their work too. */
+function openLongPool(config: pg.PoolConfig, { longTimeoutMs, byIndex, behindPgbouncer, isDistributed }: LongPoolOptions): Pool {
+  const planned = byIndex ? ['enable_seqscan = off'] : [];
+  if (behindPgbouncer)
+    return withSettings(openPool(config, longPoolSize), beginWith([`statement_timeout = ${longTimeoutMs}`, ...planned], isDistributed));
+  const pool = openPool(
+    { ...config, statement_timeout: longTimeoutMs, ...(byIndex && !isDistributed ? { options: '-c enable_seqscan=off' } : {}) },
+    longPoolSize,
+  );
+  return byIndex && isDistributed ? withSettings(pool, beginWith(planned, isDistributed)) : pool;
 }
 
 /** A serialization failure, a deadlock: PostgreSQL has rolled the transaction back, and the same one may succeed now. */
@@ -110,10 +133,14 @@ async function retrying<T>(transaction: () => Promise<T>): Promise<T> {
 /** The short name of a prepared statement by its SQL text, if it has one; every connection prepares its own. */
 type NameOf = (sql: string) => string | undefined;
 
+/** The longest statement that is prepared by name. */
+const maxNamedLength = 4_000;
+
 function statementNames(areUnnamed: boolean): NameOf {
   const names = new Map<string, string>();
   return (sql) => {
-    if (areUnnamed) return undefined;
+    // Lists of values have a text for each number of rows.
+    if (areUnnamed || sql.length > maxNamedLength) return undefined;
     let name = names.get(sql);
     if (name === undefined) {
       name = `baton_${names.size}`;
@@ -141,11 +168,17 @@ function isUnavailable(error: unknown): boolean {
   );
 }
 
+interface WriterOptions {
+  readonly nameOf: NameOf;
+  /** See `Database.isDistributed`. */
+  readonly isDistributed: boolean;
+}
+
 /**
  * The connection that writes groups, one transaction at a time. It is pipelined: statements of a group that do not depend
  * on each other's results are sent together. A failed connection is replaced at the next group.
  */
-function createWriter(config: pg.ClientConfig, nameOf: NameOf) {
+function createWriter(config: pg.ClientConfig, options: WriterOptions) {
   const queue = new SerialQueue();
   let client: pg.Client | undefined;
 
@@ -165,7 +198,7 @@ function createWriter(config: pg.ClientConfig, nameOf: NameOf) {
     { asyncCommit = false, pipelined = false }: WriteOptions = {},
   ): Promise<T> {
     const connection = await connected();
-    const tx = beginOn(connection, nameOf, asyncCommit);
+    const tx = beginOn(connection, options, asyncCommit);
     try {
       if (!pipelined) await tx.begun;
       const result = await work(tx);
@@ -217,17 +250,19 @@ interface OpenTransaction extends PostgresTransaction {
   end(): void;
 }
 
-function beginOn(client: pg.Client, nameOf: NameOf, asyncCommit: boolean): OpenTransaction {
+function beginOn(client: pg.Client, { nameOf, isDistributed }: WriterOptions, asyncCommit: boolean): OpenTransaction {
   const tracked: Promise<unknown>[] = [];
   const issued: Promise<unknown>[] = [];
   let state: 'beginning' | 'open' | 'ended' = 'beginning';
-  const begun = client.query(asyncCommit ? 'begin; set local synchronous_commit = off' : 'begin').then(() => {
+  const beginning = beginWith(asyncCommit ? ['synchronous_commit = off'] : [], isDistributed).map((text) => client.query(text));
+  const begun = Promise.all(beginning).then(() => {
     if (state === 'beginning') state = 'open';
   });
   begun.catch(() => undefined);
   issued.push(begun);
   return {
     name: 'postgres',
+    isDistributed,
     begun,
     tracked,
     issued,

@@ -68,7 +68,7 @@ async function open(t: TestContext, store: TestStore, options: DatabaseOptions =
     };
   }
 
-  const { submit, waiting } = createGroups(database, runGroup, ({ background }) => background === true);
+  const { submit, waiting } = createGroups(database, runGroup, { isBackground: ({ background }) => background === true });
   const ids = async () => (await database.reads.selectFrom('notes').select('id').orderBy('id').execute()).map(({ id }) => id);
   return Object.assign(bench, { submit, waiting, ids });
 }
@@ -178,7 +178,7 @@ for (const store of stores) {
       const last = new Map<number, number>();
       await inSession(database, async (session) => {
         session.insert('notes', notes(1, 5));
-        session.insertNumbered('notes', notes(6, 10), numbering, last);
+        await session.insertNumbered('notes', notes(6, 10), numbering, last);
       });
       assert.deepEqual(await ids(), range(10));
       assert.deepEqual([...last], [[0, 5]]);

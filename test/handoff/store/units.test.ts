@@ -25,6 +25,8 @@ function emptyDatabase(): { database: Database<Tables>; transactions(): number }
   let transactions = 0;
   const statement = () => ({ run: () => undefined, get: () => undefined, all: () => [] });
   const database = {
+    isDistributed: false,
+    writers: 1,
     charactersPerTurn: 2_000_000,
     write: async (work: (tx: object) => Promise<unknown>) => {
       transactions += 1;

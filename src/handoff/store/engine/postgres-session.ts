@@ -1,32 +1,111 @@
 import type { PostgresTransaction, Row, Values } from '../../../kit/sql/dialect.ts';
 import { freeSearchSql } from './free-search.ts';
-import type { Session } from './session.ts';
+import type { Numbering, Session, Take } from './session.ts';
 
-/** A session of a transaction on PostgreSQL, in which each call is one statement. Rows are sent as one JSON parameter. */
+/** How many parameters a statement may have. */
+const maxParameters = 60_000;
+
+/** The rows of each tenant, in the order of tenants; rows of no tenant stay together. */
+function byTenant<Of extends Row>(rows: readonly Of[]): (readonly Of[])[] {
+  if (rows.length < 2) return rows.length === 0 ? [] : [rows];
+  return [...Map.groupBy(rows, ({ tenant }) => tenant as number | undefined)]
+    .sort(([one = 0], [other = 0]) => one - other)
+    .map(([, own]) => own);
+}
+
+/** Compares rows by the values of a key, one column after another. */
+function comparing(key: readonly string[]): (one: Row, other: Row) => number {
+  return (one, other) => {
+    const column = key.find((name) => one[name] !== other[name]);
+    return column === undefined ? 0 : one[column]! < other[column]! ? -1 : 1;
+  };
+}
+
+/**
+ * A session of a transaction on PostgreSQL. Each call is one statement, and rows are sent as one JSON parameter. On a cluster it is
+ * one statement for each tenant, which names the tenant, so that it concerns one server; new rows are sent as lists of values
+ * there, since the coordinator copies the rows of `insert ... select`, which takes ten times as long.
+ */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one function for each call of a session, each of them a statement.
 export function postgresSession(tx: PostgresTransaction): Session {
-  const { run, track, requireBegun } = tx;
-  const query = (text: string, rows: readonly Row[]) => run(text, [JSON.stringify(rows)]);
+  const { run, track, requireBegun, isDistributed } = tx;
+  const parts = <Of extends Row>(rows: readonly Of[]) => (isDistributed ? byTenant(rows) : rows.length === 0 ? [] : [rows]);
+  const query = (text: string, rows: readonly Row[]) => {
+    const { tenant } = isDistributed ? rows[0]! : {};
+    return run(text, tenant === undefined ? [JSON.stringify(rows)] : [JSON.stringify(rows), tenant]);
+  };
   const write = (rows: readonly Row[], textOf: (columns: readonly string[]) => string): void => {
     if (rows.length === 0) return;
     requireBegun();
-    track(query(textOf(Object.keys(rows[0]!)), rows));
+    for (const own of parts(rows)) track(query(textOf(Object.keys(own[0]!)), own));
   };
-  const select = async (keys: readonly Row[], textOf: (key: readonly string[]) => string): Promise<Values[]> =>
-    keys.length === 0 ? [] : query(textOf(Object.keys(keys[0]!)), keys);
+  const select = async (keys: readonly Row[], textOf: (key: readonly string[]) => string): Promise<Values[]> => {
+    const [first, ...rest] = parts(keys).map((own) => query(textOf(Object.keys(own[0]!)), own));
+    if (first === undefined || rest.length === 0) return first ?? [];
+    return (await Promise.all([first, ...rest])).flat();
+  };
   const given = (table: string) => `json_populate_recordset(null::${table}, $1::json)`;
   const matches = (table: string, key: readonly string[]) => key.map((column) => `${table}.${column} = given.${column}`).join(' and ');
+  /** The condition that rows with this key are of the tenant of the statement. */
+  const ofTenant = (word: 'where' | 'and', table: string, key: readonly string[]) =>
+    isDistributed && key.includes('tenant') ? ` ${word} ${table}.tenant = $2` : '';
   const insertInto = (table: string, columns: readonly string[], order = '') =>
     `insert into ${table} (${columns.join(', ')}) select ${columns.join(', ')} from ${given(table)}${order}`;
-  const upsertInto = (table: string, columns: readonly string[], key: readonly string[]) =>
-    `${insertInto(table, columns, ` order by ${key.join(', ')}`)} on conflict (${key.join(', ')}) do update set`;
+  /** Inserts rows, in the order of the key if there is one, in which all instances lock them. */
+  const insert = (
+    table: string,
+    rows: readonly Row[],
+    key: readonly string[] = [],
+    conflict: (columns: readonly string[]) => string = () => '',
+  ) => {
+    if (rows.length === 0) return;
+    const columns = Object.keys(rows[0]!);
+    if (!isDistributed || !columns.includes('tenant')) {
+      const order = key.length === 0 ? '' : ` order by ${key.join(', ')}`;
+      track(query(`${insertInto(table, columns, order)}${conflict(columns)}`, rows));
+      return;
+    }
+    const most = Math.floor(maxParameters / columns.length);
+    for (const own of byTenant(rows)) {
+      const sorted = key.length === 0 ? own : own.toSorted(comparing(key));
+      for (let from = 0; from < sorted.length; from += most) {
+        const some = sorted.slice(from, from + most);
+        const place = (row: number) => `(${columns.map((_, column) => `$${row * columns.length + column + 1}`).join(', ')})`;
+        const lists = some.map((_, row) => place(row)).join(', ');
+        const values = some.flatMap((row) => columns.map((column) => row[column]!));
+        track(run(`insert into ${table} (${columns.join(', ')}) values ${lists}${conflict(columns)}`, values));
+      }
+    }
+  };
+  /** The rows of a tenant have numbers once its last one is known, since a cluster can't insert what the same statement computes. */
+  async function insertNumberedByTenant(
+    table: string,
+    rows: readonly Row[],
+    { column, owner, counters, name }: Numbering,
+    last: Map<number, number>,
+  ): Promise<void> {
+    const groups = byTenant(rows);
+    const text = `insert into ${counters} (${owner}, name, value) values ($1, $2, $3)${onConflict([owner, 'name'], `value = ${counters}.value + excluded.value`)} returning value`;
+    const raised = await Promise.all(groups.map((own) => run(text, [own[0]![owner], name, own.length])));
+    for (const [index, own] of groups.entries()) {
+      const value = raised[index]![0]![0] as number;
+      last.set(own[0]![owner] as number, value);
+      const before = value - own.length + 1;
+      insert(
+        table,
+        own.map((row, place) => ({ ...row, [column]: before + place })),
+      );
+    }
+  }
+  /** What an upsert does with a row that exists. */
+  const onConflict = (key: readonly string[], set: string) => ` on conflict (${key.join(', ')}) do update set ${set}`;
   const namesIn = (table: string, columns: readonly string[]) => columns.map((column) => `${table}.${column}`).join(', ');
   // All instances lock rows in the same order, so that two groups can't deadlock.
   const find: Session['find'] = (table, columns, keys) =>
     select(
       keys,
       (key) =>
-        `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${matches(table, key)} order by ${namesIn(table, key)} for update of ${table}`,
+        `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${matches(table, key)}${ofTenant('where', table, key)} order by ${namesIn(table, key)} for update of ${table}`,
     );
 
   return {
@@ -40,7 +119,7 @@ export function postgresSession(tx: PostgresTransaction): Session {
         select(
           keys,
           (key) =>
-            `select ${more.table}.${more.by}, ${more.table}.${more.column} from ${more.table} join ${table} on ${table}.tenant = ${more.table}.tenant and ${table}.seq = ${more.table}.${more.by} join ${given(table)} given on ${matches(table, key)}`,
+            `select ${more.table}.${more.by}, ${more.table}.${more.column} from ${more.table} join ${table} on ${table}.tenant = ${more.table}.tenant and ${table}.seq = ${more.table}.${more.by} join ${given(table)} given on ${matches(table, key)}${ofTenant('where', table, key)}`,
         ),
       ]);
       const values = new Map(others.map(([seq, value]) => [seq, value]));
@@ -51,7 +130,8 @@ export function postgresSession(tx: PostgresTransaction): Session {
       const equal = (column: string) => (keys[0]![column] === null ? `${table}.${column} is null` : `${table}.${column} = given.${column}`);
       return select(
         keys,
-        (key) => `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${key.map(equal).join(' and ')}`,
+        (key) =>
+          `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${key.map(equal).join(' and ')}${ofTenant('where', table, key)}`,
       );
     },
     async findFree(table, columns, search, limit) {
@@ -65,12 +145,21 @@ export function postgresSession(tx: PostgresTransaction): Session {
           order by ${first}${search.nullsFirst ? ' nulls first' : ''} limit ${most} for update skip locked) free
         limit ${most}`;
       // A plan that sorts reads every matching row, also dead ones. PostgreSQL prefers it when it estimates one row.
+      if (isDistributed) track(run("set local citus.propagate_set_commands = 'local'"));
       track(run('set local enable_sort = off'));
       const found = run(text, [...values, wanted, limit]);
       track(run('set local enable_sort = on'));
       return found;
     },
     async count(table, keys, condition) {
+      if (isDistributed) {
+        // A cluster can't count for each given row.
+        const counts = keys.map((key) => {
+          const equal = Object.keys(key).map((column, index) => `${column} = $${index + 1}`);
+          return run(`select count(*) from ${table} where ${equal.join(' and ')} and ${condition}`, Object.values(key));
+        });
+        return (await Promise.all(counts)).map(([row]) => row![0] as number);
+      }
       const textOf = (key: readonly string[]) => `select (select count(*) from ${table} where ${matches(table, key)} and ${condition})
         from ${given(table)} with ordinality given order by given.ordinality`;
       return (await select(keys, textOf)).map(([count]) => count as number);
@@ -80,21 +169,30 @@ export function postgresSession(tx: PostgresTransaction): Session {
       const text = 'select nextval(pg_get_serial_sequence($1, $2)) from generate_series(1, $3)';
       return (await run(text, [table, column, count])).map(([number]) => number as number);
     },
-    insert: (table, rows) => write(rows, (columns) => insertInto(table, columns)),
+    insert(table, rows) {
+      if (rows.length === 0) return;
+      requireBegun();
+      insert(table, rows);
+    },
     async claim(table, columns, { owner, due, now, until, takes }) {
       if (takes.length === 0) return [];
       requireBegun();
+      // Of all tenants, or on a cluster of one, which is then the parameter $4.
+      const of = (column: string) => (isDistributed ? ` and ${column} = $4` : '');
       const text = `with picked as materialized (
           select take.tenant, due_rows.seq from json_to_recordset($1::json) as take (tenant bigint, owner bigint, quota integer)
-          cross join lateral (select seq from ${table} where tenant = take.tenant and ${owner} = take.owner and ${due} is not null and ${due} <= $2
+          cross join lateral (select seq from ${table} where tenant = take.tenant${of('tenant')} and ${owner} = take.owner and ${due} is not null and ${due} <= $2
             order by ${due} limit take.quota for update skip locked) due_rows)
-        update ${table} set ${due} = $3 from picked where ${table}.tenant = picked.tenant and ${table}.seq = picked.seq returning ${namesIn(table, columns)}`;
-      const values = [JSON.stringify(takes), now, until];
-      return run(text, values);
+        update ${table} set ${due} = $3 from picked where ${table}.tenant = picked.tenant and ${table}.seq = picked.seq${of(`${table}.tenant`)} returning ${namesIn(table, columns)}`;
+      if (!isDistributed) return run(text, [JSON.stringify(takes), now, until]);
+      const claimed = byTenant(takes as readonly (Take & Row)[]).map((own) => run(text, [JSON.stringify(own), now, until, own[0]!.tenant]));
+      return (await Promise.all(claimed)).flat();
     },
-    insertNumbered(table, rows, { column, owner, counters, name }, last) {
-      if (rows.length === 0) return;
+    insertNumbered(table, rows, numbering, last) {
+      if (rows.length === 0) return undefined;
       requireBegun();
+      if (isDistributed) return insertNumberedByTenant(table, rows, numbering, last);
+      const { column, owner, counters, name } = numbering;
       const columns = Object.keys(rows[0]!).filter((each) => each !== column);
       // Each row carries its number relative to the owner's last one, which the statement determines.
       const behind = new Map<number, number>();
@@ -117,24 +215,30 @@ export function postgresSession(tx: PostgresTransaction): Session {
           for (const [of, value] of raised as [number, number][]) last.set(of, value);
         }),
       );
+      return undefined;
     },
     insertMissing(table, rows) {
       if (rows.length === 0) return;
-      const columns = Object.keys(rows[0]!);
-      track(query(`${insertInto(table, columns, ` order by ${columns.join(', ')}`)} on conflict do nothing`, rows));
+      insert(table, rows, Object.keys(rows[0]!), () => ' on conflict do nothing');
     },
-    put: (table, key, rows) =>
-      write(rows, (columns) => {
-        const set = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
-        return `${upsertInto(table, columns, key)} ${set.join(', ')}`;
-      }),
+    put(table, key, rows) {
+      if (rows.length === 0) return;
+      requireBegun();
+      const set = (columns: readonly string[]) =>
+        columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+      insert(table, rows, key, (columns) => onConflict(key, set(columns).join(', ')));
+    },
     update: (table, key, rows) =>
       write(rows, (columns) => {
         const set = columns.filter((column) => !key.includes(column)).map((column) => `${column} = given.${column}`);
-        return `update ${table} set ${set.join(', ')} from ${given(table)} given where ${matches(table, key)}`;
+        return `update ${table} set ${set.join(', ')} from ${given(table)} given where ${matches(table, key)}${ofTenant('and', table, key)}`;
       }),
-    add: (table, key, column, rows) =>
-      write(rows, (columns) => `${upsertInto(table, columns, key)} ${column} = ${table}.${column} + excluded.${column}`),
-    remove: (table, keys) => write(keys, (key) => `delete from ${table} using ${given(table)} given where ${matches(table, key)}`),
+    add(table, key, column, rows) {
+      if (rows.length === 0) return;
+      requireBegun();
+      insert(table, rows, key, () => onConflict(key, `${column} = ${table}.${column} + excluded.${column}`));
+    },
+    remove: (table, keys) =>
+      write(keys, (key) => `delete from ${table} using ${given(table)} given where ${matches(table, key)}${ofTenant('and', table, key)}`),
   };
 }

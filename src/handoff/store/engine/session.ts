@@ -3,7 +3,7 @@ import type { Row, Values } from '../../../kit/sql/dialect.ts';
 import type { FreeSearch } from './free-search.ts';
 
 /** How rows are numbered: the row of `counters` with the key (`owner`, name) has the last assigned number in `value`. */
-interface Numbering {
+export interface Numbering {
   /** The column for the number. */
   readonly column: string;
   /** The column of the owner, in the rows and in `counters`. */
@@ -80,7 +80,7 @@ export interface Session {
    * statement. The number stays locked until the transaction ends, so for each owner numbers are in commit order.
    * Before the commit, each owner's last number is in `last`.
    */
-  insertNumbered(table: string, rows: readonly Row[], numbering: Numbering, last: Map<number, number>): void;
+  insertNumbered(table: string, rows: readonly Row[], numbering: Numbering, last: Map<number, number>): Awaitable<void>;
   /** Inserts rows, skipping those that already exist. The only write that may be sent before the transaction has begun. */
   insertMissing(table: string, rows: readonly Row[]): void;
   /** Inserts rows, overwriting rows with the same key. */

@@ -1,0 +1,82 @@
+import pg from 'pg';
+
+import { openStore } from '../../src/handoff/store/store.ts';
+import { systemClock } from '../../src/kit/clock.ts';
+import type { TestDatabase } from './store.ts';
+
+/** The servers of a Citus cluster, the coordinator first: `host:port,host:port`. Their user `baton` needs no password. */
+const servers = process.env.BATON_TEST_CITUS?.split(',') ?? [];
+
+/** Whether the contract suites run on a Citus cluster. */
+export const isOnCluster = servers.length > 0;
+
+/** Databases with the schema of the handoff service that a test of this process has left, without rows. */
+const spare: string[] = [];
+
+let created = 0;
+
+const addressOf = (server: string, name: string) => `postgres://baton@${server}/${name}`;
+
+/** Runs statements on a server, one after the other. */
+async function onServer(server: string, name: string, statements: readonly string[]): Promise<void> {
+  const client = new pg.Client(addressOf(server, name));
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Opens a database on the cluster, distributed by tenant. */
+export async function openClusterDatabase(schema?: 'handoff'): Promise<TestDatabase> {
+  const name = (schema === undefined ? undefined : spare.pop()) ?? (await create(schema));
+  const url = `${addressOf(servers[0]!, name)}?citus=true`;
+  return { url, drop: () => (schema === undefined ? dropEverywhere(name) : empty(name)) };
+}
+
+async function create(schema: 'handoff' | undefined): Promise<string> {
+  created += 1;
+  const name = `baton_${process.pid}_${created}`;
+  for (const server of servers) {
+    await onServer(server, 'postgres', [`create database ${name}`]);
+    await onServer(server, name, ['create extension citus']);
+  }
+  const [coordinator, ...workers] = servers.map((server) => `'${server.replace(':', "', ")}`);
+  await onServer(servers[0]!, name, [
+    `select citus_set_coordinator_host(${coordinator})`,
+    ...workers.map((worker) => `select citus_add_node(${worker})`),
+  ]);
+  if (schema === undefined) return name;
+  const store = await openStore({
+    databaseUrl: `${addressOf(servers[0]!, name)}?citus=true`,
+    clock: systemClock,
+    newId: () => {
+      throw new Error('A new database has no rows with ids.');
+    },
+  });
+  await store.close();
+  return name;
+}
+
+/** Deletes all rows that a test added, and numbers rows from 1 again. */
+const emptying = `do $$
+  begin
+    execute 'truncate ' || (select string_agg(format('public.%I', tablename), ', ') from pg_tables
+      where schemaname = 'public' and tablename not in ('migrations', 'versions'));
+    update versions set value = 1;
+    perform setval(format('public.%I', sequencename)::regclass, start_value, false) from pg_sequences where schemaname = 'public';
+  end $$`;
+
+async function empty(name: string): Promise<void> {
+  await onServer(servers[0]!, name, [
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+      where datname = current_database() and application_name = 'baton' and pid <> pg_backend_pid()`,
+    emptying,
+  ]);
+  spare.push(name);
+}
+
+async function dropEverywhere(name: string): Promise<void> {
+  for (const server of servers) await onServer(server, 'postgres', [`drop database ${name} with (force)`]);
+}
