@@ -1,9 +1,9 @@
-// Builds the pages of each service into its folder `web/dist`, if their sources have changed since the last build. It runs
-// after installation (`prepare`) and before npm scripts, on any Node from version 20.
+// Builds the pages of each service into its folder `web/dist`, if their sources have changed since the last build, and copies
+// the files of the API explorers to `src/kit/http/dist`. It runs after installation (`prepare`) and before npm scripts, on any Node from version 20.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 
@@ -33,15 +33,38 @@ function digest(service) {
         join(a.parentPath, a.name) < join(b.parentPath, b.name) ? -1 : 1,
       )) {
         const file = join(entry.parentPath, entry.name);
-        if (entry.isFile() && !file.startsWith(join(web, 'dist'))) add(file);
+        if (entry.isFile() && !file.startsWith(join(web, 'dist')) && !file.startsWith(join(root, 'src/kit/http/dist'))) add(file);
       }
   }
   return hash.digest('hex');
 }
 
-/** Builds what is necessary. Without Vite (no development packages) an existing build is kept. */
+/** The files that `/docs` and `/redoc` need, by package, with its licence. `src/kit/http/explorers.ts` serves them. */
+const explorers = {
+  'swagger-ui-dist': ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE'],
+  redoc: ['bundles/redoc.standalone.js', 'bundles/redoc.standalone.js.LICENSE.txt', 'LICENSE'],
+};
+
+/** Builds what is necessary. Without development packages existing files are kept. */
 export function buildWeb() {
   for (const application of applications) build(application);
+  copyExplorers();
+}
+
+function copyExplorers() {
+  const dist = join(root, 'src/kit/http/dist');
+  for (const [name, files] of Object.entries(explorers)) {
+    const from = join(root, 'node_modules', name);
+    if (!existsSync(from)) continue;
+    const { version } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
+    const stamp = join(dist, name, '.version');
+    if (existsSync(stamp) && readFileSync(stamp, 'utf8') === version) continue;
+    for (const file of files) {
+      mkdirSync(dirname(join(dist, name, file)), { recursive: true });
+      copyFileSync(join(from, file), join(dist, name, file));
+    }
+    writeFileSync(stamp, version);
+  }
 }
 
 function build({ service, name }) {

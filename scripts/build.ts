@@ -9,7 +9,7 @@ rmSync(`${root}dist`, { recursive: true, force: true });
 const { status } = spawnSync(`${root}node_modules/.bin/tsc`, ['-p', `${root}tsconfig.build.json`, '--checkers', '1'], { stdio: 'inherit' });
 if (status !== 0) process.exit(status ?? 1);
 // Files that the services read at run time.
-for (const files of ['src/fallback/web/dist', 'src/handoff/web/dist'])
+for (const files of ['src/fallback/web/dist', 'src/handoff/web/dist', 'src/kit/http/dist'])
   if (existsSync(root + files)) cpSync(root + files, `${root}dist/${files}`, { recursive: true });
 
 // After `dist` is complete: the package of the clients is made of it.

@@ -199,6 +199,25 @@ describe('The packed package', () => {
     assert.equal(await ended, 0);
   });
 
+  test('can be published, as the clients can: npm has nothing to correct', () => {
+    for (const name of ['baton', 'baton-client']) {
+      const archive = join(folder, `${name}-${packageJson.version}.tgz`);
+      // A dry run sends nothing, so no registry is there.
+      const publish = ['publish', '--dry-run', '--registry=http://127.0.0.1:9', '--fetch-retries=0', archive];
+      const { status, stdout, stderr } = spawnSync('npm', publish, { cwd: folder, env, encoding: 'utf8' });
+      assert.deepEqual([status, stdout], [0, `+ ${name}@${packageJson.version}\n`], stderr);
+      const warnings = stderr.split('\n').filter((line) => /^npm (warn|error)/.test(line) && !/logged in|Unknown .*config/.test(line));
+      assert.deepEqual(warnings, []);
+    }
+  });
+
+  test('brings no install script but that of Node, which its users install with it', () => {
+    const scripts = needed.filter(
+      (place) => (packageLock.packages as Record<string, { hasInstallScript?: boolean }>)[place]!.hasInstallScript,
+    );
+    assert.deepEqual(scripts, ['node_modules/node']);
+  });
+
   test('contains no sources and no tests', () => {
     const files = execFileSync('tar', ['-tzf', join(folder, `baton-${packageJson.version}.tgz`)], { encoding: 'utf8' })
       .trim()

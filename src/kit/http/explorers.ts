@@ -1,11 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
 import { Sender } from './sender.ts';
 
-const require = createRequire(import.meta.url);
-
-/** The files of the two explorers, from their packages, so that nothing is fetched from elsewhere. `blank` is a URL to remove. */
+/** The files of the two explorers, which scripts/build-web.mjs copies from their packages: nothing is fetched from elsewhere. `blank` is a URL to remove. */
 const assets: Record<string, { file: string; type: string; blank?: string }> = {
   'swagger-ui.css': { file: 'swagger-ui-dist/swagger-ui.css', type: 'text/css; charset=utf-8' },
   'swagger-ui-bundle.js': { file: 'swagger-ui-dist/swagger-ui-bundle.js', type: 'text/javascript; charset=utf-8' },
@@ -92,6 +89,6 @@ function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, d
 }
 
 function readAsset(file: string, blank: string | undefined): Buffer {
-  const bytes = readFileSync(require.resolve(file));
+  const bytes = readFileSync(new URL(`dist/${file}`, import.meta.url));
   return blank === undefined ? bytes : Buffer.from(bytes.toString().replaceAll(blank, 'data:,'));
 }
