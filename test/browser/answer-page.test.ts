@@ -75,6 +75,8 @@ describe('the answer page', { skip: withoutBrowser }, () => {
     const page = await open(t, url, { javaScriptEnabled: false });
     await heading(page, 'Refund 59.90?').waitFor();
     assert.equal(await isWider(page), false);
+    // The first stop is what the question is about, which scrolls in a narrow window.
+    await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
     await page.keyboard.type('Dana');
     await page.keyboard.press('Enter');
@@ -86,6 +88,37 @@ describe('the answer page', { skip: withoutBrowser }, () => {
     assert.deepEqual([response, responded_by], ['Approve', 'Dana']);
     await page.reload();
     await heading(page, 'This question has been answered').waitFor();
+  });
+
+  test('shows Markdown as elements without scripts; with them, the time of the reader beside UTC', async (t) => {
+    const context = { summary: 'She paid **twice**:\n\n- 59.90 by card\n- <b>59.90</b> by [bank](javascript:alert(1))' };
+    const { id } = await packetIn(service, 'awaiting_human', { context, hitl: { ...question, options } });
+    const made = await service.call('POST', `/packets/${id}/answer-links`, { body: { expires_in: 7200 } });
+    const url = `${address}${new URL(made.body.url).pathname}`;
+    const page = await open(t, url, { javaScriptEnabled: false, timezoneId: 'Asia/Tokyo' });
+    await page.locator('strong', { hasText: 'twice' }).waitFor();
+    assert.equal(await page.locator('.about .markdown li').count(), 2);
+    assert.equal(await page.locator('.about b, .about a').count(), 0);
+    const time = /^\d+ \w+ at \d\d:\d\d UTC$/;
+    assert.match((await page.locator('time').textContent()) ?? '', time);
+    await page.getByText('Answer within 2 hours').waitFor();
+    const scripted = await open(t, url, { timezoneId: 'Asia/Tokyo' });
+    assert.match((await scripted.locator('time').textContent()) ?? '', /^\d+ \w+ at \d\d:\d\d (GMT\+9|JST) \(\d+ \w+ at \d\d:\d\d UTC\)$/);
+  });
+
+  test('stands beside what it is about in a wide window, and no option but a dangerous one is painted', async (t) => {
+    const { url } = await asking();
+    const page = await open(t, url, { viewport: { width: 1280, height: 800 } });
+    const approve = page.getByRole('button', { name: 'Approve' });
+    for (const part of [approve, page.getByText('Order 4711 was charged twice.')]) {
+      const { y, height } = (await part.boundingBox())!;
+      assert.ok(y + height < 800, 'it is in sight');
+    }
+    const fill = await page.evaluate<string>("getComputedStyle(document.querySelector('button.plain')).backgroundColor");
+    assert.equal(fill, 'rgba(0, 0, 0, 0)');
+    // In a narrow window both are near: what it is about scrolls.
+    await page.setViewportSize({ width: 360, height: 640 });
+    assert.ok((await approve.boundingBox())!.y < 900);
   });
 
   test('asks once more before it sends a dangerous option', async (t) => {

@@ -20,8 +20,10 @@ export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
     { bodyFaults: faultsOf },
   );
   mount(routes.checkChain, ({ body }) => chains.check(body), { bodyFaults: faultsOf });
-  mount(routes.listChains, async ({ query }) => {
-    const headers = { 'x-total-count': String(await chains.count()) };
+  mount(routes.listChains, async ({ query }, { headers: given }) => {
+    const { count, tag } = await chains.state();
+    const headers = { 'x-total-count': String(count), etag: `"${tag}"` };
+    if (isKnown(given['if-none-match'], headers.etag)) return new HttpResponse<never>({ status: 304, headers });
     const pages = chains.pages(query);
     const [first, second] = [await pages.next(), await pages.next()];
     if (second.done) return new HttpResponse<never>({ headers, body: new JsonText(`[${(first.value ?? []).join(',')}]`) });

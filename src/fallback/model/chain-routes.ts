@@ -51,15 +51,21 @@ export const chainRoutes = routeTable('chains', {
     path: '/chains',
     access: 'read',
     summary: 'List all chains',
-    description: 'Oldest first; all chains, unless `limit` is given.',
+    description:
+      'Oldest first; all chains, unless `limit` is given. With `If-None-Match` unchanged chains are answered with 304 and no body.',
     query: paging,
+    headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 if no chain has changed since. Optional.' },
     responses: {
       200: {
         schema: Type.Array(Chain),
         description: 'The chains, oldest first.',
         example: [chainExample],
-        headers: { 'X-Total-Count': 'The total number of items.' },
+        headers: {
+          'X-Total-Count': 'The total number of items.',
+          ...ETag,
+        },
       },
+      304: { description: 'No chain has changed since.', headers: { 'X-Total-Count': 'The total number of items.', ...ETag } },
       ...failing(401, 429),
     },
   }),

@@ -63,5 +63,5 @@ export const Warning = described('A warning.', {
 export type Warning = Static<typeof Warning>;
 
 /** Response headers. */
-export const ETag = { ETag: 'The version in quotes, for If-Match.' };
+export const ETag = { ETag: 'The version in quotes, for `If-Match` and `If-None-Match`; of a list, what identifies all of its versions.' };
 export const Location = { Location: 'The path of the created resource.' };

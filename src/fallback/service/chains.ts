@@ -78,7 +78,7 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
       return { id, version: 1, text };
     },
 
-    count: () => chains.count(),
+    state: () => chains.state(),
 
     /** The JSON of chains, oldest first, in pages of at most a MiB unless one chain has more. Without a limit all chains. */
     pages: (range: { limit?: number | undefined; offset: number }) => pagesOf(chains, range),

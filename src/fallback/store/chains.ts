@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { countOf } from '../../kit/sql/count.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { nameOf } from './migrations/0001-first.ts';
 import { fitting } from './pages.ts';
@@ -47,7 +46,18 @@ export function createChainStore(database: Database<Tables>) {
       return { texts: rows.map(({ text }) => text), count: ids.length, last: ids.at(-1) };
     },
 
-    count: () => countOf(database.reads.selectFrom('chains')),
+    /** How many chains there are, and what identifies them all in their versions: a new one has the highest id, a change a version more. */
+    async state(): Promise<{ count: number; tag: string }> {
+      const row = await database.reads
+        .selectFrom('chains')
+        .select([
+          sql<number>`count(*)`.as('count'),
+          sql<number>`coalesce(sum(version), 0)`.as('versions'),
+          sql<string | null>`max(id)`.as('last'),
+        ])
+        .executeTakeFirstOrThrow();
+      return { count: Number(row.count), tag: `${row.count}-${row.versions}-${row.last ?? ''}` };
+    },
 
     /** The id of the oldest other chain with this name; undefined if there is none. */
     async namesake(name: string, id: string): Promise<string | undefined> {

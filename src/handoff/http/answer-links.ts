@@ -56,7 +56,8 @@ async function refused(error: unknown, form: ReadonlyMap<string, string>, open: 
   if (!(error instanceof ServiceError) || error.status >= 500) throw error;
   const opened = await open();
   if (opened.status !== 'open') return ended(opened.status);
-  const askAgain = (status: number, problem: string) => new HttpResponse({ status, body: questionPage(opened, problem, enteredIn(form)) });
+  const askAgain = (status: number, problem: string) =>
+    new HttpResponse({ status, body: questionPage(opened, { problem, entered: enteredIn(form) }) });
   if (error.code === 'STALE') return askAgain(409, 'The question, or what it is about, has changed. Read it again before you answer.');
   if (error.code === 'FORBIDDEN')
     return refusal('This link was made by the agent that asks, and the question excludes its answer. Ask for another link.');

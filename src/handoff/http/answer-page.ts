@@ -4,6 +4,8 @@ import { askerName } from '../model/asker.ts';
 import type { FormField } from '../model/form.ts';
 import { choicesOf } from '../model/options.ts';
 import { escapeHtml } from '../rules/html.ts';
+import { isQuick, type MarkdownElement, type MarkdownNode, markdownOf } from '../rules/markdown.ts';
+import { roughWords } from '../rules/time-left.ts';
 import type { AskingPacket, OpenedLink } from '../service/answer-links.ts';
 
 /** The styles of the page. The look is that of the console, without its files. */
@@ -12,7 +14,13 @@ const styles = `
 *{box-sizing:border-box}
 body{margin:0;background:var(--canvas);color:var(--text);font:1rem/1.5 system-ui,-apple-system,'Segoe UI',sans-serif;overflow-wrap:anywhere}
 main{max-width:46rem;margin:0 auto;padding:1.5rem 1rem 3rem}
-article{background:var(--surface);border:1px solid var(--line);border-radius:10px;padding:1.25rem}
+main.question{max-width:80rem}
+article,.card{background:var(--surface);border:1px solid var(--line);border-radius:10px;padding:1.25rem}
+main.question>article{display:grid;grid-template-columns:minmax(0,1fr);gap:1rem;padding:0;border:0;background:none}
+.card>:last-child,.card>section:last-child>:last-child{margin-bottom:0}
+.card>section:first-child>h2{margin-top:0}
+.about{max-height:18rem;overflow:auto;background:linear-gradient(var(--surface) 33%,transparent) top/100% 2.5rem no-repeat local,linear-gradient(transparent,var(--surface) 66%) bottom/100% 2.5rem no-repeat local,linear-gradient(var(--line-strong),transparent) top/100% .5rem no-repeat,linear-gradient(transparent,var(--line-strong)) bottom/100% .5rem no-repeat,var(--surface)}
+@media(min-width:60rem){main.question>article{grid-template-columns:minmax(0,1fr) minmax(0,1fr);grid-template-rows:auto 1fr;align-items:start}.about{grid-column:2;grid-row:1/3;max-height:none}.messages{grid-column:1/3}}
 h1{font-size:1.375rem;line-height:1.3;margin:0 0 .75rem;white-space:pre-wrap}
 h2{font-size:.9375rem;margin:1.75rem 0 .5rem}
 p{margin:0 0 .75rem}
@@ -20,14 +28,15 @@ p{margin:0 0 .75rem}
 .text{white-space:pre-wrap;unicode-bidi:isolate}
 time{white-space:nowrap}
 .problem{background:var(--bad-surface);border-left:3px solid var(--bad);padding:.625rem .75rem;border-radius:4px}
-form{margin-top:1.25rem;padding-top:1.25rem;border-top:1px solid var(--line)}
 label{display:block;margin-bottom:1rem;font-weight:500}
 label small{display:block;font-weight:400}
 input,textarea,select{display:block;width:100%;margin-top:.25rem;padding:.5rem .625rem;font:inherit;color:inherit;background:var(--canvas);border:1px solid var(--line-strong);border-radius:6px}
 textarea{min-height:5rem;resize:vertical}
 button,summary.button{font:inherit;font-weight:600;min-height:2.75rem;padding:.5rem 1.125rem;border-radius:6px;border:1px solid var(--accent);background:var(--accent);color:#fff;cursor:pointer;text-align:start}
-button.danger,summary.button.danger{border-color:var(--bad-fill);background:var(--bad-fill)}
+button.danger{border-color:var(--bad-fill);background:var(--bad-fill)}
+summary.button.danger{border-color:var(--bad);background:none;color:var(--bad)}
 button.plain{background:none;color:var(--text);border-color:var(--line-strong)}
+button.plain:hover{border-color:var(--focus)}
 .options{display:flex;flex-wrap:wrap;gap:.625rem;align-items:flex-start;margin-bottom:1.25rem}
 details{margin-bottom:1rem}
 .options details{margin:0}
@@ -37,16 +46,28 @@ summary.button::-webkit-details-marker{display:none}
 details[open]>summary.button{opacity:.65;margin-bottom:.5rem}
 :focus-visible{outline:2px solid var(--focus);outline-offset:2px}
 ul,ol{margin:0;padding-left:1.25rem}
+h3,th{font-size:1rem;text-align:start;margin:.75rem 0 .25rem}
+pre{white-space:pre-wrap;margin:0 0 .75rem;padding:.5rem;background:var(--canvas);border-radius:6px}
+blockquote{margin:0 0 .75rem;padding-left:.75rem;border-left:3px solid var(--line)}
+a{color:var(--focus)}
+.table{overflow-x:auto}
+table{border-collapse:collapse;margin-bottom:.75rem}
+th,td{border:1px solid var(--line);padding:.25rem .5rem}
+.markdown p,.markdown li{white-space:pre-line}
+.markdown>:last-child{margin-bottom:0}
 li{margin-bottom:.5rem}
 dl{margin:0}
-dd{margin:0 0 .75rem}
+dd{margin:0 0 1rem}
 footer{margin-top:1rem}
 [hidden]{display:none}
 `;
 
+/** Adds the reader's own time to each time of the page, which is in UTC. Nothing else of the page needs a script. */
+const localTimes = `for(const time of document.querySelectorAll('time')){const own=new Date(time.dateTime).toLocaleString('en-GB',{day:'numeric',month:'long',hour:'2-digit',minute:'2-digit',timeZoneName:'short'});if(!own.endsWith('UTC'))time.textContent=own+' ('+time.textContent+')'}`;
+
 /** The headers of every answer below `/answer`. */
 export const answerPageHeaders = {
-  'content-security-policy': `default-src 'none'; img-src data:; style-src 'sha256-${hash('sha256', styles, 'base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  'content-security-policy': `default-src 'none'; img-src data:; style-src 'sha256-${hash('sha256', styles, 'base64')}'; script-src 'sha256-${hash('sha256', localTimes, 'base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex',
@@ -58,11 +79,11 @@ export const answerPageHeaders = {
 
 const textBlock = (text: string, tag = 'p') => `<${tag} class="text" dir="auto">${escapeHtml(text)}</${tag}>`;
 
-function documentOf(title: string, content: string): string {
+function documentOf(title: string, content: string, more = { of: '', end: '' }): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(title)}</title><link rel="icon" href="data:,"><style>${styles}</style></head>
-<body><main>${content}</main></body>
+<body><main${more.of}>${content}</main>${more.end}</body>
 </html>
 `;
 }
@@ -71,14 +92,17 @@ function documentOf(title: string, content: string): string {
 const notice = (heading: string, sentence: string): string =>
   documentOf(heading, `<article><h1>${heading}</h1><p>${sentence}</p></article>`);
 
+const answered = {
+  httpStatus: 410,
+  page: notice(
+    'This question has been answered',
+    'Nothing else is needed. If the answer has to be changed, ask whoever sent you the link.',
+  ),
+} as const;
+
 const ends: Record<Exclude<OpenedLink['status'], 'open'>, { httpStatus: 404 | 410; page: string }> = {
-  answered: {
-    httpStatus: 410,
-    page: notice(
-      'This question has been answered',
-      'Nothing else is needed. If the answer has to be changed, ask whoever sent you the link.',
-    ),
-  },
+  answered,
+  closed: answered,
   revoked: { httpStatus: 410, page: notice('This link was revoked', 'It no longer takes an answer. Ask whoever sent it for a new one.') },
   expired: {
     httpStatus: 410,
@@ -120,21 +144,29 @@ const shownTurns = 8;
 const shownTurnLength = 4000;
 
 /** The page that asks the question of an open link. */
-export function questionPage({ link, packet, digest }: OpenedLink & { status: 'open' }, problem?: string, entered: Entered = {}): string {
+export function questionPage(
+  { link, packet, digest, readAt }: OpenedLink & { status: 'open' },
+  { problem, entered = {} }: { problem?: string; entered?: Entered } = {},
+): string {
   const { hitl } = packet;
-  const asked = `<p class="muted"><bdi>${escapeHtml(askerName(packet))}</bdi> asks${link.responder === null ? '' : ` <bdi>${escapeHtml(link.responder)}</bdi>`}. ${until(link.expires_at, hitl.expires_at)}</p>`;
+  const asked = `<p class="muted"><bdi>${escapeHtml(askerName(packet))}</bdi> asks${link.responder === null ? '' : ` <bdi>${escapeHtml(link.responder)}</bdi>`}. ${until(link.expires_at, hitl.expires_at, readAt)}</p>`;
   const reason = hitl.reason === '' ? '' : textBlock(hitl.reason);
   const warning = problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`;
-  const form = `<form method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${nameField(packet, link.responder, entered)}${answerFields(packet, entered)}</form>`;
+  const form = `<form class="card" method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${nameField(packet, link.responder, entered)}${answerFields(packet, entered)}</form>`;
   return documentOf(
     hitl.question.slice(0, 100),
-    `<article>${warning}${asked}<h1 dir="auto">${escapeHtml(hitl.question)}</h1>${reason}${form}${background(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
+    `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(hitl.question)}</h1>${reason}</div>${aboutOf(packet)}${form}${messagesOf(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
+    { of: ' class="question"', end: `<script>${localTimes}</script>` },
   );
 }
 
-function until(linkEnd: string, questionEnd: string | null): string {
+const utc = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit', timeZone: 'UTC' });
+
+/** When the link or the question ends, whichever is first, in words that need no script. */
+function until(linkEnd: string, questionEnd: string | null, now: Date): string {
   const end = questionEnd !== null && questionEnd < linkEnd ? questionEnd : linkEnd;
-  return `Answer by <time datetime="${end}">${end.slice(0, 16).replace('T', ' ')} UTC</time>.`;
+  const left = roughWords((Date.parse(end) - now.getTime()) / 1000);
+  return `Answer within ${left}, by <time datetime="${end}">${utc.format(new Date(end))} UTC</time>.`;
 }
 
 function nameField({ hitl }: AskingPacket, responder: string | null, { name = hitl.responder ?? '' }: Entered): string {
@@ -153,7 +185,7 @@ function answerFields({ hitl }: AskingPacket, { response = '', notes = '', field
   const buttons = choices.map(({ label, isDangerous }, index) => {
     const button = (text: string, kind: string) =>
       `<button type="submit" name="option" value="${index}"${kind} dir="auto">${escapeHtml(text)}</button>`;
-    if (!isDangerous) return button(label, '');
+    if (!isDangerous) return button(label, ' class="plain"');
     return `<details><summary class="button danger" dir="auto">${escapeHtml(label)}</summary>${button(`Confirm: ${label}`, ' class="danger"')}</details>`;
   });
   const own = `<label>${choices.length === 0 ? 'Your answer' : 'Another answer'}<textarea name="response" maxlength="16384">${escapeHtml(response)}</textarea></label><button type="submit" name="own" value="1"${choices.length === 0 ? '' : ' class="plain"'}>Send this answer</button>`;
@@ -192,21 +224,21 @@ function formField(name: string, field: FormField, isRequired: boolean, value: s
   return `${head}<input type="${kind}" ${control} value="${escapeHtml(value)}"${bounds.join('')}></label>`;
 }
 
-const backgrounds = new WeakMap<AskingPacket, string>();
-
-/** What the question is about, drawn once for each revision that is kept. */
-function background(packet: AskingPacket): string {
-  const html = backgrounds.get(packet) ?? drawn(packet);
-  backgrounds.set(packet, html);
-  return html;
+/** A function that draws a part of the page once for each revision of a packet that is kept. */
+function once(draw: (packet: AskingPacket) => string): (packet: AskingPacket) => string {
+  const drawn = new WeakMap<AskingPacket, string>();
+  return (packet) => {
+    const html = drawn.get(packet) ?? draw(packet);
+    drawn.set(packet, html);
+    return html;
+  };
 }
 
-/** What the question is about. Only the messages are cut: everything else is in the digest. */
-function drawn({ context, actions, decisions }: AskingPacket): string {
-  const section = (heading: string, body: string) => `<section><h2>${heading}</h2>${body}</section>`;
-  const list = (items: readonly string[]) => `<ul>${items.map((item) => `<li>${item}</li>`).join('')}</ul>`;
-  const cut = (text: string) => (text.length > shownTurnLength ? `${text.slice(0, shownTurnLength).toWellFormed()}…` : text);
-  const turns = context.conversation_state.slice(-shownTurns);
+const section = (heading: string, body: string) => `<section><h2>${heading}</h2>${body}</section>`;
+const list = (items: readonly string[]) => `<ul>${items.map((item) => `<li>${item}</li>`).join('')}</ul>`;
+
+/** What the question is about: all of it is in the digest. */
+const aboutOf = once(({ context, actions, decisions }) => {
   const pending = actions.pending.map(
     ({ description, assignee, priority }) =>
       `${textBlock(description, 'span')}<br><span class="muted">${[assignee, priority ?? ''].filter(Boolean).map(escapeHtml).join(', ')}</span>`,
@@ -215,13 +247,38 @@ function drawn({ context, actions, decisions }: AskingPacket): string {
     ({ decision, rationale, decided_by = '' }) =>
       `${textBlock(decision, 'span')}<br><span class="muted text" dir="auto">${escapeHtml([rationale, decided_by].filter(Boolean).join(' – '))}</span>`,
   );
-  const messages = turns.map(
-    ({ role, content }) => `<dt><bdi>${escapeHtml(role)}</bdi></dt><dd class="text" dir="auto">${escapeHtml(cut(content))}</dd>`,
-  );
-  return [
-    section('Summary', textBlock(context.summary)),
+  const parts = [
+    section('Summary', prose(context.summary)),
     pending.length === 0 ? '' : section('To be done', list(pending)),
     decided.length === 0 ? '' : section('Decided so far', list(decided)),
-    messages.length === 0 ? '' : section('Last messages', `<dl>${messages.join('')}</dl>`),
+  ];
+  // It scrolls in a narrow window, so that the answer stays in sight, and must then be reachable by keyboard (WCAG 2.1.1).
+  return `<div class="card about" role="region" aria-label="What the question is about" tabindex="0">${parts.join('')}</div>`;
+});
+
+/** The last messages, cut. */
+const messagesOf = once(({ context }) => {
+  const cut = (text: string) => (text.length > shownTurnLength ? `${text.slice(0, shownTurnLength).toWellFormed()}…` : text);
+  const turns = context.conversation_state.slice(-shownTurns);
+  const messages = turns.map(({ role, content }) => `<dt><bdi>${escapeHtml(role)}</bdi></dt><dd dir="auto">${prose(cut(content))}</dd>`);
+  return messages.length === 0 ? '' : `<div class="card messages">${section('Last messages', `<dl>${messages.join('')}</dl>`)}</div>`;
+});
+
+/** A text of others: as Markdown if that is quick, else as it is. */
+const prose = (text: string): string =>
+  isQuick(text) ? `<div class="markdown" dir="auto">${htmlOf(markdownOf(text))}</div>` : textBlock(text);
+
+const htmlOf = (nodes: readonly MarkdownNode[]): string =>
+  nodes.map((node) => (typeof node === 'string' ? escapeHtml(node) : elementHtml(node))).join('');
+
+/** An element as HTML: its tag is one of ours, and all texts are escaped. */
+function elementHtml({ tag, children, href, start }: MarkdownElement): string {
+  if (tag === 'br' || tag === 'hr') return `<${tag}>`;
+  const attributes = [
+    href === undefined ? '' : ` href="${escapeHtml(href)}" target="_blank" rel="noopener noreferrer nofollow"`,
+    start === undefined ? '' : ` start="${start}"`,
+    tag === 'th' ? ' scope="col"' : '',
   ].join('');
+  const html = `<${tag}${attributes}>${htmlOf(children)}</${tag}>`;
+  return tag === 'table' ? `<div class="table" role="region" aria-label="Table" tabindex="0">${html}</div>` : html;
 }

@@ -4,7 +4,7 @@ import { choice, Id, IdParams, name, object, orNull, timestamp } from '../../kit
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
-const statuses = ['open', 'answered', 'revoked', 'expired'] as const;
+const statuses = ['open', 'answered', 'closed', 'revoked', 'expired'] as const;
 export type AnswerLinkStatus = (typeof statuses)[number];
 
 /** How long an answer link is valid, in seconds: by default, and at most. */
@@ -16,7 +16,10 @@ export const AnswerLink = object({
   id: Id,
   packet_id: Id,
   responder: orNull(Type.String(), 'The person in whose name it answers; null if the person enters a name.'),
-  status: choice(statuses, { description: '`open`: it can be used. `expired` also if the question was withdrawn.' }),
+  status: choice(statuses, {
+    description:
+      '`open`: it can be used. `answered`: by this link. `closed`: the question was answered in another way. `expired`: also if the question was withdrawn.',
+  }),
   created_at: timestamp('When it was made.'),
   expires_at: timestamp('When it expires.'),
 });

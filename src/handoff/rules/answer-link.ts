@@ -38,5 +38,5 @@ export function linkStatus(
   if (status === 'awaiting_human' && isAsked) return now.getTime() >= Date.parse(expires_at) || isOver(hitl, now) ? 'expired' : 'open';
   // After its answer, a packet may be asked another question.
   const wasAnswered = isAsked ? hitl.response !== null : hitl !== null;
-  return wasAnswered ? 'answered' : 'expired';
+  return wasAnswered ? 'closed' : 'expired';
 }

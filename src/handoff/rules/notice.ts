@@ -2,9 +2,11 @@ import { askerName } from '../model/asker.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import { choicesOf } from '../model/options.ts';
 import type { Packet } from '../model/packet.ts';
+import { cut } from './cut.ts';
 import { plain } from './html.ts';
 import { askedStatus } from './packet-life.ts';
 import { isOver } from './question.ts';
+import { roughWords } from './time-left.ts';
 
 /** What a message to a channel says. Its texts are those of the packet, cut, without control characters, not yet escaped. */
 export interface Notice {
@@ -24,9 +26,6 @@ const maxQuestion = 2000;
 const maxPart = 800;
 const maxLine = 120;
 const maxOptions = 20;
-
-/** A text in at most so many characters. */
-export const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text);
 
 const block = (text: string, length: number): string => cut(plain(text).trim(), length);
 
@@ -73,7 +72,8 @@ export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: strin
     { title: 'Proposed answers', text: block(choices.map(({ value, label }) => line(label ?? value)).join('\n'), maxPart) },
     { title: 'Summary', text: block(context.summary, maxPart) },
   ];
-  const left = expires_at === null ? 'There is no time limit.' : `Time left: ${timeLeft(expires_at, now)}.`;
+  const left =
+    expires_at === null ? 'There is no time limit.' : `Time left: ${roughWords((Date.parse(expires_at) - now.getTime()) / 1000)}.`;
   const isReminder = event === 'reminded';
   return {
     heading: isReminder ? `${from} still waits for an answer` : `${from} asks`,
@@ -86,18 +86,3 @@ export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: strin
 }
 
 const withText = (parts: Notice['parts']) => parts.filter(({ text }) => text !== '');
-
-/** The units of a duration, each with its seconds and from how many seconds on it is used. */
-const units = [
-  ['day', 86_400, 48 * 3600],
-  ['hour', 3600, 90 * 60],
-  ['minute', 60, 90],
-] as const;
-
-/** The time until a moment, rounded to its unit, as the console shows it: a message is sent some seconds after its question. */
-function timeLeft(moment: string, now: Date): string {
-  const seconds = (Date.parse(moment) - now.getTime()) / 1000;
-  const [unit, length] = units.find(([, , from]) => seconds >= from) ?? ['second', 1];
-  const count = Math.max(0, Math.round(seconds / length));
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
-}

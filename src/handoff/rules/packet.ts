@@ -12,6 +12,7 @@ import {
   type RespondRequest,
 } from '../model/packet.ts';
 import type { WebhookEvent } from '../model/webhook.ts';
+import { cut } from './cut.ts';
 import { isLeaseOver, type LeaseProof, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
 import { allowedFrom, allows, move, touched, type Verb, verbTo } from './packet-life.ts';
@@ -333,6 +334,16 @@ function respond<P extends AnyPacket>(
   return { packet: answered, events: [event], searchable: false };
 }
 
+/** The most characters of a question in the details of an event. */
+const maxAsked = 1000;
+
+/** What is asked, of whom, for the details of an event. */
+const askedOf = (hitl: Hitl) => ({
+  ...questionOf(hitl),
+  question: cut(hitl.question, maxAsked),
+  ...(hitl.responder === undefined ? {} : { responder: hitl.responder }),
+});
+
 /** The id of a question, for the details of an event; questions of earlier versions have none. */
 const questionOf = ({ question_id }: Hitl) => (question_id ? { question_id } : {});
 
@@ -417,7 +428,7 @@ function patch<P extends AnyPacket>(
   }
   if (verb === 'complete') requireAnswered(merged, onStatus);
   const asked = verb === 'ask' ? ask(merged, { isNew: content.hitl !== undefined, now, question_id: questionId, agentId }) : merged;
-  const more = verb === 'ask' ? { ...details, ...questionOf(asked.hitl!) } : details;
+  const more = verb === 'ask' ? { ...details, ...askedOf(asked.hitl!) } : details;
   return enter(asked, verb, actor, now, more, changed.length > 0);
 }
 

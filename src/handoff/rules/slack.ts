@@ -1,4 +1,5 @@
-import { cut, type Notice } from './notice.ts';
+import { cut } from './cut.ts';
+import type { Notice } from './notice.ts';
 
 /** The longest texts of a header and of a section, in characters, by Slack's Block Kit. */
 const maxHeader = 150;

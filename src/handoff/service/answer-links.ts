@@ -36,6 +36,8 @@ export type OpenedLink =
       readonly maker: Caller;
       readonly packet: AskingPacket;
       readonly digest: string;
+      /** When it was read. */
+      readonly readAt: Date;
     }
   | { readonly status: Exclude<AnswerLinkStatus, 'open'> | 'unknown' };
 
@@ -175,10 +177,11 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       const found = await find(token);
       if (found === undefined) return { status: 'unknown' };
       const { link, maker, packet } = found;
-      const status = linkStatus(link, packet, clock());
+      const readAt = clock();
+      const status = linkStatus(link, packet, readAt);
       if (status !== 'open') return { status };
       const asking = packet as AskingPacket;
-      return { status, link, maker, packet: asking, digest: digestOnce(asking) };
+      return { status, link, maker, packet: asking, digest: digestOnce(asking), readAt };
     },
 
     /**

@@ -172,6 +172,31 @@ for (const store of stores) {
       assert.deepEqual([answer.status, answer.text, answer.headers.etag], [304, '', '"1"']);
     });
 
+    test('304: a list is answered without a body as long as no chain is created, changed or deleted [F21]', async () => {
+      const service = await shareFallback(store);
+      const { id } = await createChain(service);
+      const list = (etag = '') => service.call('GET', '/chains', { headers: { 'if-none-match': etag } });
+      const tags = new Set<string>();
+      const isNew = async () => {
+        const { status, headers } = await list([...tags].at(-1));
+        assert.equal(status, 200);
+        assert.ok(!tags.has(String(headers.etag)));
+        tags.add(String(headers.etag));
+        const again = await list([...tags].at(-1));
+        assert.deepEqual([again.status, again.text, again.headers['x-total-count']], [304, '', headers['x-total-count']]);
+      };
+      await isNew();
+      await service.call('PATCH', `/chains/${id}`, { body: { description: 'changed' } });
+      await isNew();
+      const second = await createChain(service);
+      await isNew();
+      await service.call('DELETE', `/chains/${id}`);
+      await isNew();
+      await service.call('DELETE', `/chains/${second.id}`);
+      await createChain(service);
+      await isNew();
+    });
+
     test('concurrent changes are carried out one after the other, none is lost [F22]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service, { metadata: {} });

@@ -62,6 +62,20 @@ for (const store of stores) {
       );
     });
 
+    test('a question has its text and who is asked, cut at 1,000 characters', async () => {
+      const service = await shareService(store);
+      for (const text of ['Refund 59.90?', `${'x'.repeat(2000)}?`]) {
+        const { id, hitl } = await packetIn(service, 'awaiting_human', { hitl: { ...question, question: text, responder: 'dana' } });
+        const asked = (await historyOf(service, id)).at(-1)!;
+        const { question_id } = hitl;
+        assert.deepEqual(asked.details, {
+          question_id,
+          question: text.length < 1000 ? text : `${'x'.repeat(999)}…`,
+          responder: 'dana',
+        });
+      }
+    });
+
     test('a completion has actions_completed, by PATCH and by batch', async () => {
       const service = await shareService(store);
       const completed = ['a1', 'a2'].map((id) => ({ id, description: 'D', result: 'R' }));

@@ -1,8 +1,9 @@
 import { systemClock } from '../../../kit/clock.ts';
 import { Badge, type Tone } from '../../../kit/web/components/feedback.tsx';
-import { durationText, moment, words } from '../../../kit/web/format.ts';
+import { moment, words } from '../../../kit/web/format.ts';
 import { sharedValue } from '../../../kit/web/shared-value.ts';
 import type { Status } from '../../model/common.ts';
+import { roughTime } from '../../rules/time-left.ts';
 import styles from './texts.module.css';
 
 /** The time, as of the last second. */
@@ -10,12 +11,12 @@ const read = () => systemClock().getTime();
 const now = sharedValue(read());
 setInterval(() => now.set(read()), 1000);
 
+const shortUnits = { second: 's', minute: 'min', hour: 'h', day: 'd' };
+
 /** A duration in its largest unit: `3 min`, `2 h`, `4 d`. */
 export function roughly(milliseconds: number): string {
-  if (milliseconds < 90_000) return durationText(Math.max(0, Math.round(milliseconds / 1000)) * 1000 || 1).replace('1 ms', '0 s');
-  const minutes = milliseconds / 60_000;
-  if (minutes < 90) return `${Math.round(minutes)} min`;
-  return minutes < 48 * 60 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1440)} d`;
+  const { count, unit } = roughTime(milliseconds / 1000);
+  return `${count} ${shortUnits[unit]}`;
 }
 
 /** How long ago a moment was. */

@@ -41,7 +41,7 @@ Priority = Literal["low", "normal", "high", "critical"]
 Type = Literal["string", "number", "integer", "boolean"]
 Format = Literal["email", "uri", "date", "date-time"]
 Timeout = Literal["keep", "fail", "expire"]
-AnswerLinkStatus = Literal["open", "answered", "revoked", "expired"]
+AnswerLinkStatus = Literal["open", "answered", "closed", "revoked", "expired"]
 Kind = Literal[
     "summary",
     "question",
@@ -731,7 +731,9 @@ class AnswerLink(TypedDict):
     responder: str | None
     """The person in whose name it answers; null if the person enters a name."""
     status: AnswerLinkStatus
-    """`open`: it can be used. `expired` also if the question was withdrawn."""
+    """`open`: it can be used. `answered`: by this link. `closed`: the question was answered in
+    another way. `expired`: also if the question was withdrawn.
+    """
     created_at: str
     """When it was made."""
     expires_at: str

@@ -38,15 +38,18 @@ class Chains(AsyncConnection):
         *,
         limit: int | None = None,
         offset: int | None = None,
+        if_none_match: int | str | None = None,
         timeout: float | None = None,
     ) -> list[types.Chain]:
         """List all chains.
 
-        Oldest first; all chains, unless `limit` is given.
+        Oldest first; all chains, unless `limit` is given. With `If-None-Match` unchanged
+        chains are answered with 304 and no body.
 
         Args:
             limit: The maximum number of chains to return. Default: all.
             offset: How many chains to skip.
+            if_none_match: The `ETag` that the caller last saw; 304 if no chain has changed since.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
         answer: list[types.Chain] = await self._send(
@@ -56,6 +59,9 @@ class Chains(AsyncConnection):
                 "limit": limit,
                 "offset": offset,
             },
+            headers={
+                "If-None-Match": entity_tag(if_none_match),
+            },
             timeout=timeout,
         )
         return answer
@@ -64,12 +70,14 @@ class Chains(AsyncConnection):
         self,
         *,
         limit: int | None = None,
+        if_none_match: int | str | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[types.Chain]:
         """All items of all pages of `list_chains`; `limit` is the size of a page."""
         return self._pages(
             self.list_chains,
             limit=limit,
+            if_none_match=if_none_match,
             timeout=timeout,
         )
 
