@@ -158,6 +158,18 @@ test('A rule has no access to time, randomness, network or environment', (t) => 
   );
 });
 
+test('Texts with names that callers chose are read with readJson, not with JSON.parse', (t) => {
+  const parse = 'export const read = (text: string): unknown => JSON.parse(text);\n';
+  const refused = ['src/handoff/service/one.ts', 'src/handoff/store/search/one.ts', 'src/fallback/store/one.ts', 'src/kit/http/local.ts'];
+  const files = Object.fromEntries([...refused, 'src/kit/sql/one.ts'].map((path) => [path, parse]));
+  assert.deepEqual(
+    lint(t, files)
+      .map(({ path }) => path)
+      .sort(),
+    refused.toSorted(),
+  );
+});
+
 /** The errors that the project's linter finds in the given files when they are part of the project. */
 function lint(t: TestContext, files: Readonly<Record<string, string>>): { path: string; message: string }[] {
   const folder = mkdtempSync(join(tmpdir(), 'baton-lint-'));

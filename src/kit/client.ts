@@ -1,7 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
-
 import { ApiError } from './client-errors.ts';
 import { type Connection, type ConnectionAnswer, malformed } from './connection.ts';
+import { readJson } from './json.ts';
 import type { CommaList, Defaulted, ResultOf, Route } from './route.ts';
 
 /** The part of a route that a client needs at run time. */
@@ -196,7 +196,7 @@ function bodyOf({ text }: Operation, answer: ConnectionAnswer): unknown {
   // An operation with several formats answers with text if the caller asked for it.
   if (text || /^text\//.test(answer.headers['content-type'] ?? '')) return answer.text;
   try {
-    return JSON.parse(answer.text);
+    return readJson(answer.text);
   } catch {
     throw malformed(answer, 'The response is not JSON. Check that the base URL leads to the service.');
   }

@@ -1,7 +1,7 @@
 import type { EventSourceMessage } from 'eventsource-parser';
-
 import { ApiError, NetworkError, TimeoutError } from './client-errors.ts';
 import { systemRandom } from './clock.ts';
+import { readJson } from './json.ts';
 import { fetchTransport, type Transport, type TransportAnswer } from './transport.ts';
 
 /** Time and randomness of a connection; tests pass their own. */
@@ -293,7 +293,7 @@ export function malformed({ status, headers }: Pick<ConnectionAnswer, 'status' |
 /** The JSON of an event's data. @throws ApiError if it is not JSON */
 export function eventJson(data: string): unknown {
   try {
-    return JSON.parse(data);
+    return readJson(data);
   } catch {
     throw malformed({ status: 200, headers: {} }, 'An event is not JSON. Check that the base URL leads to the service.');
   }

@@ -5,11 +5,11 @@
  * The text must not be nested more deeply than the call stack allows.
  * @throws SyntaxError as JSON.parse does
  */
-export function readJson(text: string): unknown {
-  const value: unknown = JSON.parse(text);
+export function readJson<T = unknown>(text: string): T {
+  const value: T = JSON.parse(text);
   if (!hasEscapedName(text)) return value;
   const respelled = respellNames(text);
-  return respelled.isPlain ? (JSON.parse(respelled.text) as unknown) : readByHand(respelled.text);
+  return (respelled.isPlain ? JSON.parse(respelled.text) : readByHand(respelled.text)) as T;
 }
 
 /** The start and end of the next property name with an escape sequence, in a text that is valid JSON. */

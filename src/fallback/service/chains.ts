@@ -3,6 +3,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { conflict, notFound } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
 import { isId, type NewId } from '../../kit/id.ts';
+import { readJson } from '../../kit/json.ts';
 import type { Chain, ChainDefinition, ChainPatch, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import type { Finding } from '../model/finding.ts';
@@ -33,13 +34,13 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
   }
 
   /** The chain as an object. @throws ServiceError 404 if there is none */
-  const get = async (id: string): Promise<Chain> => JSON.parse((await stored(id)).text) as Chain;
+  const get = async (id: string): Promise<Chain> => readJson((await stored(id)).text) as Chain;
 
   /** The findings of the import that made the chain. @throws ServiceError 404 if there is none */
   async function findings(id: string): Promise<Finding[]> {
     const found = isId(id) ? await chains.findings(id) : undefined;
     if (found === undefined) throw notFound('chain');
-    return JSON.parse(found) as Finding[];
+    return readJson(found) as Finding[];
   }
 
   /** Applies `change` to the stored chain, and retries if another request has changed it meanwhile. */
@@ -102,7 +103,7 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
     /** Applies a merge patch (RFC 7396); the result is validated like a new chain. */
     patch: (id: string, patch: ChainPatch, ifMatch?: string): Promise<StoredChain> =>
       changeStored(id, ifMatch, async (before) => {
-        const chainBefore = JSON.parse(before.text) as Chain;
+        const chainBefore = readJson(before.text) as Chain;
         const version = before.version + 1;
         const { created_at } = chainBefore;
         const chain = await shown(merge(chainBefore, patch), { id, version, created_at, updated_at: clock().toISOString() });

@@ -1,4 +1,5 @@
 import { invalid, ServiceError } from '../../kit/errors.ts';
+import { readJson } from '../../kit/json.ts';
 import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import type { Export, Imported, ImportPreview, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
@@ -54,7 +55,7 @@ export function createExportService({ chains, sandbox, tokens, parseJson, checkR
   async function withLines(findings: readonly Finding[], content: unknown, owner: string): Promise<Finding[]> {
     const fields = [...new Set(findings.flatMap(({ field }) => field ?? []))];
     if (typeof content !== 'string' || fields.length === 0) return [...findings];
-    const lines = JSON.parse(await sandbox.linesOf(content, fields, 'content', owner)) as (number | null)[];
+    const lines = readJson(await sandbox.linesOf(content, fields, 'content', owner)) as (number | null)[];
     return findings.map((finding) => ({ ...finding, line: finding.field === null ? null : lines[fields.indexOf(finding.field)]! }));
   }
 
@@ -95,7 +96,7 @@ export function createExportService({ chains, sandbox, tokens, parseJson, checkR
     async import(file: ImportedFile, owner: string): Promise<Imported> {
       const { request, findings } = await read(file, owner);
       const { text } = await chains.create(request, findings);
-      return { chain: JSON.parse(text) as Chain, findings };
+      return { chain: readJson(text) as Chain, findings };
     },
 
     /** What an import would store. Refuses what `import` would refuse. */

@@ -1,3 +1,4 @@
+import { readJson } from '../../kit/json.ts';
 import type { PromptResult, TestProgress, TestResult, TestStatus } from '../model/test.ts';
 import type { Engine } from '../rules/engine.ts';
 import { type FinishedPrompt, Tally } from '../rules/statistics.ts';
@@ -143,12 +144,12 @@ export function headOf(text: string): Omit<TestResult, 'results'> {
   const end = text.indexOf(',"results":[{"index":');
   if (end !== -1) {
     try {
-      return JSON.parse(`${text.slice(0, end)}}`) as Omit<TestResult, 'results'>;
+      return readJson(`${text.slice(0, end)}}`) as Omit<TestResult, 'results'>;
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
     }
   }
-  return JSON.parse(text) as TestResult;
+  return readJson(text) as TestResult;
 }
 
 /** Empties the list of prompts of a result in JSON. */

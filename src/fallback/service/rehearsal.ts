@@ -1,3 +1,4 @@
+import { readJson } from '../../kit/json.ts';
 import type { ChainDefinition } from '../model/chain.ts';
 import type { Agreement, Difference } from '../model/rehearsal.ts';
 import type { Attempt } from '../model/test.ts';
@@ -218,7 +219,7 @@ const rounded = (ms: number) => Math.round(Math.max(ms, 0) * 100) / 100;
 /** The fields of a request that decide the form of its answer. A body that is not JSON has none. */
 function requestOf(body: string): { model: string; stream: boolean } {
   try {
-    const { model, stream } = JSON.parse(body) as { model?: unknown; stream?: unknown };
+    const { model, stream } = readJson(body) as { model?: unknown; stream?: unknown };
     return { model: typeof model === 'string' ? model : '', stream: stream === true };
   } catch {
     return { model: '', stream: false };

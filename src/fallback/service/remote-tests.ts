@@ -1,4 +1,5 @@
 import { conflict } from '../../kit/errors.ts';
+import { readJson } from '../../kit/json.ts';
 import type { TestResult } from '../model/test.ts';
 import type { Store } from '../store/store.ts';
 import type { Leases } from './leases.ts';
@@ -14,7 +15,7 @@ export function createRemoteTests({ results }: Store, { nextRound }: Leases) {
       // If the store can't be read, the next round tries again.
       const found = await results.head(id).catch(() => undefined);
       if (found === undefined || hasLeft()) continue;
-      listener(progressOf(JSON.parse(found.text) as TestResult));
+      listener(progressOf(readJson(found.text) as TestResult));
       isRunning = found.status === 'running';
     }
   }

@@ -1,4 +1,5 @@
 import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
+import { readJson } from '../../kit/json.ts';
 import type { ChainSummary } from '../model/summary.ts';
 import type { TestPlan, TestProgress, TestRequest, TestResult } from '../model/test.ts';
 import { definitionOf } from '../rules/chain.ts';
@@ -140,7 +141,7 @@ export function createTestService(parts: TestServiceParts) {
           },
         };
       }
-      const now = progressOf(JSON.parse(text) as TestResult);
+      const now = progressOf(readJson(text) as TestResult);
       return { now, leave: now.status === 'running' ? remote.follow(id, listener) : () => undefined };
     },
 

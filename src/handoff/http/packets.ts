@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { type Fault, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
@@ -8,6 +7,7 @@ import type { HandlerContext } from '../../kit/http/exchange.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
+import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { LiveEvent } from '../live/event.ts';
 import { routes } from '../model/api.ts';
@@ -152,7 +152,7 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   );
   mount(routes.renewLease, async ({ params, body }, { caller, headers, via }) => {
     const { packet } = await packets.renew(caller, params.id, body?.lease_seconds, changing(headers, undefined, undefined, via));
-    return { lease: (JSON.parse(packet) as Packet).lease! };
+    return { lease: (readJson(packet) as Packet).lease! };
   });
   mount(routes.endLease, async ({ params }, { caller, headers }) => {
     await packets.endLease(caller, params.id, changing(headers));

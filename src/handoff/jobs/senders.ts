@@ -1,4 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
+import { readJson } from '../../kit/json.ts';
 import { OutgoingError, type OutgoingFailure, statusFailure } from '../../kit/outgoing/failures.ts';
 import { type Mailer, MailRefused } from '../../kit/outgoing/mail.ts';
 import type { Outgoing } from '../../kit/outgoing/outgoing.ts';
@@ -103,7 +104,7 @@ export function createSend(parts: SenderParts): Send {
     const body = Buffer.from(await notificationOf(view.packet, view.root));
     onSize(body.length);
     // The names of A2A 1.0, sections 4.3.3 and 6.6.
-    const { scheme, credentials } = JSON.parse(queue.authentication ?? '{}');
+    const { scheme, credentials } = readJson<{ scheme?: string; credentials?: string }>(queue.authentication ?? '{}');
     const authorization = scheme === undefined ? {} : { authorization: `${scheme} ${credentials}` };
     return post(queue, { ...headersOf(item, body), 'x-a2a-notification-token': queue.secret, ...authorization }, body);
   };

@@ -1,4 +1,5 @@
 import { rethrow } from '../../kit/awaitable.ts';
+import { readJson } from '../../kit/json.ts';
 import type { RedisLink } from './redis.ts';
 
 /** The channel on which instances announce new events. */
@@ -67,7 +68,7 @@ export function parseHints(message: unknown): readonly (readonly [number, number
   if (typeof message !== 'string' || message.length > maxMessageLength) return undefined;
   let hints: unknown;
   try {
-    hints = JSON.parse(message);
+    hints = readJson(message);
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import { createMcpHandler, type McpHttpHandler, ProtocolErrorCode, type ServerEvent } from '@modelcontextprotocol/server';
+import { readJson } from '../../kit/json.ts';
 
 import { urisOf } from './resources.ts';
 import { callTool, createMcpServer, type Extension, type McpParts, type RunTool, type ToolCall, takesTasks } from './server.ts';
@@ -144,7 +145,7 @@ const formFault = /\{"code":-32603,"message":("\[\\n(?:[^"\\]|\\.)*")\}/;
 function withInvalidParams(text: string): string {
   if (text.length > 64 * 1024) return text;
   return text.replace(formFault, (_, issues: string) => {
-    const [{ path, message }] = JSON.parse(JSON.parse(issues)) as [{ path: string[]; message: string }];
+    const [{ path, message }] = readJson<[{ path: string[]; message: string }]>(readJson(issues));
     return JSON.stringify({ code: ProtocolErrorCode.InvalidParams, message: `${path.join('.')}: ${message}` });
   });
 }

@@ -1,4 +1,5 @@
 import { ProtocolError, ProtocolErrorCode, SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server';
+import { readJson } from '../../kit/json.ts';
 
 import type { McpHttpAnswer, McpHttpRequest } from './http.ts';
 import { declaresTasks, detailsOf, type McpParts, tasksNotDeclared, unlessUnknown } from './server.ts';
@@ -96,7 +97,7 @@ const messageOf = (method: string, params: object): Buffer =>
 /** The acknowledgement of the SDK, in which resources stand for the accepted tasks, as the client gets it. */
 function acknowledged(chunk: Uint8Array, accepted: readonly string[]): Uint8Array {
   const data = /^data: (.*)$/m.exec(Buffer.from(chunk).toString())![1]!;
-  const { method, params } = JSON.parse(data) as { method: string; params: Record<string, unknown> };
+  const { method, params } = readJson(data) as { method: string; params: Record<string, unknown> };
   const uris = accepted.map(uriOf);
   const { resourceSubscriptions, ...others } = fieldsOf(params.notifications);
   const resources = (resourceSubscriptions as string[] | undefined)?.filter((uri) => !uris.includes(uri)) ?? [];

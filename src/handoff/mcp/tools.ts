@@ -1,4 +1,5 @@
 import type { Static, TObject } from 'typebox';
+import { readJson } from '../../kit/json.ts';
 
 import { routes } from '../model/api.ts';
 import { statuses } from '../model/common.ts';
@@ -312,5 +313,5 @@ async function claimedText({ call }: Session, { id, lease }: Packet): Promise<st
 
 /** The value without its undefined fields. */
 function defined(value: Record<string, unknown>): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
+  return readJson(JSON.stringify(value)) as Record<string, unknown>;
 }

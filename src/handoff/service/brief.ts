@@ -1,5 +1,6 @@
 import { notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
+import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { Brief } from '../model/brief.ts';
 import type { Packet } from '../model/packet.ts';
@@ -22,7 +23,7 @@ export function createBriefService(store: Store, turns: Turns) {
     const read = async (packetId: string): Promise<Packet | undefined> => {
       const found = await packets.find(packetId);
       await turns.take(caller.tenant_number, { first: true });
-      return found && (JSON.parse(found.packet) as Packet);
+      return found && (readJson(found.packet) as Packet);
     };
     const packet = isId(id) ? await read(id) : undefined;
     if (packet === undefined) throw notFound('packet');

@@ -1,5 +1,6 @@
 import { conflict, notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
+import { readJson } from '../../kit/json.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
 import { isDeadLetter, restarted } from '../rules/delivery.ts';
 import type { StoredDelivery } from '../store/deliveries.ts';
@@ -70,7 +71,7 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
         idempotencyKey: idempotency?.key,
         work({ webhooks, idempotency: answers, trail }) {
           const again = answers.repeated(idempotency);
-          if (again !== undefined) return { added: JSON.parse(again.body) as Shown, replayed: true };
+          if (again !== undefined) return { added: readJson(again.body) as Shown, replayed: true };
           if (webhooks.count(noun) >= most) throw conflict(`The tenant has ${most} ${noun}s, the maximum; remove one first.`);
           webhooks.insert(stored);
           const added = show(stored);

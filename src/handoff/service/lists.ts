@@ -2,6 +2,7 @@ import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { readCursor, writeCursor } from '../../kit/cursor.ts';
 import { invalid } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
+import { readJson } from '../../kit/json.ts';
 import { maxOffset } from '../../kit/schemas.ts';
 import type { PacketQuery, SearchQuery } from '../model/packet-routes.ts';
 import { askedStatus } from '../rules/packet-life.ts';
@@ -101,7 +102,7 @@ function placeOf(position: string): SearchPlace {
 /** Parses a JSON object; returns an empty object for anything else. */
 function membersOf(text: string): Partial<Record<string, unknown>> {
   try {
-    return Object(JSON.parse(text)) as Partial<Record<string, unknown>>;
+    return Object(readJson(text)) as Partial<Record<string, unknown>>;
   } catch {
     return {};
   }

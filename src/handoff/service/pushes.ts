@@ -1,4 +1,5 @@
 import { conflict, invalid, notFound } from '../../kit/errors.ts';
+import { readJson } from '../../kit/json.ts';
 import type { PushConfig } from '../model/a2a.ts';
 import { acts, requireRight } from '../rules/rights.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
@@ -101,6 +102,6 @@ const noSecrets = { old_secret: null, old_secret_until: null, removed_at: null }
 const fresh = { ...noChannel, ...working, ...noSecrets, seq: 0, kind: 'push', events: [] } satisfies Partial<StoredWebhook>;
 
 function shownPush({ name, url, authentication }: PushRow): PushConfig {
-  const scheme: string | undefined = authentication === null ? undefined : JSON.parse(authentication).scheme;
+  const scheme = authentication === null ? undefined : readJson<{ scheme: string }>(authentication).scheme;
   return { id: name!, url, token: '', authentication: scheme === undefined ? undefined : { scheme, credentials: '' } };
 }

@@ -1,5 +1,6 @@
 import { notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
+import { readJson } from '../../kit/json.ts';
 import type { AuditEntry } from '../model/audit.ts';
 import type { HistoryEvent } from '../model/packet.ts';
 import type { Page } from '../store/page-size.ts';
@@ -23,7 +24,7 @@ export function createTrailService(store: Store) {
           event_type,
           actor,
           key_id,
-          details: JSON.parse(details),
+          details: readJson(details),
         })),
       };
     },
@@ -38,7 +39,7 @@ export function createTrailService(store: Store) {
         key_id,
         action: event_type,
         resource,
-        details: JSON.parse(details),
+        details: readJson(details),
         timestamp,
       }));
       return { entries, total, ...page };

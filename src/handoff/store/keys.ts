@@ -1,6 +1,6 @@
 import type { ExpressionBuilder, Kysely } from 'kysely';
-
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
+import { readJson } from '../../kit/json.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
 import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
 import type { ApiKey } from '../model/key.ts';
@@ -46,7 +46,7 @@ const shownColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'ex
 
 /** A list as it is stored, and back. */
 const textOf = (list: readonly string[] | null): string | null => (list === null ? null : JSON.stringify(list));
-export const listOf = (text: unknown): string[] | null => (typeof text === 'string' ? (JSON.parse(text) as string[]) : null);
+export const listOf = (text: unknown): string[] | null => (typeof text === 'string' ? (readJson(text) as string[]) : null);
 
 const decoded = ({ scopes, agents, lineage }: Row) => ({ scopes: listOf(scopes), agents: listOf(agents), lineage: listOf(lineage) });
 const encoded = ({ scopes, agents, lineage }: Pick<KeyToStore, 'scopes' | 'agents' | 'lineage'>) => ({

@@ -43,7 +43,7 @@ export function storedOf([, seq, state, digest, lease, depth, root, followers, s
     packet: readJson(summaryText(parts)) as PacketSummary,
     parts,
     seq: seq as number,
-    lease: lease === null ? null : (JSON.parse(lease as string) as StoredLease),
+    lease: lease === null ? null : (readJson(lease as string) as StoredLease),
     depth: depth as number,
     root: root as string | null,
     followers: followers as string | null,

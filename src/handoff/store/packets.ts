@@ -175,7 +175,7 @@ interface Saved {
 }
 
 /** A list that is stored as a JSON array, or as null when it is empty. */
-const listOf = <T>(stored: string | null): T[] => (stored === null ? [] : JSON.parse(stored));
+const listOf = <T>(stored: string | null): T[] => (stored === null ? [] : readJson(stored));
 
 /** Requires a packet that was found: one inserted by the same unit has no `seq` yet, which its rows are updated by. */
 function requireNumbered(stored: StoredPacket): StoredPacket {

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
-
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
+import { readJson } from '../../kit/json.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import type { Webhook, WebhookEvent } from '../model/webhook.ts';
 import type { Kind } from './engine/group.ts';
@@ -69,7 +69,7 @@ const table = new Table<StoredWebhook>({
   columns: [...listedColumns, 'seq', ...secretColumns, 'failing_since', 'updated_at', 'removed_at', ...channelColumns],
   key: 'seq',
   ofTenants: true,
-  decode: (row) => ({ ...row, events: JSON.parse(row.events as string), active: row.active === 1 }) as unknown as StoredWebhook,
+  decode: (row) => ({ ...row, events: readJson(row.events as string), active: row.active === 1 }) as unknown as StoredWebhook,
   encode: (webhook) => ({ ...webhook, events: JSON.stringify(webhook.events), active: webhook.active ? 1 : 0 }),
 });
 
@@ -238,7 +238,7 @@ function reads({ database }: ReadParts) {
       .where('removed_at', 'is', null)
       .orderBy('seq')
       .execute();
-    return rows.map(({ events, active, ...rest }) => ({ ...rest, events: JSON.parse(events), active: active === 1 }));
+    return rows.map(({ events, active, ...rest }) => ({ ...rest, events: readJson(events), active: active === 1 }));
   }
   const of = ({ tenant }: Scope) => ({
     /** The webhooks that are not removed, oldest first. */

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { readJson } from '../json.ts';
 
 import type { ResultOf, Route } from '../route.ts';
 import type { Turns } from '../turns.ts';
@@ -74,9 +75,9 @@ export function mountLocally<Context, Traits extends object>(
 
 async function bodyOf(result: unknown): Promise<unknown> {
   const body = result instanceof HttpResponse ? result.parts.body : result;
-  if (body instanceof JsonText) return JSON.parse(body.payload().toString());
+  if (body instanceof JsonText) return readJson(body.payload().toString());
   if (!(body instanceof JsonPieces)) return body;
   let text = '';
   for await (const piece of body.pieces) text += piece;
-  return JSON.parse(text);
+  return readJson(text);
 }
