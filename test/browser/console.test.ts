@@ -52,13 +52,18 @@ describe('the console', { skip: withoutBrowser }, () => {
     await call(key, 'PATCH', `/packets/${id}`, { status: 'awaiting_human', hitl });
     return id;
   }
+  /** Enters a key that the page forgets when it is loaded again, since the next test has another one. */
+  async function enterKey(page: Page, key: string): Promise<void> {
+    await page.getByLabel('Key', { exact: true }).fill(key);
+    await page.getByLabel('Ask for it again when the page is reloaded').check();
+    await page.getByLabel('Key', { exact: true }).press('Enter');
+  }
   /** Signs in at a page, with a key of a new tenant unless one is given. */
   async function signIn(t: TestContext, path: string, key?: string): Promise<{ page: Page; key: string }> {
     const used = key ?? (await newTenant(service, { tier: 'business' })).key;
     const page = await pages.open(t, path);
     await page.evaluate('localStorage.clear()');
-    await page.getByLabel('Key', { exact: true }).fill(used);
-    await page.keyboard.press('Enter');
+    await enterKey(page, used);
     await page.getByText('live', { exact: true }).waitFor();
     return { page, key: used };
   }
@@ -81,6 +86,168 @@ describe('the console', { skip: withoutBrowser }, () => {
     const { details } = (await historyOf(key, id)).at(-1);
     assert.equal(details.via, 'console');
     assert.match(details.digest, /^[0-9a-f]{64}$/);
+  });
+
+  test('what is asked about and the options are in sight together; own words and a remark are folded away; the keys can be switched off', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const summary = 'The parcel came late. '.repeat(30);
+    const id = await ask(key, refund, { context: { summary } });
+    const { page } = await signIn(t, '/inbox', key);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    const options = page.getByRole('group', { name: 'Options' });
+    await options.waitFor();
+    for (const part of [options, page.getByRole('main').getByText('The parcel came late.'), button(page, 'Send answer')]) {
+      const { y, height } = (await part.boundingBox())!;
+      assert.ok(y + height <= 800, `${y} and ${height} pixels`);
+    }
+    // No option is painted before one is chosen.
+    const fills = await page.evaluate<string[]>(
+      "[...document.querySelectorAll('fieldset button')].map((one) => getComputedStyle(one).backgroundColor)",
+    );
+    assert.equal(new Set(fills).size, 1);
+    assert.equal((await page.getByLabel('Another answer').count()) + (await page.getByLabel('Remark (optional)').count()), 0);
+    await button(page, 'Add a remark').click();
+    await page.getByLabel('Remark (optional)').and(page.locator(':focus')).waitFor();
+    await button(page, 'Answer in your own words').click();
+    await page.getByLabel('Another answer').and(page.locator(':focus')).waitFor();
+    // In a narrow window the beginning of what is asked about stands above the answer, the rest is shown on demand.
+    await go(page, `/packets/${id}`);
+    await page.setViewportSize({ width: 390, height: 844 });
+    const more = button(page, 'Show all that the question is about');
+    await more.waitFor();
+    assert.ok((await options.boundingBox())!.y < 844);
+    await more.click();
+    await more.waitFor({ state: 'detached' });
+    await page.setViewportSize({ width: 1280, height: 900 });
+
+    await go(page, '/inbox');
+    await options.waitFor();
+    await page.keyboard.press('1');
+    await options.getByRole('button', { pressed: true }).getByText('Approve').waitFor();
+    await button(page, 'Shortcuts').click();
+    await page.getByLabel('Use these keys').uncheck();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    // The button that opened the dialog has the focus again, and Enter belongs to it.
+    await page.evaluate('document.activeElement.blur()');
+    for (const pressed of ['2', 'Enter', '?']) await page.keyboard.press(pressed);
+    await options.getByRole('button', { pressed: true }).getByText('Approve').waitFor();
+    assert.equal(await page.getByRole('dialog').count(), 0);
+    assert.equal((await call(key, 'GET', `/packets/${id}`)).hitl.response, null);
+    await page.reload();
+    await enterKey(page, key);
+    await options.waitFor();
+    await page.keyboard.press('1');
+    assert.equal(await options.getByRole('button', { pressed: true }).count(), 0, 'it stays so');
+  });
+
+  test('the timeline says what was asked and answered, with details on demand; an answer of the day is listed with what was seen', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const id = await ask(key, { ...refund, responder: undefined }, { context: { summary: 'Charged twice.' } });
+    const { page } = await signIn(t, '/inbox/answers', key);
+    await page.getByText('No answers today').waitFor();
+    await go(page, `/packets/${id}`);
+    const timeline = page.locator('section', { has: page.getByRole('heading', { name: 'Timeline' }) }).last();
+    await timeline.getByText('asked a person: Refund 42 EUR?').waitFor();
+    await page.getByRole('button', { name: /Refund half/ }).click();
+    await page.getByLabel('Your name').fill('Dana');
+    await button(page, 'Send answer').click();
+    await timeline.getByText('Dana answered half in the console').waitFor();
+    assert.equal(await timeline.getByText('hitl_responded').isVisible(), false);
+    await timeline.getByRole('listitem').first().locator('summary').click();
+    await timeline.getByText('hitl_responded').waitFor();
+    await timeline.getByText('human:Dana').waitFor();
+    await assertAccessible(page);
+
+    await go(page, '/inbox/answers');
+    await heading(page, 'My answers').waitFor();
+    await page.getByText('Refund 42 EUR?', { exact: true }).waitFor();
+    await page.getByText('half', { exact: true }).waitFor();
+    await button(page, 'What I saw').click();
+    await page.getByText('Charged twice.').waitFor();
+    assert.equal(await page.getByText('The packet has changed since your answer.').count(), 0);
+    await call(key, 'PATCH', `/packets/${id}`, { context: { summary: 'Charged once.' } });
+    await page.getByText('The packet has changed since your answer.').waitFor();
+    await assertAccessible(page);
+  });
+
+  test('the overview shows what waits, is held, was asked and done, as figures, as plots and as a table', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    await ask(key, refund);
+    for (let index = 0; index < 3; index += 1) await call(key, 'POST', '/packets', packetRequest());
+    const { id } = await call(key, 'POST', '/packets', packetRequest());
+    await call(key, 'POST', `/packets/${id}/claim`, { agent_id: 'resolver' });
+    await call(key, 'PATCH', `/packets/${id}`, { status: 'completed' });
+    const { page } = await signIn(t, '/overview', key);
+    const panel = (name: string) => page.locator('section', { has: page.getByRole('heading', { level: 2, name, exact: true }) }).last();
+    await panel('Questions').getByRole('link', { name: '1', exact: true }).waitFor();
+    await panel('Work').getByRole('link', { name: '3', exact: true }).waitFor();
+    await panel('Done by hour').getByText('Completed 1').waitFor();
+    for (const name of ['Waiting, held and asked', 'Done by hour', 'Created by hour']) await page.getByRole('img', { name }).waitFor();
+    await button(page, 'Show as a table').click();
+    const rows = page.getByRole('table', { name: 'By hour' }).getByRole('row');
+    assert.equal(await rows.count(), 26, 'a heading, a day and the hour that runs');
+    assert.match((await rows.nth(1).textContent()) ?? '', /51000301$/);
+    await assertAccessible(page);
+    await button(page, 'Last week').click();
+    await page.waitForURL('**/overview?period=week');
+    await rows.nth(169).waitFor();
+  });
+
+  test('a key that may only read and respond sees no page for those who manage; at 390 pixels every link is in sight; a channel says where its links lead', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const { key: narrow } = await call(key, 'POST', '/keys', { name: 'dana', scopes: ['read', 'respond'], responder: 'dana' });
+    const { page } = await signIn(t, '/', narrow);
+    await page.waitForURL('**/inbox');
+    const links = page.getByRole('navigation', { name: 'Main' }).getByRole('link');
+    await page.getByRole('navigation', { name: 'Main' }).getByText('Webhooks').waitFor({ state: 'detached' });
+    assert.deepEqual(await links.allTextContents(), ['Overview', 'Inbox', 'Packets', 'Agents', 'Audit']);
+    const { key: manager } = await call(key, 'POST', '/keys', { name: 'manager', scopes: ['manage'] });
+    await page.goto(`${pages.address}/console`);
+    await enterKey(page, manager);
+    await page.waitForURL('**/webhooks');
+    const { page: whole } = await signIn(t, '/channels', adminKey);
+    await whole.setViewportSize({ width: 390, height: 844 });
+    for (const link of await whole.getByRole('navigation', { name: 'Main' }).getByRole('link').all()) {
+      const { x, width } = (await link.boundingBox())!;
+      assert.ok(x >= 0 && x + width <= 390, (await link.textContent()) ?? '');
+    }
+    await whole.setViewportSize({ width: 1280, height: 900 });
+    await button(whole, 'New channel').click();
+    const dialog = whole.getByRole('dialog');
+    await dialog.getByLabel('Kind').selectOption('slack');
+    await dialog.getByLabel(/^Address of/).fill('http://127.0.0.1:9/services/T/B/warned');
+    await whole.keyboard.press('Enter');
+    await whole
+      .getByText(/SERVICE_PUBLIC_URL/)
+      .first()
+      .waitFor();
+  });
+
+  test('an answer with an entered name is marked as unverified; only the link that took it is answered; an empty secret is not to be copied', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const id = await ask(key, { ...refund, responder: undefined });
+    const urls: string[] = [];
+    for (let index = 0; index < 3; index += 1)
+      urls.push(pages.address + new URL((await call(key, 'POST', `/packets/${id}/answer-links`, {})).url).pathname);
+    const { hitl } = await call(key, 'GET', `/packets/${id}`);
+    const body = new URLSearchParams({ digest: hitl.digest, option: '0', name: 'Mia' });
+    assert.equal((await fetch(urls[0]!, { method: 'POST', body })).status, 200);
+    const { page } = await signIn(t, `/packets/${id}`, key);
+    await page.getByRole('blockquote').getByText('unverified').waitFor();
+    await page.getByText('Mia answered Approve by an answer link, with a name that nobody verified').waitFor();
+    assert.equal(await page.getByText('answered', { exact: true }).count(), 1);
+    assert.equal(await page.getByText('closed', { exact: true }).count(), 2);
+
+    await go(page, '/webhooks');
+    await button(page, 'New webhook').click();
+    await page.getByText('Copy it now: it is shown only once.').waitFor();
+    await page.getByLabel('Secret').fill('');
+    await page.getByText('Copy it now: it is shown only once.').waitFor({ state: 'detached' });
+    await page.keyboard.press('Escape');
+    await go(page, '/webhooks/dead-letters');
+    await page.getByText('A delivery that has used up its attempts').waitFor();
+    assert.equal(await page.getByText(/six/).count(), 0);
   });
 
   test('j and k move between questions, oldest first; ? shows the keys; a dangerous option is asked once more; Enter opens the packet', async (t) => {
@@ -157,8 +324,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     };
     const id = await ask(key, { ...question, question: 'How much?', schema: { type: 'object', properties, required: ['amount'] } });
     await page.goto(`${pages.address}/console/packets/${id}`);
-    await page.getByLabel('Key', { exact: true }).fill(key);
-    await page.keyboard.press('Enter');
+    await enterKey(page, key);
     await page.getByLabel('Amount').fill('51');
     await page.getByLabel('method (optional)').selectOption('bank');
     await page.getByLabel('Notify (optional)').selectOption('Yes');
@@ -415,7 +581,7 @@ describe('the console', { skip: withoutBrowser }, () => {
   test('a channel is created, tested, paused and removed; until there is one, the inbox says that nobody is notified', async (t) => {
     const { page, key } = await signIn(t, '/inbox');
     await page.getByText('Nobody is notified of new questions').waitFor();
-    await page.getByRole('link', { name: 'Channels' }).click();
+    await page.getByRole('main').getByRole('link', { name: 'Channels' }).click();
     await page.getByText('service-cli channels create').waitFor();
     await button(page, 'New channel').click();
     const dialog = page.getByRole('dialog');
@@ -437,7 +603,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.getByRole('link', { name: /^Inbox/ }).click();
     await page.getByText('No open questions').waitFor();
     await page.getByText('Nobody is notified of new questions').waitFor({ state: 'detached' });
-    await go(page, `/webhooks/channels/${channel.id}`);
+    await go(page, `/channels/${channel.id}`);
     await button(page, 'Remove').click();
     await dialog.getByRole('button', { name: 'Remove' }).first().click();
     await page.getByText('No channels yet').waitFor();
@@ -477,25 +643,29 @@ describe('the console', { skip: withoutBrowser }, () => {
     }
   });
 
-  test('the key stays in memory, or if asked in the tab; it is never in an address, and a revoked key is asked for again', async (t) => {
+  test('the key stays in the tab, or in memory if the person wants it so; it is never in an address, and a revoked key is asked for again', async (t) => {
     const { key, id } = await newTenant(service);
     const addresses: string[] = [];
     const page = await pages.open(t, '/inbox');
     page.on('request', (request) => addresses.push(request.url()));
     await heading(page, 'API key').waitFor();
     await assertAccessible(page);
+    // Where a key comes from.
+    await page.getByText('npx service-cli admin-key').waitFor();
     await page.getByLabel('Key', { exact: true }).fill('svc_wrong');
     await page.keyboard.press('Enter');
     await page.getByText('The service refused this key.').waitFor();
     await page.getByLabel('Key', { exact: true }).fill(key);
+    await page.getByLabel('Ask for it again when the page is reloaded').check();
     await page.keyboard.press('Enter');
     await page.getByText('No open questions').waitFor();
     assert.ok(!(await page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])')).includes(key));
     await page.reload();
     await page.getByLabel('Key', { exact: true }).fill(key);
-    await page.getByLabel('Keep it until this tab is closed').check();
     await page.keyboard.press('Enter');
     await page.getByText('No open questions').waitFor();
+    assert.ok((await page.evaluate<string>('JSON.stringify({ ...sessionStorage })')).includes(key));
+    assert.ok(!(await page.evaluate<string>('JSON.stringify({ ...localStorage })')).includes(key));
     await page.reload();
     await page.getByText('No open questions').waitFor();
     const [own] = await call(adminKey, 'GET', `/tenants/${id}/keys`);
@@ -519,11 +689,11 @@ describe('the console', { skip: withoutBrowser }, () => {
     for (const name of ['Claim', 'Fail', 'Delete', 'Make a link']) assert.equal(await button(page, name).count(), 0, name);
     for (const [path, name] of [
       ['/webhooks', 'New webhook'],
-      ['/webhooks/channels', 'New channel'],
+      ['/channels', 'New channel'],
       ['/keys', 'New key'],
     ] as const) {
       await go(page, path);
-      await heading(page, /Webhooks|Keys/).waitFor();
+      await heading(page, /Webhooks|Channels|Keys/).waitFor();
       assert.equal(await button(page, name).count(), 0, name);
     }
     assert.equal(await page.getByRole('link', { name: 'Tenants' }).count(), 0);
@@ -613,9 +783,11 @@ describe('the console', { skip: withoutBrowser }, () => {
       ['/packets', /^\d+ packets$/],
       ['/packets?view=board&priority=normal', 'in progress'],
       ['/agents', 'Waiting longest'],
+      ['/overview', 'Failing receivers'],
+      ['/inbox/answers', 'No answers today'],
       ['/webhooks', hook.url],
       [`/webhooks/${hook.id}`, 'ping'],
-      ['/webhooks/channels', 'No channels yet'],
+      ['/channels', 'No channels yet'],
       ['/webhooks/dead-letters', 'No dead letters'],
       ['/keys', 'first admin key'],
       ['/tenants', 'business'],
@@ -625,6 +797,7 @@ describe('the console', { skip: withoutBrowser }, () => {
       await t.test(path, async () => {
         await go(page, path);
         await page.getByText(ready).last().waitFor();
+        assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, 'one heading of the page');
         await assertAccessible(page);
         // Only rules about colours can differ in the other scheme.
         await page.emulateMedia({ colorScheme: 'dark' });

@@ -57,7 +57,7 @@ th,td{border:1px solid var(--line);padding:.25rem .5rem}
 .markdown>:last-child{margin-bottom:0}
 li{margin-bottom:.5rem}
 dl{margin:0}
-dd{margin:0 0 1rem}
+dd{margin:0 0 1rem;max-width:80ch}
 footer{margin-top:1rem}
 [hidden]{display:none}
 `;

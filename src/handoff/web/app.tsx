@@ -1,13 +1,43 @@
 import { useCallback } from 'react';
-import { type RouteObject, useNavigate } from 'react-router';
+import { Navigate, type RouteObject, useNavigate } from 'react-router';
 
 import { KeyForm } from '../../kit/web/app/key-form.tsx';
 import { Shell } from '../../kit/web/app/shell.tsx';
-import { Badge } from '../../kit/web/components/feedback.tsx';
+import { Badge, Skeleton } from '../../kit/web/components/feedback.tsx';
+import type { OwnKey } from '../model/key.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import { live, useLive } from './data/live.ts';
 import { useInbox, useOwnKey } from './data/queries.ts';
 import { Inbox } from './pages/inbox.tsx';
+
+/** The pages in the navigation, each with the scopes of which one suffices for it; `admin`: only admin keys. */
+const entries = [
+  { to: '/overview', label: 'Overview', needs: ['read'] },
+  { to: '/inbox', label: <InboxLabel />, needs: ['read'] },
+  { to: '/packets', label: 'Packets', needs: ['read'] },
+  { to: '/agents', label: 'Agents', needs: ['read'] },
+  { to: '/webhooks', label: 'Webhooks', needs: ['manage'] },
+  { to: '/channels', label: 'Channels', needs: ['manage'] },
+  { to: '/keys', label: 'Keys', needs: ['manage'] },
+  { to: '/tenants', label: 'Tenants', needs: ['admin'] },
+  { to: '/audit', label: 'Audit', needs: ['read'] },
+];
+
+/** The pages that a key can use; until it is known, those that every key with all scopes can. */
+const linksFor = (own: OwnKey | undefined) =>
+  entries.filter(({ needs }) =>
+    needs.some((need) => (need === 'admin' ? own?.admin === true : own === undefined || own.scopes.some((scope) => scope === need))),
+  );
+
+/** The first page: the inbox, or for a key that may not read it the first page that it can use. */
+function Home() {
+  const own = useOwnKey();
+  if (own === undefined) return <Skeleton lines={3} />;
+  const links = linksFor(own);
+  const to = links.find((link) => link.to === '/inbox') ?? links[0];
+  // A key that may only answer opens packets by their address.
+  return to === undefined ? <Inbox /> : <Navigate to={to.to} replace />;
+}
 
 /** What is around every page of the console. It follows the tenant's events, and notifies of a new question while the page is hidden. */
 export function Console() {
@@ -26,22 +56,29 @@ export function Console() {
     [navigate],
   );
   useLive(notify);
-  const links = [
-    { to: '/inbox', label: <InboxLabel /> },
-    { to: '/packets', label: 'Packets' },
-    { to: '/agents', label: 'Agents' },
-    { to: '/webhooks', label: 'Webhooks' },
-    { to: '/keys', label: 'Keys' },
-    ...(own?.admin ? [{ to: '/tenants', label: 'Tenants' }] : []),
-    { to: '/audit', label: 'Audit' },
-  ];
+  const links = linksFor(own);
   const tools = (
     <>
       {own === undefined ? null : <Badge>{own.tenant.name}</Badge>}
       {isLive ? <Badge tone="good">live</Badge> : null}
     </>
   );
-  return <Shell name="console" links={links} tools={tools} keyForm={<KeyForm asksToKeep />} />;
+  return <Shell name="console" links={links} tools={tools} keyForm={<KeyForm asksToKeep from={<WhereKeysComeFrom />} />} />;
+}
+
+function WhereKeysComeFrom() {
+  return (
+    <>
+      <p>Whoever runs this service gives you a key. If that is you:</p>
+      <ul>
+        <li>The first start of the service printed an admin key.</li>
+        <li>
+          <code>npx service-cli admin-key</code>, where the service runs, makes another one.
+        </li>
+        <li>An admin key makes keys for others, on the page Keys.</li>
+      </ul>
+    </>
+  );
 }
 
 function InboxLabel() {
@@ -51,19 +88,28 @@ function InboxLabel() {
 
 /** The pages of the console. The inbox is part of the first load; other pages are loaded when opened. */
 export const pages: readonly RouteObject[] = [
+  { index: true, element: <Home /> },
   { path: 'inbox', element: <Inbox /> },
+  { path: 'inbox/answers', lazy: async () => ({ Component: (await import('./pages/my-answers.tsx')).MyAnswers }) },
+  { path: 'overview', lazy: async () => ({ Component: (await import('./pages/overview.tsx')).Overview }) },
   { path: 'packets', lazy: async () => ({ Component: (await import('./pages/packets.tsx')).Packets }) },
   { path: 'packets/:id', lazy: async () => ({ Component: (await import('./pages/packet.tsx')).PacketPage }) },
   { path: 'agents', lazy: async () => ({ Component: (await import('./pages/agents.tsx')).Agents }) },
   {
     path: 'webhooks',
-    lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).Notifying }),
+    lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).WebhookFrame }),
     children: [
       { index: true, lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).Webhooks }) },
       { path: 'dead-letters', lazy: async () => ({ Component: (await import('./pages/deliveries.tsx')).DeadLetters }) },
-      { path: 'channels', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).Channels }) },
-      { path: 'channels/:id', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).ChannelPage }) },
       { path: ':id', lazy: async () => ({ Component: (await import('./pages/webhooks.tsx')).WebhookPage }) },
+    ],
+  },
+  {
+    path: 'channels',
+    lazy: async () => ({ Component: (await import('./pages/channels.tsx')).ChannelFrame }),
+    children: [
+      { index: true, lazy: async () => ({ Component: (await import('./pages/channels.tsx')).Channels }) },
+      { path: ':id', lazy: async () => ({ Component: (await import('./pages/channels.tsx')).ChannelPage }) },
     ],
   },
   { path: 'keys', lazy: async () => ({ Component: (await import('./pages/keys.tsx')).Keys }) },

@@ -8,4 +8,4 @@ import { Console, pages } from './app.tsx';
 // The service answers nothing without a key, so it is not asked.
 if (currentKey() === null) keyRefused();
 
-renderApplication({ basename: '/console', home: '/inbox', frame: <Console />, pages });
+renderApplication({ basename: '/console', frame: <Console />, pages });

@@ -59,5 +59,14 @@ const moments = new Intl.DateTimeFormat('en-GB', {
 export const moment = (timestamp: string | null | undefined): string =>
   timestamp === null || timestamp === undefined ? '–' : moments.format(new Date(timestamp));
 
+/** A text of at most so many characters, which ends with a whole word and three dots if it is longer. */
+export const cut = (text: string, length: number): string =>
+  text.length <= length
+    ? text
+    : `${text
+        .slice(0, length)
+        .toWellFormed()
+        .replace(/\s+\S*$/, '')} …`;
+
 /** `rate_limit` as words. */
 export const words = (name: string): string => name.replaceAll('_', ' ');

@@ -27,6 +27,7 @@ export function useLive(onQuestion: (packet: PacketSummary) => void): void {
       void queryClient.invalidateQueries({ queryKey: ['packets', 'list'] });
       void queryClient.invalidateQueries({ queryKey: ['packets', 'board'] });
       void queryClient.invalidateQueries({ queryKey: ['agents'] });
+      void queryClient.invalidateQueries({ queryKey: ['stats'] });
     }, listsEveryMs);
     const client = api({
       retries: Number.POSITIVE_INFINITY,
@@ -38,8 +39,8 @@ export function useLive(onQuestion: (packet: PacketSummary) => void): void {
     });
     const follow = async () => {
       for await (const event of client.events({ signal: stop.signal })) {
-        if (event.type === 'reset') void queryClient.invalidateQueries();
-        else take(event as StreamEvent, onQuestion);
+        if ('packet_id' in event) take(event, onQuestion);
+        else void queryClient.invalidateQueries();
         lists.call();
       }
     };

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
 
+import { systemClock } from '../../../kit/clock.ts';
 import { type Outcome, polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
 import { useHasKey } from '../../../kit/web/app/session.ts';
 import type { HandoffClient } from '../../client/client.ts';
@@ -41,6 +42,9 @@ export const maxQuestions = 1000;
 /** The key of the inbox in the query cache. */
 export const inboxKey = ['packets', 'inbox'];
 
+/** Whether a packet of a list is a summary, as lists answer them unless whole packets are asked for. */
+const isSummary = (packet: Packet | PacketSummary): packet is PacketSummary => 'counts' in packet;
+
 /** When a question was asked. */
 export const askedAt = ({ hitl, updated_at }: PacketSummary): string => hitl?.requested_at ?? updated_at;
 
@@ -52,8 +56,8 @@ export function useInbox() {
     async (client, signal) => {
       const found: PacketSummary[] = [];
       const query = { status: [askedStatus], order: 'asc', limit: 200 } as const;
-      for await (const packet of client.listPackets.items({ query: query as never, signal })) {
-        found.push(packet as PacketSummary);
+      for await (const packet of client.listPackets.items({ query, signal })) {
+        if (isSummary(packet)) found.push(packet);
         if (found.length === maxQuestions) break;
       }
       return inOrder(found);
@@ -75,16 +79,54 @@ export const inOrder = (packets: readonly PacketSummary[]): PacketSummary[] =>
 
 /** A whole packet. */
 export const usePacket = (id: string, enabled = true) =>
-  useAnswer(['packets', id], async (client, signal) => (await client.getPacket({ params: { id }, signal })) as Packet, {
+  useAnswer(['packets', id], async (client, signal) => await client.getPacket({ params: { id }, signal }), {
     ...polled,
     enabled,
   });
 
 /** What happened to a packet, oldest first. */
-export const useHistory = (id: string, revision: number) =>
+export const useHistory = (id: string, revision: number, enabled = true) =>
   useAnswer(['history', id, revision], async (client, signal) => (await client.packetHistory({ params: { id }, signal })).events, {
     placeholderData: keepPreviousData,
+    enabled,
   });
+
+/** What waits, is held and was done in the last days. */
+export const useStats = (days: number) =>
+  useAnswer(
+    ['stats', days],
+    (client, signal) => client.getStats({ query: { since: new Date(systemClock().getTime() - days * dayMs).toISOString() }, signal }),
+    { ...polled, placeholderData: keepPreviousData },
+  );
+
+const dayMs = 86_400_000;
+
+/** The name of a key by its id, or the end of the id while it is unknown. */
+export function useKeyNames(): (keyId: string) => string {
+  const keys = useAnswer(['keys'], (client, signal) => client.listKeys({ signal }), { staleTime: 60_000, retry: false }).data;
+  return (keyId) => keys?.find(({ id }) => id === keyId)?.name ?? keyId.slice(-8);
+}
+
+/** The begin of today, in the time zone of the person. */
+export function startOfToday(): string {
+  const day = systemClock();
+  day.setHours(0, 0, 0, 0);
+  return day.toISOString();
+}
+
+/** The most answers of a day that are shown. */
+export const maxAnswers = 200;
+
+/** The answers of a person since the begin of today, newest first. */
+export const useMyAnswers = (name: string | undefined) =>
+  useAnswer(
+    ['audit', 'answers', name, startOfToday()],
+    async (client, signal) => {
+      const query = { actor: `human:${name}`, action: 'hitl_responded', created_after: startOfToday(), limit: maxAnswers };
+      return (await client.listAudit({ query, signal })).entries;
+    },
+    { ...polled, enabled: name !== undefined },
+  );
 
 /** The filters of lists and searches, as they stand in the page's address. */
 export type PacketFilters = Omit<PacketQuery & Partial<SearchQuery>, 'limit' | 'offset' | 'cursor' | 'view'>;
@@ -96,6 +138,7 @@ export const searchFilters = ['q', 'status', 'target_agent', 'tags', 'priority',
 async function readPage(client: HandoffClient, filters: PacketFilters, page: { limit: number; offset: number }, signal: AbortSignal) {
   if (filters.q === undefined || filters.q.trim() === '') {
     const { q: _, ...query } = filters;
+    // Texts of the page's address, which the service checks.
     return client.listPackets({ query: { ...query, ...page } as never, signal });
   }
   const taken = Object.fromEntries(searchFilters.flatMap((name) => (filters[name] === undefined ? [] : [[name, filters[name]]])));
@@ -134,7 +177,7 @@ export const useColumn = (status: Status, { status: _, ...filters }: PacketFilte
     ['packets', 'board', status, filters],
     async (client, signal) => {
       const { packets, total } = await readPage(client, { ...filters, status }, { limit: perColumn, offset: 0 }, signal);
-      return { packets: packets as PacketSummary[], total };
+      return { packets: packets.filter(isSummary), total };
     },
     { ...polled, placeholderData: keepPreviousData },
   );

@@ -7,7 +7,7 @@ import { useTitle } from '../../../kit/web/app/title.ts';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Pager, Table } from '../../../kit/web/components/table.tsx';
-import { count } from '../../../kit/web/format.ts';
+import { count, cut } from '../../../kit/web/format.ts';
 import type { Agent } from '../../model/agent.ts';
 import { claimableStatus } from '../../rules/packet-life.ts';
 import { useAnswer } from '../data/queries.ts';
@@ -79,7 +79,7 @@ const AgentTable = ({ agents }: { agents: readonly Agent[] }) => (
 function Waiting() {
   const waiting = useAnswer(
     ['packets', 'list', 'waiting'],
-    (client, signal) => client.listPackets({ query: { status: claimableStatus, order: 'asc', limit: longest } as never, signal }),
+    (client, signal) => client.listPackets({ query: { status: claimableStatus, order: 'asc', limit: longest }, signal }),
     polled,
   ).data;
   if (waiting === undefined || waiting.total === 0) return null;
@@ -99,7 +99,7 @@ function Waiting() {
             name: 'Packet',
             cell: ({ id, context }) => (
               <Link to={`/packets/${id}`}>
-                <Name>{context.summary.slice(0, 100)}</Name>
+                <Name>{cut(context.summary, 120)}</Name>
               </Link>
             ),
           },

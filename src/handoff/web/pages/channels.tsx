@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { Link } from 'react-router';
+import { Link, Outlet } from 'react-router';
 
 import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
@@ -7,7 +7,7 @@ import { useTitle } from '../../../kit/web/app/title.ts';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { bind } from '../../../kit/web/components/form.tsx';
-import { Panel } from '../../../kit/web/components/layout.tsx';
+import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { Channel, ChannelEvent, ChannelKind, ChannelRequest } from '../../model/channel.ts';
@@ -17,6 +17,14 @@ import { CheckGroup } from '../parts/check-group.tsx';
 import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
 import { ReceiverPage, ReceiverState } from './receiver.tsx';
+
+/** The frame of the pages of channels. */
+export const ChannelFrame = () => (
+  <>
+    <PageHeader title="Channels" />
+    <Outlet />
+  </>
+);
 
 const useChannels = () => useAnswer(['channels'], (client, signal) => client.listChannels({ signal }));
 
@@ -48,7 +56,7 @@ export function Channels() {
                 {
                   name: 'Channel',
                   cell: ({ id, name, target }) => (
-                    <Link to={`/webhooks/channels/${id}`}>
+                    <Link to={`/channels/${id}`}>
                       <Name>{name ?? target}</Name>
                     </Link>
                   ),
@@ -84,7 +92,10 @@ function NewChannel({ onClose }: { onClose: () => void }) {
       submit="Create"
       send={(client) => client.createChannel({ body })}
       refreshes={['channels']}
-      onDone={() => toast({ text: 'The channel is created.', tone: 'good' })}
+      onDone={({ warnings = [] }) => {
+        toast({ text: 'The channel is created.', tone: 'good' });
+        for (const text of warnings) toast({ text, tone: 'warn', durationMs: 20_000 });
+      }}
     >
       <SelectField label="Kind" options={channelKinds} {...bound('kind')} />
       <TextField label={draft.kind === 'email' ? 'Mail address' : 'Address of an incoming webhook of Slack'} {...bound('target')} />

@@ -17,7 +17,7 @@ import { counted, moment, words } from '../../../kit/web/format.ts';
 import { deliveryStatuses } from '../../model/constants.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
 import { useAnswer, useMay, useWrite } from '../data/queries.ts';
-import { Ago } from '../parts/texts.tsx';
+import { Ago, In } from '../parts/texts.tsx';
 
 const perPage = 50;
 
@@ -47,7 +47,7 @@ const columns: Column<Delivery>[] = [
     muted: true,
     cell: ({ delivered_at, next_retry_at, status }) => {
       if (delivered_at !== null) return <Ago at={delivered_at} />;
-      return next_retry_at === null || status === 'dead_letter' ? '–' : `next attempt ${moment(next_retry_at)}`;
+      return next_retry_at === null || status === 'dead_letter' ? '–' : <In at={next_retry_at} />;
     },
   },
 ];

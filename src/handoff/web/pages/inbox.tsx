@@ -7,11 +7,12 @@ import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
 import { Dialog } from '../../../kit/web/components/dialog.tsx';
 import { Badge, Callout, Empty } from '../../../kit/web/components/feedback.tsx';
-import { SelectField } from '../../../kit/web/components/field.tsx';
+import { CheckField, SelectField } from '../../../kit/web/components/field.tsx';
 import { Fields } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import { useMedia } from '../../../kit/web/media.ts';
+import { keptText, sharedValue } from '../../../kit/web/shared-value.ts';
 import { askerName } from '../../model/asker.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
@@ -19,6 +20,7 @@ import { useFilters } from '../data/filters.ts';
 import { askedAt, maxQuestions, useInbox, usePacket, useUnnotified } from '../data/queries.ts';
 import type { AnswerKeys } from '../parts/answer-form.tsx';
 import { Command } from '../parts/form-dialog.tsx';
+import { InboxTabs } from '../parts/inbox-tabs.tsx';
 import { Background, Question } from '../parts/question.tsx';
 import { Ago, Name, TimeLeft } from '../parts/texts.tsx';
 import styles from './inbox.module.css';
@@ -57,8 +59,9 @@ export function Inbox() {
           </>
         }
       />
+      <InboxTabs />
       {unnotified ? (
-        <Callout tone="info" actions={<LinkButton to="/webhooks/channels">Channels</LinkButton>}>
+        <Callout tone="info" actions={<LinkButton to="/channels">Channels</LinkButton>}>
           Nobody is notified of new questions by mail or Slack. They only appear here.
         </Callout>
       ) : null}
@@ -67,17 +70,19 @@ export function Inbox() {
         {(packets) => (
           <>
             {number === 0 ? null : (
-              <Fields min="9rem">
-                {filterNames.map((name) => (
-                  <SelectField
-                    key={name}
-                    label={labels[name]}
-                    value={params.get(name) ?? ''}
-                    options={[{ value: '', label: 'all' }, ...[...new Set(inbox.data?.flatMap(filters[name]))].sort()]}
-                    onChange={({ target }) => set(name, target.value)}
-                  />
-                ))}
-              </Fields>
+              <div className={styles.filters}>
+                <Fields min="9rem">
+                  {filterNames.map((name) => (
+                    <SelectField
+                      key={name}
+                      label={labels[name]}
+                      value={params.get(name) ?? ''}
+                      options={[{ value: '', label: 'all' }, ...[...new Set(inbox.data?.flatMap(filters[name]))].sort()]}
+                      onChange={({ target }) => set(name, target.value)}
+                    />
+                  ))}
+                </Fields>
+              </div>
             )}
             {packets.length > 0 ? (
               <Questions packets={packets} onHelp={() => setHelp(true)} />
@@ -185,13 +190,13 @@ function Selected({ id, keys }: { id: string; keys: RefObject<AnswerKeys | null>
             {found.hitl !== null && allows(found, 'respond') ? (
               <Question packet={{ ...found, hitl: found.hitl }} keys={keys} />
             ) : (
-              <Callout tone="info">This question is no longer open.</Callout>
+              <>
+                <Callout tone="info">This question is no longer open.</Callout>
+                <Background packet={found} />
+              </>
             )}
-            <div className={styles.background}>
-              <Background packet={found} />
-              <div>
-                <LinkButton to={`/packets/${id}`}>Open the whole packet</LinkButton>
-              </div>
+            <div>
+              <LinkButton to={`/packets/${id}`}>Open the whole packet</LinkButton>
             </div>
           </>
         )}
@@ -207,7 +212,16 @@ interface Keys {
   help(): void;
 }
 
-/** Calls for the keys of the inbox, unless they are typed into a field or belong to a dialog. */
+/** Whether the keys of the inbox are in use, in this browser: speech input may press them by mistake (WCAG 2.1.4). */
+const keptKeys = keptText('localStorage', 'baton.keys');
+const usesKeys = sharedValue(keptKeys.read() !== 'off');
+
+function chooseKeys(isOn: boolean): void {
+  keptKeys.write(isOn ? null : 'off');
+  usesKeys.set(isOn);
+}
+
+/** Calls for the keys of the inbox, unless they are switched off, typed into a field or belong to a dialog. */
 function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   useEffect(() => {
@@ -217,7 +231,7 @@ function useKeys(keys: Keys): void {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       const isTyping = target.closest('input, textarea, select, [role=dialog], [role=menu]') !== null;
-      if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      if (!usesKeys.get() || isTyping || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       const { move, choose, enter, help } = latest.current;
       if (event.key === 'j') move(1);
       else if (event.key === 'k') move(-1);
@@ -252,6 +266,12 @@ function Help({ open, onClose }: { open: boolean; onClose: () => void }) {
           </div>
         ))}
       </dl>
+      <CheckField
+        label="Use these keys"
+        hint="Switch them off if you dictate, or press keys by mistake."
+        checked={usesKeys.use()}
+        onChange={({ target }) => chooseKeys(target.checked)}
+      />
     </Dialog>
   );
 }

@@ -7,15 +7,16 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
 import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
-import { moment, words } from '../../../kit/web/format.ts';
-import type { HistoryEvent, Packet } from '../../model/packet.ts';
+import { count, moment } from '../../../kit/web/format.ts';
+import type { Packet } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
-import { useAnswer, useHistory, useMay, usePacket } from '../data/queries.ts';
+import { useHistory, useMay, usePacket } from '../data/queries.ts';
 import { Markdown } from '../parts/markdown.tsx';
 import { PacketChain } from '../parts/packet-chain.tsx';
 import { AnswerLinks, Commands } from '../parts/packet-commands.tsx';
 import { Background, Question, textOf } from '../parts/question.tsx';
 import { Ago, Name, Prose, StatusBadge, TimeLeft } from '../parts/texts.tsx';
+import { Timeline } from '../parts/timeline.tsx';
 import styles from './packet.module.css';
 
 /** A packet with all that it carries, its history and its chain. */
@@ -40,14 +41,15 @@ export const PacketPage = byId(function PacketById({ id }) {
             }
             actions={<Commands packet={found} />}
           />
+          {found.hitl !== null && allows(found, 'respond') ? <Question packet={{ ...found, hitl: found.hitl }} /> : null}
           <div className={styles.columns}>
             <div className={styles.column}>
-              {found.hitl !== null && allows(found, 'respond') ? (
-                <Question packet={{ ...found, hitl: found.hitl }} />
-              ) : (
-                <Answered packet={found} />
+              {allows(found, 'respond') ? null : (
+                <>
+                  <Answered packet={found} />
+                  <Background packet={found} />
+                </>
               )}
-              <Background packet={found} />
               <Content packet={found} />
             </div>
             <div className={styles.column}>
@@ -87,6 +89,31 @@ function Answered({ packet: { id, revision, hitl } }: { packet: Packet }) {
   );
 }
 
+/** A message: what a program wrote for programs is folded away, everything else is Markdown. */
+function Turn({ text }: { text: string }) {
+  const data = jsonIn(text);
+  if (data === undefined) return <Markdown text={text} />;
+  return (
+    <details className={styles.data}>
+      <summary className="muted">Data, {count(text.length)} characters</summary>
+      <CodeBlock label="Data" text={data} />
+    </details>
+  );
+}
+
+/** The longest data that are laid out in lines, in characters. */
+const maxData = 100_000;
+
+/** A message that is a JSON object or list, with line breaks; undefined for any other. */
+function jsonIn(text: string): string | undefined {
+  if (!/^\s*[[{]/.test(text) || text.length > maxData) return undefined;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return undefined;
+  }
+}
+
 /** How many of the last messages are shown at first, and how many more each time. */
 const messagesAtOnce = 20;
 
@@ -108,7 +135,7 @@ function Content({ packet: { context, actions, dependencies } }: { packet: Packe
                 <p className={styles.role}>
                   <Name>{role}</Name> {timestamp === undefined ? null : <span className="muted">{moment(timestamp)}</span>}
                 </p>
-                <Markdown text={content} />
+                <Turn text={content} />
               </li>
             ))}
           </ol>
@@ -219,49 +246,6 @@ function Facts({ packet: { metadata, claimed_by, claimed_at, lease, created_at, 
         ))}
       </dl>
     </Panel>
-  );
-}
-
-/** Everything that happened to the packet, newest first, with the key of each step. */
-function Timeline({ packet: { id, revision } }: { packet: Packet }) {
-  const history = useHistory(id, revision);
-  const keys = useAnswer(['keys'], (client, signal) => client.listKeys({ signal }), { staleTime: 60_000, retry: false }).data;
-  const nameOf = (keyId: string) => keys?.find((key) => key.id === keyId)?.name ?? keyId.slice(-8);
-  return (
-    <Panel title="Timeline">
-      <Load query={history} what="The history" lines={3}>
-        {(events) => (
-          <ol className={styles.timeline}>
-            {events.toReversed().map((event, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: an event is identified by its place in the history.
-              <li key={events.length - index}>
-                <p>
-                  <strong>{words(event.event_type)}</strong> <Name>{event.actor}</Name>
-                </p>
-                <p className="muted">
-                  {moment(event.timestamp)}
-                  {event.key_id === null ? '' : `, key ${nameOf(event.key_id)}`}
-                </p>
-                <Details details={event.details} />
-              </li>
-            ))}
-          </ol>
-        )}
-      </Load>
-    </Panel>
-  );
-}
-
-/** The longest text of a detail that is shown. */
-const maxDetail = 300;
-
-function Details({ details }: Pick<HistoryEvent, 'details'>) {
-  const shown = Object.entries(details).filter(([, value]) => value !== null);
-  if (shown.length === 0) return null;
-  return (
-    <p className={styles.details} dir="auto">
-      {shown.map(([name, value]) => `${words(name)}: ${textOf(value).slice(0, maxDetail)}`).join(' · ')}
-    </p>
   );
 }
 

@@ -128,7 +128,7 @@ const rowHeight = { wide: 60, narrow: 112 };
 
 function List({ filters, onClear }: { filters: PacketFilters; onClear: () => void }) {
   const { first, at, setRange } = usePackets(filters);
-  const height = useMedia('(max-width: 60rem)') ? rowHeight.narrow : rowHeight.wide;
+  const height = useMedia('(max-width: 40rem)') ? rowHeight.narrow : rowHeight.wide;
   const onRange = useCallback((from: number, to: number) => setRange({ first: from, last: to }), [setRange]);
   return (
     <div className={styles.list}>

@@ -28,7 +28,7 @@ const kinds = {
   },
   channel: {
     name: 'Channel',
-    path: '/webhooks/channels',
+    path: '/channels',
     test: (client: HandoffClient, id: string) => client.testChannel({ params: { id } }),
     activate: (client: HandoffClient, id: string, active: boolean) => client.patchChannel({ params: { id }, body: { active } }),
     remove: (client: HandoffClient, id: string) => client.deleteChannel({ params: { id } }),

@@ -20,16 +20,15 @@ import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago } from '../parts/texts.tsx';
 import { ReceiverPage, ReceiverState } from './receiver.tsx';
 
-/** The frame of the pages about what the service sends to others. */
-export function Notifying() {
+/** The frame of the pages of webhooks. */
+export function WebhookFrame() {
   return (
     <>
-      <PageHeader title="Webhooks and channels" />
+      <PageHeader title="Webhooks" />
       <PageTabs
         label="Webhooks"
         tabs={[
           { to: '/webhooks', label: 'Webhooks', end: true },
-          { to: '/webhooks/channels', label: 'Channels' },
           { to: '/webhooks/dead-letters', label: 'Dead letters' },
         ]}
       />

@@ -1,5 +1,5 @@
-import { Send } from 'lucide-react';
-import { type Ref, useImperativeHandle, useRef, useState } from 'react';
+import { Plus, Send } from 'lucide-react';
+import { type ReactNode, type Ref, useEffect, useImperativeHandle, useRef, useState } from 'react';
 
 import { ApiError } from '../../../kit/client-errors.ts';
 import { queryClient } from '../../../kit/web/app/queries.ts';
@@ -20,7 +20,7 @@ import { dataOf } from './answer-draft.ts';
 import styles from './answer-form.module.css';
 
 /** The name that the person answered with last, in this browser. */
-const keptName = keptText('localStorage', 'baton.name');
+export const keptName = keptText('localStorage', 'baton.name');
 
 /** What keys of a page can do with the form. */
 export interface AnswerKeys {
@@ -115,8 +115,10 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
             error={faultOf('responded_by')}
           />
         )}
-        <TextField label="Remark (optional)" value={draft.notes} onChange={({ target }) => set({ notes: target.value })} />
       </Fields>
+      <Folded label="Add a remark" isOpen={choices.length === 0 || draft.notes !== ''}>
+        <TextField label="Remark (optional)" value={draft.notes} onChange={({ target }) => set({ notes: target.value })} />
+      </Folded>
       <Refusal error={answer.error} />
       <div className={styles.send}>
         <Button
@@ -216,14 +218,33 @@ function OptionsAndText({ hitl, draft, onChange }: OptionsAndTextProps) {
         </fieldset>
       )}
       {hitl.strict_options && choices.length > 0 ? null : (
-        <TextArea
-          label={choices.length === 0 ? 'Your answer' : 'Another answer'}
-          rows={choices.length === 0 ? 4 : 2}
-          value={draft.text}
-          onChange={({ target }) => onChange({ text: target.value, chosen: -1 })}
-        />
+        <Folded label="Answer in your own words" isOpen={choices.length === 0 || draft.text !== ''}>
+          <TextArea
+            label={choices.length === 0 ? 'Your answer' : 'Another answer'}
+            rows={choices.length === 0 ? 4 : 2}
+            value={draft.text}
+            onChange={({ target }) => onChange({ text: target.value, chosen: -1 })}
+          />
+        </Folded>
       )}
     </>
+  );
+}
+
+/** A field that is rarely needed, which a click on its label shows; shown at once while it is needed or has a text. */
+function Folded({ label, isOpen, children }: { label: string; isOpen: boolean; children: ReactNode }) {
+  const [wasAsked, setAsked] = useState(false);
+  const shown = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (wasAsked) shown.current?.querySelector<HTMLElement>('input, textarea')?.focus();
+  }, [wasAsked]);
+  if (isOpen || wasAsked) return <div ref={shown}>{children}</div>;
+  return (
+    <div>
+      <Button look="quiet" icon={Plus} onClick={() => setAsked(true)}>
+        {label}
+      </Button>
+    </div>
   );
 }
 

@@ -67,7 +67,7 @@ async function readChain(client: HandoffClient, packet: Packet, signal: AbortSig
     const parent = await client.getPacket({ params: { id: top.packet.parent_packet_id }, signal }).catch(() => undefined);
     // It was removed permanently.
     if (parent === undefined) break;
-    top = { packet: parent as Packet, children: [top] };
+    top = { packet: parent, children: [top] };
   }
   return top;
 }

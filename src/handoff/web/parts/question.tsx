@@ -1,5 +1,6 @@
-import { lazy, type Ref, Suspense, useState } from 'react';
+import { lazy, type ReactNode, type Ref, Suspense, useEffect, useRef, useState } from 'react';
 
+import { Button } from '../../../kit/web/components/button.tsx';
 import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { askerName } from '../../model/asker.ts';
@@ -16,8 +17,24 @@ interface QuestionProps {
   keys?: Ref<AnswerKeys>;
 }
 
-/** The open question of a packet, with the form that answers it. */
+/** The open question of a packet and the form that answers it, with what it is about: beside them, or between them in a narrow window. */
 export function Question({ packet, keys }: QuestionProps) {
+  const { hitl } = packet;
+  return (
+    <div className={styles.asked}>
+      <Asked packet={packet} />
+      <Clipped className={styles.about!}>
+        <Background packet={packet} />
+      </Clipped>
+      {/* What was chosen for another question is not kept. */}
+      <section className={styles.answer} aria-label="Answer">
+        <AnswerForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
+      </section>
+    </div>
+  );
+}
+
+function Asked({ packet }: { packet: Packet & { hitl: Hitl } }) {
   const { hitl } = packet;
   const [first] = useState(hitl.digest);
   return (
@@ -36,9 +53,28 @@ export function Question({ packet, keys }: QuestionProps) {
           Read it again before you answer.
         </Callout>
       )}
-      {/* What was chosen for another question is not kept. */}
-      <AnswerForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
     </section>
+  );
+}
+
+/** Content of which a narrow window shows the beginning, and the rest on demand, so that what follows stays in sight. */
+function Clipped({ className, children }: { className: string; children: ReactNode }) {
+  const content = useRef<HTMLDivElement>(null);
+  const [isWhole, setWhole] = useState(false);
+  const [isCut, setCut] = useState(false);
+  useEffect(() => {
+    const element = content.current!;
+    const observer = new ResizeObserver(() => setCut(element.scrollHeight > element.clientHeight + 1));
+    for (const watched of [element, ...element.children]) observer.observe(watched);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    <div className={className}>
+      <div ref={content} className={styles.clipped} data-whole={isWhole || undefined} data-cut={isCut || undefined}>
+        {children}
+      </div>
+      {isCut && !isWhole ? <Button onClick={() => setWhole(true)}>Show all that the question is about</Button> : null}
+    </div>
   );
 }
 

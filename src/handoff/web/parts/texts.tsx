@@ -32,6 +32,19 @@ export function Ago({ at }: { at: string }) {
   );
 }
 
+/** How long until a moment: `next in 5 min`. */
+export function In({ at }: { at: string }) {
+  const text = now.useAs((time) => {
+    const left = Date.parse(at) - time;
+    return left <= 0 ? 'next now' : `next in ${roughly(left)}`;
+  });
+  return (
+    <time dateTime={at} title={moment(at)} className={styles.nowrap}>
+      {text}
+    </time>
+  );
+}
+
 /** How much time is left until a moment, more urgent in the last hour. */
 export function TimeLeft({ until }: { until: string | null }) {
   const left = (time: number) => Date.parse(until ?? '') - time;

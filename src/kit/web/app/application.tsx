@@ -13,15 +13,15 @@ interface Application {
   basename: string;
   /** What is around every page. */
   frame: ReactNode;
-  /** The path of the first page. */
-  home: string;
+  /** The path of the first page; left out where `pages` has an index. */
+  home?: string;
   pages: readonly RouteObject[];
 }
 
 /** Renders the pages of an application. */
 export function renderApplication({ basename, frame, home, pages }: Application): void {
   const inside = [
-    { index: true, element: <Navigate to={home} replace /> },
+    ...(home === undefined ? [] : [{ index: true, element: <Navigate to={home} replace /> }]),
     ...pages,
     { path: '*', element: <NotFound /> },
   ] as RouteObject[];

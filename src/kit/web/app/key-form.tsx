@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 
 import { Button } from '../components/button.tsx';
 import { CheckField, TextField } from '../components/field.tsx';
@@ -8,9 +8,16 @@ import styles from './key-form.module.css';
 import { askAgain } from './queries.ts';
 import { currentKey, setKey } from './session.ts';
 
-/** Asks for the API key, which is kept only in this tab: until it is closed, or with `asksToKeep` only if the user wants that. */
-export function KeyForm({ asksToKeep = false }: { asksToKeep?: boolean }) {
-  const [keep, setKeep] = useState(!asksToKeep);
+interface KeyFormProps {
+  /** Whether the user may choose that the key is forgotten when the page is loaded again. */
+  asksToKeep?: boolean;
+  /** Where a key comes from. */
+  from?: ReactNode;
+}
+
+/** Asks for the API key, which is kept only in this tab, until it is closed. */
+export function KeyForm({ asksToKeep = false, from }: KeyFormProps) {
+  const [keep, setKeep] = useState(true);
   const field = useRef<HTMLInputElement>(null);
   const wrong = currentKey() !== null;
   const [error, setError] = useState(wrong ? 'The service refused this key.' : undefined);
@@ -36,17 +43,26 @@ export function KeyForm({ asksToKeep = false }: { asksToKeep?: boolean }) {
             label="Key"
             type="password"
             autoComplete="off"
-            hint={asksToKeep ? 'The key is kept in memory, and never in an address.' : 'The key is kept until this tab is closed.'}
+            hint="The key is kept in this tab until it is closed, and never in an address."
             error={error}
           />
           {asksToKeep ? (
-            <CheckField label="Keep it until this tab is closed" checked={keep} onChange={({ target }) => setKeep(target.checked)} />
+            <CheckField
+              label="Ask for it again when the page is reloaded"
+              checked={!keep}
+              onChange={({ target }) => setKeep(!target.checked)}
+            />
           ) : null}
           <Button type="submit" look="primary">
             Continue
           </Button>
         </Form>
       </Panel>
+      {from === undefined ? null : (
+        <Panel title="Where a key comes from">
+          <div className={styles.from}>{from}</div>
+        </Panel>
+      )}
     </div>
   );
 }

@@ -22,6 +22,9 @@ interface ShellProps {
   keyForm: ReactNode;
 }
 
+/** More links than this do not fit beside the name in a window of 1,024 pixels. */
+const manyLinks = 6;
+
 /** The frame of every page: navigation, the state of the connection, and the form that asks for a key. */
 export function Shell({ name, links, tools, keyForm }: ShellProps) {
   const wanted = useKeyWanted();
@@ -43,8 +46,8 @@ export function Shell({ name, links, tools, keyForm }: ShellProps) {
       <a href="#content" className={styles.skip}>
         Skip to content
       </a>
-      <header className={styles.bar}>
-        <NavLink to={links[0]!.to} className={styles.brand!}>
+      <header className={links.length > manyLinks ? `${styles.bar} ${styles.many}` : styles.bar}>
+        <NavLink to={links[0]?.to ?? '/'} className={styles.brand!}>
           <img src={icon} width={20} height={20} alt="" />
           <span>
             Baton <span className={styles.product}>{name}</span>

@@ -92,10 +92,10 @@ export interface StatItem {
   note?: ReactNode;
 }
 
-/** Figures side by side, each with its unit. */
-export function Stats({ items }: { items: readonly StatItem[] }) {
+/** Figures side by side, each at least `min` wide, with its unit. */
+export function Stats({ items, min = '9rem' }: { items: readonly StatItem[]; min?: string }) {
   return (
-    <dl className={`${styles.stats} tabular`}>
+    <dl className={`${styles.stats} tabular`} style={{ '--stat-min': min } as CSSProperties}>
       {items.map(({ label, value, unit, note }) => (
         <div key={label} className={styles.stat}>
           <dt>{label}</dt>
