@@ -222,6 +222,8 @@ describe('the console', { skip: withoutBrowser }, () => {
       .getByText(/SERVICE_PUBLIC_URL/)
       .first()
       .waitFor();
+    // Other tests use this tenant.
+    for (const { id } of await call(adminKey, 'GET', '/channels')) await call(adminKey, 'DELETE', `/channels/${id}`);
   });
 
   test('an answer with an entered name is marked as unverified; only the link that took it is answered; an empty secret is not to be copied', async (t) => {
