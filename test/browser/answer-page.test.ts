@@ -103,6 +103,7 @@ describe('the answer page', { skip: withoutBrowser }, () => {
     assert.match((await page.locator('time').textContent()) ?? '', time);
     await page.getByText('Answer within 2 hours').waitFor();
     const scripted = await open(t, url, { timezoneId: 'Asia/Tokyo' });
+    assert.equal(await isWider(scripted), false);
     assert.match((await scripted.locator('time').textContent()) ?? '', /^\d+ \w+ at \d\d:\d\d (GMT\+9|JST) \(\d+ \w+ at \d\d:\d\d UTC\)$/);
   });
 

@@ -121,6 +121,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.setViewportSize({ width: 1280, height: 900 });
 
     await go(page, '/inbox');
+    await heading(page, 'Inbox').waitFor();
     await options.waitFor();
     await page.keyboard.press('1');
     await options.getByRole('button', { pressed: true }).getByText('Approve').waitFor();

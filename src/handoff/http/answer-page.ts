@@ -26,7 +26,6 @@ h2{font-size:.9375rem;margin:1.75rem 0 .5rem}
 p{margin:0 0 .75rem}
 .muted,footer,dt,label small{color:var(--muted);font-size:.875rem}
 .text{white-space:pre-wrap;unicode-bidi:isolate}
-time{white-space:nowrap}
 .problem{background:var(--bad-surface);border-left:3px solid var(--bad);padding:.625rem .75rem;border-radius:4px}
 label{display:block;margin-bottom:1rem;font-weight:500}
 label small{display:block;font-weight:400}

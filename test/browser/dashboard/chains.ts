@@ -42,6 +42,22 @@ export function chainTests(dashboard: () => Dashboard): void {
     await page.getByRole('link', { name: 'listed-two' }).waitFor();
   });
 
+  test('are read again only after a change of one', async (t) => {
+    await dashboard().chain({ name: 'unchanged' });
+    const page = await dashboard().open(t, '/chains', 'with a clock');
+    await page.getByRole('link', { name: 'unchanged' }).waitFor();
+    const again = () => page.waitForResponse((response) => new URL(response.url()).pathname === '/chains');
+    const unchanged = again();
+    await page.clock.fastForward(31_000);
+    assert.equal((await unchanged).status(), 304);
+    await page.getByRole('link', { name: 'unchanged' }).waitFor();
+    await dashboard().chain({ name: 'the next one' });
+    const changed = again();
+    await page.clock.fastForward(31_000);
+    assert.equal((await changed).status(), 200);
+    await page.getByRole('link', { name: 'the next one' }).waitFor();
+  });
+
   test('a save with faults is refused, lists them, and puts the focus on the first', async (t) => {
     const page = await dashboard().open(t, '/chains/new');
     await button(page, 'Save').click();

@@ -65,6 +65,26 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await assertAccessible(page);
   });
 
+  test('two tests are compared by their figures, without their prompts; faults of their own are named', async (t) => {
+    const id = await dashboard().chain({ name: 'compared' });
+    const ids: string[] = [];
+    for (const condition of ['timeout', 'rate_limit']) {
+      const body = { faults: [{ provider: 'gpt-4o', condition, probability: 1 }], prompt_count: 5, seed: 1 };
+      const answer = await dashboard().service.call('POST', `/chains/${id}/test`, { body });
+      assert.equal(answer.status, 201, answer.text);
+      ids.push(answer.body.id);
+    }
+    const asked: URL[] = [];
+    const page = await dashboard().open(t, '/chains');
+    page.on('request', (request) => asked.push(new URL(request.url())));
+    await page.goto(page.url().replace('/chains', `/compare?a=${ids[0]}&b=${ids[1]}`));
+    await page.getByText('both have faults of their own, which may not be the same').waitFor();
+    await page.getByRole('table', { name: 'Figures' }).waitFor();
+    const results = asked.filter(isResult);
+    assert.ok(results.length >= 2);
+    for (const { search } of results) assert.match(search, /[?&]prompts=false\b/);
+  });
+
   test('custom faults can be entered, and an error is shown next to its field', async (t) => {
     const id = await dashboard().chain({ name: 'faulted' });
     const page = await dashboard().open(t, `/chains/${id}/tests`);

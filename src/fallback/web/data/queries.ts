@@ -20,8 +20,22 @@ export const useAccess = (): AccessInfo | undefined =>
 /** Whether the current key may change things. True until it is known, since the service decides. */
 export const useMayWrite = (): boolean => useAccess()?.may_write ?? true;
 
-/** All chains. */
-export const useChains = () => useAnswer(['chains'], (client, signal) => client.listChains({ signal }), polled);
+/** The list of chains that was read last, and what identifies it. */
+let lastChains: { tag: string; chains: Chain[] } | undefined;
+
+/** All chains, which are read again only after a change of one. */
+export const useChains = () =>
+  useAnswer(
+    ['chains'],
+    async (client, signal) => {
+      const headers = lastChains === undefined ? {} : { 'if-none-match': lastChains.tag };
+      const answer = await client.listChains.withResponse({ signal, headers });
+      if (answer.body === undefined) return lastChains?.chains ?? [];
+      lastChains = { tag: answer.headers.etag ?? '', chains: answer.body };
+      return lastChains.chains;
+    },
+    polled,
+  );
 
 /** One chain. */
 export const useChain = (id: string) => useAnswer(['chains', id], (client, signal) => client.getChain({ params: { id }, signal }), polled);

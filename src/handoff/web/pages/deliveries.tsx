@@ -13,7 +13,7 @@ import { SelectField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { type Column, Pager, Table } from '../../../kit/web/components/table.tsx';
 import { report, toast } from '../../../kit/web/components/toasts.tsx';
-import { counted, moment, words } from '../../../kit/web/format.ts';
+import { counted, words } from '../../../kit/web/format.ts';
 import { deliveryStatuses } from '../../model/constants.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
 import { useAnswer, useMay, useWrite } from '../data/queries.ts';
@@ -41,7 +41,7 @@ const columns: Column<Delivery>[] = [
     name: 'Last response',
     cell: ({ last_status_code, last_error }) => [last_status_code, last_error && words(last_error)].filter(Boolean).join(', ') || '–',
   },
-  { name: 'Happened', tabular: true, muted: true, cell: ({ created_at }) => moment(created_at) },
+  { name: 'Happened', muted: true, cell: ({ created_at }) => <Ago at={created_at} /> },
   {
     name: 'Delivered',
     muted: true,
