@@ -16,7 +16,7 @@ import { count, moment, words } from '../../../kit/web/format.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import { api } from '../data/api.ts';
 import { filtersIn, isTime, useFilters } from '../data/filters.ts';
-import { useAnswer } from '../data/queries.ts';
+import { useAnswer, useKeyNames } from '../data/queries.ts';
 import { csvOf, jsonLinesOf } from '../parts/audit-file.ts';
 import { textOf } from '../parts/question.tsx';
 import { Long } from '../parts/texts.tsx';
@@ -78,42 +78,49 @@ export function Audit() {
   );
 }
 
-const Entries = ({ entries }: { entries: readonly AuditEntry[] }) => (
-  <Table
-    stacks
-    label="Audit log"
-    rows={entries}
-    keyOf={({ id }) => id}
-    columns={[
-      { name: 'When', tabular: true, cell: ({ timestamp }) => moment(timestamp) },
-      { name: 'Action', cell: ({ action, resource }) => `${words(resource)}: ${words(action)}` },
-      { name: 'Actor', cell: ({ actor }) => <Long>{actor}</Long> },
-      {
-        name: 'Packet',
-        cell: ({ packet_id: id }) =>
-          id === null ? (
-            '–'
-          ) : (
-            <Link to={`/packets/${id}`}>
-              <code>{id.slice(-8)}</code>
-            </Link>
+function Entries({ entries }: { entries: readonly AuditEntry[] }) {
+  const keyName = useKeyNames();
+  return (
+    <Table
+      stacks
+      label="Audit log"
+      rows={entries}
+      keyOf={({ id }) => id}
+      columns={[
+        { name: 'When', tabular: true, cell: ({ timestamp }) => moment(timestamp) },
+        { name: 'Action', cell: ({ action, resource }) => `${words(resource)}: ${words(action)}` },
+        {
+          name: 'Actor',
+          cell: ({ actor }) => <Long>{actor.startsWith('key:') ? `key: ${keyName(actor.slice('key:'.length))}` : actor}</Long>,
+        },
+        {
+          name: 'Packet',
+          cell: ({ packet_id: id }) =>
+            id === null ? (
+              '–'
+            ) : (
+              <Link to={`/packets/${id}`}>
+                <code>{id.slice(-8)}</code>
+              </Link>
+            ),
+        },
+        {
+          name: 'Details',
+          muted: true,
+          cell: ({ details }) => (
+            <Long>
+              {Object.entries(details)
+                .filter(([, value]) => value !== null)
+                .map(([name, value]) => `${words(name)}: ${textOf(value)}`)
+                .join(' · ')
+                .slice(0, 200)}
+            </Long>
           ),
-      },
-      {
-        name: 'Details',
-        muted: true,
-        cell: ({ details }) => (
-          <Long>
-            {Object.entries(details)
-              .map(([name, value]) => `${words(name)}: ${textOf(value)}`)
-              .join(' · ')
-              .slice(0, 200)}
-          </Long>
-        ),
-      },
-    ]}
-  />
-);
+        },
+      ]}
+    />
+  );
+}
 
 /** Buttons that download what the filters match, up to a bound. */
 function Downloads({ filters }: { filters: Record<string, string> }) {

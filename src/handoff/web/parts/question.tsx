@@ -21,15 +21,17 @@ interface QuestionProps {
 export function Question({ packet, keys }: QuestionProps) {
   const { hitl } = packet;
   return (
-    <div className={styles.asked}>
-      <Asked packet={packet} />
-      <Clipped className={styles.about!}>
-        <Background packet={packet} />
-      </Clipped>
-      {/* What was chosen for another question is not kept. */}
-      <section className={styles.answer} aria-label="Answer">
-        <AnswerForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
-      </section>
+    <div className={styles.room}>
+      <div className={styles.asked}>
+        <Asked packet={packet} />
+        <Clipped className={styles.about!}>
+          <Background packet={packet} />
+        </Clipped>
+        {/* What was chosen for another question is not kept. */}
+        <section className={styles.answer} aria-label="Answer">
+          <AnswerForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
+        </section>
+      </div>
     </div>
   );
 }
