@@ -115,6 +115,27 @@ export function chainTests(dashboard: () => Dashboard): void {
     assert.equal(await chosen.textContent(), `namesake (…${ids[1]!.slice(-6)})`);
   });
 
+  test('no link of a chain and no column of the list is out of sight at 390 and at 768 pixels; no field shows a missing value', async (t) => {
+    const names = ['claude-sonnet', 'gpt-4o', 'mistral-large', 'own-llama'];
+    const providers = names.map((name) => ({ name, model_id: `openai/${name}` }));
+    const id = await dashboard().chain({ name: 'in sight', description: 'Quality first, then speed, then our own machines', providers });
+    const page = await dashboard().open(t, '/chains?q=in sight');
+    await page.setViewportSize({ width: 768, height: 900 });
+    await button(page, 'Actions for in sight').waitFor();
+    const { x, width } = (await button(page, 'Actions for in sight').boundingBox())!;
+    assert.ok(x + width <= 768, `${x + width} pixels`);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.goto(`${dashboard().address}/dashboard/chains/${id}/tests`);
+    const tabs = page.getByRole('navigation', { name: 'Chain' }).getByRole('link');
+    await tabs.first().waitFor();
+    for (const tab of await tabs.all()) {
+      const box = (await tab.boundingBox())!;
+      assert.ok(box.x + box.width <= 390, (await tab.textContent()) ?? '');
+    }
+    assert.equal(await page.getByPlaceholder('undefined').count(), 0);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
   test('in a narrow window Save stays in reach, and lists show warnings and actions without scrolling sideways', async (t) => {
     const id = await dashboard().chain({ name: 'narrow' });
     const page = await dashboard().open(t, `/chains/${id}/edit`);

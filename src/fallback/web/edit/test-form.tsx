@@ -60,7 +60,7 @@ export function TestForm({ chain }: { chain: Chain }) {
           inputMode="numeric"
           min={1}
           max={1000}
-          placeholder={String(request.prompt_count ?? request.prompts?.length)}
+          placeholder={request.prompts === null || request.prompts === undefined ? 'as the faults need' : String(request.prompts.length)}
           {...bound('prompt_count')}
         />
         <TextField label="Seed" type="number" inputMode="numeric" placeholder="random" {...bound('seed')} />

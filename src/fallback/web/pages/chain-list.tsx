@@ -117,7 +117,6 @@ function ChainTable({ chains, all, mayWrite }: { chains: readonly Chain[]; all: 
         {
           name: 'Changed',
           muted: true,
-          tabular: true,
           cell: ({ updated_at }) => <span className={styles.time}>{moment(updated_at)}</span>,
         },
         ...(mayWrite ? [{ name: 'Actions', nameHidden: true, cell: (chain: Chain) => <ChainMenu chain={chain} /> }] : []),
