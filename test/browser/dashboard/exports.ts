@@ -91,6 +91,22 @@ export function exportTests(dashboard: () => Dashboard): void {
     await heading(page, 'from portkey').waitFor();
   });
 
+  test('a file is parsed in the page only to name the line of a fault, not while it is typed', async (t) => {
+    const page = await dashboard().open(t, '/import');
+    const content = page.getByLabel('Content');
+    await content.fill('model_list:\n  - model_name: 7\n');
+    const scripts: string[] = [];
+    // The parser is a script of its own.
+    page.on('request', (request) => request.resourceType() === 'script' && scripts.push(request.url()));
+    await content.press('Control+End');
+    await page.keyboard.type('    litellm_params: { model: x }');
+    await page.getByLabel('Name of the chain').fill('typed');
+    assert.deepEqual(scripts, []);
+    await button(page, 'Preview').click();
+    await page.getByText('Line 2: model_list.0.model_name must be a string, not a number.').waitFor();
+    assert.equal(scripts.length, 1);
+  });
+
   test('a file with several chains asks where to begin, and a fault names its line', async (t) => {
     const page = await dashboard().open(t, '/import');
     const models = ['a', 'b', 'c'].map((name) => `  - model_name: ${name}\n    litellm_params: { model: openai/${name} }\n`).join('');

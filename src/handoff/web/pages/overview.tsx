@@ -60,7 +60,7 @@ function Figures({ stats: { questions, work, deliveries, hours } }: { stats: Sta
   const of = (label: string, number: number, to: string) => ({ label, value: mayManage ? linked(number, to) : count(number) });
   return (
     <>
-      <Columns min="18rem">
+      <Columns min="14rem">
         <Panel title="Questions">
           <Stats
             min="6.5rem"
