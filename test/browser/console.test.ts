@@ -461,8 +461,16 @@ describe('the console', { skip: withoutBrowser }, () => {
     await rows.getByRole('listitem').last().getByText('packet number 0').waitFor();
     await page.getByLabel('Search packets').fill('zebra');
     await page.getByText('1 packet', { exact: true }).waitFor();
-    await page.getByLabel('Search packets').fill('');
-    await page.getByLabel('Status').selectOption('awaiting human');
+    // Two changes in one moment, neither of which is lost.
+    await page.evaluate(`{
+      const set = (element, type, value) => {
+        Object.getOwnPropertyDescriptor(Object.getPrototypeOf(element), 'value').set.call(element, value);
+        element.dispatchEvent(new Event(type, { bubbles: true }));
+      };
+      set(document.querySelector('input[type=search]'), 'input', '');
+      set(document.querySelector('select'), 'change', 'awaiting_human');
+    }`);
+    await page.waitForURL((url) => url.search === '?status=awaiting_human');
     await page.getByText('1 packet', { exact: true }).waitFor();
     await button(page, 'More filters').click();
     await page.getByLabel('Held by agent (id)').fill('nobody');

@@ -1,18 +1,25 @@
+import { useEffect, useRef } from 'react';
 import { useSearchParams } from 'react-router';
 
 /** The filters in the page's address, and a function that sets one of them; an empty value removes it. */
 export function useFilters() {
   const [params, setParams] = useSearchParams();
-  const set = (name: string, value: string) =>
-    setParams(
-      (before) => {
-        if (value === '') before.delete(name);
-        else before.set(name, value);
-        return before;
-      },
-      { replace: true, preventScrollReset: true },
-    );
-  return { params, set, clear: () => setParams({}, { replace: true }) };
+  // The router has no queue: a change that follows at once would be made to an address without the one before.
+  const latest = useRef(params);
+  useEffect(() => {
+    latest.current = params;
+  }, [params]);
+  const change = (next: URLSearchParams) => {
+    latest.current = next;
+    setParams(next, { replace: true, preventScrollReset: true });
+  };
+  const set = (name: string, value: string) => {
+    const next = new URLSearchParams(latest.current);
+    if (value === '') next.delete(name);
+    else next.set(name, value);
+    change(next);
+  };
+  return { params, set, clear: () => change(new URLSearchParams()) };
 }
 
 /** Whether a filter is a time, which its field shows in the user's time zone. */
