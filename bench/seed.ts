@@ -39,7 +39,7 @@ async function insert(store: Store, packets: number): Promise<string[]> {
       return { now, ...newPacket(request, { id: newId(now), now, agentId: undefined }) };
     });
     await commit({
-      announces: true,
+      notifies: true,
       work({ packets: rows, trail }) {
         for (const { packet, events, now } of made) {
           rows.insert(packet);

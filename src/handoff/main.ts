@@ -152,7 +152,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   const live = createLive(base, { store, redis, failures });
   opened(() => live.metrics.stop());
   const services = createServices(base, store, live);
-  const { made: adminKey, unusedKey = false } = await services.keys.begin(settings.adminKey);
+  const { createdKey: adminKey, unusedKey = false } = await services.keys.bootstrap(settings.adminKey);
   const listening = createListening({ ...live, ...services, clock, newId, limits: tierLimits(settings) });
   const app = createHttp(base, { store, live, services, listening, redis });
   opened(() => app.close());
@@ -263,7 +263,7 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
       ...parts,
       limits: tierLimits(settings),
       guards: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
-      onSeen: agents.saw,
+      onSeen: agents.seen,
       onCreated: metrics.handedOver,
     }),
     answerLinks,

@@ -75,7 +75,7 @@ export async function makeAdminKey({ databaseUrl }: Pick<Settings, 'databaseUrl'
   try {
     const keys = createKeyService({ store, clock: systemClock, newId, random: systemRandom });
     // In an empty database `begin` creates the tenant and the key.
-    return (await keys.begin(undefined)).made ?? (await keys.makeAdminKey());
+    return (await keys.bootstrap(undefined)).createdKey ?? (await keys.makeAdminKey());
   } finally {
     await store.close();
   }

@@ -5,4 +5,4 @@ export type Clock = () => Date;
 export const systemClock: Clock = () => new Date();
 
 /** A random number from 0 up to but not including 1, for jitter. Not for secrets. */
-export const systemRandom = (): number => Math.random();
+export const systemJitter = (): number => Math.random();

@@ -1,6 +1,6 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import { ApiError, NetworkError, TimeoutError } from './client-errors.ts';
-import { systemRandom } from './clock.ts';
+import { systemJitter } from './clock.ts';
 import { readJson } from './json.ts';
 import { fetchTransport, type Transport, type TransportAnswer } from './transport.ts';
 
@@ -156,8 +156,8 @@ export function createConnection(options: ConnectionOptions) {
     signal?.throwIfAborted();
     const ending = new AbortController();
     const timer = new AbortController();
-    const giveUp = () => ending.abort(signal?.reason);
-    signal?.addEventListener('abort', giveUp);
+    const onAbort = () => ending.abort(signal?.reason);
+    signal?.addEventListener('abort', onAbort);
     void dependencies.sleep(seconds * 1000, timer.signal).then(
       () => ending.abort(new TimeoutError(url, seconds)),
       () => undefined,
@@ -169,7 +169,7 @@ export function createConnection(options: ConnectionOptions) {
       throw new NetworkError(url, error);
     } finally {
       timer.abort();
-      signal?.removeEventListener('abort', giveUp);
+      signal?.removeEventListener('abort', onAbort);
     }
   }
 
@@ -206,8 +206,8 @@ export function createConnection(options: ConnectionOptions) {
   ): AsyncGenerator<ServerSentEvent, void, undefined> {
     const url = urlOf(request);
     const ending = new AbortController();
-    const giveUp = () => ending.abort(request.signal?.reason);
-    request.signal?.addEventListener('abort', giveUp);
+    const onAbort = () => ending.abort(request.signal?.reason);
+    request.signal?.addEventListener('abort', onAbort);
     try {
       const answer = await openStream(url, state.lastEventId, request.signal, ending);
       const { createParser } = await import('eventsource-parser');
@@ -235,7 +235,7 @@ export function createConnection(options: ConnectionOptions) {
         if (fault !== undefined) throw fault;
       }
     } finally {
-      request.signal?.removeEventListener('abort', giveUp);
+      request.signal?.removeEventListener('abort', onAbort);
       ending.abort();
     }
   }
@@ -330,7 +330,7 @@ const systemDependencies: ClientDependencies = {
       if (signal?.aborted) stop();
       else signal?.addEventListener('abort', stop, { once: true });
     }),
-  random: systemRandom,
+  random: systemJitter,
   // Browsers have `randomUUID` only on pages of HTTPS and of localhost.
   newIdempotencyKey: () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(''),
 };

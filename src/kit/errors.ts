@@ -136,11 +136,11 @@ export function conflict(detail: string, extra: Record<string, unknown> = {}): S
 }
 
 /** Something is unavailable now: 503, to be tried again after a second. */
-const inAMoment = (detail: string) => new ServiceError('SERVICE_UNAVAILABLE', detail, { headers: { 'Retry-After': '1' } });
+const retryable = (detail: string) => new ServiceError('SERVICE_UNAVAILABLE', detail, { headers: { 'Retry-After': '1' } });
 
 /** The database is unavailable: 503 `SERVICE_UNAVAILABLE`. The cause is logged and never sent to a caller. */
 export function unavailable(cause?: unknown): ServiceError {
-  const error = inAMoment('The database is not reachable. Try again in a moment.');
+  const error = retryable('The database is not reachable. Try again in a moment.');
   if (cause !== undefined) error.cause = cause;
   return error;
 }
@@ -154,7 +154,7 @@ export function toServiceError(error: unknown, isUnavailable: (error: unknown) =
 
 /** A memory or queue limit is reached: 503 `SERVICE_UNAVAILABLE`, to be retried after a second. `what` is in the plural. */
 export function tooManyPending(what: string): ServiceError {
-  return inAMoment(`The service is handling as many ${what} as it can. Try again in a moment.`);
+  return retryable(`The service is handling as many ${what} as it can. Try again in a moment.`);
 }
 
 /** The client disconnected, so the work was not started or not finished. Nobody reads this answer. */
@@ -164,7 +164,7 @@ export function abandoned(): ServiceError {
 
 /** The request exceeded the time limit of the service: 503 `SERVICE_UNAVAILABLE`. */
 export function tookTooLong(): ServiceError {
-  return inAMoment('The request timed out. Request fewer items, or try again in a moment.');
+  return retryable('The request timed out. Request fewer items, or try again in a moment.');
 }
 
 /** The log fields of an error whose place in the code says nothing, such as that of an unavailable database: type, message and code. */

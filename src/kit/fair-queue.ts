@@ -47,8 +47,8 @@ export class FairQueue {
       if (queue.length >= this.#parts.maxWaiting) return reject(tooManyPending('searches and long lists'));
       this.#waiting.set(owner, queue);
       const leave = (error: unknown) => {
-        const place = queue.indexOf(enter);
-        if (place !== -1) queue.splice(place, 1);
+        const index = queue.indexOf(enter);
+        if (index !== -1) queue.splice(index, 1);
         if (queue.length === 0 && this.#waiting.get(owner) === queue) this.#waiting.delete(owner);
         settle();
         reject(error);

@@ -56,7 +56,7 @@ export function createLanes<Runner>({ fast, slow, longMs, stayMs, clock }: LaneP
     }
   }
 
-  function note(owner: unknown, tookMs: number): void {
+  function keepTime(owner: unknown, tookMs: number): void {
     if (tookMs <= longMs) return;
     lastLong.delete(owner);
     lastLong.set(owner, now());
@@ -71,10 +71,10 @@ export function createLanes<Runner>({ fast, slow, longMs, stayMs, clock }: LaneP
         const start = now();
         try {
           const { value, tookMs } = await work(runner);
-          note(owner, tookMs);
+          keepTime(owner, tookMs);
           return value;
         } catch (error) {
-          note(owner, now() - start);
+          keepTime(owner, now() - start);
           throw error;
         }
       };

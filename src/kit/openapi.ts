@@ -139,11 +139,11 @@ function headerParameter([name, description]: [string, string]): Json {
   return { name, in: 'header', required: false, description, schema: { type: 'string' } };
 }
 
-function parametersOf(place: 'path' | 'query', schema: TSchema | undefined): Json[] {
+function parametersOf(location: 'path' | 'query', schema: TSchema | undefined): Json[] {
   const { properties = {}, required = [] } = (schema ?? {}) as { properties?: Record<string, Json>; required?: string[] };
   return Object.entries(properties).map(([name, { description, example, ...rest }]) => ({
     name,
-    in: place,
+    in: location,
     // A parameter with a default is optional.
     required: required.includes(name) && rest.default === undefined,
     ...(description === undefined ? {} : { description }),

@@ -45,7 +45,7 @@ for (const store of stores) {
     const parts = { clock: new TestClock().read, newId: createIds(), random: (bytes: Buffer) => void bytes.fill(7) };
     const opened = await openStore({ databaseUrl: url, ...parts });
     t.after(() => opened.close());
-    await createKeyService({ store: opened, ...parts }).begin('a-key-of-sixteen-characters');
+    await createKeyService({ store: opened, ...parts }).bootstrap('a-key-of-sixteen-characters');
     const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000, connections: 10 };
     const failing = () => {
       throw new Error('a listener is broken');

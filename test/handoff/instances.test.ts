@@ -378,7 +378,7 @@ for (const store of stores) {
       const id = await newPacket();
       const more = range(10_001).map((number) => ({ event_type: 'updated' as const, type: null, actor: `agent:${number}`, details: {} }));
       const at = { now: new TestClock().read(), keyId: null };
-      await tenant.commit({ packets: [id], announces: true, work: ({ packets: own, trail }) => trail.append(own.get(id)!, more, at) });
+      await tenant.commit({ packets: [id], notifies: true, work: ({ packets: own, trail }) => trail.append(own.get(id)!, more, at) });
       const actors = (await tenant.trail.history(id)).map(({ actor }) => actor);
       assert.deepEqual(
         actors,
@@ -468,7 +468,7 @@ async function openPackets(t: TestContext, testStore: TestStore) {
     await store.close();
     await drop();
   });
-  await createKeyService({ store, clock, newId, random: (bytes) => void bytes.fill(7) }).begin('a-key-of-sixteen-characters');
+  await createKeyService({ store, clock, newId, random: (bytes) => void bytes.fill(7) }).bootstrap('a-key-of-sixteen-characters');
   const packets = createPacketService({
     store,
     clock,

@@ -74,12 +74,12 @@ export function createServer(parts: ServerParts): FastifyInstance {
   });
   // Without configured keys any key is accepted, so a key in a request proves nothing. A token of a rehearsal does.
   if (access.isOpen) refuseForeignPages(app, { hosts: [parts.host], hasKey: isFakeCall });
-  const { admit, admitStray } = createAdmission({ access, rateLimit, clock: parts.clock });
+  const { admit, admitUnrouted } = createAdmission({ access, rateLimit, clock: parts.clock });
   const mount = createMount<Caller, FallbackRoute>({
     app,
     prefixes: () => [''],
     admit,
-    admitStray,
+    admitUnrouted,
     bodyLimit: () => maxBodyBytes,
     tooLarge: (limit) => `The body is larger than the limit of ${limit} bytes.`,
     admissionParameters: [keyParameter],

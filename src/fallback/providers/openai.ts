@@ -1,5 +1,5 @@
 import { modelName } from '../rules/kinds.ts';
-import { type Answer, type ChatProtocol, listOf, objectOf, textOf, usageOf } from './protocol.ts';
+import { type Answer, arrayOf, type ChatProtocol, objectOf, textOf, usageOf } from './protocol.ts';
 
 /** OpenAI's chat completions API, which most providers support. */
 export const openai: ChatProtocol = {
@@ -18,7 +18,7 @@ export const openai: ChatProtocol = {
   },
 
   answerOf(body) {
-    const [choice] = listOf(objectOf(body).choices);
+    const [choice] = arrayOf(objectOf(body).choices);
     if (choice === undefined) return undefined;
     const { message, finish_reason } = objectOf(choice);
     const { content, refusal } = objectOf(message);
@@ -39,7 +39,7 @@ export const openai: ChatProtocol = {
         if (data.trim() === '[DONE]') return true;
         const chunk = objectOf(JSON.parse(data));
         if (chunk.error !== undefined) throw new Error('The stream carries an error.');
-        const { delta, finish_reason } = objectOf(listOf(chunk.choices)[0]);
+        const { delta, finish_reason } = objectOf(arrayOf(chunk.choices)[0]);
         text += contentText(objectOf(delta).content);
         finishReason = textOf(finish_reason) ?? finishReason;
         const { prompt_tokens, completion_tokens } = objectOf(chunk.usage);
@@ -54,7 +54,7 @@ export const openai: ChatProtocol = {
 /** A message's content as text; the content is a text or a list of parts. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
-  return listOf(content)
+  return arrayOf(content)
     .map((part) => textOf(objectOf(part).text) ?? '')
     .join('');
 }

@@ -36,7 +36,7 @@ type Json = Record<string, unknown>;
 export const objectOf = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {});
 
 /** The value if it is a list, else an empty list. */
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+export const arrayOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** The value if it is a string, else null. */
 export const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);

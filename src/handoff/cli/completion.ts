@@ -45,7 +45,7 @@ export function completion(program: Command): readonly Row[] {
 /** What can follow the words before the last one. */
 function candidates(program: Command, words: readonly string[]): Completion {
   let command = program;
-  let place = 0;
+  let position = 0;
   let value: Option | undefined;
   for (const word of words.slice(0, -1)) {
     if (value !== undefined) value = undefined;
@@ -53,7 +53,7 @@ function candidates(program: Command, words: readonly string[]): Completion {
       value = optionsOf(command).find((option) => option.required && [option.long, option.short].includes(word));
     else {
       const next = command.commands.find((one) => one.name() === word);
-      if (next === undefined) place += 1;
+      if (next === undefined) position += 1;
       command = next ?? command;
     }
   }
@@ -65,7 +65,7 @@ function candidates(program: Command, words: readonly string[]): Completion {
       .createHelp()
       .visibleCommands(command)
       .map((one) => one.name());
-  const argument = command.registeredArguments[place];
+  const argument = command.registeredArguments[position];
   return argument === undefined ? [] : completionOf(argument);
 }
 
@@ -112,11 +112,11 @@ function write(file: string, text: string): void {
   }
 }
 
-const note = (shell: string) => `# Completion of service-cli for ${shell}, written by "service-cli completion ${shell}".`;
+const heading = (shell: string) => `# Completion of service-cli for ${shell}, written by "service-cli completion ${shell}".`;
 
 /** The script of each shell. For `npx service-cli`, bash and zsh complete it only if nothing else completes npx. */
 const scripts = {
-  bash: `${note('bash')}
+  bash: `${heading('bash')}
 _service_cli() {
   local run=(service-cli) skip=1 cur="\${COMP_WORDS[COMP_CWORD]}"
   COMPREPLY=()
@@ -133,7 +133,7 @@ complete -o bashdefault -F _service_cli service-cli
 complete -p npx &>/dev/null || complete -o bashdefault -o default -F _service_cli npx
 `,
   zsh: `#compdef service-cli
-${note('zsh')}
+${heading('zsh')}
 (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
 _service_cli() {
   local -a run=(service-cli) found
@@ -148,7 +148,7 @@ _service_cli() {
 compdef _service_cli service-cli
 (( $+_comps[npx] )) || compdef _service_cli npx
 `,
-  fish: `${note('fish')}
+  fish: `${heading('fish')}
 function __service_cli_complete
     set -l words (commandline -opc) (commandline -ct)
     set -l run service-cli

@@ -173,7 +173,8 @@ async function createBatch(work: Work, batch: readonly Item[]): Promise<void> {
 }
 
 async function reportRefused(work: Work, batch: readonly Item[], errors: readonly Refused[]): Promise<void> {
-  for (const { index, error, field } of errors) report(work, `${await batch[index]?.placeOf(field ?? '')}: ${named(field, String(error))}`);
+  for (const { index, error, field } of errors)
+    report(work, `${await batch[index]?.locationOf(field ?? '')}: ${named(field, String(error))}`);
 }
 
 /** Counts and reports a refused packet. */

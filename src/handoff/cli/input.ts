@@ -12,7 +12,7 @@ export interface Document {
   /** How much of the input has been read after it, from 0 to 1; undefined when the total is unknown. */
   readonly done: number | undefined;
   /** The place of one of its fields, as `file:line`. */
-  placeOf(field: string): Promise<string>;
+  locationOf(field: string): Promise<string>;
 }
 
 /** The values of an input: one, or several from a list, YAML documents or JSON lines. */
@@ -92,7 +92,7 @@ function documentOf(name: string, text: string, value: unknown, path: readonly n
   return {
     value,
     done,
-    async placeOf(field) {
+    async locationOf(field) {
       const line = await lineOf(text, [...path, ...field.split('.').filter((part) => part !== '')]);
       return line === undefined ? name : `${name}:${line}`;
     },
@@ -114,7 +114,7 @@ async function* documentsIn(
     const lineNumber = number;
     if (text === '') continue;
     const done = size === undefined ? undefined : Math.min(1, read / size);
-    yield { ...parsed(text, name, number), done, placeOf: async () => `${name}:${lineNumber}` };
+    yield { ...parsed(text, name, number), done, locationOf: async () => `${name}:${lineNumber}` };
   }
 }
 
@@ -205,9 +205,9 @@ async function lineOf(text: string, path: readonly (string | number)[]): Promise
 }
 
 /** Adds the line to an error about a field of the document; returns any other error unchanged. */
-export async function located(error: unknown, { placeOf }: Document): Promise<unknown> {
+export async function located(error: unknown, { locationOf }: Document): Promise<unknown> {
   if (!(error instanceof ApiError) || error.field === null) return error;
   const faults = error.errors.length > 0 ? error.errors : [{ field: error.field, detail: error.message }];
-  const lines = await Promise.all(faults.map(async ({ field, detail }) => `${await placeOf(field)}: ${named(field, detail)}`));
+  const lines = await Promise.all(faults.map(async ({ field, detail }) => `${await locationOf(field)}: ${named(field, detail)}`));
   return new CliError(lines.join('\n'), 1);
 }

@@ -176,7 +176,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     if (typeof named === 'string' && named.trim() !== '' && named.length <= maxHeaderLength) {
       const agent = headerText(named);
       requireAgent(caller, agent);
-      agents.saw(caller.tenant_number, agent);
+      agents.seen(caller.tenant_number, agent);
     }
     return caller;
   }
@@ -193,7 +193,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
       prefixes: prefixesOf,
       admit,
       // An unknown path gets 404 without a key; with one, the key is checked and the request counted.
-      admitStray: (request, reply) => (keyOf(request.headers) === undefined ? undefined : admit({ access: 'any' }, request, reply)),
+      admitUnrouted: (request, reply) => (keyOf(request.headers) === undefined ? undefined : admit({ access: 'any' }, request, reply)),
       bodyLimit(route, caller) {
         if (route.access === 'link') return maxFormBytes;
         return route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller);

@@ -48,8 +48,8 @@ export class AttemptRoom {
     this.#leased.set(tenant, (this.#leased.get(tenant) ?? 0) + count);
   }
 
-  /** Gives up a leased delivery that has ended or is not attempted. */
-  giveUp(tenant: number): void {
+  /** Ends the lease of a delivery that has ended or is not attempted. */
+  releaseLease(tenant: number): void {
     const left = this.#leased.get(tenant)! - 1;
     if (left === 0) this.#leased.delete(tenant);
     else this.#leased.set(tenant, left);
@@ -77,7 +77,7 @@ export class AttemptRoom {
       release: () => {
         this.#running -= 1;
         count(0);
-        this.giveUp(tenant);
+        this.releaseLease(tenant);
         this.#onRoom();
       },
     };

@@ -90,7 +90,7 @@ export function createDeliverer(parts: DelivererParts) {
       }
       const [item] = receiver.waiting.splice(next, 1) as [Item];
       // Too little of the lease is left: the delivery becomes due again when it expires.
-      if (item.until.getTime() - nowMs() < neededMs) room.giveUp(item.queue.tenant);
+      if (item.until.getTime() - nowMs() < neededMs) room.releaseLease(item.queue.tenant);
       else start(item, receiver);
     }
   }

@@ -5,7 +5,7 @@ import { MemoryBudget } from '../../kit/memory-budget.ts';
 const maxReplayBytes = 64 * 1024 * 1024;
 
 /** How long a replay may hold memory while others wait for it, in milliseconds. */
-const patienceMs = 30_000;
+const mostHeldMs = 30_000;
 
 /** A replay that holds memory or waits for it. */
 export interface Replay {
@@ -76,14 +76,14 @@ export class ReplayMemory {
   /** Ends the replays that have held memory for too long while others wait for it. */
   reclaim(): void {
     const now = this.#now();
-    // After the clock was set back, patience begins again.
+    // After the clock was set back, the time begins again.
     for (const queue of [this.#held, ...this.#waiting.values()]) for (const held of queue) held.since = Math.min(held.since, now);
     for (const [owner, queue] of [...this.#waiting]) {
       const [first] = queue;
-      if (first === undefined || now - first.since < patienceMs) continue;
+      if (first === undefined || now - first.since < mostHeldMs) continue;
       // An owner at its share waits for its own replays, another one for any.
       const isAtShare = this.#budget.heldBy(owner) + first.bytes > this.#budget.share;
-      for (const held of [...this.#held]) if (now - held.since >= patienceMs && (!isAtShare || held.owner === owner)) held.replay.endSlow();
+      for (const held of [...this.#held]) if (now - held.since >= mostHeldMs && (!isAtShare || held.owner === owner)) held.replay.endSlow();
     }
   }
 

@@ -29,7 +29,7 @@ export function serveMcpOverStdio({ client, version, agentId, onError }: StdioPa
         request: ApiRequest & { signal: AbortSignal },
       ) => Promise<never>;
       const answer = await method({ ...request, headers: rest, signal, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) });
-      leases.note(answer);
+      leases.remember(answer);
       // Over HTTP a change does not renew a lease, as it does inside the service.
       const token = headers['x-lease-token'];
       if (route.id === 'patchPacket' && token !== undefined && (answer as Partial<Packet>).lease?.expires_at)
@@ -68,7 +68,7 @@ class Leases {
   readonly #tokens = new Map<string, string>();
 
   /** Remembers the token in the answer to a claim. */
-  note(answer: unknown): void {
+  remember(answer: unknown): void {
     const { id, lease } = (answer ?? {}) as Partial<Packet>;
     if (id === undefined || lease?.token === undefined) return;
     this.#tokens.delete(id);

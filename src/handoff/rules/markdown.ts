@@ -71,7 +71,7 @@ const isA = <Kind extends Tokens.Generic>(token: Token, type: Kind['type']): tok
 
 function nodesOf(token: Token, depth: number): MarkdownNode | readonly MarkdownNode[] {
   const inner = () => blocks('tokens' in token ? token.tokens : undefined, depth);
-  if (isA<Tokens.List>(token, 'list')) return listOf(token, depth);
+  if (isA<Tokens.List>(token, 'list')) return listElement(token, depth);
   if (isA<Tokens.Table>(token, 'table')) return tableOf(token, depth);
   if (isA<Tokens.Link>(token, 'link')) return linkOf(token.href, inner(), token.raw);
   if (isA<Tokens.Image>(token, 'image')) return linkOf(token.href, [token.text || token.href], token.raw);
@@ -103,7 +103,7 @@ function nodesOf(token: Token, depth: number): MarkdownNode | readonly MarkdownN
   }
 }
 
-const listOf = ({ ordered, start, items }: Tokens.List, depth: number): MarkdownElement =>
+const listElement = ({ ordered, start, items }: Tokens.List, depth: number): MarkdownElement =>
   element(
     ordered ? 'ol' : 'ul',
     items.map(({ tokens }) => element('li', blocks(tokens, depth))),

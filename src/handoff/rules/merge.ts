@@ -43,10 +43,10 @@ function mergeById<T extends Item>(
 ): T[] {
   if (changes === undefined) return list;
   const merged = [...list];
-  const places = new Map(list.map(({ id }, place) => [id, place]));
+  const positions = new Map(list.map(({ id }, position) => [id, position]));
   for (const [index, change] of changes.entries()) {
-    const place = places.get(change.id) ?? merged.length;
-    const item = { ...merged[place], ...change } as T;
+    const position = positions.get(change.id) ?? merged.length;
+    const item = { ...merged[position], ...change } as T;
     for (const field of required) {
       if (!(field in item))
         throw invalid(
@@ -54,8 +54,8 @@ function mergeById<T extends Item>(
           `${path}.${index}.${field} is required: the packet has no item ${JSON.stringify(change.id)} yet.`,
         );
     }
-    places.set(change.id, place);
-    merged[place] = item;
+    positions.set(change.id, position);
+    merged[position] = item;
   }
   return merged;
 }

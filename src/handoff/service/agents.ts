@@ -3,7 +3,7 @@ import type { SeenAgent } from '../store/agents.ts';
 import type { Page } from '../store/page-size.ts';
 import type { Store } from '../store/store.ts';
 
-/** The most sightings that wait to be written; further ones are dropped until the next write. */
+/** The most seen agents that wait to be written; further ones are dropped until the next write. */
 const maxWaiting = 10_000;
 
 export type AgentService = ReturnType<typeof createAgentService>;
@@ -18,23 +18,23 @@ export function createAgentService(store: Store, clock: Clock) {
 
   /** Writes the recorded agents; returns how many there were. */
   async function write(): Promise<number> {
-    const seen = waiting;
+    const written = waiting;
     waiting = new Map();
     const current = writing
-      .then(() => store.agents.saw([...seen.values()]))
+      .then(() => store.agents.recordSeen([...written.values()]))
       .catch((error: unknown) => {
         // Nothing that was seen is lost, and what was seen since is later.
-        waiting = new Map([...seen, ...waiting].slice(-maxWaiting));
+        waiting = new Map([...written, ...waiting].slice(-maxWaiting));
         throw error;
       });
     writing = current.catch(() => undefined);
     await current;
-    return seen.size;
+    return written.size;
   }
 
   return {
     /** Records that a request named an agent. It is written within a second, and before any `page`. */
-    saw(tenant: number, agentId: string): void {
+    seen(tenant: number, agentId: string): void {
       const agent_id = agentId.toWellFormed();
       const name = `${tenant} ${agent_id}`;
       if (waiting.size >= maxWaiting && !waiting.has(name)) return;

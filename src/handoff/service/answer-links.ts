@@ -97,7 +97,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     const maker = { key_id: caller.key_id, key_origin: originOf(caller), responder, channel };
     await store.of(caller.tenant_number).commit({
       packets: [packetId],
-      announces: true,
+      notifies: true,
       answerLinksOf: packetId,
       work({ packets, answerLinks, trail }) {
         const packet = packets.get(packetId);
@@ -160,7 +160,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       await store.of(caller.tenant_number).commit({
         packets: [found.packet_id],
         answerLinks: [id],
-        announces: true,
+        notifies: true,
         work({ packets, answerLinks, trail }) {
           const packet = packets.get(found.packet_id);
           const link = answerLinks.get(id);
@@ -198,7 +198,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       const at = { ...actingFor(maker, clock()), keyId: key_id };
       return store.of(link.tenant).commit({
         packets: [packet_id],
-        announces: true,
+        notifies: true,
         answerLinks: [id],
         work(transaction) {
           const stored = transaction.answerLinks.get(id);

@@ -6,7 +6,7 @@ import type { Scope, Tier } from '../model/common.ts';
 import type { KeyFamily, Lineage } from '../rules/exclusion.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
 import type { Rights } from '../rules/rights.ts';
-import { type KeyAccess, listOf } from '../store/keys.ts';
+import { type KeyAccess, storedList } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 
 /** The caller of a request: its API key, what that may do, and the limits of its tenant. */
@@ -121,9 +121,9 @@ function callerOf({ admin, hash: _, expires_at, rotated_from, scopes, agents, li
   return {
     ...caller,
     admin: admin === 1,
-    scopes: listOf(scopes) as Scope[] | null,
-    agents: listOf(agents),
-    lineage: listOf(lineage) ?? [],
+    scopes: storedList(scopes) as Scope[] | null,
+    agents: storedList(agents),
+    lineage: storedList(lineage) ?? [],
     ...(expires_at === null ? {} : { key_ends: Date.parse(expires_at) }),
     ...(rotated_from === null ? {} : { rotated_from }),
   };

@@ -43,7 +43,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
   const shown = (row: ListedRow) => shownChannel(row, publicUrl);
   const { change, add, remove, test, deliveries, replay } = createDestinations({
     ...{ store, clock, newId },
-    noun: 'channel',
+    destination: 'channel',
     most: maxChannels,
     show: shown,
   });

@@ -61,7 +61,7 @@ interface Created {
 }
 
 /** The operations that create packets, one unit of work each. */
-export function createCreations(parts: CreationParts) {
+export function createPacketCreation(parts: CreationParts) {
   const { store, clock } = parts;
   return {
     create: (caller: Caller, request: CreateRequest, options: CreateOptions = {}) =>
@@ -128,7 +128,7 @@ async function createUnder(
   return store.of(caller.tenant_number).commit<CreateAnswer>({
     packets: requests.flatMap(({ parent_packet_id }) => parent_packet_id?.toLowerCase() ?? []),
     creates: count,
-    announces: true,
+    notifies: true,
     ...(guards.openPacketsPerAgent === 0 ? {} : { openPacketsOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
     size,
     idempotencyKey: idempotency?.key,

@@ -4,7 +4,7 @@ import { type AttemptOutcome, afterAttempt, cancelled, hasFailedTooLong, isGone,
 import type { DeliveryQueue } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/units.ts';
-import { nounOf } from '../store/webhooks.ts';
+import { destinationOf } from '../store/webhooks.ts';
 
 interface DeliveryServiceParts {
   store: Store;
@@ -38,9 +38,9 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
       return;
     }
     webhooks.save(id, { ...webhook, failing_since, active: false, disabled_reason: reason, updated_at: now.toISOString() });
-    const noun = nounOf(webhook);
-    const details = { [`${noun}_id`]: id, reason };
-    trail.note({ event_type: 'disabled', resource: noun, actor: 'system:deliverer', details }, { now, keyId: null });
+    const destination = destinationOf(webhook);
+    const details = { [`${destination}_id`]: id, reason };
+    trail.audit({ event_type: 'disabled', resource: destination, actor: 'system:deliverer', details }, { now, keyId: null });
   }
 
   return {

@@ -6,14 +6,14 @@ import { isDeadLetter, restarted } from '../rules/delivery.ts';
 import type { StoredDelivery } from '../store/deliveries.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Page } from '../store/page-size.ts';
-import type { Noun, StoredWebhook } from '../store/webhooks.ts';
+import type { DestinationKind, StoredWebhook } from '../store/webhooks.ts';
 import type { Caller } from './authentication.ts';
 import type { ServiceParts } from './parts.ts';
-import { noteOf } from './trail.ts';
+import { auditRecord } from './trail.ts';
 
 interface DestinationParts<Shown> extends ServiceParts {
   /** Whether these are webhooks or channels. */
-  noun: Noun;
+  destination: DestinationKind;
   /** The most of them that a tenant may have. */
   most: number;
   /** One of them as callers see it. */
@@ -28,8 +28,8 @@ const fresh = { seq: 0, old_secret: null, old_secret_until: null, active: true, 
 
 /** The operations that webhooks and channels share: deliveries are sent to either. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations on one noun, each of them short, over the parts that they share.
-export function createDestinations<Shown>({ store, clock, newId, noun, most, show }: DestinationParts<Shown>) {
-  const idOf = (stored: { id: string }) => ({ [`${noun}_id`]: stored.id });
+export function createDestinations<Shown>({ store, clock, newId, destination, most, show }: DestinationParts<Shown>) {
+  const idOf = (stored: { id: string }) => ({ [`${destination}_id`]: stored.id });
 
   /** Changes one while it is locked. `decide` returns its new state, or undefined when nothing changes. */
   async function change(
@@ -38,19 +38,19 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
     action: 'updated' | 'deleted',
     decide: (stored: StoredWebhook, now: Date) => { stored: StoredWebhook; details: Record<string, unknown> } | undefined,
   ): Promise<Shown> {
-    if (!isId(id)) throw notFound(noun);
+    if (!isId(id)) throw notFound(destination);
     const now = clock();
     return store.of(caller.tenant_number).commit({
       webhooks: [id],
       work({ webhooks, trail }) {
-        const before = webhooks.named(noun, id);
-        if (before === undefined) throw notFound(noun);
+        const before = webhooks.named(destination, id);
+        if (before === undefined) throw notFound(destination);
         const decided = decide(before, now);
         if (decided === undefined) return show(before);
         const changed = { ...decided.stored, updated_at: now.toISOString() };
         if (changed.removed_at === null) webhooks.save(id, changed);
         else webhooks.remove(id, changed);
-        trail.note(noteOf(caller, noun, action, { ...idOf(before), ...decided.details }), { now, keyId: caller.key_id });
+        trail.audit(auditRecord(caller, destination, action, { ...idOf(before), ...decided.details }), { now, keyId: caller.key_id });
         return show(changed);
       },
     });
@@ -72,10 +72,10 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
         work({ webhooks, idempotency: answers, trail }) {
           const again = answers.repeated(idempotency);
           if (again !== undefined) return { added: readJson(again.body) as Shown, replayed: true };
-          if (webhooks.count(noun) >= most) throw conflict(`The tenant has ${most} ${noun}s, the maximum; remove one first.`);
+          if (webhooks.count(destination) >= most) throw conflict(`The tenant has ${most} ${destination}s, the maximum; remove one first.`);
           webhooks.insert(stored);
           const added = show(stored);
-          trail.note(noteOf(caller, noun, 'created', { ...idOf(stored), ...details }), { now, keyId: caller.key_id });
+          trail.audit(auditRecord(caller, destination, 'created', { ...idOf(stored), ...details }), { now, keyId: caller.key_id });
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: JSON.stringify(added), etag: null }, now);
           return { added, replayed: false };
         },
@@ -92,14 +92,14 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
 
     /** Queues a test delivery of this type, with a body if it has one. */
     async test(caller: Caller, id: string, type: string, body?: (timestamp: string) => string): Promise<Delivery> {
-      if (!isId(id)) throw notFound(noun);
+      if (!isId(id)) throw notFound(destination);
       const now = clock();
       return store.of(caller.tenant_number).commit({
         webhooks: [id],
         work({ webhooks, deliveries }) {
-          const stored = webhooks.named(noun, id);
-          if (stored === undefined) throw notFound(noun);
-          requireActive(stored, noun);
+          const stored = webhooks.named(destination, id);
+          if (stored === undefined) throw notFound(destination);
+          requireActive(stored, destination);
           const timestamp = now.toISOString();
           const event = { id: newId(now), type, packet_id: null, timestamp };
           if (body === undefined) return deliveries.add(event, stored);
@@ -109,8 +109,8 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
     },
 
     async deliveries(caller: Caller, id: string, status: DeliveryStatus | undefined, page: Page, signal: AbortSignal) {
-      const found = isId(id) ? await store.of(caller.tenant_number, signal).deliveries.of(noun, id, status, page) : undefined;
-      if (found === undefined) throw notFound(noun);
+      const found = isId(id) ? await store.of(caller.tenant_number, signal).deliveries.of(destination, id, status, page) : undefined;
+      if (found === undefined) throw notFound(destination);
       return found;
     },
 
@@ -128,11 +128,11 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
           const delivery = deliveries.byId(deliveryId);
           const to = webhooks.get(toId);
           const isOwn =
-            to === undefined ? id === undefined : webhooks.named(noun, to.id) !== undefined && (id === undefined || to.id === id);
+            to === undefined ? id === undefined : webhooks.named(destination, to.id) !== undefined && (id === undefined || to.id === id);
           if (delivery === undefined || !isOwn) throw notFound('delivery');
           if (!isDeadLetter(delivery)) throw conflict(`The delivery is ${delivery.status}; only a dead letter can be replayed.`);
-          if (to === undefined) throw conflict(`The ${noun} was removed.`);
-          requireActive(to, noun);
+          if (to === undefined) throw conflict(`The ${destination} was removed.`);
+          requireActive(to, destination);
           return shownDelivery(deliveries.update(delivery, restarted(now), now), to.id);
         },
       });
@@ -140,8 +140,8 @@ export function createDestinations<Shown>({ store, clock, newId, noun, most, sho
   };
 }
 
-function requireActive({ active }: StoredWebhook, noun: Noun): void {
-  if (!active) throw conflict(`The ${noun} is inactive; activate it first.`);
+function requireActive({ active }: StoredWebhook, destination: DestinationKind): void {
+  if (!active) throw conflict(`The ${destination} is inactive; activate it first.`);
 }
 
 /** A delivery as the API shows it. */

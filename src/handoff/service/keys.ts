@@ -11,12 +11,12 @@ import type { Idempotency } from '../store/idempotency.ts';
 import type { KeyToStore, StoredKey } from '../store/keys.ts';
 import { type Caller, createAuthenticator, familyOf } from './authentication.ts';
 import type { ServiceParts } from './parts.ts';
-import { noteOf } from './trail.ts';
+import { auditRecord } from './trail.ts';
 
 /** The admin key that a start created, and whether it ignored the one in the settings. */
-interface Beginning {
+interface Bootstrap {
   /** The new admin key, to be shown once. */
-  readonly made?: string;
+  readonly createdKey?: string;
   /** Whether the settings name an admin key that is not in the database. */
   readonly unusedKey?: boolean;
 }
@@ -61,7 +61,7 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
      * Creates the tenant `default` and an admin key in an empty database, and a new admin key in a database without any
      * valid one.
      */
-    async begin(adminKey: string | undefined): Promise<Beginning> {
+    async bootstrap(adminKey: string | undefined): Promise<Bootstrap> {
       const now = clock();
       const at = now.toISOString();
       const tenant: Tenant = {
@@ -75,15 +75,15 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
         deleted_at: null,
       };
       const first = { name: 'first admin key', admin: true };
-      const beginWith = (key: string) => keyStore.begin(tenant, keyOf(first, tenant, { id: newId(now), key, now }), now);
-      const made = newKey();
-      if (adminKey === undefined) return (await beginWith(made)) ? { made } : {};
+      const bootstrapWith = (key: string) => keyStore.bootstrap(tenant, keyOf(first, tenant, { id: newId(now), key, now }), now);
+      const createdKey = newKey();
+      if (adminKey === undefined) return (await bootstrapWith(createdKey)) ? { createdKey } : {};
       try {
-        if (await beginWith(adminKey)) return {};
+        if (await bootstrapWith(adminKey)) return {};
       } catch (error) {
         if (!keyStore.isDuplicate(error)) throw error;
         // The key in the settings was revoked and stays revoked; a new one replaces it.
-        if (await beginWith(made)) return { made };
+        if (await bootstrapWith(createdKey)) return { createdKey };
       }
       const found = await keyStore.byHash(hashOf(adminKey));
       return { unusedKey: found?.admin !== 1 || hasEnded(found, now) };
@@ -104,7 +104,7 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
           const stored = keyOf({ name: 'admin key made at the database', admin: true }, tenant, { id: newId(at.now), key, now: at.now });
           const { id, name, tier, admin } = stored;
           keys.add(stored);
-          trail.note(
+          trail.audit(
             { event_type: 'created', resource: 'api_key', actor: 'system:admin-key', details: { key_id: id, name, tier, admin } },
             at,
           );
@@ -136,8 +136,8 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
           requireFewerKeys(keys.ofTenant(tenantId).filter(({ expires_at }) => expires_at === null).length, found.tenant);
           const { id, name, tier, admin } = stored;
           keys.add(stored);
-          const note = noteOf(caller, 'api_key', 'created', { key_id: id, name, tier, admin, ...restrictions(rights) });
-          transaction.trailOf(found.number).note(note, at);
+          const record = auditRecord(caller, 'api_key', 'created', { key_id: id, name, tier, admin, ...restrictions(rights) });
+          transaction.trailOf(found.number).audit(record, at);
           // The answer contains the key, so its body is not stored.
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: null, etag: null }, at.now);
           return shownOnce(stored, key);
@@ -171,7 +171,7 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
           const expires_at = new Date(at.now.getTime() + overlapSeconds * 1000).toISOString();
           keys.add(stored);
           keys.end(id, expires_at);
-          trail.note(noteOf(caller, 'api_key', 'rotated', { key_id: id, name, new_key_id: stored.id, expires_at }), at);
+          trail.audit(auditRecord(caller, 'api_key', 'rotated', { key_id: id, name, new_key_id: stored.id, expires_at }), at);
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: null, etag: null }, at.now);
           return shownOnce(stored, key);
         },
@@ -191,7 +191,7 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
           if (key.admin && !caller.admin) throw new ServiceError('FORBIDDEN', 'Only an admin key may revoke an admin key.');
           requireWithin(caller, key);
           keys.revoke(id, at.now);
-          trail.note(noteOf(caller, 'api_key', 'deleted', { key_id: id, name: key.name }), at);
+          trail.audit(auditRecord(caller, 'api_key', 'deleted', { key_id: id, name: key.name }), at);
         },
       });
     },

@@ -54,10 +54,10 @@ export function createListService(store: Store) {
     /** A page of packets, newest first by default. Callers that share a read get the same object. */
     packets: (caller: Caller, query: PacketQuery, signal: AbortSignal) => list(caller, query, filterOf(query), signal),
 
-    /** A page of the packets that await a person; it says if no channel tells anybody of them. */
+    /** A page of the packets that await a person; it says if no channel notifies anybody of them. */
     awaiting(caller: Caller, paging: Paging, signal: AbortSignal): Awaitable<PageText> {
-      return andThen(store.of(caller.tenant_number).webhooks.isTold(), (isTold) =>
-        list(caller, paging, { statuses: [askedStatus] }, signal, isTold ? {} : { unnotified: true }),
+      return andThen(store.of(caller.tenant_number).webhooks.notifiesPerson(), (notifiesPerson) =>
+        list(caller, paging, { statuses: [askedStatus] }, signal, notifiesPerson ? {} : { unnotified: true }),
       );
     },
 

@@ -8,7 +8,7 @@ import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Caller } from './authentication.ts';
 import { actingFor, type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
-import { type CreationParts, createCreations } from './create.ts';
+import { type CreationParts, createPacketCreation } from './create.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
 
 interface PacketServiceParts extends CreationParts {
@@ -29,7 +29,7 @@ const maxAnswerLength = 16 * 1024 * 1024;
 
 /** The operations on packets, one unit of work each. */
 export function createPacketService(parts: PacketServiceParts) {
-  return { ...createCreations(parts), ...createChanges(parts), ...createClaims(parts) };
+  return { ...createPacketCreation(parts), ...createChanges(parts), ...createClaims(parts) };
 }
 
 /** The operations on one packet that is named, and on several that are completed. */
@@ -89,7 +89,7 @@ function createChanges(parts: PacketServiceParts) {
       const at = { now: clock(), keyId: null };
       await store.of(tenant).commit({
         packets: [id],
-        announces: true,
+        notifies: true,
         work: (transaction) => transaction.packets.get(id) && changeIn(transaction, id, command, at),
       });
     },
@@ -130,7 +130,7 @@ function createClaims(parts: PacketServiceParts) {
       const terms = termsOf(leaseSeconds);
       onSeen(caller.tenant_number, claimant.agent_id);
       return store.of(caller.tenant_number).commit<Changed | null | undefined>({
-        announces: true,
+        notifies: true,
         claims: filter,
         idempotencyKey: idempotency?.key,
         work: (transaction) =>
@@ -162,7 +162,7 @@ async function change(
   if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
   return store.of(caller.tenant_number).commit({
     packets: [id],
-    announces: true,
+    notifies: true,
     whole,
     idempotencyKey: idempotency?.key,
     work: (transaction) =>
@@ -184,7 +184,7 @@ async function changeEach(
   const known = ids.map((id) => id.toLowerCase()).filter(isId);
   return store.of(caller.tenant_number).commit({
     packets: known,
-    announces: true,
+    notifies: true,
     work(transaction) {
       const changed: string[] = [];
       const errors: ItemFault[] = [];

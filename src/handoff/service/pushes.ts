@@ -5,7 +5,7 @@ import { acts, requireRight } from '../rules/rights.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
 import { type Caller, originOf } from './authentication.ts';
 import type { SendingParts } from './parts.ts';
-import { noteOf } from './trail.ts';
+import { auditRecord } from './trail.ts';
 
 /** The most configurations of a packet. */
 const maxPushes = 10;
@@ -62,7 +62,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
           if (stored === undefined) webhooks.insert({ ...fresh, ...given, id, name, for_packet: packetId, created_at: at, updated_at: at });
           else webhooks.save(id, { ...stored, ...given, ...working, updated_at: at });
           const details = { webhook_id: id, packet_id: packetId };
-          trail.note(noteOf(caller, 'webhook', stored === undefined ? 'created' : 'updated', details), { now, keyId: caller.key_id });
+          trail.audit(auditRecord(caller, 'webhook', stored === undefined ? 'created' : 'updated', details), { now, keyId: caller.key_id });
         },
       });
       return { ...config, id: name };
@@ -86,7 +86,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
           for (const stored of webhooks.ofPacket(packetId).filter((push) => push.name === name)) {
             webhooks.remove(stored.id, { ...stored, active: false, updated_at: now.toISOString(), removed_at: now.toISOString() });
             const details = { webhook_id: stored.id, packet_id: packetId };
-            trail.note(noteOf(caller, 'webhook', 'deleted', details), { now, keyId: caller.key_id });
+            trail.audit(auditRecord(caller, 'webhook', 'deleted', details), { now, keyId: caller.key_id });
           }
         },
       });

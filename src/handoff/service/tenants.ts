@@ -5,7 +5,7 @@ import { defaultMaxKeys } from '../rules/tiers.ts';
 import type { Caller } from './authentication.ts';
 import { defaultTenantId } from './keys.ts';
 import type { ServiceParts } from './parts.ts';
-import { noteOf } from './trail.ts';
+import { auditRecord } from './trail.ts';
 
 /** The operations on tenants. */
 export function createTenantService({ store, clock, newId }: ServiceParts) {
@@ -22,7 +22,7 @@ export function createTenantService({ store, clock, newId }: ServiceParts) {
         newTenant: true,
         work(transaction) {
           const number = transaction.tenants.add(tenant, max_api_keys !== undefined);
-          transaction.trailOf(number).note(noteOf(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
+          transaction.trailOf(number).audit(auditRecord(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
           return tenant;
         },
       });
@@ -41,7 +41,7 @@ export function createTenantService({ store, clock, newId }: ServiceParts) {
           const changed = { ...found.tenant, ...patch, updated_at: at.now.toISOString() };
           const tenant = maxKeysSet ? changed : { ...changed, max_api_keys: defaultMaxKeys[changed.tier] };
           tenants.save(id, { ...found, tenant, maxKeysSet });
-          transaction.trailOf(found.number).note(noteOf(caller, 'tenant', 'updated', { fields: Object.keys(patch) }), at);
+          transaction.trailOf(found.number).audit(auditRecord(caller, 'tenant', 'updated', { fields: Object.keys(patch) }), at);
           return tenant;
         },
       });
@@ -59,7 +59,7 @@ export function createTenantService({ store, clock, newId }: ServiceParts) {
           if (found === undefined) throw notFound('tenant');
           tenants.remove(id, { ...found, tenant: { ...found.tenant, updated_at: deleted_at, deleted_at } });
           // Noted in the caller's audit log: no key can read the deleted tenant's log.
-          trail.note(noteOf(caller, 'tenant', 'deleted', { tenant_id: id, name: found.tenant.name }), at);
+          trail.audit(auditRecord(caller, 'tenant', 'deleted', { tenant_id: id, name: found.tenant.name }), at);
         },
       });
     },

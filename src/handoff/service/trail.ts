@@ -5,7 +5,7 @@ import type { AuditEntry } from '../model/audit.ts';
 import type { HistoryEvent } from '../model/packet.ts';
 import type { Page } from '../store/page-size.ts';
 import type { Store } from '../store/store.ts';
-import type { AuditFilter, AuditNote } from '../store/trail.ts';
+import type { AuditFilter, AuditRecord } from '../store/trail.ts';
 import type { Caller } from './authentication.ts';
 
 /** Reads packet histories and the audit log. */
@@ -50,6 +50,11 @@ export function createTrailService(store: Store) {
 export type TrailService = ReturnType<typeof createTrailService>;
 
 /** An entry of the audit log for what a caller did. */
-export function noteOf(caller: Caller, resource: AuditNote['resource'], event_type: string, details: Record<string, unknown>): AuditNote {
+export function auditRecord(
+  caller: Caller,
+  resource: AuditRecord['resource'],
+  event_type: string,
+  details: Record<string, unknown>,
+): AuditRecord {
   return { event_type, resource, actor: `key:${caller.key_id}`, details };
 }

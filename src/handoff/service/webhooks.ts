@@ -35,7 +35,7 @@ const maxRetried = 1000;
 export function createWebhookService({ store, clock, newId, urlProblem, overlapSeconds }: WebhookServiceParts) {
   const { change, add, remove, test, deliveries, replay } = createDestinations({
     ...{ store, clock, newId },
-    noun: 'webhook',
+    destination: 'webhook',
     most: maxWebhooks,
     show: shownWebhook,
   });

@@ -21,7 +21,7 @@ const isWaiting = sql<SqlBool>`packets.status = ${sql.lit(claimableStatus)}`;
 function reads({ database }: ReadParts) {
   const all = {
     /** Records when agents were last seen. Instances may report in any order; an earlier time never replaces a later one. */
-    async saw(agents: readonly SeenAgent[]): Promise<void> {
+    async recordSeen(agents: readonly SeenAgent[]): Promise<void> {
       if (agents.length === 0) return;
       // All instances lock rows in the same order.
       const sorted = agents.toSorted((one, other) => one.tenant - other.tenant || (one.agent_id < other.agent_id ? -1 : 1));

@@ -13,7 +13,7 @@ import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
 import type { Tables } from './tables.ts';
-import { type Noun, numberOf, type StoredWebhook, type WebhookBuffer, webhooks } from './webhooks.ts';
+import { type DestinationKind, numberOf, type StoredWebhook, type WebhookBuffer, webhooks } from './webhooks.ts';
 
 /** The deliveries that a unit needs. */
 export interface DeliveryNeeds {
@@ -33,7 +33,7 @@ export type StoredDelivery = Omit<Delivery, 'webhook_id'> &
   };
 
 /** An event to be sent to webhooks, and perhaps told to channels. */
-interface Announcement {
+interface Notification {
   readonly id: string;
   readonly type: string;
   readonly packet_id: string | null;
@@ -85,17 +85,17 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
   }
 
   /** Adds a delivery for every active webhook that subscribes to the event's type, and every channel that sends it. */
-  announce(event: Announcement): void {
+  notify(event: Notification): void {
     const subscribed = this.#webhooks.subscribedTo(event.type);
     if (subscribed.length > 0) this.send(event, subscribed);
     const { notifies, followers = [] } = event;
     for (const seq of followers) this.add(event, { seq, id: '' });
     if (notifies === undefined) return;
-    for (const channel of this.#webhooks.telling(notifies, event.responder)) this.add({ ...event, type: notifies }, channel);
+    for (const channel of this.#webhooks.notifiedOf(notifies, event.responder)) this.add({ ...event, type: notifies }, channel);
   }
 
   /** Adds a delivery for each of the webhooks; returns the deliveries as callers see them. */
-  send(event: Announcement, webhooks: readonly StoredWebhook[]): Delivery[] {
+  send(event: Notification, webhooks: readonly StoredWebhook[]): Delivery[] {
     const { trace } = this.#group;
     const traceparent = trace === undefined ? null : traceparentOf(trace);
     this.journal.push(this.messages, { event_id: event.id, packet_id: event.packet_id, body: event.body(), traceparent });
@@ -104,7 +104,7 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
 
   /** Adds a delivery without a body. */
   add(
-    { id: event_id, type: event_type, packet_id, timestamp }: Omit<Announcement, 'body'>,
+    { id: event_id, type: event_type, packet_id, timestamp }: Omit<Notification, 'body'>,
     to: Pick<StoredWebhook, 'seq' | 'id'>,
   ): Delivery {
     const id = this.#group.newId(new Date(timestamp));
@@ -296,9 +296,9 @@ function reads({ database }: ReadParts) {
 
   const of = ({ tenant, inTurn }: Scope) => ({
     /** The deliveries of a webhook or channel, removed or not, newest first, and how many there are; undefined when it is unknown. */
-    of: (noun: Noun, id: string, status: DeliveryStatus | undefined, page: Page) =>
+    of: (destination: DestinationKind, id: string, status: DeliveryStatus | undefined, page: Page) =>
       inTurn(async (db) => {
-        const webhook = await numberOf(db, tenant, id, noun);
+        const webhook = await numberOf(db, tenant, id, destination);
         if (webhook === undefined) return undefined;
         return list(db, page, (eb) => [
           eb('deliveries.tenant', '=', tenant),

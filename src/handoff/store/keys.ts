@@ -46,9 +46,13 @@ const shownColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'ex
 
 /** A list as it is stored, and back. */
 const textOf = (list: readonly string[] | null): string | null => (list === null ? null : JSON.stringify(list));
-export const listOf = (text: unknown): string[] | null => (typeof text === 'string' ? (readJson(text) as string[]) : null);
+export const storedList = (text: unknown): string[] | null => (typeof text === 'string' ? (readJson(text) as string[]) : null);
 
-const decoded = ({ scopes, agents, lineage }: Row) => ({ scopes: listOf(scopes), agents: listOf(agents), lineage: listOf(lineage) });
+const decoded = ({ scopes, agents, lineage }: Row) => ({
+  scopes: storedList(scopes),
+  agents: storedList(agents),
+  lineage: storedList(lineage),
+});
 const encoded = ({ scopes, agents, lineage }: Pick<KeyToStore, 'scopes' | 'agents' | 'lineage'>) => ({
   scopes: textOf(scopes),
   agents: textOf(agents),
@@ -121,8 +125,8 @@ type ShownRow = Omit<ApiKey, 'admin' | 'scopes' | 'agents'> & { admin: number; s
 const shown = ({ admin, scopes, agents, ...row }: ShownRow): ApiKey => ({
   ...row,
   admin: admin === 1,
-  scopes: (listOf(scopes) as Scope[] | null) ?? [...allScopes],
-  agents: listOf(agents),
+  scopes: (storedList(scopes) as Scope[] | null) ?? [...allScopes],
+  agents: storedList(agents),
 });
 
 /** The condition that a key has not expired at `now`. */
@@ -204,7 +208,7 @@ function reads({ database }: ReadParts) {
      * Creates the first tenant if it does not exist, and an admin key if no valid one is left; returns whether it created the
      * key. Rejects as a duplicate when the key has been used before.
      */
-    async begin(tenant: Tenant, key: KeyToStore, now: Date): Promise<boolean> {
+    async bootstrap(tenant: Tenant, key: KeyToStore, now: Date): Promise<boolean> {
       return database.transaction(async (tx) => {
         await tx
           .insertInto('tenants')

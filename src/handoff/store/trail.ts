@@ -14,7 +14,7 @@ import type { Page } from './page-size.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 /** An entry of the audit log that is not about a packet. */
-export interface AuditNote {
+export interface AuditRecord {
   readonly event_type: string;
   readonly resource: 'api_key' | 'channel' | 'tenant' | 'webhook';
   readonly actor: string;
@@ -87,17 +87,17 @@ export class TrailBuffer {
     for (const { event_type, type, actor, details, notifies } of events) {
       const entry = this.#entry({ event_type, resource: 'packet', actor, details }, at);
       this.#push({ ...entry, packet_id: packet.id, ...this.#streamColumns(packet, type, entry.timestamp) });
-      if (type !== null && type !== 'packet.deleted') this.#announce(packet, type, { ...entry, notifies });
+      if (type !== null && type !== 'packet.deleted') this.#notify(packet, type, { ...entry, notifies });
     }
   }
 
   /** Appends an entry that is not about a packet. */
-  note(note: AuditNote, at: Circumstances): void {
-    this.#push({ ...this.#entry(note, at), packet_id: null, ...noStreamEvent });
+  audit(record: AuditRecord, at: Circumstances): void {
+    this.#push({ ...this.#entry(record, at), packet_id: null, ...noStreamEvent });
   }
 
   /** Adds deliveries to webhooks, with the whole packet, and to channels. */
-  #announce(
+  #notify(
     { id: packet_id, hitl }: AnyPacket,
     type: EventType,
     entry: { id: string; timestamp: string } & Pick<PacketEvent, 'notifies'>,
@@ -105,7 +105,7 @@ export class TrailBuffer {
     const { id, timestamp, notifies } = entry;
     const body = () => envelope(type, packet_id, this.#packets.text(packet_id), timestamp);
     const followers = this.#packets.followers(packet_id);
-    this.#deliveries.announce({ id, type, packet_id, timestamp, body, notifies, responder: hitl?.responder, followers });
+    this.#deliveries.notify({ id, type, packet_id, timestamp, body, notifies, responder: hitl?.responder, followers });
   }
 
   #push(draft: Draft): void {
@@ -113,7 +113,7 @@ export class TrailBuffer {
     this.#counters.add('events', 1);
   }
 
-  #entry({ event_type, resource, actor, details }: Omit<AuditNote, 'resource'> & { resource: string }, { now, keyId }: Circumstances) {
+  #entry({ event_type, resource, actor, details }: Omit<AuditRecord, 'resource'> & { resource: string }, { now, keyId }: Circumstances) {
     return {
       id: this.#group.newId(now),
       tenant: this.tenant,

@@ -18,7 +18,7 @@ export interface WebhookNeeds {
   /** A packet of which it needs all push notification configurations; it names the tenant as well, whose lock orders such units. */
   readonly pushesOf?: string;
   /** Whether it appends events of packets, which are sent to the tenant's webhooks and channels. */
-  readonly announces?: boolean;
+  readonly notifies?: boolean;
 }
 
 /** A stored webhook or channel. Its `seq` is 0 before it is inserted. */
@@ -39,9 +39,10 @@ export const noChannel = {
 } satisfies Partial<StoredWebhook>;
 
 /** What deliveries are sent to: a webhook, or a channel. */
-export type Noun = 'webhook' | 'channel';
+export type DestinationKind = 'webhook' | 'channel';
 
-export const nounOf = ({ kind }: Pick<StoredWebhook, 'kind'>): Noun => (kind === 'webhook' || kind === 'push' ? 'webhook' : 'channel');
+export const destinationOf = ({ kind }: Pick<StoredWebhook, 'kind'>): DestinationKind =>
+  kind === 'webhook' || kind === 'push' ? 'webhook' : 'channel';
 
 /** A webhook as callers see it, without its secret. */
 export function shownWebhook({ id, url, events, active, disabled_reason, created_at }: ListedRow): Webhook {
@@ -79,9 +80,9 @@ export class WebhookBuffer extends TableBuffer<string, StoredWebhook> {
   isComplete = false;
 
   /** The webhook, or the channel, with the id. */
-  named(noun: Noun, id: string): StoredWebhook | undefined {
+  named(destination: DestinationKind, id: string): StoredWebhook | undefined {
     const found = this.get(id);
-    return found !== undefined && nounOf(found) === noun ? found : undefined;
+    return found !== undefined && destinationOf(found) === destination ? found : undefined;
   }
 
   /** The push notification configurations of a packet, including new ones. */
@@ -90,8 +91,8 @@ export class WebhookBuffer extends TableBuffer<string, StoredWebhook> {
   }
 
   /** The number of webhooks, or of channels, including new ones. */
-  count(noun: Noun): number {
-    return [...this.all(), ...this.inserted].filter((stored) => nounOf(stored) === noun && stored.for_packet === null).length;
+  count(destination: DestinationKind): number {
+    return [...this.all(), ...this.inserted].filter((stored) => destinationOf(stored) === destination && stored.for_packet === null).length;
   }
 
   /** The webhooks that subscribe to an event type. */
@@ -99,25 +100,27 @@ export class WebhookBuffer extends TableBuffer<string, StoredWebhook> {
     return this.#active('webhook', type);
   }
 
-  /** The channels that tell the person who is asked of an event. */
-  telling(event: ChannelEvent, person: string | undefined): StoredWebhook[] {
+  /** The channels that notify the person who is asked of an event. */
+  notifiedOf(event: ChannelEvent, person: string | undefined): StoredWebhook[] {
     return this.#active('channel', event).filter(({ responder }) => responder === null || responder === person);
   }
 
-  #active(noun: Noun, event: string): StoredWebhook[] {
-    if (!this.isComplete) throw new Error('A unit appends events without `announces`.');
-    return this.all().filter((stored) => stored.active && nounOf(stored) === noun && (stored.events as readonly string[]).includes(event));
+  #active(destination: DestinationKind, event: string): StoredWebhook[] {
+    if (!this.isComplete) throw new Error('A unit appends events without `notifies`.');
+    return this.all().filter(
+      (stored) => stored.active && destinationOf(stored) === destination && (stored.events as readonly string[]).includes(event),
+    );
   }
 }
 
-/** Units that announce events read all of them without a lock but in the same transaction, so that a new one counts at once. */
+/** Units that notify read all of them without a lock but in the same transaction, so that a new one counts at once. */
 const kind: Kind<WebhookNeeds, WebhookBuffer> = {
-  needs: { webhooks: true, allWebhooks: true, pushesOf: true, announces: true },
+  needs: { webhooks: true, allWebhooks: true, pushesOf: true, notifies: true },
   stage: (_tenant, { journal }) => new WebhookBuffer(journal),
 
   async find(session, group) {
     const locked = group.wanted('id', (unit) => unit.webhooks);
-    const tenants = new Set(group.units.filter(({ unit }) => unit.announces || unit.allWebhooks).map(({ tenant }) => tenant));
+    const tenants = new Set(group.units.filter(({ unit }) => unit.notifies || unit.allWebhooks).map(({ tenant }) => tenant));
     const complete = [...tenants].map((tenant) => ({ tenant, removed_at: null, for_packet: null }));
     const packets = group.wanted('for_packet', ({ pushesOf }) => (pushesOf === undefined ? undefined : [pushesOf]));
     const [named, all, pushes] = await Promise.all([
@@ -215,7 +218,7 @@ async function scrub(database: ReadParts['database'], limit: number): Promise<nu
 
 function reads({ database }: ReadParts) {
   const { reads: db } = database;
-  const telling = database.query<{ tenant: number }, { seq: number }>((db, { tenant }) =>
+  const notifying = database.query<{ tenant: number }, { seq: number }>((db, { tenant }) =>
     db
       .selectFrom('webhooks')
       .select('seq')
@@ -256,9 +259,9 @@ function reads({ database }: ReadParts) {
         .orderBy('seq')
         .execute(),
     /** Whether a channel of the tenant sends new questions. */
-    isTold: (): Awaitable<boolean> => andThen(telling.first({ tenant }), (row) => row !== undefined),
+    notifiesPerson: (): Awaitable<boolean> => andThen(notifying.first({ tenant }), (row) => row !== undefined),
     /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
-    number: (id: string, noun: Noun) => numberOf(db, tenant, id, noun),
+    number: (id: string, destination: DestinationKind) => numberOf(db, tenant, id, destination),
   });
   const all = {
     /** Erases the secrets and addresses of what was removed and has no pending delivery; returns how many, up to `limit`. */
@@ -284,14 +287,14 @@ function reads({ database }: ReadParts) {
 }
 
 /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
-export async function numberOf(db: Kysely<Tables>, tenant: number, id: string, noun: Noun): Promise<number | undefined> {
+export async function numberOf(db: Kysely<Tables>, tenant: number, id: string, destination: DestinationKind): Promise<number | undefined> {
   const found = await db
     .selectFrom('webhooks')
     .select(['seq', 'kind'])
     .where('tenant', '=', tenant)
     .where('id', '=', id)
     .executeTakeFirst();
-  return found !== undefined && nounOf(found) === noun ? found.seq : undefined;
+  return found !== undefined && destinationOf(found) === destination ? found.seq : undefined;
 }
 
 /** Webhooks and channels. */

@@ -21,7 +21,7 @@ interface MountParts<Context, Traits> {
   /** Authenticates and authorizes the caller, before the body is read. Throws a ServiceError to refuse. */
   admit(route: Route & Traits, request: FastifyRequest, reply: FastifyReply): Awaitable<Context>;
   /** Runs before a 404 or 405 is sent, so that requests without a route count against the rate limit as well. */
-  admitStray(request: FastifyRequest, reply: FastifyReply): Awaitable<unknown>;
+  admitUnrouted(request: FastifyRequest, reply: FastifyReply): Awaitable<unknown>;
   /** The largest body that this caller may send to this route, in bytes. */
   bodyLimit(route: Route & Traits, caller: Context): number;
   /** The message of a 413. */
@@ -51,8 +51,8 @@ const usualLargeBytes = 256 * 1024 * 1024;
 
 /** Returns a function that mounts routes. A known path with another method gets 405 with `Allow` instead of 404. */
 export function createMount<Context, Traits extends object = object>(parts: MountParts<Context, Traits>): Mount<Context, Traits> {
-  const { app, prefixes, admitStray } = parts;
-  const paths = createPaths(app, admitStray);
+  const { app, prefixes, admitUnrouted } = parts;
+  const paths = createPaths(app, admitUnrouted);
   const steps = new Steps(parts, paths);
   app.decorateRequest('exchange', null);
   app.removeAllContentTypeParsers();

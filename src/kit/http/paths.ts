@@ -16,9 +16,9 @@ interface KnownPath {
 /**
  * Creates the table of paths, and has the application answer requests without a route from it: 405 with `Allow` for a
  * known path, else 404.
- * @param admitStray runs before such an answer, unless the path is public
+ * @param admitUnrouted runs before such an answer, unless the path is public
  */
-export function createPaths(app: FastifyInstance, admitStray: (request: FastifyRequest, reply: FastifyReply) => Awaitable<unknown>) {
+export function createPaths(app: FastifyInstance, admitUnrouted: (request: FastifyRequest, reply: FastifyReply) => Awaitable<unknown>) {
   const paths = new Map<string, KnownPath>();
   let longestFixedPath = 0;
   // Paths that are not routes of the API, such as the explorers, only take GET.
@@ -33,7 +33,7 @@ export function createPaths(app: FastifyInstance, admitStray: (request: FastifyR
     const path = pathOf(request);
     const known = find(path);
     const methods = known?.methods ?? (others.has(path) ? ['GET'] : []);
-    if (known === undefined ? methods.length === 0 : known.access !== 'public') await admitStray(request, reply);
+    if (known === undefined ? methods.length === 0 : known.access !== 'public') await admitUnrouted(request, reply);
     const trimmed = withoutSlash(path);
     if (methods.length === 0 && trimmed !== path && isKnown(trimmed)) throw trailingSlash(trimmed);
     if (methods.length === 0) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');

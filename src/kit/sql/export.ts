@@ -200,15 +200,15 @@ export async function* pagesOf(
   const table = sql.table(name);
   const refs = (names: readonly string[]) => sql.join(names.map((column) => sql.ref(column)));
   const keys = refs(key);
-  const place = (row: Row) => sql`(${sql.join(key.map((column) => row[column]))})`;
-  const beyond = (row: Row | undefined) => (row === undefined ? where : sql`${where} and (${keys}) > ${place(row)}`);
+  const valuesOf = (row: Row) => sql`(${sql.join(key.map((column) => row[column]))})`;
+  const beyond = (row: Row | undefined) => (row === undefined ? where : sql`${where} and (${keys}) > ${valuesOf(row)}`);
   const bytes = sql.join([sql`0`, ...texts.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)], sql` + `);
   let after: Row | undefined;
   for (;;) {
     const { rows: sizes } = await sql<Row>`select ${keys}, ${bytes} as bytes from ${table} where ${beyond(after)}
       order by ${keys} limit ${sql.lit(pageRows)}`.execute(tx);
     for (const last of endsOf(sizes)) {
-      const { rows } = await sql<Row>`select ${refs(columns)} from ${table} where ${beyond(after)} and (${keys}) <= ${place(last)}
+      const { rows } = await sql<Row>`select ${refs(columns)} from ${table} where ${beyond(after)} and (${keys}) <= ${valuesOf(last)}
         order by ${keys}`.execute(tx);
       yield rows.map((row) => columns.map((column) => row[column]!));
       after = last;

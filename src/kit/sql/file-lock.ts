@@ -8,7 +8,7 @@ import { createPrivately } from './file-access.ts';
 import { sqlitePath } from './sqlite-connection.ts';
 
 /** How long to wait for the process that holds the file, and the pause between attempts, in milliseconds. */
-const patienceMs = 10_000;
+const lockTimeoutMs = 10_000;
 const pauseMs = 100;
 
 /** The locks of this process: a connection without references would be garbage collected and closed. */
@@ -20,7 +20,7 @@ const held = new Set<DatabaseSync>();
  * for any reason, or calls the function that is returned. Databases in memory and on a server are not locked.
  * @throws Error that names the process that holds the file
  */
-export async function holdFile(databaseUrl: string, { waitMs = patienceMs } = {}): Promise<() => void> {
+export async function holdFile(databaseUrl: string, { waitMs = lockTimeoutMs } = {}): Promise<() => void> {
   if (!isShared(databaseUrl) || !databaseUrl.startsWith('sqlite')) return () => undefined;
   const path = sqlitePath(databaseUrl);
   createPrivately(path);

@@ -49,7 +49,7 @@ async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
     newId,
     random: (bytes) => void randomFillSync(bytes),
   });
-  const key = (await access.begin(undefined)).made!;
+  const key = (await access.bootstrap(undefined)).createdKey!;
   const [first] = await store.keys.of(defaultTenantId, clock());
   const caller: Caller = {
     key_id: first!.id,

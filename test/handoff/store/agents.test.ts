@@ -47,12 +47,12 @@ for (const testStore of [onDisk, onPostgres]) {
     test('are written later when a write fails, at the time when each was last seen', async (t) => {
       const { url, clock, agents, seen } = await openAgents(t, testStore);
       assert.ok(isShared(url));
-      agents.saw(1, 'first');
-      agents.saw(1, 'second');
+      agents.seen(1, 'first');
+      agents.seen(1, 'second');
       await refuseAgents(url, true);
       await assert.rejects(agents.write());
       clock.turn(60);
-      agents.saw(1, 'second');
+      agents.seen(1, 'second');
       await assert.rejects(agents.write());
       await refuseAgents(url, false);
       assert.deepEqual(await seen(), [
@@ -65,10 +65,10 @@ for (const testStore of [onDisk, onPostgres]) {
 
 test('agents are counted once while they wait to be written, and a full list still takes those that it has', async (t) => {
   const { clock, agents, seen } = await openAgents(t, inMemory);
-  for (let index = 0; index < 10_000; index += 1) agents.saw(2, `agent ${index}`);
-  agents.saw(1, 'too late');
+  for (let index = 0; index < 10_000; index += 1) agents.seen(2, `agent ${index}`);
+  agents.seen(1, 'too late');
   clock.turn(60);
-  agents.saw(2, 'agent 7');
+  agents.seen(2, 'agent 7');
   assert.equal(await agents.write(), 10_000);
   assert.deepEqual(await seen(1), []);
   assert.deepEqual((await seen(2))[0], ['agent 7', '09:31:00']);
@@ -76,13 +76,13 @@ test('agents are counted once while they wait to be written, and a full list sti
 
 test('instances write agents in the same order on PostgreSQL, so that they do not deadlock', async (t) => {
   const { url, agents } = await openAgents(t, onPostgres);
-  for (const id of ['c', 'a', 'b']) agents.saw(1, id);
+  for (const id of ['c', 'a', 'b']) agents.seen(1, id);
   await agents.write();
   const [first, observer] = [new pg.Client(url), new pg.Client(url)];
   await Promise.all([first.connect(), observer.connect()]);
   await first.query('begin');
   await first.query(`select from agents where agent_id = 'a' for update`);
-  for (const id of ['c', 'b', 'a']) agents.saw(1, id);
+  for (const id of ['c', 'b', 'a']) agents.seen(1, id);
   const writing = agents.write();
   const blocked = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   while ((await observer.query(blocked)).rowCount === 0) await nextTurn();

@@ -42,7 +42,7 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
   }
   // The first tenant, whose number is 1.
   const random = (bytes: Buffer) => void bytes.fill(7);
-  await createKeyService({ store: instances[0]!.store, clock: clock.read, newId, random }).begin('a-key-of-sixteen-characters');
+  await createKeyService({ store: instances[0]!.store, clock: clock.read, newId, random }).bootstrap('a-key-of-sixteen-characters');
   const caller = (tenant_number: number) => ({
     key_id: 'key-1',
     key_tier: 'business' as const,

@@ -30,7 +30,7 @@ async function startThings(t: TestContext, linger?: LingerLimits): Promise<{ add
     admit(_route, request) {
       if (request.headers['x-api-key'] !== 'right') throw new ServiceError('UNAUTHORIZED', 'No.');
     },
-    admitStray: () => undefined,
+    admitUnrouted: () => undefined,
     bodyLimit: () => maxBody,
   });
   const route = defineRoute({

@@ -26,7 +26,7 @@ function newApp(t: TestContext): FastifyInstance {
 
 test('an answer is reduced to its schema at any depth, unless the schema is open', async (t) => {
   const app = newApp(t);
-  const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined, bodyLimit: () => 1024 });
+  const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitUnrouted: () => undefined, bodyLimit: () => 1024 });
   const Thing = Type.Object({ id: Type.String(), free: Type.Object({}, { additionalProperties: true }) });
   const route = defineRoute({
     id: 'listThings',
@@ -52,7 +52,7 @@ test('large bodies in progress share a limit, of which a tenant may use a part: 
     admit(_route, request) {
       request.notes.caller = String(request.headers.tenant);
     },
-    admitStray: () => undefined,
+    admitUnrouted: () => undefined,
     bodyLimit: () => 1_000_000,
     maxBodyBytes: 1_000_000,
   });
@@ -115,7 +115,7 @@ describe('A mounted route', () => {
       app,
       prefixes: () => [''],
       admit: () => undefined,
-      admitStray: () => undefined,
+      admitUnrouted: () => undefined,
       bodyLimit: () => 16,
       tooLarge: (limit) => `At most ${limit} bytes.`,
       admissionParameters: ['api_key'],
@@ -149,7 +149,7 @@ describe('A mounted route', () => {
 
 test('a reset connection is detected during a request; a client that only ends its sending half gets its answer, and no interim one [H99]', async (t) => {
   const app = newApp(t);
-  const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitStray: () => undefined, bodyLimit: () => 1024 });
+  const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitUnrouted: () => undefined, bodyLimit: () => 1024 });
   const route = defineRoute({
     id: 'wait',
     method: 'GET',

@@ -33,7 +33,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
     admit(_route, request) {
       request.notes.caller = String(request.headers.tenant);
     },
-    admitStray: () => undefined,
+    admitUnrouted: () => undefined,
     bodyLimit: () => 1024,
     maxAnswerBytes,
   });

@@ -64,14 +64,14 @@ function ToFields({ rule: { to }, providers, fault, onChange }: ToFieldsProps) {
     <fieldset className={`${styles.providers} cluster`}>
       <legend>Fail over to, in the order of choosing (none chosen: the order of the chain)</legend>
       {providers.map(({ key, name }, position) => {
-        const place = to.indexOf(key);
+        const chosen = to.indexOf(key);
         const shown = name.trim() || `provider ${position + 1}`;
         return (
           <CheckField
             key={key}
-            label={place === -1 ? shown : `${place + 1}. ${shown}`}
-            checked={place !== -1}
-            onChange={() => onChange({ to: place === -1 ? [...to, key] : to.filter((other) => other !== key) })}
+            label={chosen === -1 ? shown : `${chosen + 1}. ${shown}`}
+            checked={chosen !== -1}
+            onChange={() => onChange({ to: chosen === -1 ? [...to, key] : to.filter((other) => other !== key) })}
           />
         );
       })}

@@ -18,19 +18,19 @@ export interface FreeSearch {
 }
 
 /**
- * The conditions of a search for free rows as SQL, except for its ranked column, and their parameters in order; `place`
+ * The conditions of a search for free rows as SQL, except for its ranked column, and their parameters in order; `placeholder`
  * returns the placeholder of the n-th parameter, from 1. `column` is the column that `among` compares.
  */
 export function freeSearchSql(
   column: string,
   { condition, where, among }: FreeSearch,
-  place: (number: number) => string,
+  placeholder: (number: number) => string,
 ): { conditions: string; values: (string | number)[] } {
   const values: (string | number)[] = [];
   const equal = (row: Row) =>
     Object.entries(row).map(([name, value]) => {
       values.push(value!);
-      return `${name} = ${place(values.length)}`;
+      return `${name} = ${placeholder(values.length)}`;
     });
   const conditions = [condition, ...equal(where)];
   for (const other of among)

@@ -99,20 +99,20 @@ export function createIndexer(database: Database<Tables>) {
     /** Takes queued packets in order; returns how many, and whether the range may have more for another step. */
     async prepare({ after = beginning, upTo = ending, limit = stepSize }: Range): Promise<{ taken: number; more: boolean }> {
       prepared = [];
-      let place = after;
+      let last = after;
       let length = 0;
       let full = false;
       while (!full) {
         const fitting = prepared.length === 0 ? firstRead : Math.floor((maxStepLength - length) / (length / prepared.length));
         const size = Math.min(readSize, limit - prepared.length, Math.max(1, fitting));
-        const rows = await queued(place, upTo, size);
+        const rows = await queued(last, upTo, size);
         for (const { tenant, packet, revision, id, text: whole } of rows) {
           const text = whole === null ? '' : indexText(database.name, tenant, readJson(whole) as Searched);
           prepared.push({ key: { tenant, packet }, revision, id, text });
           length += whole?.length ?? 0;
         }
         if (rows.length < size) return { taken: prepared.length, more: false };
-        place = prepared.at(-1)!.key;
+        last = prepared.at(-1)!.key;
         full = prepared.length >= limit || length >= maxStepLength;
       }
       return { taken: prepared.length, more: true };
@@ -145,7 +145,7 @@ export function createIndexer(database: Database<Tables>) {
 
 /** Reads a range of the queue with the packets' texts. */
 function createQueueRead(database: Database<Tables>) {
-  const place = sql`(search_queue.tenant, search_queue.packet)`;
+  const queueKey = sql`(search_queue.tenant, search_queue.packet)`;
   const query = database.query<QueueParams, QueueRow>((db, params) =>
     db
       .selectFrom('search_queue')
@@ -154,8 +154,8 @@ function createQueueRead(database: Database<Tables>) {
       )
       .leftJoin('contents', ofPacket)
       .select(['search_queue.tenant', 'search_queue.packet', 'search_queue.revision', 'packets.id', wholeText.as('text')])
-      .where(sql<boolean>`${place} > (${params.after_tenant}, ${params.after_packet})`)
-      .where(sql<boolean>`${place} <= (${params.last_tenant}, ${params.last_packet})`)
+      .where(sql<boolean>`${queueKey} > (${params.after_tenant}, ${params.after_packet})`)
+      .where(sql<boolean>`${queueKey} <= (${params.last_tenant}, ${params.last_packet})`)
       .orderBy('search_queue.tenant')
       .orderBy('search_queue.packet')
       .limit(params.limit),

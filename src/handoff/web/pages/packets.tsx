@@ -202,7 +202,7 @@ function Board({ filters }: { filters: PacketFilters }) {
 }
 
 /** The address of the list with the filters of the board. */
-function listOf(status: Status, filters: URLSearchParams): string {
+function listPath(status: Status, filters: URLSearchParams): string {
   const params = new URLSearchParams(filters);
   params.delete('view');
   params.set('status', status);
@@ -224,7 +224,7 @@ function Column({ status, filters }: { status: Status; filters: PacketFilters })
               {total === 0 ? <p className={styles.total}>none</p> : null}
               {total > perColumn ? (
                 <p className={styles.total}>
-                  <Link to={listOf(status, params)}>All {count(total)}</Link>
+                  <Link to={listPath(status, params)}>All {count(total)}</Link>
                 </p>
               ) : null}
             </>

@@ -18,8 +18,8 @@ export function Timeline({ packet }: { packet: Packet }) {
       <Load query={history} what="The history" lines={3}>
         {(events) => (
           <ol className={styles.timeline}>
-            {steps(events, names).map(({ sentence, event, times, place }) => (
-              <li key={place}>
+            {steps(events, names).map(({ sentence, event, times, index }) => (
+              <li key={index}>
                 <p dir="auto">
                   {sentence}
                   {times === 1 ? '' : ` (${times} times)`}
@@ -52,17 +52,17 @@ interface Step {
   readonly event: HistoryEvent;
   /** How many events in a row it says. */
   readonly times: number;
-  readonly place: number;
+  readonly index: number;
 }
 
 /** The steps of a history, newest first. What happened several times in a row, as attempts to send a message do, is one step. */
 function steps(events: readonly HistoryEvent[], names: ReadonlyMap<string, string>): Step[] {
   const found: Step[] = [];
-  for (const [place, event] of events.entries()) {
+  for (const [index, event] of events.entries()) {
     const sentence = sentenceOf(event, names);
     const last = found.at(-1);
     if (last?.sentence === sentence) found[found.length - 1] = { ...last, event, times: last.times + 1 };
-    else found.push({ sentence, event, times: 1, place });
+    else found.push({ sentence, event, times: 1, index });
   }
   return found.toReversed();
 }

@@ -51,7 +51,7 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
   for (const failing of failures) {
     const theirs = callsOf(router, first, () => failing);
     const ours = chainCalls(engine, failing).map((index) => chain[index]!.deployment);
-    const parted = theirs.findIndex((one, index) => placeOf(one) !== placeOf(ours[index]));
+    const parted = theirs.findIndex((one, index) => groupAndOrder(one) !== groupAndOrder(ours[index]));
     const at = parted === -1 ? (ours.length > theirs.length ? theirs.length : -1) : parted;
     if (at === -1) continue;
     const { provider } = ours[Math.max(at - 1, 0)] ?? theirs[0]!;
@@ -86,7 +86,7 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
 }
 
 /** Models that stand for one another: those of a group with the same order. */
-const placeOf = (one: Deployment | undefined) => (one === undefined ? '' : `${one.group} ${one.order}`);
+const groupAndOrder = (one: Deployment | undefined) => (one === undefined ? '' : `${one.group} ${one.order}`);
 
 /** Finds that LiteLLM draws the models of a group at random and may call one again, while a chain tries each once. */
 function noteDraws<D extends Imported>(findings: FindingList, { router, chain }: Parts<D>, group: string): void {

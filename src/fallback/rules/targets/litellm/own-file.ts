@@ -133,14 +133,14 @@ const defined = (fields: Fields): Fields => Object.fromEntries(Object.entries(fi
 function withoutGroups(settings: Fields, missing: ReadonlySet<string>): Fields {
   if (missing.size === 0) return settings;
   const isThere = (group: unknown) => !missing.has(String(isFields(group) ? group.model : group));
-  const listOf = (value: unknown) => (Array.isArray(value) ? value.filter(isThere) : value);
+  const present = (value: unknown) => (Array.isArray(value) ? value.filter(isThere) : value);
   return Object.fromEntries(
     Object.entries(settings).map(([name, value]) => {
       if (!/fallbacks$/.test(name) || !Array.isArray(value)) return [name, value];
-      if (name === 'default_fallbacks') return [name, listOf(value)];
+      if (name === 'default_fallbacks') return [name, present(value)];
       const maps = value
         .filter(isFields)
-        .map((map) => Object.entries(map).flatMap(([group, to]) => (missing.has(group) ? [] : [[group, listOf(to)] as const])));
+        .map((map) => Object.entries(map).flatMap(([group, to]) => (missing.has(group) ? [] : [[group, present(to)] as const])));
       return [name, maps.filter((pairs) => pairs.length > 0).map((pairs) => Object.fromEntries(pairs))];
     }),
   );
