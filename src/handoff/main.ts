@@ -262,7 +262,7 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     packets: createPacketService({
       ...parts,
       limits: tierLimits(settings),
-      guards: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
+      quotas: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
       onSeen: agents.seen,
       onCreated: metrics.handedOver,
     }),

@@ -261,7 +261,7 @@ describe('npm run demo', () => {
     assert.equal(exitCode, 1);
     assert.match(
       errors,
-      /^The service limits this key, and waiting 90 seconds would not help: The tenant's daily cap is 0 packets; an admin can raise it\./,
+      /^The service limits this key, and waiting 90 seconds would not help: The tenant's daily quota is 0 packets; an admin can raise it\./,
     );
   });
 

@@ -54,7 +54,7 @@ for (const store of stores) {
       store: opened,
       ...parts,
       limits: { free: tier, pro: tier, business: tier },
-      guards: { chainDepthMax: 0, openPacketsPerAgent: 0 },
+      quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
       onSeen: failing,
       onCreated: failing,
     });

@@ -199,7 +199,7 @@ describe('Instances that share a PostgreSQL', () => {
     assert.deepEqual([withStatus(answers, 201).length, withStatus(answers, 409).length], [1, 23]);
   });
 
-  test('the daily cap and the cap on keys are exact over all instances', async (t) => {
+  test('the daily quota and the quota on keys are exact over all instances', async (t) => {
     const { instances } = await startInstances(t, 3);
     const { id, key } = await newTenant(instances[0]!, { handoffs_per_day: 10, max_api_keys: 4 });
     const created = await Promise.all(
@@ -474,7 +474,7 @@ async function openPackets(t: TestContext, testStore: TestStore) {
     clock,
     newId,
     random: (bytes) => void bytes.fill(7),
-    guards: { chainDepthMax: 0, openPacketsPerAgent: 0 },
+    quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
     onSeen: () => undefined,
     limits: tierLimits(readHandoffSettings({})),
     onCreated: () => undefined,

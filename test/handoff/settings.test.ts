@@ -161,7 +161,7 @@ describe('The settings of the handoff service', () => {
     }
   });
 
-  test('read the caps: 0 allows none, unlimited is no cap, and 0 turns a request limit off [H226]', () => {
+  test('read the quotas: 0 allows none, unlimited is no quota, and 0 turns a request limit off [H226]', () => {
     const settings = read({
       SERVICE_HANDOFFS_PER_DAY_FREE: '0',
       SERVICE_HANDOFFS_PER_DAY_PRO: '7',

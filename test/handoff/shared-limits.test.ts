@@ -89,7 +89,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.ok(left[1]! > 0 && left[1]! <= 60_000, String(left));
   });
 
-  test('a refusal by the daily cap is taken back from the shared minute', async (t) => {
+  test('a refusal by the daily quota is taken back from the shared minute', async (t) => {
     const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '10', SERVICE_HANDOFFS_PER_DAY_BUSINESS: '0' });
     const refused = await instances[0]!.call('POST', '/packets', { body: { metadata: agents, context: { summary: 'One' } } });
     assert.equal(refused.status, 429);

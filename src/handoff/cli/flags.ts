@@ -75,13 +75,13 @@ export const packetFields: readonly Flag[] = [
   tag,
 ];
 
-/** Parses a daily cap. */
+/** Parses a daily quota. */
 export function perDay(text: string): string {
   if (text !== 'tier' && !/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, or tier.');
   return text;
 }
 
-/** The fields of a tenant; the cap `tier` is null. */
-export function tenantFields({ handoffs_per_day: cap, ...fields }: Fields): Fields {
-  return cap === undefined ? fields : { ...fields, handoffs_per_day: cap === 'tier' ? null : Number(cap) };
+/** The fields of a tenant; the quota `tier` is null. */
+export function tenantFields({ handoffs_per_day: quota, ...fields }: Fields): Fields {
+  return quota === undefined ? fields : { ...fields, handoffs_per_day: quota === 'tier' ? null : Number(quota) };
 }

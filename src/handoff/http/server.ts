@@ -107,7 +107,7 @@ const rootLinks = {
 };
 
 /** The properties of a route that admission needs. */
-type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'capped' | 'keyInQuery' | 'forPrograms'>;
+type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'dailyQuota' | 'keyInQuery' | 'forPrograms'>;
 
 /** The largest body of a batch in bytes, for any tier. */
 const maxBatchBytes = 16 * 1024 * 1024;
@@ -181,10 +181,10 @@ export function createServer(parts: ServerParts): FastifyInstance {
     return caller;
   }
 
-  /** Refuses with the daily cap instead if that lasts longer: after `Retry-After` the request must succeed. */
+  /** Refuses with the daily quota instead if that lasts longer: after `Retry-After` the request must succeed. */
   async function refuse(route: Admission, caller: Caller, byLimit: LimitReached): Promise<never> {
-    const byCap = route.capped ? await packets.refusalByCap(caller) : undefined;
-    throw byCap !== undefined && byCap.retryAfter > byLimit.retryAfter ? byCap : byLimit;
+    const byQuota = route.dailyQuota ? await packets.refusalByQuota(caller) : undefined;
+    throw byQuota !== undefined && byQuota.retryAfter > byLimit.retryAfter ? byQuota : byLimit;
   }
 
   const { mount, call, isMounted } = mountLocally(

@@ -27,10 +27,10 @@ type Watched = Pick<OpenStream, 'end'>;
 
 export type Listening = ReturnType<typeof createListening>;
 
-/** The `Retry-After` of a tenant at its cap, in seconds: an estimate, since nothing tells when a connection will close. */
+/** The `Retry-After` of a tenant at its quota, in seconds: an estimate, since nothing tells when a connection will close. */
 const retryAfterSeconds = 5;
 
-/** Makes what `/events`, `/ws` and waiting requests share: connection caps, start positions and the checks of keys. */
+/** Makes what `/events`, `/ws` and waiting requests share: connection quotas, start positions and the checks of keys. */
 export function createListening({ hub, streams, keys, clock, newId, limits }: ListeningParts) {
   const quota = new OwnerQuota();
   const byKey = new Map<string, Set<Watched>>();

@@ -18,7 +18,7 @@ export interface Waiting<Packet> extends Pick<WaitingRequest<Packet>, 'kind' | '
  */
 export type Wait = <Packet>(waiting: Waiting<Packet>) => Promise<{ packet: Packet | null; isRevoked: boolean }>;
 
-/** Makes the wait of requests: it counts towards the connection cap, and ends with its connection and its key. */
+/** Makes the wait of requests: it counts towards the connection quota, and ends with its connection and its key. */
 export function createWait(list: WaitingList, listening: Pick<Listening, 'connect' | 'watch'>): Wait {
   return async ({ caller, headers, signal, seconds, ...wanted }) => {
     const release = listening.connect(caller);

@@ -90,7 +90,7 @@ const messagesPerTurn = 100;
 
 /**
  * How many streams read the trail at once to begin or to catch up, of all tenants and of one. They share PostgreSQL's ten
- * connections for short reads with requests. The caps of connections bound how many wait.
+ * connections for short reads with requests. The quotas of connections bound how many wait.
  */
 const replayReads = { concurrency: 6, perOwner: 2, maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: 60_000 };
 

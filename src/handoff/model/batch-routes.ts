@@ -29,7 +29,7 @@ const refused = (status: 400 | 429, code: ErrorCode, detail: string, field: stri
   example: { detail, code, field, status_code: status, request_id: '2s-1', created: [], errors: [{ index: 0, error, code, field: null }] },
 });
 const PacketFault = Type.Object({ packet_id: Type.String(), ...ItemFault, claimed_by: Type.Optional(orNull(Holder)) });
-const capReached = 'The tenant has created the 5 packets it may create per day; the next UTC day begins in 3600 seconds.';
+const quotaReached = 'The tenant has created the 5 packets it may create per day; the next UTC day begins in 3600 seconds.';
 const batchSize = 'At most 100 in one request, unless the service is configured otherwise.';
 
 /** The routes of batches. */
@@ -44,7 +44,7 @@ export const batchRoutes = routeTable('packets', {
     describedBody: BatchCreateShape,
     bodyExample: { packets: [createExample] },
     bodySize: 'batch',
-    capped: true,
+    dailyQuota: true,
     headers: { ...IdempotencyKey, ...AgentId },
     responses: {
       201: {
@@ -55,7 +55,7 @@ export const batchRoutes = routeTable('packets', {
       },
       ...failing(401, 403, 409, 413, 415),
       400: refused(400, 'VALIDATION_ERROR', 'None of the packets could be created; see errors.', 'packets', 'metadata is required.'),
-      429: refused(429, 'RATE_LIMITED', capReached, null, capReached),
+      429: refused(429, 'RATE_LIMITED', quotaReached, null, quotaReached),
     },
   }),
   batchClaim: defineRoute({

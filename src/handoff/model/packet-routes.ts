@@ -149,11 +149,11 @@ export const packetRoutes = routeTable('packets', {
     access: 'work',
     summary: 'Create a packet',
     description:
-      "Hands a unit of work to another agent. The packet starts as `created`, with the `version` of the packet schema. It counts towards the tenant's daily cap (UTC). After a 503, or when no answer arrives, repeat the request with the same `Idempotency-Key`.",
+      "Hands a unit of work to another agent. The packet starts as `created`, with the `version` of the packet schema. It counts towards the tenant's daily quota (UTC). After a 503, or when no answer arrives, repeat the request with the same `Idempotency-Key`.",
     body: CreateRequest,
     bodyExample: createExample,
     nullIsAbsent: true,
-    capped: true,
+    dailyQuota: true,
     headers: { ...IdempotencyKey, ...AgentId },
     responses: { 201: packet('The packet.', packetExample, Replayed), ...failing(401, 403, 409, 413, 415, 429) },
   }),
@@ -213,7 +213,7 @@ export const packetRoutes = routeTable('packets', {
     access: 'read',
     summary: 'Get a packet',
     description:
-      'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body. With `wait_seconds` the answer comes when the packet is as `until` or `until_revision` says, at once if it is; when the time is over, or the service stops, with the packet as it is then. A waiting request counts towards the connection cap.',
+      'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body. With `wait_seconds` the answer comes when the packet is as `until` or `until_revision` says, at once if it is; when the time is over, or the service stops, with the packet as it is then. A waiting request counts towards the connection quota.',
     params: IdParams,
     query: WaitQuery,
     headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 when the packet has not changed since. Optional.' },
@@ -300,7 +300,7 @@ export const packetRoutes = routeTable('packets', {
     body: ChainRequest,
     bodyExample: createExample,
     nullIsAbsent: true,
-    capped: true,
+    dailyQuota: true,
     headers: { ...IdempotencyKey, ...AgentId },
     responses: {
       201: packet('The new packet; `parent_packet_id` is the id in the path.', chainedExample, Replayed),

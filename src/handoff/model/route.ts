@@ -18,8 +18,8 @@ export interface HandoffRoute {
   readonly forPrograms?: boolean;
   /** The limit on the body's size: the tier's limit for one item (default), or the limit for a batch of items. */
   readonly bodySize?: 'item' | 'batch';
-  /** Whether the daily cap applies, so that a refusal by another limit also reports the cap if that lasts longer. */
-  readonly capped?: boolean;
+  /** Whether the daily quota applies, so that a refusal by another limit also reports the quota if that lasts longer. */
+  readonly dailyQuota?: boolean;
 }
 
 /** Declares a route of the handoff service. */

@@ -19,20 +19,20 @@ export const Tenant = object({
   updated_at: timestamp('When it last changed.'),
   deleted_at: orNull(timestamp('When it was deleted.')),
 });
-const cap = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], {
+const quota = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], {
   description: "The maximum number of packets per UTC day; null for the tier's default.",
 });
 const maxKeys = (description: string) => Type.Integer({ minimum: 0, maximum: 100_000, description });
 export const TenantRequest = object({
   name: name('The name of the tenant.'),
   tier: Type.Optional(choice(tiers, { description: 'The tier.', default: 'free' })),
-  handoffs_per_day: Type.Optional(cap),
+  handoffs_per_day: Type.Optional(quota),
   max_api_keys: Type.Optional(maxKeys('The maximum number of API keys it may have; 1, 5 or 25 by tier if left out.')),
 });
 export const TenantPatch = object({
   name: Type.Optional(name('The name of the tenant.')),
   tier: Type.Optional(tier),
-  handoffs_per_day: Type.Optional(cap),
+  handoffs_per_day: Type.Optional(quota),
   max_api_keys: Type.Optional(maxKeys('The maximum number of API keys it may have. Until it is set, it follows the tier.')),
 });
 

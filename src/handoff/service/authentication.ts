@@ -19,7 +19,7 @@ export interface Caller extends Rights {
   /** The tenant's number in the store. */
   readonly tenant_number: number;
   readonly tenant_tier: Tier;
-  /** The tenant's own daily cap; null: the cap of its tier. */
+  /** The tenant's own daily quota; null: the quota of its tier. */
   readonly handoffs_per_day: number | null;
   /** When the key expires, in milliseconds since 1970; left out: never. */
   readonly key_ends?: number;

@@ -18,7 +18,7 @@ import type { ServiceParts } from './parts.ts';
 /** What creating packets needs. */
 export interface CreationParts extends ServiceParts {
   limits: Record<Tier, TierLimits>;
-  guards: Guards;
+  quotas: AgentQuotas;
   /** Called with each agent that a request of the tenant names: before a claim, after the commit of a create. */
   onSeen(tenant: number, agentId: string): void;
   /** Called after a commit with the number of packets that a tenant created. */
@@ -26,7 +26,7 @@ export interface CreationParts extends ServiceParts {
 }
 
 /** Limits that stop runaway agents; 0: off. */
-export interface Guards {
+export interface AgentQuotas {
   /** The most packets from the root of a chain to its end. */
   readonly chainDepthMax: number;
   /** The most packets of one source agent that are not completed, failed or expired. */
@@ -98,17 +98,17 @@ export function createPacketCreation(parts: CreationParts) {
       });
     },
 
-    /** The error that another packet would get from the daily cap; undefined while the cap is not reached. */
-    async refusalByCap(caller: Caller): Promise<LimitReached | undefined> {
-      const cap = capOf(parts, caller);
-      if (!Number.isFinite(cap)) return undefined;
+    /** The error that another packet would get from the daily quota; undefined while the quota is not reached. */
+    async refusalByQuota(caller: Caller): Promise<LimitReached | undefined> {
+      const quota = dailyQuotaOf(parts, caller);
+      if (!Number.isFinite(quota)) return undefined;
       const now = clock();
-      return (await store.of(caller.tenant_number).counters.usedOn(dayOf(now))) >= cap ? capReached(cap, now) : undefined;
+      return (await store.of(caller.tenant_number).counters.usedOn(dayOf(now))) >= quota ? quotaReached(quota, now) : undefined;
     },
   };
 }
 
-const capOf = ({ limits }: CreationParts, caller: Caller) => caller.handoffs_per_day ?? limits[caller.tenant_tier].handoffsPerDay;
+const dailyQuotaOf = ({ limits }: CreationParts, caller: Caller) => caller.handoffs_per_day ?? limits[caller.tenant_tier].handoffsPerDay;
 
 /** Creates packets and returns the answer, or repeats the answer stored under the same idempotency key. */
 async function createUnder(
@@ -119,27 +119,27 @@ async function createUnder(
   count: number,
   make: (transaction: Transaction, countCreate: () => void, now: Date) => Created,
 ): Promise<CreateAnswer> {
-  const { store, clock, guards, onCreated, onSeen } = parts;
+  const { store, clock, quotas, onCreated, onSeen } = parts;
   const now = clock();
   const today = createdOn(dayOf(now));
-  const cap = capOf(parts, caller);
-  const capped = Number.isFinite(cap);
+  const quota = dailyQuotaOf(parts, caller);
+  const hasQuota = Number.isFinite(quota);
   let created = 0;
   return store.of(caller.tenant_number).commit<CreateAnswer>({
     packets: requests.flatMap(({ parent_packet_id }) => parent_packet_id?.toLowerCase() ?? []),
     creates: count,
     notifies: true,
-    ...(guards.openPacketsPerAgent === 0 ? {} : { openPacketsOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
+    ...(quotas.openPacketsPerAgent === 0 ? {} : { openPacketsOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
     size,
     idempotencyKey: idempotency?.key,
-    ...(capped ? { counters: [today] } : {}),
+    ...(hasQuota ? { counters: [today] } : {}),
     work(transaction) {
       const { idempotency: answers, counters } = transaction;
       created = 0;
       const again = answers.repeated(idempotency);
       if (again !== undefined) return { text: again.body, status: again.status, etag: again.etag, replayed: true };
       const countCreate = () => {
-        if (capped && counters.value(today) >= cap) throw capReached(cap, now);
+        if (hasQuota && counters.value(today) >= quota) throw quotaReached(quota, now);
         counters.add(today, 1);
         created += 1;
       };
@@ -156,7 +156,7 @@ async function createUnder(
 
 /** Creates one packet. `refuseParent` makes the error for a parent that the tenant doesn't have. */
 function createIn(
-  { newId, guards }: CreationParts,
+  { newId, quotas }: CreationParts,
   { packets, openPacketCounts, trail }: Transaction,
   countCreate: () => void,
   request: CreateRequest,
@@ -167,10 +167,10 @@ function createIn(
   const parentId = request.parent_packet_id?.toLowerCase();
   const parent = parentId === undefined ? undefined : packets.get(parentId);
   if (parentId !== undefined && parent === undefined) throw refuseParent();
-  if (parent !== undefined) requireDepth(packets.depth(parent.id) + 1, guards.chainDepthMax);
-  requireFewOpen(openPacketCounts, request.metadata.source_agent.id, guards.openPacketsPerAgent);
+  if (parent !== undefined) requireDepth(packets.depth(parent.id) + 1, quotas.chainDepthMax);
+  requireFewOpen(openPacketCounts, request.metadata.source_agent.id, quotas.openPacketsPerAgent);
   countCreate();
-  if (guards.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
+  if (quotas.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
   const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
   packets.insert(packet, { ...(parent === undefined ? {} : { parent: parent.id }), source: at.family ?? null });
   trail.append(packet, events, at);
@@ -208,16 +208,16 @@ function requireFewOpen(open: OpenPacketCounts, sourceAgent: string, max: number
 
 const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id must be the id of a packet of this tenant.');
 
-function capReached(cap: number, now: Date): LimitReached {
+function quotaReached(quota: number, now: Date): LimitReached {
   const seconds = secondsToMidnight(now);
   const sentence =
-    cap === 0
-      ? "The tenant's daily cap is 0 packets; an admin can raise it."
-      : `The tenant has created the ${cap} packets it may create per day; the next UTC day begins in ${seconds} seconds.`;
-  return new LimitReached(sentence, { name: 'day', max: cap }, seconds);
+    quota === 0
+      ? "The tenant's daily quota is 0 packets; an admin can raise it."
+      : `The tenant has created the ${quota} packets it may create per day; the next UTC day begins in ${seconds} seconds.`;
+  return new LimitReached(sentence, { name: 'day', max: quota }, seconds);
 }
 
-/** The error of a batch without any valid packet: 429 when the daily cap was the only reason, else 400. */
+/** The error of a batch without any valid packet: 429 when the daily quota was the only reason, else 400. */
 function allRefused(refusals: readonly ServiceError[], errors: readonly ItemFault[]): ServiceError {
   const [first] = refusals;
   const extra = { created: [], errors };

@@ -370,7 +370,7 @@ for (const store of stores) {
       assert.equal((await rest('POST', '/message:send', { body: messageOf('No'), key: reader })).status, 403);
     });
 
-    test('applies authentication, scopes, the rate limit and the daily cap like the API', async () => {
+    test('applies authentication, scopes, the rate limit and the daily quota like the API', async () => {
       const service = await shareService(store, { SERVICE_RATE_LIMIT_PER_MINUTE: '5', SERVICE_HANDOFFS_PER_DAY_FREE: '1' });
       const { key } = await newTenant(service, { tier: 'free' });
       assert.equal((await a2a(service, 'GetTask', { id: unknownId }, { key: 'wrong' })).status, 401);

@@ -61,7 +61,7 @@ const textOf = async (answer: Promise<Response>) => (await answer).text();
 for (const store of stores) {
   describe(`An agent that waits on ${store.name}`, () => {
     for (const [name, waitFor] of Object.entries(waits)) {
-      test(`by ${name} counts towards the connection cap until it hangs up`, async () => {
+      test(`by ${name} counts towards the connection quota until it hangs up`, async () => {
         const service = await shareService(store, { SERVICE_CONNECTIONS_FREE: '1' });
         const { key } = await newTenant(service, { tier: 'free' });
         const address = await service.listen();
@@ -99,7 +99,7 @@ for (const store of stores) {
       });
     }
 
-    test('by a subscription over MCP counts towards the connection cap until it hangs up', async () => {
+    test('by a subscription over MCP counts towards the connection quota until it hangs up', async () => {
       const service = await shareService(store, { SERVICE_CONNECTIONS_FREE: '1' });
       const { key } = await newTenant(service, { tier: 'free' });
       const address = await service.listen();

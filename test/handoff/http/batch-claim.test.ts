@@ -192,7 +192,7 @@ for (const store of stores) {
       assert.equal(answer.body.errors.length, 100);
     });
 
-    test('claiming counts against no daily cap', async () => {
+    test('claiming counts against no daily quota', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 1 });
       const { id } = await createPacket(service, {}, key);

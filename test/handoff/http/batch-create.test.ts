@@ -204,7 +204,7 @@ for (const store of stores) {
       assert.equal(await total(service), 1);
     });
 
-    test('the daily cap applies item by item; a refused item does not count [H60]', async () => {
+    test('the daily quota applies item by item; a refused item does not count [H60]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 3 });
       const answer = await batch(service, [named('1'), {}, named('2'), named('3'), named('4'), named('5')], { key });
@@ -224,7 +224,7 @@ for (const store of stores) {
       assert.equal(await total(service, key), 3);
     });
 
-    test('429 with Retry-After if only the daily cap refused every item; after that wait the batch succeeds [H61]', async () => {
+    test('429 with Retry-After if only the daily quota refused every item; after that wait the batch succeeds [H61]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 1 });
       assert.equal((await batch(service, [named('1')], { key })).status, 201);
@@ -247,7 +247,7 @@ for (const store of stores) {
       assert.equal((await batch(service, [named('2')], { key })).status, 201);
     });
 
-    test('400, not 429, if an item failed for another reason than the daily cap [H61]', async () => {
+    test('400, not 429, if an item failed for another reason than the daily quota [H61]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 0 });
       const answer = await batch(service, [named('1'), {}], { key });
@@ -259,7 +259,7 @@ for (const store of stores) {
       );
     });
 
-    test('parallel batches never exceed the daily cap together', async () => {
+    test('parallel batches never exceed the daily quota together', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 25 });
       const answers = await Promise.all(

@@ -137,7 +137,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key: other.key })).body.total, 0);
     });
 
-    test('a chained packet counts towards the daily cap, and a refused one leaves no trace on its parent', async () => {
+    test('a chained packet counts towards the daily quota, and a refused one leaves no trace on its parent', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { handoffs_per_day: 2 });
       const parent = await createPacket(service, {}, key);

@@ -166,7 +166,7 @@ for (const store of stores) {
         assert.ok(!isReplay(answer));
       });
 
-      test('a refusal by the daily cap is not stored; a replay is answered even when the cap is reached [H264]', async () => {
+      test('a refusal by the daily quota is not stored; a replay is answered even when the quota is reached [H264]', async () => {
         const service = await shareService(store);
         const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 2 });
         const path = pathOf((await createPacket(service, {}, key)).id);

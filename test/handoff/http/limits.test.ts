@@ -381,7 +381,7 @@ describe('The headers of the limits', () => {
 });
 
 for (const store of stores) {
-  describe(`The daily cap of handoffs on ${store.name}`, () => {
+  describe(`The daily quota of handoffs on ${store.name}`, () => {
     const toMidnight = 14.5 * 3600;
 
     test('a free tenant creates 5 per day; the sixth is 429 until midnight UTC, to the second [H221]', async () => {
@@ -437,14 +437,14 @@ for (const store of stores) {
       assert.equal(count(await times(4, () => create(service, key)), 201), 2);
       assert.equal((await change(null)).status, 200);
       assert.equal(count(await times(6, () => create(service, key)), 201), 6);
-      // Packets created without a cap count as well.
+      // Packets created without a quota count as well.
       assert.equal((await change(8)).status, 200);
       assertRefused(await create(service, key), toMidnight);
       assert.equal((await change(9)).status, 200);
       assert.equal(count(await times(2, () => create(service, key)), 201), 1);
     });
 
-    test('the settings can change the caps of the tiers [H226]', async () => {
+    test('the settings can change the quotas of the tiers [H226]', async () => {
       const service = await shareService(store, together);
       for (const [tier, expected] of [
         ['free', 8],
@@ -456,7 +456,7 @@ for (const store of stores) {
       }
     });
 
-    test('a batch is counted item by item: items within the cap are created, the others are in errors', async () => {
+    test('a batch is counted item by item: items within the quota are created, the others are in errors', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free' });
       await times(2, () => create(service, key));
@@ -475,7 +475,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key })).body.total, 5);
     });
 
-    test('a batch refused only by the cap is 429; with any other reason it is 400', async () => {
+    test('a batch refused only by the quota is 429; with any other reason it is 400', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 0 });
       const refused = await service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest(), packetRequest()] } });
@@ -508,7 +508,7 @@ for (const store of stores) {
       const [first] = await times(3, once);
       assert.equal((await service.call('POST', `/packets/${first!.body.id}/claim`, { key, body: { agent_id: 'a' } })).status, 200);
       assert.equal(count(await times(6, () => create(service, key)), 201), 3);
-      // A replayed answer creates nothing, so the cap does not refuse it.
+      // A replayed answer creates nothing, so the quota does not refuse it.
       assert.equal((await once()).body.id, first!.body.id);
     });
 
@@ -566,8 +566,8 @@ for (const store of stores) {
   });
 }
 
-describe('The daily cap over two instances on one PostgreSQL', () => {
-  test('of 40 concurrent creates, half on each, exactly as many pass as the cap allows', async (t) => {
+describe('The daily quota over two instances on one PostgreSQL', () => {
+  test('of 40 concurrent creates, half on each, exactly as many pass as the quota allows', async (t) => {
     const first = await shareService(postgres);
     const second = await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock });
     const { key } = await newTenant(first, { handoffs_per_day: 7 });

@@ -350,7 +350,7 @@ for (const store of stores) {
       assert.notEqual(refused.headers['retry-after'], undefined);
     });
 
-    test('applies the daily cap and the connection cap to its tools', async () => {
+    test('applies the daily quota and the connection quota to its tools', async () => {
       const service = await shareService(store, { SERVICE_CONNECTIONS_FREE: '1', SERVICE_HANDOFFS_PER_DAY_FREE: '1' });
       const { key, keyId } = await newTenant(service, { tier: 'free' });
       const args = { target_agent: 'other', summary: 'y' };

@@ -78,7 +78,7 @@ describe('A stream', () => {
     assert.equal((await openEvents(address, `?api_key=${adminKey}`, { host: 'evil.example' })).status, 200);
   });
 
-  test("counts towards its tenant's cap, SSE and WebSocket together, until it is closed [H161]", async (t) => {
+  test("counts towards its tenant's quota, SSE and WebSocket together, until it is closed [H161]", async (t) => {
     const { service, address } = await started(t, { SERVICE_CONNECTIONS_FREE: '2' });
     const { key } = await newTenant(service, { tier: 'free' });
     const first = await listen(t, address, `?api_key=${key}`, {});

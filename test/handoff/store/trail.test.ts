@@ -33,7 +33,7 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
       clock: clock.read,
       newId,
       random: (bytes) => void bytes.fill(7),
-      guards: { chainDepthMax: 0, openPacketsPerAgent: 0 },
+      quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
       onSeen: () => undefined,
       limits,
       onCreated: () => undefined,

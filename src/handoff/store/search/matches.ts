@@ -80,7 +80,7 @@ export interface MatchReads {
    */
   plan(search: Matches): Promise<FullTextQuery & { readonly isCommon: boolean }>;
   /**
-   * The number of packets with the word, capped at `ranked + 1`; a prefix returns the cap. 0 on a database where the cost of
+   * The number of packets with the word, at most `ranked + 1`, which a prefix returns. 0 on a database where the cost of
    * a phrase does not depend on how common its words are.
    */
   countWord(tenant: number, word: string): Promise<number>;

@@ -46,7 +46,7 @@ export interface SearchPage {
 
 /**
  * A page, or why there is none. `fitting`: the packets are too large together, and only this many fit; `outgrown`: the
- * matches have become too many to rank; `overBudget`: the search exceeds its allowance.
+ * matches have become too many to rank; `overBudget`: the search exceeds its budget.
  */
 export type SearchResult = SearchPage | { readonly fitting: number } | { readonly outgrown: true } | { readonly overBudget: true };
 

@@ -23,8 +23,9 @@ class Packets(AsyncConnection):
         """Create a packet.
 
         Hands a unit of work to another agent. The packet starts as `created`, with the
-        `version` of the packet schema. It counts towards the tenant's daily cap (UTC). After
-        a 503, or when no answer arrives, repeat the request with the same `Idempotency-Key`.
+        `version` of the packet schema. It counts towards the tenant's daily quota (UTC).
+        After a 503, or when no answer arrives, repeat the request with the same
+        `Idempotency-Key`.
 
         Needs a key with the scope `work`.
 
@@ -316,7 +317,7 @@ class Packets(AsyncConnection):
         The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and
         no body. With `wait_seconds` the answer comes when the packet is as `until` or
         `until_revision` says, at once if it is; when the time is over, or the service stops,
-        with the packet as it is then. A waiting request counts towards the connection cap.
+        with the packet as it is then. A waiting request counts towards the connection quota.
 
         Needs a key with the scope `read`.
 
