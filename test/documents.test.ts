@@ -16,9 +16,17 @@ import type { SettingsTable } from '../src/kit/settings.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-/** All files of the project whose path matches, without packages, data and builds. */
+/** The patterns of `.gitignore`, as globs: packages, data, builds and what other scripts generate are no files of the project. */
+const ignored = read('.gitignore')
+  .split('\n')
+  .filter((line) => line !== '')
+  .map((line) => line.replace(/\/$/, ''))
+  .flatMap((line) => (line.includes('/') ? line.replace(/^\//, '') : `**/${line}`))
+  .flatMap((pattern) => [pattern, `${pattern}/**`]);
+
+/** All files of the project whose path matches. */
 function projectFiles(pattern: string): string[] {
-  return globSync(pattern, { cwd: root, exclude: ['**/node_modules/**', 'data/**', 'dist/**'] }).sort();
+  return globSync(pattern, { cwd: root, exclude: ignored }).sort();
 }
 
 /** The cells of the rows of the Markdown table whose header starts with `headCell`. */
