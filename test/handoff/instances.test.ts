@@ -386,18 +386,6 @@ for (const store of stores) {
       );
     });
 
-    test("a tenant that knows the id of another tenant's packet gets nothing of it", async (t) => {
-      const { store: whole, packets, tenant, newPacket } = await openPackets(t, store);
-      const id = await newPacket();
-      const other = whole.of(caller.tenant_number + 1);
-      assert.equal(await other.packets.find(id), undefined);
-      assert.deepEqual(await other.trail.history(id), []);
-      assert.deepEqual(await other.trail.audit({ packet_id: id }, { limit: 1, offset: 0 }), { rows: [], total: 0 });
-      const stranger = { ...caller, tenant_number: caller.tenant_number + 1 };
-      await assert.rejects(packets.claim(stranger, id, { claimant }), { code: 'NOT_FOUND' });
-      assert.equal((await tenant.trail.history(id)).length, 1);
-    });
-
     test('units of one commit see the changes of earlier units', async (t) => {
       const { packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();

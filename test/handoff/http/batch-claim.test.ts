@@ -201,11 +201,6 @@ for (const store of stores) {
       assert.equal(answer.body.claimed.length, 1);
     });
 
-    test('401 without a key', async () => {
-      const service = await shareService(store);
-      assert.equal((await service.call('POST', '/packets/batch/claim', { raw: 'not json', key: null })).status, 401);
-    });
-
     test('the answer to a batch is limited to 16 Mi characters: packets that do not fit are reported and not changed [H67]', async () => {
       const service = await shareService(store);
       const large = { context: { summary: 'x'.repeat(1_000_000) } };

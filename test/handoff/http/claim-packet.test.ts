@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { claimant, happenings, historyOf, packetIn, refusal, unknownId } from '../../support/life.ts';
-import { createPacket, newTenant } from '../../support/service.ts';
+import { claimant, happenings, historyOf, packetIn, refusal } from '../../support/life.ts';
+import { createPacket } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -127,21 +127,6 @@ for (const store of stores) {
         assert.equal(answer.status, 410);
         assert.deepEqual([answer.body.code, answer.body.field, answer.body.status_code], ['GONE', null, 410]);
       }
-    });
-
-    test("404: an unknown id, a malformed id and another tenant's packet get the same answer [H237]", async () => {
-      const service = await shareService(store);
-      const other = await newTenant(service);
-      const { id } = await createPacket(service);
-      const unknown = await service.call('POST', `/packets/${unknownId}/claim`, { body: claimant, key: other.key });
-      assert.equal(unknown.status, 404);
-      assert.equal(unknown.body.code, 'NOT_FOUND');
-      for (const hidden of [id, 'not-an-id', '%00', "'"]) {
-        const answer = await service.call('POST', `/packets/${hidden}/claim`, { body: claimant, key: other.key });
-        assert.equal(answer.status, 404, hidden);
-        assert.deepEqual(refusal(answer), refusal(unknown));
-      }
-      assert.deepEqual(await happenings(service, id), ['created']);
     });
 
     test('of 100 concurrent claims exactly one succeeds, and 99 get 409 with the winner', async () => {

@@ -342,7 +342,7 @@ for (const store of stores) {
         assert.ok(!answer.text.includes(body.context.summary), answer.text);
     });
 
-    test('400 on Idempotency-Key when it is empty or longer than 255 characters [H260]', async () => {
+    test('400 on Idempotency-Key and X-Agent-Id when they are empty or longer than 255 characters [H260]', async () => {
       const service = await shareService(store);
       for (const name of ['', ' ', 'k'.repeat(256)]) {
         for (const [path, body] of [
@@ -354,7 +354,13 @@ for (const store of stores) {
           assert.equal(answer.body.field, 'Idempotency-Key');
         }
       }
+      for (const agent of ['', ' ', 'k'.repeat(256)]) {
+        const { status, body } = await service.call('POST', '/packets', { body: packetRequest(), headers: { 'X-Agent-Id': agent } });
+        assert.deepEqual([status, body.field], [400, 'X-Agent-Id']);
+      }
       assert.equal((await totals(service)).packets, 0);
+      const odd = { 'Idempotency-Key': '\u00ff'.repeat(255), 'X-Agent-Id': "\u00e9'--" };
+      assert.equal((await service.call('POST', '/packets', { body: packetRequest(), headers: odd })).status, 201);
     });
 
     test('an idempotency key compares bytes: the same JSON formatted differently is another body [H263]', async () => {

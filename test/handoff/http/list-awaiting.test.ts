@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, newTenant, type TestService } from '../../support/service.ts';
+import { createPacket, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -109,22 +109,6 @@ for (const store of stores) {
         assert.equal(answer.status, 400, query);
         assert.equal(answer.body.field, field, query);
       }
-    });
-
-    test('packets of another tenant are not listed', async () => {
-      const service = await shareService(store);
-      const { key } = await newTenant(service);
-      await ask(service, 2);
-      const own = await ask(service, 1, key);
-      const answer = await service.call('GET', '/packets/awaiting', { key });
-      assert.equal(answer.status, 200);
-      assert.deepEqual(idsOf(answer.body), own);
-      assert.equal(answer.body.total, 1);
-    });
-
-    test('401 without a key', async () => {
-      const service = await shareService(store);
-      assert.equal((await service.call('GET', '/packets/awaiting', { key: null })).status, 401);
     });
   });
 }

