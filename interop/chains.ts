@@ -11,7 +11,7 @@ type Rules = NonNullable<ChainRequest['fallback_rules']>;
 /** The timeout of providers if none hangs, in milliseconds; long enough for a busy machine. */
 const patientMs = 30_000;
 /** The timeout if a provider hangs, which the test waits for. */
-const silentMs = 1_000;
+const silentMs = 3_000;
 
 /** Whether a provider hangs in a scene. */
 export const hangs = (behaviours: readonly Behaviour[]) => behaviours.some((behaviour) => behaviour?.way === 'hang');

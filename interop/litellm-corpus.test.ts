@@ -23,7 +23,7 @@ after(async () => {
 
 describe('A file that was imported and exported again makes the calls that it made before, except for what the findings say', () => {
   for (const file of files) {
-    test(file.name, { timeout: 60_000 }, async () => {
+    test(file.name, async () => {
       const runs = [];
       for (const scene of scenes) {
         const before = internet.play(scene);
@@ -49,7 +49,7 @@ const routed = ['order', 'weight', 'rpm', 'tpm', 'num_retries', 'max_retries', '
 
 describe("LiteLLM's router does with a file what the imported chain says, except for what a finding names", () => {
   for (const { name, text } of corpusOf('litellm')) {
-    test(name, { timeout: 120_000 }, async () => {
+    test(name, async () => {
       const value = parse(text, { merge: true }) as { model_list: { model_name: string; litellm_params: Record<string, unknown> }[] };
       const { model_list } = value;
       const redirected = model_list.map(({ model_name, litellm_params }, index) => ({

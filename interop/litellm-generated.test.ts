@@ -12,6 +12,8 @@ after(() => router.stop());
 
 const count = Number(process.env.GENERATED ?? 200);
 const triedOfEach = 3;
+/** How long files are tried, in milliseconds; on a slow machine they are fewer. */
+const longestMs = 150_000;
 /** `SEED=N` repeats a run. */
 const firstSeed = Number(process.env.SEED ?? Math.floor(Math.random() * 1_000_000));
 
@@ -70,12 +72,11 @@ function generated(seed: number) {
   return { group: groups[0]!, model_list, router_settings: settings };
 }
 
-test(`LiteLLM does with ${count} generated files what the imported chain says, except for what a finding names`, {
-  timeout: 300_000,
-}, async () => {
+test(`LiteLLM does with up to ${count} generated files what the imported chain says, except for what a finding names`, async () => {
   const unexplained: string[] = [];
-  let [scenes, excused] = [0, 0];
-  for (let seed = firstSeed; seed < firstSeed + count; seed += 1) {
+  let [scenes, excused, seed] = [0, 0, firstSeed];
+  const until = performance.now() + longestMs;
+  for (; seed < firstSeed + count && performance.now() < until; seed += 1) {
     const { group, ...value } = generated(seed);
     const { request, findings } = importChain({ format: 'litellm', value, group });
     const chain = define(request as ChainRequest);
@@ -98,6 +99,7 @@ test(`LiteLLM does with ${count} generated files what the imported chain says, e
     excused += found.excused;
     unexplained.push(...found.unexplained);
   }
-  console.log(`Seeds ${firstSeed} to ${firstSeed + count - 1}: ${scenes} scenes, ${excused} differences with a finding.`);
+  console.log(`Seeds ${firstSeed} to ${seed - 1}: ${scenes} scenes, ${excused} differences with a finding.`);
+  assert.ok(scenes > 0);
   assert.deepEqual(unexplained, []);
 });

@@ -59,7 +59,7 @@ async def ask(config: str, group: str) -> dict:
         router, _, _ = await proxy_server.proxy_config.load_config(router=None, config_file_path=file.name)
     try:
         prompt = [{"role": "user", "content": "Say OK."}]
-        response = await asyncio.wait_for(router.acompletion(model=group, messages=prompt), 20)
+        response = await asyncio.wait_for(router.acompletion(model=group, messages=prompt), 120)
     except TimeoutError:
         return {"answer": None, "error": f"no answer: {traceback.format_exc()[-2000:]}"}
     except Exception as error:

@@ -46,7 +46,7 @@ async function callsOf(text: string, scene: Scene): Promise<Calls> {
 
 describe('A file that was imported and exported again makes the calls that it made before, except for what the findings say', () => {
   for (const file of corpusOf('portkey')) {
-    test(file.name, { timeout: 120_000 }, async () => {
+    test(file.name, async () => {
       const runs = await Promise.all(
         scenes.map(async (scene) => {
           const [before, after] = await Promise.all([callsOf(file.text, scene), callsOf(file.exported, scene)]);

@@ -50,12 +50,12 @@ function assertTrue({ code, result, errors }: Ended): void {
 
 describe("LiteLLM's proxy, started by rehearse, does what the import of its file says", () => {
   for (const name of ['default-fallbacks', 'chain-of-groups', 'content-policy']) {
-    test(name, { timeout: 240_000 }, async () => {
+    test(name, async () => {
       assertTrue(await rehearse('--config', path(`corpus/litellm/${name}.yaml`), '--run', litellm));
     });
   }
 
-  test('a file with a wrong expectation is found out: one retry fewer than its chain', { timeout: 240_000 }, async (t) => {
+  test('a file with a wrong expectation is found out: one retry fewer than its chain', async (t) => {
     const deployment = (name: string) => ({ model_name: name, litellm_params: { model: `openai/${name}`, api_key: 'k', timeout: 5 } });
     const file = { model_list: [deployment('a'), deployment('b')], router_settings: { num_retries: 1, fallbacks: [{ a: ['b'] }] } };
     const config = await written(t, 'config.yaml', JSON.stringify(file));
@@ -83,7 +83,7 @@ describe('The export of a chain, rehearsed', () => {
     ],
   };
   for (const [name, run] of Object.entries({ litellm, portkey })) {
-    test(`with ${name}`, { timeout: 240_000 }, async (t) => {
+    test(`with ${name}`, async (t) => {
       assertTrue(await rehearse('--config', await written(t, 'chain.json', JSON.stringify(chain)), '--run', run));
     });
   }
@@ -91,7 +91,7 @@ describe('The export of a chain, rehearsed', () => {
 
 describe("Portkey's gateway, started by rehearse, does what the import of its file says", () => {
   for (const name of ['two-providers', 'retries-and-fallback']) {
-    test(name, { timeout: 240_000 }, async (t) => {
+    test(name, async (t) => {
       const text = withoutComments(readFileSync(path(`corpus/portkey/${name}.jsonc`), 'utf8'));
       assertTrue(await rehearse('--config', await written(t, 'portkey.json', text), '--format', 'portkey', '--run', portkey));
     });

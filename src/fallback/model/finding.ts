@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
 import { choice, described, IdParams, orNull } from '../../kit/schemas.ts';
-import { conditions } from './chain.ts';
+import { type Condition, conditions } from './chain.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
@@ -15,6 +15,16 @@ export const Finding = described('What an import left out of a file, or what the
   loss: Type.Boolean({ description: 'Whether the chain behaves otherwise than the file; false for advice.' }),
 });
 export type Finding = Static<typeof Finding>;
+
+/** A failure of a provider; the condition is null if it answered. */
+interface Failed {
+  readonly provider: string;
+  readonly condition: Condition | null;
+}
+
+/** Whether a finding is about a failure: it names the condition, and the provider or none in particular. */
+export const concerns = ({ provider, condition }: Pick<Finding, 'provider' | 'condition'>, failed: Failed): boolean =>
+  condition !== null && condition === failed.condition && (provider === null || provider === failed.provider);
 
 export const findingExample: Finding = {
   kind: 'calls',

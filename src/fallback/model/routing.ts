@@ -24,7 +24,9 @@ export const Decision = described('What the chain does if a provider fails with 
   exceptions: Type.Array(object({ status_code: Type.Integer({ description: 'The HTTP status with a different decision.' }), ...decided }), {
     description: 'HTTP statuses of this condition for which another rule decides.',
   }),
-  findings: Type.Array(Finding, { description: 'The findings of the import that concern this provider and this condition.' }),
+  findings: Type.Array(Finding, {
+    description: 'The findings of the import about this condition, of this provider or of none in particular.',
+  }),
 });
 
 export const WorstCase = described('The upper bounds of a prompt, however the providers behave.', {

@@ -180,7 +180,7 @@ export const TestResult = described('A test and its result. While it runs, the f
   differences: Type.Optional(Type.Array(Difference, { description: 'With the mode `rehearsal`: what the gateway does otherwise.' })),
   chain: ChainDefinition,
   findings: Type.Array(Finding, {
-    description: 'The findings of the import that concern a failure of a provider, as they were at the start.',
+    description: 'The findings of the import about a condition, of a provider or of none in particular, as they were at the start.',
   }),
   results: Type.Array(PromptResult, { description: 'The finished prompts, in order.' }),
 });

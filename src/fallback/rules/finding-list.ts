@@ -1,4 +1,5 @@
-import type { Condition } from '../model/chain.ts';
+import { type Condition, conditions } from '../model/chain.ts';
+import type { Warning } from '../model/common.ts';
 import type { Finding } from '../model/finding.ts';
 
 /** What a finding is about, and whether it is a loss. */
@@ -20,4 +21,17 @@ export class FindingList {
     this.#seen.add(key);
     this.items.push(finding);
   }
+}
+
+/** What a finding says, and of which failures. */
+export type Reason = Pick<Finding, 'detail' | 'loss' | 'provider' | 'condition'>;
+
+/** A warning of an export as findings: its field or its sentence names the providers, and its sentence the conditions. */
+export function reasonsOf({ field, detail, loss }: Warning, names: readonly string[]): Reason[] {
+  const words = ` ${detail.replace(/[,;.:]? /g, ' ')} `;
+  const index = /^providers\.(\d+)(\.|$)/.exec(field ?? '')?.[1];
+  const named = index === undefined ? names.filter((name) => words.includes(` ${name} `)) : [names[Number(index)] ?? null];
+  return conditions
+    .filter((condition) => new RegExp(`\\b${condition}\\b`).test(detail))
+    .flatMap((condition) => (named.length === 0 ? [null] : named).map((provider) => ({ detail, loss, provider, condition })));
 }

@@ -1,6 +1,6 @@
 import { invalid } from '../../kit/errors.ts';
 import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
-import type { Finding } from '../model/finding.ts';
+import { concerns, type Finding } from '../model/finding.ts';
 import type { Decision, Question, Routing, RoutingQuery, Step } from '../model/routing.ts';
 import { isStatusOf, traitsOf, usualStatus } from './conditions.ts';
 import { after, createEngine, type Engine, matchingRule, next, type Position, startAt } from './engine.ts';
@@ -18,7 +18,7 @@ export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}, find
       name,
       decisions: conditions.map((condition) => ({
         ...decisionOf(engine, positions[provider]!, condition),
-        findings: findings.filter((finding) => finding.provider === name && finding.condition === condition),
+        findings: findings.filter((finding) => concerns(finding, { provider: name, condition })),
       })),
     })),
     worst_case: worstCase(engine),

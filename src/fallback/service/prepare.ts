@@ -81,7 +81,7 @@ export async function prepare(chain: Chain, findings: readonly Finding[], reques
     chain_id: chain.id,
     chain_version: chain.version,
     chain: staging.chain,
-    findings: findings.filter(({ provider, condition }) => provider !== null && condition !== null),
+    findings: findings.filter(({ condition }) => condition !== null),
     mode,
     preset: presetOf(request),
     seed,

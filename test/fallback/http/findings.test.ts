@@ -63,12 +63,19 @@ for (const store of stores) {
 
     test('routing and results show them beside the failures that they concern [F77]', async () => {
       const { service, id, findings } = await imported();
-      const concerning = findings.filter(({ provider, condition }) => provider !== null && condition !== null);
       const routing = (await service.call('GET', `/chains/${id}/routing`)).body;
-      const shown = routing.providers.flatMap(({ decisions }: { decisions: { findings: Finding[] }[] }) =>
-        decisions.flatMap((one) => one.findings),
+      const shown = (provider: string, condition: string) => {
+        const { decisions } = routing.providers.find(({ name }: { name: string }) => name === provider);
+        return decisions.find((one: { condition: string }) => one.condition === condition).findings as Finding[];
+      };
+      assert.deepEqual(
+        shown('claude', 'connection_error').map(({ kind }) => kind),
+        ['repeats'],
       );
-      assert.equal(shown.length, concerning.length);
+      assert.deepEqual(shown('gpt', 'connection_error'), []);
+      // No timeout is set, which is a finding about the time-outs of every provider.
+      for (const provider of ['gpt', 'claude']) assert.deepEqual(shown(provider, 'timeout')[0]!.field, 'timeout');
+      const concerning = findings.filter(({ condition }) => condition !== null);
       const result = (await service.call('POST', `/chains/${id}/test`, { body: {} })).body;
       assert.deepEqual(result.findings, concerning);
     });

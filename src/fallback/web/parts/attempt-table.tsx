@@ -2,7 +2,7 @@ import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { counted, durationText, words } from '../../../kit/web/format.ts';
-import type { Finding } from '../../model/finding.ts';
+import { concerns, type Finding } from '../../model/finding.ts';
 import type { PromptResult } from '../../model/test.ts';
 import { Action } from './action-cell.tsx';
 import styles from './attempt-table.module.css';
@@ -10,9 +10,7 @@ import { findingNotes } from './finding-notes.ts';
 
 /** The attempts of a prompt, in order. */
 export function AttemptTable({ prompt, findings }: { prompt: PromptResult; findings: readonly Finding[] }) {
-  const concerned = findings.filter(({ provider, condition }) =>
-    prompt.attempts.some((attempt) => attempt.provider === provider && attempt.condition === condition),
-  );
+  const concerned = findings.filter((finding) => prompt.attempts.some((attempt) => concerns(finding, attempt)));
   const { attempts_omitted = 0 } = prompt;
   return (
     <div className={styles.frame}>

@@ -4,6 +4,7 @@ import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { counted } from '../../../kit/web/format.ts';
+import { concerns } from '../../model/finding.ts';
 import type { PromptResult, TestResult } from '../../model/test.ts';
 import styles from './comparison.module.css';
 import { said } from './said.ts';
@@ -26,13 +27,14 @@ export function Comparison({ result }: { result: TestResult }) {
         </p>
         {differences.length === 0 ? null : (
           <ul className={styles.differences}>
-            {differences.map(({ sentence, provider, condition, prompts: scenes }) => (
-              <li key={sentence}>
+            {differences.map((difference) => (
+              <li key={difference.sentence}>
                 <p>
-                  {sentence} {scenes > 1 ? <span className="muted">({counted(scenes, 'scene')})</span> : null}
+                  {difference.sentence}{' '}
+                  {difference.prompts > 1 ? <span className="muted">({counted(difference.prompts, 'scene')})</span> : null}
                 </p>
                 {findings
-                  .filter((finding) => finding.loss && finding.condition === condition && finding.provider === provider)
+                  .filter((finding) => finding.loss && concerns(finding, difference))
                   .map(({ detail }) => (
                     <p key={detail} className="muted">
                       Explained by the import: {said(detail)}

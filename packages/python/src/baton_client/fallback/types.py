@@ -290,7 +290,9 @@ class Decision(TypedDict):
     exceptions: list[DecisionExceptions]
     """HTTP statuses of this condition for which another rule decides."""
     findings: list[Finding]
-    """The findings of the import that concern this provider and this condition."""
+    """The findings of the import about this condition, of this provider or of none in
+    particular.
+    """
 
 
 class DecisionExceptions(TypedDict):
@@ -608,8 +610,8 @@ class TestResult(TypedDict):
     """With the mode `rehearsal`: what the gateway does otherwise."""
     chain: ChainDefinition
     findings: list[Finding]
-    """The findings of the import that concern a failure of a provider, as they were at the
-    start.
+    """The findings of the import about a condition, of a provider or of none in particular, as
+    they were at the start.
     """
     results: list[PromptResult]
     """The finished prompts, in order."""
