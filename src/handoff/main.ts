@@ -22,7 +22,6 @@ import { mountAgents } from './http/agents.ts';
 import { mountAnswerLinks } from './http/answer-links.ts';
 import { mountBrief } from './http/brief.ts';
 import { mountChannels } from './http/channels.ts';
-import { mountClaimNext } from './http/claim-next.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
 import { mountKeys } from './http/keys.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
@@ -52,6 +51,7 @@ import { createAgentService } from './service/agents.ts';
 import { createAnswerLinkService } from './service/answer-links.ts';
 import { createBriefService } from './service/brief.ts';
 import { createChannelService } from './service/channels.ts';
+import { Connections } from './service/connections.ts';
 import { createDeliveryService } from './service/deliveries.ts';
 import { createKeyService } from './service/keys.ts';
 import { createListService } from './service/lists.ts';
@@ -62,6 +62,7 @@ import { createPushService } from './service/pushes.ts';
 import { createStatsService } from './service/stats.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createTrailService } from './service/trail.ts';
+import { createWaitingService } from './service/waiting.ts';
 import { createWebhookService } from './service/webhooks.ts';
 import { mailProblem, type Settings, tierLimits } from './settings.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -153,18 +154,18 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   opened(() => live.metrics.stop());
   const services = createServices(base, store, live);
   const { createdKey: adminKey, unusedKey = false } = await services.keys.bootstrap(settings.adminKey);
-  const listening = createListening({ ...live, ...services, clock, newId, limits: tierLimits(settings) });
+  const listening = createListening({ ...live, ...services, clock, newId });
   const app = createHttp(base, { store, live, services, listening, redis });
   opened(() => app.close());
   const recheck = async () => {
-    await Promise.all([listening.recheck(), redis?.check()]);
+    await Promise.all([services.connections.recheck(), redis?.check()]);
   };
   const jobs = createJobs(base, { store, live, services, failures, recheck });
   opened(() => jobs.stop());
 
   async function stop(): Promise<void> {
     logger.info('stopping');
-    await live.waiting.stop();
+    await live.waitingList.stop();
     await app.close();
     await jobs.stop();
     await services.agents.write().catch((error: unknown) => failures.failed('agents', error));
@@ -185,7 +186,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
       ...(unusedKey ? [unusedAdminKey] : []),
       ...(settings.publicUrl === undefined && (await store.webhooks.hasOrigins()) ? [noPublicUrl] : []),
     ],
-    waiting: () => live.waiting.size,
+    waiting: () => live.waitingList.size,
     async start() {
       await redis?.start();
       const address = await listen(app, settings.host, settings.port);
@@ -240,13 +241,13 @@ function createLive(
     });
     store.onCommit(({ tenant, last }) => relay.publish(tenant, last));
   }
-  return { hub, streams, metrics, waiting: new WaitingList(hub) };
+  return { hub, streams, metrics, waitingList: new WaitingList(hub) };
 }
 
 type Live = ReturnType<typeof createLive>;
 
 /** Wires the operations, and the requests to receivers of webhooks and messages. */
-function createServices({ settings, dependencies, clock, newId, random, tracer }: Base, store: Store, { metrics }: Live) {
+function createServices({ settings, dependencies, clock, newId, random, tracer }: Base, store: Store, { metrics, waitingList }: Live) {
   const parts = { store, clock, newId, random };
   const agents = createAgentService(store, clock);
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
@@ -255,17 +256,22 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
   const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl });
   const { smtpUrl: url, mailFrom: from } = settings;
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
+  const keys = createKeyService(parts);
+  const connections = new Connections(keys, tierLimits(settings));
+  const packets = createPacketService({
+    ...parts,
+    limits: tierLimits(settings),
+    quotas: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
+    onSeen: agents.seen,
+    onCreated: metrics.handedOver,
+  });
   return {
-    keys: createKeyService(parts),
+    keys,
+    connections,
     tenants: createTenantService(parts),
     agents,
-    packets: createPacketService({
-      ...parts,
-      limits: tierLimits(settings),
-      quotas: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
-      onSeen: agents.seen,
-      onCreated: metrics.handedOver,
-    }),
+    packets,
+    waiting: createWaitingService({ store, packets, connections, list: waitingList }),
     answerLinks,
     turns,
     views,
@@ -290,14 +296,13 @@ interface HttpParts {
 
 /** What mounts the routes of each noun. */
 function mountsOf({ settings, clock }: Base, { store, services }: HttpParts): MountNoun[] {
-  const { packets, keys, tenants, agents, answerLinks, webhooks, channels, turns } = services;
+  const { packets, waiting, keys, tenants, agents, answerLinks, webhooks, channels, turns } = services;
   const { batchMax } = settings;
   const lists = createListService(store);
   return [
-    ({ mount, wait, itemLimit }) => mountPackets({ mount, store, packets, lists, batchMax, itemLimit, wait, turns }),
+    ({ mount, itemLimit }) => mountPackets({ mount, store, packets, lists, batchMax, itemLimit, waiting, turns }),
     ({ mount }) => mountKeys(mount, keys),
     ({ mount }) => mountTenants(mount, tenants),
-    ({ mount, wait }) => mountClaimNext(mount, packets, wait),
     ({ mount }) => mountAgents(mount, agents),
     ({ mount }) => mountStats(mount, createStatsService(store, clock)),
     ({ mount }) => mountAnswerLinks(mount, answerLinks),

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 
 import type { Clock } from '../../kit/clock.ts';
-import { ServiceError } from '../../kit/errors.ts';
+import type { ServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
@@ -11,7 +11,6 @@ import type { Turns } from '../../kit/turns.ts';
 import type { A2aEndpoint } from '../a2a/http.ts';
 import type { Binding } from '../a2a/rest.ts';
 import { type A2aSession, maxWaitSeconds } from '../a2a/session.ts';
-import type { LiveEvent } from '../live/event.ts';
 import type { CallApi } from '../mcp/session.ts';
 import { a2a, a2aRestRoutes, agentCard, type RestInput } from '../model/a2a.ts';
 import { routes } from '../model/api.ts';
@@ -19,13 +18,12 @@ import { requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { PacketViews } from '../service/packet-views.ts';
 import type { PushService } from '../service/pushes.ts';
-import type { PacketStamp } from '../store/packets.ts';
+import type { WaitingService } from '../service/waiting.ts';
 import type { Store } from '../store/store.ts';
 import { jsonRpcRefusal } from './mcp.ts';
 import type { HandoffMount } from './mount.ts';
 import { agentId } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
-import type { Wait } from './waiting.ts';
 
 interface A2aRouteParts {
   readonly mount: HandoffMount;
@@ -37,7 +35,7 @@ interface A2aRouteParts {
   readonly views: PacketViews;
   readonly turns: Turns;
   readonly store: Store;
-  readonly wait: Wait;
+  readonly waiting: WaitingService;
   readonly clock: Clock;
   /** Logs an error that nobody waits for. */
   failed(error: unknown): void;
@@ -58,7 +56,7 @@ export function mountA2a({
   views,
   turns,
   store,
-  wait,
+  waiting,
   clock,
   failed,
   version,
@@ -95,7 +93,7 @@ export function mountA2a({
     const callApi: CallApi = (route, request) =>
       call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'a2a' });
     const agent = agentId(headers) ?? (caller.agents?.length === 1 ? caller.agents[0] : undefined);
-    const session = {
+    const session: A2aSession = {
       call: callApi,
       agentId: agent,
       responder: caller.responder ?? caller.key_name,
@@ -106,18 +104,7 @@ export function mountA2a({
         return views.of(caller.tenant_number, id);
       },
       rootsOf: async (ids: readonly string[]) => store.of(caller.tenant_number).packets.roots(ids),
-      async changed(id: string, isWanted: (stamp: PacketStamp) => boolean) {
-        const { packets } = store.of(caller.tenant_number);
-        const claim = async () => {
-          const stamp = await packets.stamp(id);
-          return stamp === undefined || isWanted(stamp) ? id : null;
-        };
-        if ((await claim()) !== null) return;
-        const wants = ({ channels }: LiveEvent) => channels.includes(`packet:${id}`);
-        const connection = { caller, headers: { ...headers, 'x-api-key': key }, signal };
-        const { isRevoked } = await wait({ ...connection, seconds: maxWaitSeconds, kind: Symbol(), wants, claim });
-        if (isRevoked) throw new ServiceError('UNAUTHORIZED', 'The API key became invalid during the wait.');
-      },
+      changed: (id, isWanted) => waiting.until({ caller, key, signal, seconds: maxWaitSeconds }, id, isWanted),
       signal,
     };
     const version = headers['a2a-version'] ?? query['A2A-Version'];

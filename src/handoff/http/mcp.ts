@@ -105,7 +105,7 @@ function streamOf(
   caller: Caller,
   key: string,
   {
-    listening: { hub, streams, watch },
+    listening: { hub, streams, connections },
     position,
     leave,
     failed,
@@ -141,7 +141,7 @@ function streamOf(
         open.end('done');
       };
       pump().catch((error: unknown) => open.fail(error));
-      const unwatch = watch(key, open);
+      const unwatch = connections.watch(key, open);
       hub.join(caller, listener).catch((error: unknown) => open.fail(error));
       return {
         heartbeat: () => commentHeartbeat,

@@ -1,7 +1,6 @@
 import type { Mount } from '../../kit/http/mount.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import type { Caller } from '../service/authentication.ts';
-import type { Wait } from './waiting.ts';
 
 /** Mounts a route of the service. Its handler gets the caller. */
 export type HandoffMount = Mount<Caller, HandoffRoute>;
@@ -9,7 +8,6 @@ export type HandoffMount = Mount<Caller, HandoffRoute>;
 /** What the routes of a noun are mounted with, beside its services. */
 export interface MountParts {
   readonly mount: HandoffMount;
-  readonly wait: Wait;
   /** The largest item of a batch that the caller may send, in bytes. */
   itemLimit(caller: Caller): number;
 }

@@ -9,9 +9,8 @@ import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
-import type { LiveEvent } from '../live/event.ts';
 import { routes } from '../model/api.ts';
-import { type ClaimRequest, CreateRequest, type Packet } from '../model/packet.ts';
+import { CreateRequest, type Packet } from '../model/packet.ts';
 import { respondInConsole, type WaitQuery } from '../model/packet-routes.ts';
 import type { AnsweredVia } from '../rules/packet.ts';
 import type { Caller } from '../service/authentication.ts';
@@ -19,12 +18,13 @@ import type { Changed, ChangeOptions } from '../service/change.ts';
 import type { BatchItem, CreateAnswer, CreateOptions } from '../service/create.ts';
 import { statusesOf } from '../service/filters.ts';
 import type { ListService, PageText } from '../service/lists.ts';
-import type { PacketService, RequestedClaim } from '../service/packets.ts';
+import { claimOf, type PacketService } from '../service/packets.ts';
+import type { Waiter, WaitingService } from '../service/waiting.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketStamp, PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import type { HandoffMount } from './mount.ts';
-import type { Wait } from './waiting.ts';
+import { keyOf } from './streams.ts';
 
 interface PacketRoutesParts {
   mount: HandoffMount;
@@ -32,7 +32,7 @@ interface PacketRoutesParts {
   packets: PacketService;
   lists: ListService;
   batchMax: number;
-  wait: Wait;
+  waiting: WaitingService;
   turns: Turns;
   /** The largest item of a batch that the caller may send, in bytes. */
   itemLimit(caller: Caller): number;
@@ -40,7 +40,7 @@ interface PacketRoutesParts {
 
 /** Mounts the routes of packets. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one mounted route after the other.
-export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit, wait, turns }: PacketRoutesParts): void {
+export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit, waiting, turns }: PacketRoutesParts): void {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 
   function itemOf(value: unknown, limit: number): BatchItem {
@@ -78,30 +78,11 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.searchPackets, ({ query }, { caller, signal }) => andThen(lists.search(caller, query, signal), jsonOf));
   /** Waits until the packet is as wanted; answers with it, or with the packet as it is when the time is over. */
   async function whenWanted(id: string, query: WaitQuery, context: HandlerContext<Caller>): Promise<HttpResponse<never>> {
-    const { caller, headers, endSignal: signal } = context;
-    const isWanted = conditionOf(query);
-    const find = async () => {
-      const found = await store.of(caller.tenant_number).packets.find(id);
-      if (found === undefined) throw notFound('packet');
-      return found;
-    };
-    // The text of a large packet is read once, when it is as wanted.
-    const claim = async () => {
-      const stamp = await store.of(caller.tenant_number).packets.stamp(id);
-      if (stamp === undefined) throw notFound('packet');
-      if (!isWanted(stamp)) return null;
-      // An event may wake a thousand requests.
-      await turns.take(caller.tenant_number);
-      return find();
-    };
-    const wants = ({ channels }: LiveEvent) => channels.includes(`packet:${id}`);
-    const { wait_seconds: seconds = 0 } = query;
-    const now = await claim();
-    if (now !== null || seconds === 0) return packetAnswer(now ?? (await find()), headers['if-none-match']);
-    // A kind of its own: an event wakes every request that waits for the packet.
-    const { packet, isRevoked } = await wait({ caller, headers, signal, seconds, kind: Symbol(), wants, claim });
-    if (isRevoked) throw new ServiceError('UNAUTHORIZED', 'The API key became invalid during the wait.');
-    return packetAnswer(packet ?? (await find()), headers['if-none-match']);
+    const { caller, headers } = context;
+    await waiting.until(waiterOf(context, query.wait_seconds), id, conditionOf(query));
+    // An event may wake a thousand requests.
+    await turns.take(caller.tenant_number);
+    return packetAnswer(await store.of(caller.tenant_number).packets.find(id), headers['if-none-match']);
   }
 
   mount(routes.getPacket, ({ params, query }, context) => {
@@ -125,6 +106,11 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.claimPacket, async ({ params, body }, { caller, headers, rawBody }) =>
     changed(await packets.claim(caller, params.id, claimOf(body), changing(headers, `POST /packets/${params.id}/claim`, rawBody))),
   );
+  mount(routes.claimNext, async ({ body }, context) => {
+    const idempotency = idempotencyOf(context.headers, 'POST /packets/claim-next', context.rawBody);
+    const claimed = await waiting.claimNext(waiterOf(context, body.wait_seconds), body, idempotency);
+    return claimed === null ? new HttpResponse<never>({ status: 204 }) : changed(claimed);
+  });
   for (const [route, way] of [
     [routes.respondPacket, 'api'],
     [respondInConsole, 'console'],
@@ -225,10 +211,13 @@ function outcome(name: 'claimed' | 'completed', packets: readonly string[], erro
   return new JsonText(`{"${name}":[${packets.join(',')}],"errors":${JSON.stringify(errors)}}`);
 }
 
-/** The claim in a request body. */
-export function claimOf({ agent_id, agent_name, framework, lease_seconds }: ClaimRequest): RequestedClaim {
-  return { claimant: { agent_id, agent_name: agent_name ?? agent_id, framework: framework ?? null }, leaseSeconds: lease_seconds };
-}
+/** The request as one that waits. */
+const waiterOf = ({ caller, headers, endSignal: signal }: HandlerContext<Caller>, seconds = 0): Waiter => ({
+  caller,
+  key: keyOf(headers),
+  signal,
+  seconds,
+});
 
 /** The most characters of `X-Agent-Id`, `X-Lease-Token` and `Idempotency-Key`. */
 export const maxHeaderLength = 255;

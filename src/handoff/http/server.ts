@@ -20,7 +20,6 @@ import type { Route } from '../../kit/route.ts';
 import type { Tracer } from '../../kit/trace-context.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { A2aEndpoint } from '../a2a/http.ts';
-import type { WaitingList } from '../live/waiting.ts';
 import type { McpEndpoint } from '../mcp/http.ts';
 import { apiPrefix, describeHandoff, prefixesOf, routes, serviceTitle } from '../model/api.ts';
 import type { Tier } from '../model/common.ts';
@@ -34,6 +33,7 @@ import type { KeyService } from '../service/keys.ts';
 import type { PacketViews } from '../service/packet-views.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { PushService } from '../service/pushes.ts';
+import type { WaitingService } from '../service/waiting.ts';
 import type { Store } from '../store/store.ts';
 import { mountA2a } from './a2a.ts';
 import { maxFormBytes } from './answer-links.ts';
@@ -46,7 +46,6 @@ import type { MountNoun } from './mount.ts';
 import { agentId, headerText, maxHeaderLength } from './packets.ts';
 import { mountSse } from './sse.ts';
 import { keyOf, type Listening } from './streams.ts';
-import { createWait } from './waiting.ts';
 import { mountWebSocket } from './websocket.ts';
 
 export interface ServerParts {
@@ -57,7 +56,7 @@ export interface ServerParts {
   store: Store;
   packets: PacketService;
   agents: AgentService;
-  waiting: WaitingList;
+  waiting: WaitingService;
   /** What mounts the routes of each noun. */
   mounts: readonly MountNoun[];
   keys: KeyService;
@@ -212,8 +211,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     },
   );
 
-  const wait = createWait(parts.waiting, listening);
-  for (const mountNoun of parts.mounts) mountNoun({ mount, wait, itemLimit });
+  for (const mountNoun of parts.mounts) mountNoun({ mount, itemLimit });
   mountSystem(mount, { ping: store.ping, metrics, metricsToken: parts.metricsToken });
   mountSse(mount, listening);
   mountWebSocket(mount, listening, corsOrigins);
@@ -226,7 +224,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const [mcpRefusal, a2aRefusal] = [refusalsOf('/mcp'), refusalsOf('/a2a')];
   mountMcp({ ...shared, clock, load: () => parts.loadMcp(mcpRefusal), failed: mcpRefusal });
   const { pushes, publicUrl, a2aAgents } = parts;
-  const ofA2a = { turns: parts.turns, store, wait, pushes, clock, version, agents: a2aAgents, publicUrl };
+  const ofA2a = { turns: parts.turns, store, waiting: parts.waiting, pushes, clock, version, agents: a2aAgents, publicUrl };
   mountA2a({ ...shared, ...ofA2a, load: () => parts.loadA2a(a2aRefusal), failed: a2aRefusal });
   requireMounted(isMounted);
   app.addHook('preClose', () => listening.streams.close());

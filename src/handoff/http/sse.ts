@@ -19,7 +19,7 @@ export function mountSse(mount: HandoffMount, listening: Listening): void {
 }
 
 function answer(
-  { hub, streams, watch }: Listening,
+  { hub, streams, connections }: Listening,
   caller: Caller,
   channels: ReadonlySet<string>,
   key: string | undefined,
@@ -39,7 +39,7 @@ function answer(
       const connected = { connection_id: connectionId, message: greeting(channels.size) };
       open.send(eventText({ event: 'connected', id, retry: retryMs, data: JSON.stringify(connected) }));
       if (start.reset !== undefined) open.send(eventText({ event: 'reset', id, data: JSON.stringify({ reason: start.reset }) }));
-      const unwatch = watch(key, open);
+      const unwatch = connections.watch(key, open);
       // Without the missed events the stream can't go on; the client reconnects and resumes.
       hub.join(caller, listener).catch((error: unknown) => open.fail(error));
       return {

@@ -1,81 +1,39 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 import type { Clock } from '../../kit/clock.ts';
-import { LimitReached } from '../../kit/errors.ts';
 import type { OpenStream, Streams } from '../../kit/http/streams.ts';
 import type { NewId } from '../../kit/id.ts';
-import { OwnerQuota } from '../../kit/owner-quota.ts';
 import type { LiveEvent } from '../live/event.ts';
 import type { Hub, Listener } from '../live/hub.ts';
-import type { Tier } from '../model/common.ts';
-import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
-import type { KeyService } from '../service/keys.ts';
+import type { Connections } from '../service/connections.ts';
 
 interface ListeningParts {
   hub: Hub;
   streams: Streams;
-  keys: KeyService;
+  connections: Connections;
   clock: Clock;
   newId: NewId;
-  /** By tier: how many connections a tenant may have open. */
-  limits: Readonly<Record<Tier, TierLimits>>;
 }
-
-/** Something that must end when its key becomes invalid: a stream or a waiting request. */
-type Watched = Pick<OpenStream, 'end'>;
 
 export type Listening = ReturnType<typeof createListening>;
 
-/** The `Retry-After` of a tenant at its quota, in seconds: an estimate, since nothing tells when a connection will close. */
-const retryAfterSeconds = 5;
-
-/** Makes what `/events`, `/ws` and waiting requests share: connection quotas, start positions and the checks of keys. */
-export function createListening({ hub, streams, keys, clock, newId, limits }: ListeningParts) {
-  const quota = new OwnerQuota();
-  const byKey = new Map<string, Set<Watched>>();
-
-  /** Counts a connection of the caller's tenant; returns the function that releases it. @throws LimitReached */
-  function connect({ tenant_id, tenant_tier }: Caller): () => void {
-    const max = limits[tenant_tier].connections;
-    const release = quota.acquire(tenant_id, max);
-    if (release !== undefined) return release;
-    const detail = `The tenant has all of its ${max} connections open. Close one, or try again in ${retryAfterSeconds} seconds.`;
-    throw new LimitReached(detail, { name: 'connections', max }, retryAfterSeconds);
-  }
-
+/** Makes what `/events` and `/ws` share: counted connections and their start positions. */
+export function createListening({ hub, streams, connections, clock, newId }: ListeningParts) {
   return {
     hub,
     streams,
+    connections,
     clock,
-    connect,
     /** Counts a connection, which `leave` releases, and finds its start position. No event is sent before `hub.join`. */
     async begin(caller: Caller, lastEventId: string | undefined) {
       streams.requireOpen();
-      const leave = connect(caller);
+      const leave = connections.connect(caller);
       try {
         return { start: await hub.startOf(caller, lastEventId), leave, connectionId: newId(clock()) };
       } catch (error) {
         leave();
         throw error;
-      }
-    },
-    /** Includes an open stream or waiting request in `recheck`; returns the function that removes it. */
-    watch(key: string | undefined, open: Watched): () => void {
-      if (key === undefined) return () => undefined;
-      const watched = byKey.get(key) ?? new Set();
-      byKey.set(key, watched.add(open));
-      return () => {
-        watched.delete(open);
-        if (watched.size === 0 && byKey.get(key) === watched) byKey.delete(key);
-      };
-    },
-    /** Ends the streams and waiting requests whose keys are no longer valid: revoked, expired, or of a deleted tenant. */
-    async recheck(): Promise<void> {
-      // biome-ignore lint/plugin: a pass reads a key and no packet.
-      for (const [key, watched] of [...byKey]) {
-        if ((await keys.authenticate(key)) !== undefined) continue;
-        for (const open of [...watched]) open.end('revoked');
       }
     },
   };

@@ -45,7 +45,7 @@ export function mountWebSocket(mount: HandoffMount, listening: Listening, corsOr
       abandon: leave,
       feed(open, request, close) {
         const connection = new Connection({ listening, caller, open, close, requestId: request.id });
-        const unwatch = listening.watch(key, open);
+        const unwatch = listening.connections.watch(key, open);
         connection.begin(connectionId, channels.length === 0 ? null : new Set(channels), start);
         return {
           heartbeat: (now) => message({ type: 'ping', timestamp: now.toISOString() }),

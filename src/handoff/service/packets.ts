@@ -1,6 +1,6 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
-import type { Claimant, PatchRequest, RespondRequest } from '../model/packet.ts';
+import type { Claimant, ClaimRequest, PatchRequest, RespondRequest } from '../model/packet.ts';
 import type { LeaseTerms } from '../rules/lease.ts';
 import { type AnsweredVia, asksPerson, type Command, changesContent, needsWhole } from '../rules/packet.ts';
 import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
@@ -19,6 +19,11 @@ interface PacketServiceParts extends CreationParts {
 export interface RequestedClaim {
   readonly claimant: Claimant;
   readonly leaseSeconds?: number | undefined;
+}
+
+/** The claim in a request body. */
+export function claimOf({ agent_id, agent_name, framework, lease_seconds }: ClaimRequest): RequestedClaim {
+  return { claimant: { agent_id, agent_name: agent_name ?? agent_id, framework: framework ?? null }, leaseSeconds: lease_seconds };
 }
 
 /** How many random bytes a lease token has. */
