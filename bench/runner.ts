@@ -12,7 +12,7 @@ import { seeded } from '../src/fallback/rules/random.ts';
 import { runTest } from '../src/fallback/service/runs.ts';
 import { parseAllowList } from '../src/kit/outgoing/addresses.ts';
 import { createGuard } from '../src/kit/outgoing/guard.ts';
-import { createOutgoing } from '../src/kit/outgoing/outgoing.ts';
+import { Outgoing } from '../src/kit/outgoing/outgoing.ts';
 import { chainOf } from './chains.ts';
 import { serveTasks } from './programs.ts';
 import { type LoadResult, timesOf } from './times.ts';
@@ -96,7 +96,7 @@ function bareCalls(base: string, count: number): Promise<LoadResult> {
 /** The same calls as prompts of a drill without effective faults, including guard, deadline, executor and response parsing. */
 async function drilledCalls(base: string, count: number): Promise<LoadResult> {
   const allow = parseAllowList(['127.0.0.1']);
-  const outgoing = createOutgoing({ guard: createGuard({ allow, plainHttp: true, setting: 'SERVICE_LIVE_ALLOW' }) });
+  const outgoing = new Outgoing({ guard: createGuard({ allow, plainHttp: true, setting: 'SERVICE_LIVE_ALLOW' }) });
   const now = () => performance.now();
   const transport = createRealTransport({ mode: 'drill', outgoing, clock: () => new Date(), now, keyOf: () => undefined, stream: false });
   const drilled = createEngine(define({ name: 'drill', providers: [{ name: 'a', model_id: 'model-0', api_base: base }] }));

@@ -14,7 +14,7 @@ import { starting } from '../kit/lifecycle.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
-import { createOutgoing, type Outgoing } from '../kit/outgoing/outgoing.ts';
+import { Outgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import type { Tracer } from '../kit/trace-context.ts';
 import { checkChainRequest } from './http/exports.ts';
@@ -230,5 +230,5 @@ function createProviderCalls(
 ): { outgoing: Outgoing; urlProblem: (url: string) => Promise<string | undefined> } {
   const allow = parseAllowList(liveAllow);
   const guard = createGuard({ allow, setting: 'SERVICE_LIVE_ALLOW', plainHttp: true, ...(resolve === undefined ? {} : { resolve }) });
-  return { outgoing: createOutgoing({ guard, tracer, ...(ca === undefined ? {} : { ca }) }), urlProblem: (url) => guard.problem(url) };
+  return { outgoing: new Outgoing({ guard, tracer, ...(ca === undefined ? {} : { ca }) }), urlProblem: (url) => guard.problem(url) };
 }

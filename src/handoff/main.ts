@@ -13,8 +13,8 @@ import { starting } from '../kit/lifecycle.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
-import { createMailer } from '../kit/outgoing/mail.ts';
-import { createOutgoing } from '../kit/outgoing/outgoing.ts';
+import { Mailer } from '../kit/outgoing/mail.ts';
+import { Outgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import type { Tracer } from '../kit/trace-context.ts';
 import { Turns } from '../kit/turns.ts';
@@ -34,7 +34,7 @@ import { mountTenants } from './http/tenants.ts';
 import { mountTrail } from './http/trail.ts';
 import { mountWebhooks } from './http/webhooks.ts';
 import { createAgentWriter } from './jobs/agents.ts';
-import { attemptMs, createDeliverer } from './jobs/deliverer.ts';
+import { attemptMs, Deliverer } from './jobs/deliverer.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
 import { createMeasurer } from './jobs/measurer.ts';
 import { createPruner } from './jobs/pruner.ts';
@@ -279,8 +279,8 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
     pushes: createPushService({ ...parts, urlProblem: guard.problem }),
     webhooks: createWebhookService({ ...parts, urlProblem: guard.problem, overlapSeconds: settings.webhookSecretOverlapSeconds }),
-    outgoing: createOutgoing({ guard, connectionsPerOrigin: manyAttempts, tracer, ...dependencies.outgoing }),
-    mailer: url === undefined || from === undefined ? undefined : createMailer({ url, from, guard, ca: dependencies.outgoing?.ca }),
+    outgoing: new Outgoing({ guard, connectionsPerOrigin: manyAttempts, tracer, ...dependencies.outgoing }),
+    mailer: url === undefined || from === undefined ? undefined : new Mailer({ url, from, guard, ca: dependencies.outgoing?.ca }),
   };
 }
 
@@ -395,7 +395,7 @@ function createJobs(base: Base, { store, live, services, failures, recheck }: Jo
       onError: (error) => failures.failed(name, error),
       firstAfterMs,
     });
-  const deliverer = createDelivererOf(base, { store, live, services, failures, wake: () => delivering.wake() });
+  const deliverer = delivererOf(base, { store, live, services, failures, wake: () => delivering.wake() });
   const delivering = loopOf('deliver', deliverer.round);
   store.onDeliveries(() => delivering.wake());
   // These can wait, and their long reads start a thread, which a start would have to share the processor with.
@@ -422,11 +422,11 @@ function createJobs(base: Base, { store, live, services, failures, recheck }: Jo
   };
 }
 
-function createDelivererOf(
+function delivererOf(
   { settings, dependencies, clock, random }: Base,
   { store, live, services, failures, wake }: Omit<JobParts, 'recheck'> & { wake(): void },
 ) {
-  return createDeliverer({
+  return new Deliverer({
     store,
     deliveries: createDeliveryService({
       store,

@@ -1,6 +1,7 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import { ApiError, NetworkError, TimeoutError } from './client-errors.ts';
 import { systemJitter } from './clock.ts';
+import { defined } from './defined.ts';
 import { readJson } from './json.ts';
 import { fetchTransport, type Transport, type TransportAnswer } from './transport.ts';
 
@@ -74,9 +75,6 @@ interface StreamRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Sends requests to a service, with retries, and reads its streams. */
-export type Connection = ReturnType<typeof createConnection>;
-
 /** Statuses that a retry may resolve: a limit, and a service that is temporarily unavailable. */
 const transientStatuses = [429, 502, 503, 504];
 
@@ -90,75 +88,83 @@ const maxEvent = 16 * 1024 * 1024;
 const defaultRetryMs = 3_000;
 const maxBackOffMs = 30_000;
 
-/** Creates a connection. It opens no socket before the first request. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
-export function createConnection(options: ConnectionOptions) {
-  const { headers: common = {}, timeoutSeconds: usualTimeout = 30, retries = 2, maxWaitSeconds = 60 } = options;
-  const { transport = fetchTransport, retryUnreachable = true } = options;
-  const baseUrl = options.baseUrl.replace(/\/+$/, '');
-  const dependencies = options.dependencies ?? systemDependencies;
-  const note = options.onNote ?? (() => undefined);
+const defaults = {
+  headers: {},
+  timeoutSeconds: 30,
+  retries: 2,
+  retryUnreachable: true,
+  maxWaitSeconds: 60,
+  transport: fetchTransport,
+  onNote: () => undefined,
+};
 
-  return { newIdempotencyKey: (): string => dependencies.newIdempotencyKey(), send, stream };
+/** Sends requests to a service, with retries, and reads its streams. It opens no socket before the first request. */
+export class Connection {
+  readonly #options: Required<Omit<ConnectionOptions, 'dependencies'>>;
+  readonly #dependencies: ClientDependencies;
+
+  constructor({ dependencies = systemDependencies, ...options }: ConnectionOptions) {
+    this.#options = { ...defaults, ...defined(options), baseUrl: options.baseUrl.replace(/\/+$/, '') };
+    this.#dependencies = dependencies;
+  }
+
+  newIdempotencyKey(): string {
+    return this.#dependencies.newIdempotencyKey();
+  }
 
   /** Rejects with ApiError, NetworkError, TimeoutError, or the signal's reason. A 304 is not an error. */
-  async function send(request: ConnectionRequest): Promise<ConnectionAnswer> {
+  async send(request: ConnectionRequest): Promise<ConnectionAnswer> {
     for (let attempt = 0; ; attempt += 1) {
       try {
-        return await sendOnce(request);
+        return await this.#sendOnce(request);
       } catch (error) {
-        const wait = attempt < retries && mayRepeat(request, error) ? waitMs(error, attempt) : undefined;
+        const wait = attempt < this.#options.retries && mayRepeat(request, error) ? this.#waitMs(error, attempt) : undefined;
         if (wait === undefined) throw error;
-        await pause(wait, error as Error, request.signal);
+        await this.#pause(wait, error as Error, request.signal);
       }
     }
   }
 
   /** Milliseconds until the next attempt; undefined if there should be none. */
-  function waitMs(error: unknown, attempt: number): number | undefined {
-    if (!retryUnreachable && error instanceof NetworkError && error.unsent) return undefined;
+  #waitMs(error: unknown, attempt: number): number | undefined {
+    if (!this.#options.retryUnreachable && error instanceof NetworkError && error.unsent) return undefined;
     const asked = error instanceof ApiError ? error.retryAfterSeconds : undefined;
-    if (asked !== undefined) return asked <= maxWaitSeconds ? asked * 1000 : undefined;
-    return Math.min(maxBackOffMs, 500 * 2 ** attempt) * (0.5 + dependencies.random() / 2);
+    if (asked !== undefined) return asked <= this.#options.maxWaitSeconds ? asked * 1000 : undefined;
+    return Math.min(maxBackOffMs, 500 * 2 ** attempt) * (0.5 + this.#dependencies.random() / 2);
   }
 
-  async function pause(ms: number, error: Error, signal?: AbortSignal): Promise<void> {
-    note({ kind: 'wait', seconds: ms / 1000, error });
-    await dependencies.sleep(ms, signal);
+  async #pause(ms: number, error: Error, signal?: AbortSignal): Promise<void> {
+    this.#options.onNote({ kind: 'wait', seconds: ms / 1000, error });
+    await this.#dependencies.sleep(ms, signal);
   }
 
-  async function sendOnce(request: ConnectionRequest): Promise<ConnectionAnswer> {
-    const { method, body, signal, waitSeconds = 0, timeoutSeconds = usualTimeout + waitSeconds } = request;
-    const url = urlOf(request);
-    const headers = { ...common, ...request.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+  async #sendOnce(request: ConnectionRequest): Promise<ConnectionAnswer> {
+    const { method, body, signal, waitSeconds = 0, timeoutSeconds = this.#options.timeoutSeconds + waitSeconds } = request;
+    const url = this.#urlOf(request);
+    const headers = { ...this.#options.headers, ...request.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
     const text = body === undefined ? {} : { body: JSON.stringify(body) };
-    note({ kind: 'request', method, url });
-    const answer = await within(url, timeoutSeconds, signal, async (inTime) => {
-      const found = await transport({ method, url, headers, ...text, signal: inTime });
+    this.#options.onNote({ kind: 'request', method, url });
+    const answer = await this.#within(url, timeoutSeconds, signal, async (inTime) => {
+      const found = await this.#options.transport({ method, url, headers, ...text, signal: inTime });
       const isDone = (found.status >= 200 && found.status < 300) || found.status === 304;
       return { status: found.status, headers: found.headers, isDone, text: await (isDone ? textOf(found) : errorTextOf(found)) };
     });
     signal?.throwIfAborted();
     const { isDone, ...received } = answer;
-    note({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
+    this.#options.onNote({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
     if (!isDone) throw new ApiError(answer.status, answer.text, answer.headers);
     if (answer.text.length > maxAnswer) throw malformed(received, `The response is larger than ${maxAnswer / 1024 / 1024} MiB.`);
     return received;
   }
 
   /** Runs the work with a signal that aborts it at the timeout or with the caller's signal. */
-  async function within<T>(
-    url: string,
-    seconds: number,
-    signal: AbortSignal | undefined,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+  async #within<T>(url: string, seconds: number, signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     signal?.throwIfAborted();
     const ending = new AbortController();
     const timer = new AbortController();
     const onAbort = () => ending.abort(signal?.reason);
     signal?.addEventListener('abort', onAbort);
-    void dependencies.sleep(seconds * 1000, timer.signal).then(
+    void this.#dependencies.sleep(seconds * 1000, timer.signal).then(
       () => ending.abort(new TimeoutError(url, seconds)),
       () => undefined,
     );
@@ -174,42 +180,42 @@ export function createConnection(options: ConnectionOptions) {
   }
 
   /** Reads a stream of server-sent events and resumes it after a broken connection, until the signal aborts or the service refuses it. */
-  async function* stream(request: StreamRequest): AsyncGenerator<ServerSentEvent, void, undefined> {
+  async *stream(request: StreamRequest): AsyncGenerator<ServerSentEvent, void, undefined> {
     const state = { lastEventId: request.lastEventId, retryMs: defaultRetryMs };
     for (let failures = 0; ; failures += 1) {
       // An error of the code that consumes the events ends the generator and is never caught here.
       let fault: unknown;
       let opened = false;
       try {
-        for await (const event of readStream(request, state)) {
+        for await (const event of this.#readStream(request, state)) {
           opened = true;
           failures = 0;
           yield event;
         }
-        fault = new NetworkError(urlOf(request), new Error('The stream ended.'));
+        fault = new NetworkError(this.#urlOf(request), new Error('The stream ended.'));
       } catch (error) {
         fault = error;
       }
       request.signal?.throwIfAborted();
       const goesOn = fault instanceof NetworkError || fault instanceof TimeoutError || isTransient(fault);
-      if (!goesOn || (!opened && state.lastEventId === undefined && failures >= retries)) throw fault;
-      const wait = failures === 0 && opened ? state.retryMs : waitMs(fault, failures);
+      if (!goesOn || (!opened && state.lastEventId === undefined && failures >= this.#options.retries)) throw fault;
+      const wait = failures === 0 && opened ? state.retryMs : this.#waitMs(fault, failures);
       if (wait === undefined) throw fault;
-      await pause(wait, fault as Error, request.signal);
+      await this.#pause(wait, fault as Error, request.signal);
     }
   }
 
   /** Yields the events of one connection until it breaks; keeps the id of the last one in `state`. */
-  async function* readStream(
+  async *#readStream(
     request: StreamRequest,
     state: { lastEventId: string | undefined; retryMs: number },
   ): AsyncGenerator<ServerSentEvent, void, undefined> {
-    const url = urlOf(request);
+    const url = this.#urlOf(request);
     const ending = new AbortController();
     const onAbort = () => ending.abort(request.signal?.reason);
     request.signal?.addEventListener('abort', onAbort);
     try {
-      const answer = await openStream(url, state.lastEventId, request.signal, ending);
+      const answer = await this.#openStream(url, state.lastEventId, request.signal, ending);
       const { createParser } = await import('eventsource-parser');
       const waiting: EventSourceMessage[] = [];
       let fault: ApiError | undefined;
@@ -225,7 +231,7 @@ export function createConnection(options: ConnectionOptions) {
       });
       const chunks = answer.chunks()[Symbol.asyncIterator]();
       for (;;) {
-        const { done, value } = await within(url, silenceMs / 1000, request.signal, (silent) => raced(chunks.next(), silent));
+        const { done, value } = await this.#within(url, silenceMs / 1000, request.signal, (silent) => raced(chunks.next(), silent));
         if (done) return;
         parser.feed(value);
         for (const { id, event, data } of waiting.splice(0)) {
@@ -240,31 +246,35 @@ export function createConnection(options: ConnectionOptions) {
     }
   }
 
-  async function openStream(
+  async #openStream(
     url: string,
     lastEventId: string | undefined,
     signal: AbortSignal | undefined,
     ending: AbortController,
   ): Promise<TransportAnswer> {
-    const headers = { ...common, accept: 'text/event-stream', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
-    note({ kind: 'request', method: 'GET', url });
-    const { answer, text } = await within(url, usualTimeout, signal, async (inTime) => {
+    const headers = {
+      ...this.#options.headers,
+      accept: 'text/event-stream',
+      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+    };
+    this.#options.onNote({ kind: 'request', method: 'GET', url });
+    const { answer, text } = await this.#within(url, this.#options.timeoutSeconds, signal, async (inTime) => {
       inTime.addEventListener('abort', () => ending.abort(inTime.reason));
-      const answer = await transport({ method: 'GET', url, headers, signal: ending.signal });
+      const answer = await this.#options.transport({ method: 'GET', url, headers, signal: ending.signal });
       return { answer, text: answer.status === 200 ? '' : await errorTextOf(answer) };
     });
     signal?.throwIfAborted();
-    note({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
+    this.#options.onNote({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
     if (answer.status !== 200) throw new ApiError(answer.status, text, answer.headers);
     return answer;
   }
 
-  function urlOf({ path, query = {} }: { path: string; query?: Readonly<Record<string, unknown>> }): string {
+  #urlOf({ path, query = {} }: { path: string; query?: Readonly<Record<string, unknown>> }): string {
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) {
       for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null) search.append(name, String(one));
     }
-    return `${baseUrl}${path}${search.size > 0 ? `?${search}` : ''}`;
+    return `${this.#options.baseUrl}${path}${search.size > 0 ? `?${search}` : ''}`;
   }
 }
 

@@ -5,7 +5,7 @@ import Type from 'typebox';
 
 import { createClient, type InputOf, operationsOf } from '../../src/kit/client.ts';
 import { ApiError, NetworkError, TimeoutError } from '../../src/kit/client-errors.ts';
-import { type ClientNote, type ConnectionOptions, createConnection } from '../../src/kit/connection.ts';
+import { type ClientNote, Connection, type ConnectionOptions } from '../../src/kit/connection.ts';
 import { nodeTransport } from '../../src/kit/node-transport.ts';
 import { defineRoute } from '../../src/kit/route.ts';
 import { defaulted } from '../../src/kit/schemas.ts';
@@ -98,7 +98,7 @@ async function open(t: TestContext, answering: Answering, options: Partial<Conne
   const peer = await startPeer(t, answering);
   const dependencies = new TestClientDependencies();
   const notes: ClientNote[] = [];
-  const connection = createConnection({
+  const connection = new Connection({
     baseUrl: `${peer.address}/`,
     headers: { 'x-api-key': 'k' },
     dependencies,

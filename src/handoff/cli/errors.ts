@@ -1,5 +1,5 @@
 import { ApiError, NetworkError, TimeoutError } from '../../kit/client-errors.ts';
-import { createConnection } from '../../kit/connection.ts';
+import { Connection } from '../../kit/connection.ts';
 import { nodeTransport } from '../../kit/node-transport.ts';
 import type { Context } from './context.ts';
 import { CliError, type ExitCode } from './terminal.ts';
@@ -42,7 +42,7 @@ async function refusal({ message, field, errors, status_code, code, body }: ApiE
 async function serviceAt(serverUrl: string): Promise<string> {
   try {
     const signal = AbortSignal.timeout(3000);
-    const { text } = await createConnection({ baseUrl: new URL(serverUrl).origin, transport: nodeTransport, retries: 0 }).send({
+    const { text } = await new Connection({ baseUrl: new URL(serverUrl).origin, transport: nodeTransport, retries: 0 }).send({
       method: 'GET',
       path: '/',
       repeatable: true,

@@ -1,5 +1,5 @@
 import { type Client, createClient } from '../../kit/client.ts';
-import { type ConnectionOptions, createConnection, eventJson } from '../../kit/connection.ts';
+import { Connection, type ConnectionOptions, eventJson } from '../../kit/connection.ts';
 import type { routes } from '../model/api.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import { operations } from './operations.ts';
@@ -52,7 +52,7 @@ export type HandoffClient = Client<typeof routes> & {
 /** Makes a client of the handoff service: `await createHandoffClient({ baseUrl, apiKey }).listPackets()`. */
 export function createHandoffClient({ baseUrl, apiKey, headers, ...options }: HandoffClientOptions): HandoffClient {
   const key = apiKey === undefined ? {} : { 'x-api-key': headerValue(apiKey) };
-  const connection = createConnection({ ...options, baseUrl: rootOf(baseUrl), headers: { ...key, ...headers } });
+  const connection = new Connection({ ...options, baseUrl: rootOf(baseUrl), headers: { ...key, ...headers } });
   return {
     ...createClient<typeof routes>(operations, connection),
     async *events({ subscribe, ...rest }: EventsOptions = {}) {

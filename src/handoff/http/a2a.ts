@@ -104,7 +104,9 @@ export function mountA2a({
         return views.of(caller.tenant_number, id);
       },
       rootsOf: async (ids: readonly string[]) => store.of(caller.tenant_number).packets.roots(ids),
-      changed: (id, isWanted) => waiting.until({ caller, key, signal, seconds: maxWaitSeconds }, id, isWanted),
+      async changed(id, isWanted) {
+        await waiting.until({ caller, key, signal, seconds: maxWaitSeconds }, id, isWanted);
+      },
       signal,
     };
     const version = headers['a2a-version'] ?? query['A2A-Version'];

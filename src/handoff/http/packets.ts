@@ -79,9 +79,9 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   /** Waits until the packet is as wanted; answers with it, or with the packet as it is when the time is over. */
   async function whenWanted(id: string, query: WaitQuery, context: HandlerContext<Caller>): Promise<HttpResponse<never>> {
     const { caller, headers } = context;
-    await waiting.until(waiterOf(context, query.wait_seconds), id, conditionOf(query));
+    const isWanted = await waiting.until(waiterOf(context, query.wait_seconds), id, conditionOf(query));
     // An event may wake a thousand requests.
-    await turns.take(caller.tenant_number);
+    if (isWanted) await turns.take(caller.tenant_number);
     return packetAnswer(await store.of(caller.tenant_number).packets.find(id), headers['if-none-match']);
   }
 

@@ -71,19 +71,21 @@ export function createWaitingService({ store, packets, connections, list }: Wait
       return (await wait(waiter, { kind: JSON.stringify(filter), wants, claim })).packet;
     },
 
-    /** Waits until the packet is as wanted, or unknown. @throws ServiceError 401 when the key becomes invalid */
-    async until(waiter: Waiter, id: string, isWanted: (stamp: PacketStamp) => boolean): Promise<void> {
+    /** Waits until the packet is as wanted, or unknown; false if it is not by then. @throws ServiceError 401 when the key becomes invalid */
+    async until(waiter: Waiter, id: string, isWanted: (stamp: PacketStamp) => boolean): Promise<boolean> {
       const { packets: stored } = store.of(waiter.caller.tenant_number);
       // A large packet is read once, when it is as wanted.
       const claim = async () => {
         const stamp = await stored.stamp(id);
         return stamp === undefined || isWanted(stamp) ? id : null;
       };
-      if ((await claim()) !== null || waiter.seconds === 0) return;
+      if ((await claim()) !== null) return true;
+      if (waiter.seconds === 0) return false;
       // A kind of its own: an event wakes every request that waits for the packet.
       const wants = ({ channels }: LiveEvent) => channels.includes(`packet:${id}`);
-      const { isRevoked } = await wait(waiter, { kind: Symbol(), wants, claim });
+      const { packet, isRevoked } = await wait(waiter, { kind: Symbol(), wants, claim });
       if (isRevoked) throw new ServiceError('UNAUTHORIZED', 'The API key became invalid during the wait.');
+      return packet !== null;
     },
   };
 }

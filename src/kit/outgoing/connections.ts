@@ -30,9 +30,6 @@ export interface ConnectionParts {
   maxIdle?: number;
 }
 
-/** Keep-alive connections, by origin. */
-export type Connections = ReturnType<typeof createConnections>;
-
 interface Origin {
   open: number;
   readonly idle: Connection[];
@@ -43,14 +40,90 @@ interface Origin {
 const keepAliveMs = 15_000;
 const maxKeepAliveMs = 60_000;
 
-/** Creates pools of connections. Each connect resolves the name again and has the guard check every address. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
-export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: ConnectionParts) {
-  const origins = new Map<string, Origin>();
-  const idle = new Set<Connection>();
-  const connectors = { 'https:': guarded('https:', guard, ca), 'http:': guarded('http:', guard) };
+/** Keep-alive connections, in a pool for each origin. Each connect resolves the name again and has the guard check every address. */
+export class Connections {
+  readonly #origins = new Map<string, Origin>();
+  readonly #idle = new Set<Connection>();
+  readonly #connectors: Record<'https:' | 'http:', ReturnType<typeof guarded>>;
+  readonly #perOrigin: number;
+  readonly #maxIdle: number;
 
-  function open(connection: { origin: string }): Client {
+  constructor({ guard, ca, perOrigin, maxIdle = 1_000 }: ConnectionParts) {
+    this.#connectors = { 'https:': guarded('https:', guard, ca), 'http:': guarded('http:', guard) };
+    this.#perOrigin = perOrigin;
+    this.#maxIdle = maxIdle;
+  }
+
+  /** A connection for an exchange: an idle one, a new one, or the next one that is released. */
+  acquire(origin: string, signal: AbortSignal): Promise<Connection> {
+    let pool = this.#origins.get(origin);
+    if (pool === undefined) {
+      pool = { open: 0, idle: [], waiting: new Set() };
+      this.#origins.set(origin, pool);
+    }
+    // Reuses the most recently released connection, so that surplus ones become idle and close.
+    const free = pool.idle.pop();
+    if (free !== undefined) {
+      this.#idle.delete(free);
+      return Promise.resolve(free);
+    }
+    if (pool.open < this.#perOrigin) return Promise.resolve(this.#add(pool, origin));
+    const { waiting } = pool;
+    return new Promise((resolve, reject) => {
+      const stop = () => {
+        waiting.delete(accept);
+        reject(signal.reason);
+      };
+      const accept = (connection: Connection) => {
+        signal.removeEventListener('abort', stop);
+        resolve(connection);
+      };
+      waiting.add(accept);
+      signal.addEventListener('abort', stop, { once: true });
+    });
+  }
+
+  /** Returns a connection after a complete exchange. */
+  release(connection: Connection) {
+    const pool = this.#origins.get(connection.origin)!;
+    const [next] = pool.waiting;
+    if (next !== undefined) {
+      pool.waiting.delete(next);
+      next(connection);
+      return;
+    }
+    // The server has closed the connection or asked to close it.
+    if (!connection.client.stats.connected) return this.#forget(connection);
+    pool.idle.push(connection);
+    this.#idle.add(connection);
+    if (this.#idle.size > this.#maxIdle) this.#forget(this.#idle.values().next().value!);
+  }
+
+  /** Closes a connection at once. */
+  discard(connection: Connection, reason: Error): void {
+    this.#cut(connection, reason);
+    this.#forget(connection);
+  }
+
+  /** Closes a connection and opens another one for the same exchange. */
+  renew(connection: Connection): void {
+    this.#cut(connection, new OutgoingError('connection_reset'));
+    connection.client = this.#open(connection);
+  }
+
+  /** The number of connections, idle ones included. */
+  count(): number {
+    let count = 0;
+    for (const { open } of this.#origins.values()) count += open;
+    return count;
+  }
+
+  /** Closes the idle connections. */
+  close(): void {
+    for (const connection of [...this.#idle]) this.#forget(connection);
+  }
+
+  #open(connection: { origin: string }): Client {
     const opened = connection as Connection;
     const client = new Client(opened.origin, {
       pipelining: 1,
@@ -59,9 +132,9 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
       bodyTimeout: 0,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: maxKeepAliveMs,
-      connect(options, callback) {
+      connect: (options, callback) => {
         opened.receivedBefore = 0;
-        opened.socket = connectors[options.protocol as 'https:' | 'http:'](options, callback, opened.owner);
+        opened.socket = this.#connectors[options.protocol as 'https:' | 'http:'](options, callback, opened.owner);
         // Interim responses and chunk extensions are not part of any body, so only the socket counts everything.
         opened.socket?.on('readable', () => {
           const { socket, receivedBefore, maxReceived } = opened;
@@ -70,100 +143,34 @@ export function createConnections({ guard, ca, perOrigin, maxIdle = 1_000 }: Con
       },
     });
     client.on('disconnect', () => {
-      if (opened.client === client && idle.has(opened)) forget(opened);
+      if (opened.client === client && this.#idle.has(opened)) this.#forget(opened);
     });
     return client;
   }
 
-  function cut({ client, socket }: Connection, reason: Error): void {
+  #cut({ client, socket }: Connection, reason: Error): void {
     client.destroy(reason).catch(() => undefined);
     socket?.destroy();
   }
 
-  function forget(connection: Connection): void {
-    const pool = origins.get(connection.origin)!;
-    if (idle.delete(connection)) pool.idle.splice(pool.idle.indexOf(connection), 1);
+  #forget(connection: Connection): void {
+    const pool = this.#origins.get(connection.origin)!;
+    if (this.#idle.delete(connection)) pool.idle.splice(pool.idle.indexOf(connection), 1);
     pool.open -= 1;
-    cut(connection, new OutgoingError('connection_reset'));
+    this.#cut(connection, new OutgoingError('connection_reset'));
     const [next] = pool.waiting;
     if (next !== undefined) {
       pool.waiting.delete(next);
-      next(add(pool, connection.origin));
-    } else if (pool.open === 0) origins.delete(connection.origin);
+      next(this.#add(pool, connection.origin));
+    } else if (pool.open === 0) this.#origins.delete(connection.origin);
   }
 
-  function add(pool: Origin, origin: string): Connection {
+  #add(pool: Origin, origin: string): Connection {
     pool.open += 1;
     const connection = { origin, owner: undefined, socket: undefined } as unknown as Connection;
-    connection.client = open(connection);
+    connection.client = this.#open(connection);
     return connection;
   }
-
-  return {
-    /** A connection for an exchange: an idle one, a new one, or the next one that is released. */
-    acquire(origin: string, signal: AbortSignal): Promise<Connection> {
-      let pool = origins.get(origin);
-      if (pool === undefined) {
-        pool = { open: 0, idle: [], waiting: new Set() };
-        origins.set(origin, pool);
-      }
-      // Reuses the most recently released connection, so that surplus ones become idle and close.
-      const free = pool.idle.pop();
-      if (free !== undefined) {
-        idle.delete(free);
-        return Promise.resolve(free);
-      }
-      if (pool.open < perOrigin) return Promise.resolve(add(pool, origin));
-      const { waiting } = pool;
-      return new Promise((resolve, reject) => {
-        const stop = () => {
-          waiting.delete(accept);
-          reject(signal.reason);
-        };
-        const accept = (connection: Connection) => {
-          signal.removeEventListener('abort', stop);
-          resolve(connection);
-        };
-        waiting.add(accept);
-        signal.addEventListener('abort', stop, { once: true });
-      });
-    },
-    /** Returns a connection after a complete exchange. */
-    release(connection: Connection) {
-      const pool = origins.get(connection.origin)!;
-      const [next] = pool.waiting;
-      if (next !== undefined) {
-        pool.waiting.delete(next);
-        next(connection);
-        return;
-      }
-      // The server has closed the connection or asked to close it.
-      if (!connection.client.stats.connected) return forget(connection);
-      pool.idle.push(connection);
-      idle.add(connection);
-      if (idle.size > maxIdle) forget(idle.values().next().value!);
-    },
-    /** Closes a connection at once. */
-    discard(connection: Connection, reason: Error): void {
-      cut(connection, reason);
-      forget(connection);
-    },
-    /** Closes a connection and opens another one for the same exchange. */
-    renew(connection: Connection): void {
-      cut(connection, new OutgoingError('connection_reset'));
-      connection.client = open(connection);
-    },
-    /** The number of connections, idle ones included. */
-    count(): number {
-      let count = 0;
-      for (const { open } of origins.values()) count += open;
-      return count;
-    },
-    /** Closes the idle connections. */
-    close(): void {
-      for (const connection of [...idle]) forget(connection);
-    },
-  };
 }
 
 /**

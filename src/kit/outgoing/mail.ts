@@ -40,30 +40,60 @@ interface MailerParts {
   ca?: string | undefined;
 }
 
-/** Sends mails through one mail server. */
-export type Mailer = ReturnType<typeof createMailer>;
-
 /** The most bytes of one reply of a mail server. */
 const maxReply = 64 * 1024;
 
-/** Creates a mailer. The library is loaded with the first mail. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
-export function createMailer({ url, from, guard, ca }: MailerParts) {
-  const { protocol, hostname: host, port, username, password } = new URL(url);
-  const secure = protocol === 'smtps:';
-  const target = { protocol, hostname: host };
-  const domain = /@([^\s<>@]+)>?\s*$/.exec(from)?.[1] ?? 'localhost';
-  const exchanges = new Set<AbortController>();
-  let isClosed = false;
+/** Sends mails through one mail server. The library is loaded with the first mail. */
+export class Mailer {
+  readonly #parts: MailerParts;
+  readonly #server: URL;
+  /** The domain of the sender. */
+  readonly #domain: string;
+  readonly #exchanges = new Set<AbortController>();
+  #isClosed = false;
+
+  constructor(parts: MailerParts) {
+    this.#parts = parts;
+    this.#server = new URL(parts.url);
+    this.#domain = /@([^\s<>@]+)>?\s*$/.exec(parts.from)?.[1] ?? 'localhost';
+  }
+
+  /**
+   * Sends a mail, on a connection of its own; resolves with the server's reply code.
+   * @throws OutgoingError `timeout`, `dns_error`, `connection_refused`, `connection_reset`, `tls_error`, `address_refused` or `cancelled`
+   * @throws MailRefused
+   */
+  async send(mail: OutgoingMail): Promise<number> {
+    if (this.#isClosed) throw new OutgoingError('cancelled');
+    const ending = new AbortController();
+    const timer = setTimeout(() => ending.abort(new OutgoingError('timeout')), mail.timeoutMs);
+    this.#exchanges.add(ending);
+    try {
+      return await this.#exchange(mail, ending.signal);
+    } catch (error) {
+      throw ending.signal.aborted ? ending.signal.reason : failureOf(error, this.#server.protocol);
+    } finally {
+      clearTimeout(timer);
+      this.#exchanges.delete(ending);
+    }
+  }
+
+  /** Aborts all exchanges as `cancelled`. */
+  close(): void {
+    this.#isClosed = true;
+    for (const ending of this.#exchanges) ending.abort(new OutgoingError('cancelled'));
+  }
 
   /** Connects to an address that the guard has checked. */
-  function open(signal: AbortSignal): Promise<Socket> {
-    if (guard.refusesHost(target)) throw new OutgoingError('address_refused');
+  #open(signal: AbortSignal): Promise<Socket> {
+    const { guard } = this.#parts;
+    const { protocol, hostname: host, port } = this.#server;
+    if (guard.refusesHost({ protocol, hostname: host })) throw new OutgoingError('address_refused');
     const { promise, resolve, reject } = Promise.withResolvers<Socket>();
     const lookup = guardedLookup(guard, protocol, () => 'mail');
     const socket = connect({
       host: host.replace(/^\[(.*)\]$/, '$1'),
-      port: Number(port || (secure ? 465 : 587)),
+      port: Number(port || (protocol === 'smtps:' ? 465 : 587)),
       lookup,
       autoSelectFamily: true,
     });
@@ -73,10 +103,13 @@ export function createMailer({ url, from, guard, ca }: MailerParts) {
     return promise;
   }
 
-  async function exchange(mail: OutgoingMail, signal: AbortSignal): Promise<number> {
+  async #exchange(mail: OutgoingMail, signal: AbortSignal): Promise<number> {
+    const { from, guard, ca } = this.#parts;
+    const { protocol, hostname: host, username, password } = this.#server;
+    const secure = protocol === 'smtps:';
     const { createTransport } = await import('nodemailer');
     signal.throwIfAborted();
-    const connection = await open(signal);
+    const connection = await this.#open(signal);
     // Where the text may be sent in the clear, an unverified certificate is no loss.
     const mayBePlain = !secure && guard.allowsPlain(host, connection.remoteAddress ?? '');
     const transport = createTransport({
@@ -101,7 +134,7 @@ export function createMailer({ url, from, guard, ca }: MailerParts) {
         subject,
         text,
         html,
-        messageId: `<${id}@${domain}>`,
+        messageId: `<${id}@${this.#domain}>`,
         // RFC 3834: nobody's absence note answers it.
         headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
       });
@@ -110,33 +143,6 @@ export function createMailer({ url, from, guard, ca }: MailerParts) {
       connection.destroy();
     }
   }
-
-  return {
-    /**
-     * Sends a mail, on a connection of its own; resolves with the server's reply code.
-     * @throws OutgoingError `timeout`, `dns_error`, `connection_refused`, `connection_reset`, `tls_error`, `address_refused` or `cancelled`
-     * @throws MailRefused
-     */
-    async send(mail: OutgoingMail): Promise<number> {
-      if (isClosed) throw new OutgoingError('cancelled');
-      const ending = new AbortController();
-      const timer = setTimeout(() => ending.abort(new OutgoingError('timeout')), mail.timeoutMs);
-      exchanges.add(ending);
-      try {
-        return await exchange(mail, ending.signal);
-      } catch (error) {
-        throw ending.signal.aborted ? ending.signal.reason : failureOf(error, protocol);
-      } finally {
-        clearTimeout(timer);
-        exchanges.delete(ending);
-      }
-    },
-    /** Aborts all exchanges as `cancelled`. */
-    close(): void {
-      isClosed = true;
-      for (const ending of exchanges) ending.abort(new OutgoingError('cancelled'));
-    },
-  };
 }
 
 /** What a failure of the library or of the connection stands for. */

@@ -54,33 +54,78 @@ interface OutgoingParts {
   tracer?: Tracer | undefined;
 }
 
-/** Outgoing HTTP with keep-alive, the address guard at every connect, one deadline, bounded responses and no redirects. */
-export type Outgoing = ReturnType<typeof createOutgoing>;
-
 /** The most interim responses (1xx) to a request. */
 const maxInterim = 10;
 
 /** The most bytes of an exchange, in addition to twice the limit of its body: heads, and the framing of chunks. */
 const maxOverhead = 256 * 1024;
 
-/** Creates a client for outgoing requests. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
-export function createOutgoing({ guard, connectionsPerOrigin = 32, ca, tracer }: OutgoingParts) {
-  let connections: Connections | undefined;
-  const exchanges = new Set<AbortController>();
-  let closed = false;
+/** Outgoing HTTP with keep-alive, the address guard at every connect, one deadline, bounded responses and no redirects. */
+export class Outgoing {
+  readonly #parts: OutgoingParts;
+  #connections: Connections | undefined;
+  readonly #exchanges = new Set<AbortController>();
+  #closed = false;
+
+  constructor(parts: OutgoingParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Sends a request; resolves when the head of the response has arrived. Only a request that names its trace sends `traceparent`.
+   * @throws OutgoingError with any failure
+   */
+  async open(request: OutgoingRequest): Promise<OutgoingAnswer> {
+    const span = this.#parts.tracer?.begin('client', request.trace ?? currentRequest()?.trace);
+    const trace = request.trace && (span?.context ?? request.trace);
+    const traced = trace === undefined ? request : { ...request, headers: { ...request.headers, traceparent: traceparentOf(trace) } };
+    if (span === undefined) return this.#exchange(traced);
+    try {
+      const answer = await this.#exchange(traced);
+      endSpan(span, request, { status: answer.status });
+      return answer;
+    } catch (error) {
+      endSpan(span, request, { failure: error instanceof OutgoingError ? error.failure : 'internal' });
+      throw error;
+    }
+  }
+
+  /**
+   * Sends a request of which only the status and headers matter. Up to `maxBytes` of the body are read and discarded
+   * within the deadline, so that the connection can be reused; with a longer body it is closed.
+   * @throws OutgoingError with any failure but `too_large`
+   */
+  async send(request: OutgoingRequest): Promise<Pick<OutgoingAnswer, 'status' | 'headers'>> {
+    const answer = await this.open(request);
+    // It fails when the connection is closed.
+    discardBody(answer.body).catch(() => undefined);
+    return { status: answer.status, headers: answer.headers };
+  }
+
+  /** The current number of connections, idle ones included. */
+  connections(): number {
+    return this.#connections?.count() ?? 0;
+  }
+
+  /** Aborts all exchanges as `cancelled` and closes all connections. */
+  close(): void {
+    this.#closed = true;
+    for (const ending of [...this.#exchanges]) ending.abort(new OutgoingError('cancelled'));
+    this.#connections?.close();
+  }
 
   /** Creates the connections at the first exchange: loading their library takes a sixth of the start-up time. */
-  async function opened(): Promise<Connections> {
-    const { createConnections } = await import('./connections.ts');
-    connections ??= createConnections({ guard, perOrigin: connectionsPerOrigin, ...(ca === undefined ? {} : { ca }) });
-    return connections;
+  async #opened(): Promise<Connections> {
+    const { guard, connectionsPerOrigin: perOrigin = 32, ca } = this.#parts;
+    const { Connections } = await import('./connections.ts');
+    this.#connections ??= new Connections({ guard, perOrigin, ...(ca === undefined ? {} : { ca }) });
+    return this.#connections;
   }
 
   /** Runs an exchange, from the wait for a connection to the last byte. */
-  async function open(request: OutgoingRequest): Promise<OutgoingAnswer> {
+  async #exchange(request: OutgoingRequest): Promise<OutgoingAnswer> {
     const { url, method = 'POST', idempotent = method === 'GET', headers, body, timeoutMs, maxBytes, owner, signal: outside } = request;
-    if (closed || outside?.aborted) throw new OutgoingError('cancelled');
+    if (this.#closed || outside?.aborted) throw new OutgoingError('cancelled');
     const { origin, pathname, search } = new URL(url);
     const ending = new AbortController();
     let pool: Connections | undefined;
@@ -88,18 +133,18 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca, tracer }:
     const timer = setTimeout(() => ending.abort(new OutgoingError('timeout')), timeoutMs);
     const cancel = () => ending.abort(new OutgoingError('cancelled'));
     outside?.addEventListener('abort', cancel, { once: true });
-    exchanges.add(ending);
+    this.#exchanges.add(ending);
     ending.signal.addEventListener('abort', () => finish(ending.signal.reason));
 
     /** Ends the exchange, once. Without a failure the connection is kept. */
-    function finish(failure?: OutgoingError): void {
-      if (!exchanges.delete(ending)) return;
+    const finish = (failure?: OutgoingError): void => {
+      if (!this.#exchanges.delete(ending)) return;
       clearTimeout(timer);
       outside?.removeEventListener('abort', cancel);
       if (connection === undefined) return;
       if (failure === undefined) pool!.release(connection);
       else pool!.discard(connection, failure);
-    }
+    };
 
     let interim = 0;
     let isAnswered = false;
@@ -109,7 +154,7 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca, tracer }:
     };
     const parts = { path: pathname + search, method, headers: { ...headers }, body: body ?? null, onInfo };
     try {
-      pool = connections ?? (await opened());
+      pool = this.#connections ?? (await this.#opened());
       ending.signal.throwIfAborted();
       connection = await pool.acquire(origin, ending.signal);
       if (ending.signal.aborted) {
@@ -136,49 +181,6 @@ export function createOutgoing({ guard, connectionsPerOrigin = 32, ca, tracer }:
       throw failure;
     }
   }
-
-  /** Like `open`, with a span. Only a request that names its trace sends `traceparent`. */
-  async function openTraced(request: OutgoingRequest): Promise<OutgoingAnswer> {
-    const span = tracer?.begin('client', request.trace ?? currentRequest()?.trace);
-    const trace = request.trace && (span?.context ?? request.trace);
-    const traced = trace === undefined ? request : { ...request, headers: { ...request.headers, traceparent: traceparentOf(trace) } };
-    if (span === undefined) return open(traced);
-    try {
-      const answer = await open(traced);
-      endSpan(span, request, { status: answer.status });
-      return answer;
-    } catch (error) {
-      endSpan(span, request, { failure: error instanceof OutgoingError ? error.failure : 'internal' });
-      throw error;
-    }
-  }
-
-  return {
-    /**
-     * Sends a request; resolves when the head of the response has arrived.
-     * @throws OutgoingError with any failure
-     */
-    open: openTraced,
-    /**
-     * Sends a request of which only the status and headers matter. Up to `maxBytes` of the body are read and discarded
-     * within the deadline, so that the connection can be reused; with a longer body it is closed.
-     * @throws OutgoingError with any failure but `too_large`
-     */
-    async send(request: OutgoingRequest): Promise<Pick<OutgoingAnswer, 'status' | 'headers'>> {
-      const answer = await openTraced(request);
-      // It fails when the connection is closed.
-      discardBody(answer.body).catch(() => undefined);
-      return { status: answer.status, headers: answer.headers };
-    },
-    /** The current number of connections, idle ones included. */
-    connections: (): number => connections?.count() ?? 0,
-    /** Aborts all exchanges as `cancelled` and closes all connections. */
-    close(): void {
-      closed = true;
-      for (const ending of [...exchanges]) ending.abort(new OutgoingError('cancelled'));
-      connections?.close();
-    },
-  };
 }
 
 /** Ends the span of an exchange. The path is left out: it may have secrets. */

@@ -17,7 +17,7 @@ import { ServiceError } from '../../../src/kit/errors.ts';
 import { createIds, systemRandom } from '../../../src/kit/id.ts';
 import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { createGuard } from '../../../src/kit/outgoing/guard.ts';
-import { createOutgoing } from '../../../src/kit/outgoing/outgoing.ts';
+import { Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
 import { hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
 import { inMemory } from '../../support/store.ts';
@@ -52,7 +52,7 @@ async function opened(t: TestContext) {
   const guard = createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' });
   const live = {
     allowed: true,
-    outgoing: createOutgoing({ guard }),
+    outgoing: new Outgoing({ guard }),
     environment: {},
     grants: [],
     clock,

@@ -13,7 +13,7 @@ import { nextTurn } from '../../../src/kit/awaitable.ts';
 import { createIds, systemRandom } from '../../../src/kit/id.ts';
 import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { createGuard } from '../../../src/kit/outgoing/guard.ts';
-import { createOutgoing } from '../../../src/kit/outgoing/outgoing.ts';
+import { Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
 import { answering, type Behaviour, failing, hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
@@ -31,7 +31,7 @@ function partsOf(
   more: Partial<TestServiceParts> = {},
   now: () => number = () => performance.now(),
 ): TestServiceParts {
-  const outgoing = createOutgoing({ guard: createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' }) });
+  const outgoing = new Outgoing({ guard: createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' }) });
   const live = { allowed: true, outgoing, environment: {}, grants: [], clock, now, urlProblem: async () => undefined };
   const onError = (error: unknown) => {
     throw error;

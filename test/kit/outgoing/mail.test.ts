@@ -5,7 +5,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { OutgoingError } from '../../../src/kit/outgoing/failures.ts';
 import { createGuard } from '../../../src/kit/outgoing/guard.ts';
-import { createMailer } from '../../../src/kit/outgoing/mail.ts';
+import { Mailer } from '../../../src/kit/outgoing/mail.ts';
 import { startMailServer } from '../../support/mail.ts';
 
 const pem = (name: string) => readFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url), 'utf8');
@@ -15,7 +15,7 @@ const mail = { to: 'dana@example.com', subject: 'A question', text: 'Yes?', html
 async function send(t: TestContext, port: number): Promise<number> {
   const resolve = async () => [{ address: '127.0.0.1', family: 4 as const }];
   const guard = createGuard({ allow: parseAllowList(['127.0.0.1']), setting: 'ALLOW', resolve });
-  const mailer = createMailer({
+  const mailer = new Mailer({
     url: `smtp://baton:a-password@receiver.test:${port}`,
     from: 'baton@example.com',
     // No address of a test is public, and what the list allows may be plain.

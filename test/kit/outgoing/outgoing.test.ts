@@ -10,7 +10,7 @@ import { gzipSync } from 'node:zlib';
 import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { OutgoingError, statusFailure } from '../../../src/kit/outgoing/failures.ts';
 import { createGuard } from '../../../src/kit/outgoing/guard.ts';
-import { createOutgoing, type Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
+import { Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
 import type { Resolve } from '../../../src/kit/outgoing/resolver.ts';
 
 /** A timeout that no test reaches. */
@@ -24,7 +24,7 @@ interface SenderOptions {
 
 function startSender(t: TestContext, { allow = ['127.0.0.1'], resolve, connectionsPerOrigin = 32 }: SenderOptions = {}): Outgoing {
   const guard = createGuard({ allow: parseAllowList(allow), setting: 'ALLOW', ...(resolve === undefined ? {} : { resolve }) });
-  const outgoing = createOutgoing({ guard, connectionsPerOrigin, ca: pem('authority') });
+  const outgoing = new Outgoing({ guard, connectionsPerOrigin, ca: pem('authority') });
   t.after(() => outgoing.close());
   return outgoing;
 }
@@ -254,7 +254,7 @@ describe('A failure has a class', () => {
     const unknown = startSender(t, { resolve: () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })) });
     await assert.rejects(unknown.send({ ...unhurried, url: 'https://nowhere.test/' }), failsWith('dns_error'));
     const guard = createGuard({ allow: parseAllowList([]), setting: 'ALLOW', resolve: () => new Promise(() => undefined), lookupMs: 20 });
-    const slow = createOutgoing({ guard });
+    const slow = new Outgoing({ guard });
     await assert.rejects(slow.send({ ...unhurried, url: 'https://slow.test/' }), failsWith('dns_error'));
     slow.close();
   });
@@ -372,7 +372,7 @@ describe('The address guard at connect', () => {
     const guard = createGuard({ allow: parseAllowList([]), setting: 'ALLOW', resolve });
     assert.equal(await guard.problem(`https://rebound.test:${port}/`), undefined);
     address = '127.0.0.1';
-    const sender = createOutgoing({ guard });
+    const sender = new Outgoing({ guard });
     await assert.rejects(sender.send({ ...unhurried, url: `https://rebound.test:${port}/` }), failsWith('address_refused'));
     assert.equal(sockets.length, 0);
     sender.close();

@@ -12,25 +12,25 @@ const maxBodies = 64 * 1024 * 1024;
 /** The size counted for a body before it is read, in bytes. */
 const unreadBody = 1024 * 1024;
 
-/** The reservation of room for a running attempt. */
+/** The reservation of a running attempt. */
 export interface Reservation {
   /** Corrects the size that is counted for its body. */
   resize(bytes: number): void;
   release(): void;
 }
 
-/** The room for attempts, which no tenant can use up: a tenant's slow receivers delay no deliveries of others. */
-export class AttemptRoom {
+/** The budget of attempts, which no tenant can use up: a tenant's slow receivers delay no deliveries of others. */
+export class AttemptBudget {
   /** Leased deliveries of each tenant, waiting or running. */
   readonly #leased = new Map<number, number>();
   /** The bodies of running attempts. */
   readonly #bodies = new MemoryBudget<number>(maxBodies);
-  readonly #onRoom: () => void;
+  readonly #onFree: () => void;
   #running = 0;
 
-  /** @param onRoom called when there is more room than before */
-  constructor(onRoom: () => void) {
-    this.#onRoom = onRoom;
+  /** @param onFree called when more attempts may run than before */
+  constructor(onFree: () => void) {
+    this.#onFree = onFree;
   }
 
   /** How many more attempts could run. */
@@ -60,7 +60,7 @@ export class AttemptRoom {
     return this.left > 0 && this.#bodies.fits(tenant, unreadBody);
   }
 
-  /** Reserves room for an attempt at a leased delivery. */
+  /** Reserves an attempt at a leased delivery. */
   reserve(tenant: number): Reservation {
     let reserved = 0;
     const count = (bytes: number) => {
@@ -72,13 +72,13 @@ export class AttemptRoom {
     return {
       resize: (bytes) => {
         count(bytes);
-        this.#onRoom();
+        this.#onFree();
       },
       release: () => {
         this.#running -= 1;
         count(0);
         this.releaseLease(tenant);
-        this.#onRoom();
+        this.#onFree();
       },
     };
   }
