@@ -95,17 +95,6 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${foreign.id}`, { key: other.key })).body.status, 'claimed');
     });
 
-    test('a packet whose question was answered can be completed', async () => {
-      const service = await shareService(store);
-      const [id] = await claimMany(service, 1);
-      const hitl = { required: true, reason: '', question: 'Go on?' };
-      await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });
-      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' } });
-      const answer = await completeEach(service, [id]);
-      assert.equal(answer.status, 200);
-      assert.equal(answer.body.completed[0].status, 'completed');
-    });
-
     test('200 even if no packet could be completed [H66]', async () => {
       const service = await shareService(store);
       const answer = await completeEach(service, [unknownId]);

@@ -40,18 +40,17 @@ for (const store of stores) {
       assert.deepEqual(body.actions, { pending: [], completed: [], failed: [] });
     });
 
-    for (const status of statuses) {
-      test(`the parent may be ${status}, and stays byte for byte unchanged [H37, H38]`, async () => {
-        const service = await shareService(store);
+    test('the parent may be in any status, and stays byte for byte unchanged [H37, H38]', async () => {
+      const service = await shareService(store);
+      for (const status of statuses) {
         const { id } = await packetIn(service, status);
         const before = await service.call('GET', `/packets/${id}`);
         service.clock.turn(60);
         assert.equal((await chain(service, id)).status, 201);
         const after = await service.call('GET', `/packets/${id}`);
-        assert.equal(after.text, before.text);
-        assert.equal(after.headers.etag, before.headers.etag);
-      });
-    }
+        assert.deepEqual([after.text, after.headers.etag], [before.text, before.headers.etag]);
+      }
+    });
 
     test('the history of the child names its parent, and the history of the parent has a chained event [H38]', async () => {
       const service = await shareService(store);
@@ -110,14 +109,6 @@ for (const store of stores) {
       }
       assert.deepEqual(await happenings(service, parent.id), ['created']);
       assert.equal((await service.call('GET', '/packets')).body.total, 1);
-    });
-
-    test('null for an optional field counts as left out [H5]', async () => {
-      const service = await shareService(store);
-      const parent = await createPacket(service);
-      const answer = await chain(service, parent.id, { ...next, decisions: null, actions: null, dependencies: null, hitl: null });
-      assert.equal(answer.status, 201);
-      assert.deepEqual([answer.body.decisions, answer.body.hitl], [[], null]);
     });
 
     test('a chained packet counts towards the daily quota, and a refused one leaves no trace on its parent', async () => {

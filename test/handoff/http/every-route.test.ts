@@ -283,7 +283,7 @@ describe('Every route', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('400 with the field: an unknown field, or one that only the service sets, at the top level of any body [H3]', async (t) => {
+  test('400 with the field: an unknown field, or one that only the service sets, at the top level of any body [H3, H49]', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const before = await footprint(service);
@@ -297,6 +297,8 @@ describe('Every route', () => {
       'claimed_at',
       'claimed_by',
       'version',
+      'parent_packet_id',
+      '_links',
       'key',
       'admin',
       'tenant_id',

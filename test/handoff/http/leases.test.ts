@@ -165,21 +165,6 @@ for (const store of stores) {
       assert.equal(late.body.code, 'LEASE_LOST');
     });
 
-    test('the lease is suspended while the packet awaits a person, and restarts in full after the answer [H111]', async () => {
-      const service = await shareService(store);
-      const { id, token } = await leased(service);
-      const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };
-      const asked = await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl }, headers: withToken(token) });
-      assert.deepEqual(asked.body.lease, { generation: 1, expires_at: null });
-      service.clock.turn(3600);
-      await service.handoff.runOnce.sweep();
-      const answered = await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' } });
-      assert.equal(answered.status, 200);
-      assert.deepEqual(answered.body.lease, { generation: 1, expires_at: '2026-03-01T10:31:00.000Z' });
-      const done = await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' }, headers: withToken(token) });
-      assert.equal(done.status, 200);
-    });
-
     test('lease_seconds is from 1 to 86400', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);

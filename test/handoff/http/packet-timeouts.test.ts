@@ -22,19 +22,6 @@ const minute = (on_timeout?: string) => ({
 
 for (const store of stores) {
   describe(`hitl.on_timeout on ${store.name}`, () => {
-    for (const on_timeout of ['keep', undefined]) {
-      test(`${on_timeout ?? 'left out'}: nothing happens, however long the question is unanswered [H32]`, async () => {
-        const service = await shareService(store);
-        const before = await packetIn(service, 'awaiting_human', minute(on_timeout));
-        for (const seconds of [60, 3600, 365 * 86_400]) {
-          service.clock.turn(seconds);
-          await sweepAll(service);
-        }
-        assert.deepEqual(await get(service, before.id), before);
-        assert.deepEqual(await happenings(service, before.id), ['created', 'awaiting_human']);
-      });
-    }
-
     for (const [on_timeout, end] of [
       ['fail', 'failed'],
       ['expire', 'expired'],
@@ -53,31 +40,11 @@ for (const store of stores) {
           revision: before.revision + 1,
           updated_at: '2026-03-01T09:31:00.000Z',
         });
-      });
-
-      test(`${on_timeout}: the history has hitl_timed_out and then ${end}, by the sweeper [H32]`, async () => {
-        const service = await shareService(store);
-        const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
-        service.clock.turn(61.5);
-        await sweepAll(service);
-        const events = (await historyOf(service, id)).slice(2);
+        const timestamp = '2026-03-01T09:31:00.000Z';
         assert.deepEqual(
-          events.map(({ timestamp, event_type, actor }) => [timestamp, event_type, actor]),
-          [
-            ['2026-03-01T09:31:01.500Z', 'hitl_timed_out', 'system:sweeper'],
-            ['2026-03-01T09:31:01.500Z', end, 'system:sweeper'],
-          ],
+          (await historyOf(service, before.id)).slice(2).map(({ details: _, ...event }) => event),
+          ['hitl_timed_out', end].map((event_type) => ({ timestamp, event_type, actor: 'system:sweeper' })),
         );
-      });
-
-      test(`${on_timeout}: a timeout is never recorded as an answer`, async () => {
-        const service = await shareService(store);
-        const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
-        service.clock.turn(60);
-        await sweepAll(service);
-        const { response, responded_by, responded_at, notes } = (await get(service, id)).hitl;
-        assert.deepEqual([response, responded_by, responded_at, notes], [null, null, null, null]);
-        assert.ok(!(await happenings(service, id)).includes('hitl_responded'));
       });
 
       test(`${on_timeout}: it happens once, however often the sweeper runs`, async () => {
@@ -89,61 +56,7 @@ for (const store of stores) {
         await sweepAll(service);
         assert.deepEqual(await happenings(service, id), ['created', 'awaiting_human', 'hitl_timed_out', end]);
       });
-
-      test(`${on_timeout}: respond is 410 from the timeout on, even before the sweeper runs`, async () => {
-        const service = await shareService(store);
-        const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
-        service.clock.turn(60);
-        const late = await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
-        assert.equal(late.status, 410);
-        await sweepAll(service);
-        assert.equal((await get(service, id)).status, end);
-      });
     }
-
-    test('a packet that was answered, failed or deleted in time is not changed', async () => {
-      const service = await shareService(store);
-      const [answered, failed, deleted] = await Promise.all([1, 2, 3].map(() => packetIn(service, 'awaiting_human', minute('fail'))));
-      service.clock.turn(59);
-      await service.call('POST', `/packets/${answered.id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
-      await service.call('PATCH', `/packets/${failed.id}`, { body: { status: 'failed' } });
-      await service.call('DELETE', `/packets/${deleted.id}`);
-      service.clock.turn(3600);
-      await sweepAll(service);
-      assert.deepEqual(await happenings(service, answered.id), ['created', 'awaiting_human', 'hitl_responded']);
-      assert.deepEqual(await happenings(service, failed.id), ['created', 'awaiting_human', 'failed']);
-      assert.deepEqual(await happenings(service, deleted.id), ['created', 'awaiting_human', 'expired']);
-    });
-
-    test('a question that was not asked yet has no deadline', async () => {
-      const service = await shareService(store);
-      const before = await packetIn(service, 'claimed', minute('fail'));
-      service.clock.turn(3600);
-      await sweepAll(service);
-      assert.deepEqual(await get(service, before.id), before);
-    });
-
-    test('a question without timeout_seconds has no deadline, whatever its on_timeout', async () => {
-      const service = await shareService(store);
-      const before = await packetIn(service, 'awaiting_human', { hitl: { ...question, on_timeout: 'fail' } });
-      service.clock.set('2036-03-01T00:00:00.000Z');
-      await sweepAll(service);
-      assert.deepEqual(await get(service, before.id), before);
-    });
-
-    test('a question that is asked again has its full time again', async () => {
-      const service = await shareService(store);
-      const { id } = await packetIn(service, 'awaiting_human', minute('fail'));
-      service.clock.turn(30);
-      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Approve', responded_by: 'dana' } });
-      await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl: { question: 'Sure?' } } });
-      service.clock.turn(59);
-      await sweepAll(service);
-      assert.equal((await get(service, id)).status, 'awaiting_human');
-      service.clock.turn(1);
-      await sweepAll(service);
-      assert.equal((await get(service, id)).status, 'failed');
-    });
 
     test('on_timeout and timeout_seconds may change while the packet awaits an answer', async () => {
       const service = await shareService(store);

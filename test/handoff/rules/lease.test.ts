@@ -71,9 +71,11 @@ describe('a lease', () => {
     assert.throws(() => decide(packet, remove('lease_two'), now, lease), code('LEASE_LOST'));
   });
 
-  test('is suspended while the packet awaits a person, and restarts in full after the answer', () => {
+  test('is suspended while the packet awaits a person, and restarts in full after the answer [H111]', () => {
     const asked = after([claim(60), now], [ask(token), later(50)]);
     assert.deepEqual(asked.packet.lease, { generation: 1, expires_at: null });
+    const hitl = { ...asked.packet.hitl!, on_timeout: 'fail', expires_at: later(90).toISOString() } as const;
+    assert.equal(dueAt({ ...asked.packet, hitl }), later(90).toISOString());
     const answered = after([claim(60), now], [ask(token), later(50)], [respond, later(5000)]);
     assert.deepEqual(answered.packet.lease, { generation: 1, expires_at: later(5060).toISOString() });
   });

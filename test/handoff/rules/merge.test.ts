@@ -181,7 +181,7 @@ describe('a new item must be complete', () => {
 });
 
 describe('an action that ends is removed from pending', () => {
-  test('for completed, with its description', () => {
+  test('for completed, with its description [H46, H47]', () => {
     const { actions } = merge({ actions: { completed: [{ id: 'a1', result: 'Refunded', completed_by: 'resolver' }] } });
     assert.deepEqual(
       actions.pending.map(({ id }) => id),
@@ -276,7 +276,7 @@ describe('hitl is merged at its top level', () => {
     assert.equal(merge({ hitl: null }, fullPacket({ hitl: null })).hitl, null);
   });
 
-  test("the answer and its times can't be set: values that a caller sends are ignored", () => {
+  test("the answer and its times can't be set: values that a caller sends are ignored [H11]", () => {
     const forged = {
       response: 'Refuse',
       responded_by: 'me',
