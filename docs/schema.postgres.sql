@@ -74,6 +74,12 @@ create table events (
 
 create index events_by_packet on events (tenant, packet_id, position);
 
+create index events_by_time on events (tenant, timestamp, position);
+
+create index events_by_actor on events (tenant, actor, timestamp, position, event_type);
+
+create index events_by_action on events (tenant, event_type, timestamp, position);
+
 create table counters (tenant bigint not null, name text collate "C" not null, value bigint not null, primary key (tenant, name));
 
 create index counters_of_days on counters (name) where name >= 'created:' and name < 'created;';

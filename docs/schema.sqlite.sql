@@ -71,6 +71,12 @@ CREATE TABLE events (
 
 CREATE INDEX events_by_packet on events (tenant, packet_id, position);
 
+CREATE INDEX events_by_time on events (tenant, timestamp, position);
+
+CREATE INDEX events_by_actor on events (tenant, actor, timestamp, position, event_type);
+
+CREATE INDEX events_by_action on events (tenant, event_type, timestamp, position);
+
 CREATE TABLE counters (tenant integer not null, name text not null, value bigint not null, primary key (tenant, name)) without rowid;
 
 CREATE INDEX counters_of_days on counters (name) where name >= 'created:' and name < 'created;';

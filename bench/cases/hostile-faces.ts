@@ -19,7 +19,7 @@ export async function hostileFaces(run: Run): Promise<void> {
 }
 
 /** The p99 of others while an attack lasts, and the memory of a service of its own. */
-async function beside(run: Run, databaseUrl: string, database: string, { name, prepare }: FaceAttack): Promise<void> {
+export async function beside(run: Run, databaseUrl: string, database: string, { name, prepare }: FaceAttack): Promise<void> {
   const service = await run.startService(databaseUrl, 'anywhere', { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
   try {
     const created = await fetch(`${service.url}/api/v1/packets`, { method: 'POST', headers: jsonHeaders, body: packetOfBytes(2048) });

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { givenTimestamp, Id, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
+import { choice, givenTimestamp, Id, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
@@ -37,7 +37,13 @@ export const auditRoutes = routeTable('audit', {
     query: AuditQuery,
     responses: {
       200: {
-        schema: Type.Object({ entries: Type.Array(AuditEntry), total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }),
+        schema: Type.Object({
+          entries: Type.Array(AuditEntry),
+          total: Type.Integer(),
+          limit: Type.Integer(),
+          offset: Type.Integer(),
+          total_is: choice(['exact', 'at_least'], { description: 'Whether `total` is the number of entries or a lower bound.' }),
+        }),
         description: 'Everything that happened in the tenant, newest first.',
         example: {
           entries: [
@@ -55,6 +61,7 @@ export const auditRoutes = routeTable('audit', {
           total: 1,
           limit: 50,
           offset: 0,
+          total_is: 'exact',
         },
       },
       ...failing(401, 403, 429),

@@ -29,9 +29,9 @@ export function createTrailService(store: Store) {
       };
     },
 
-    /** A page of the tenant's audit log, newest first, with the total number of entries. The read is cancelled by `signal`. */
+    /** A page of the tenant's audit log, newest first, with the number of entries. The read is cancelled by `signal`. */
     async audit(caller: Caller, filter: AuditFilter, page: Page, signal: AbortSignal) {
-      const { rows, total } = await store.of(caller.tenant_number, signal).trail.audit(filter, page);
+      const { rows, ...total } = await store.of(caller.tenant_number, signal).trail.audit(filter, page);
       const entries: AuditEntry[] = rows.map(({ id, packet_id, actor, key_id, event_type, resource, details, timestamp }) => ({
         id,
         packet_id,
@@ -42,7 +42,7 @@ export function createTrailService(store: Store) {
         details: readJson(details),
         timestamp,
       }));
-      return { entries, total, ...page };
+      return { entries, ...total, ...page };
     },
   };
 }

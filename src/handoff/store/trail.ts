@@ -218,6 +218,15 @@ const maxHistory = 10_000;
 /** The most bytes of details in a packet's history. */
 const maxHistoryBytes = 16 * 1024 * 1024;
 
+/** Entries of the audit log that a filter selects are counted up to this number. */
+const maxCounted = 10_000;
+
+/** The number of entries of the audit log, and whether there may be more. */
+interface AuditTotal {
+  readonly total: number;
+  readonly total_is: 'exact' | 'at_least';
+}
+
 /** Reads the trail: the history of a packet and the tenant's audit log are views of the same rows. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 function reads({ database }: ReadParts) {
@@ -279,9 +288,14 @@ function reads({ database }: ReadParts) {
       .where('name', 'in', [sql.lit(positionCounter), sql.lit(removedCounter)]),
   );
 
-  async function total(tenant: number, filter: AuditFilter, inTurn: InTurn): Promise<number> {
-    if (Object.keys(filter).length === 0) return (await count.first({ tenant }))?.value ?? 0;
-    return inTurn((db) => countOf(db.selectFrom('events').where(matches(tenant, filter))));
+  const matching = (tenant: number, filter: AuditFilter) => matches(database, tenant, filter);
+  async function total(tenant: number, filter: AuditFilter, inTurn: InTurn): Promise<AuditTotal> {
+    if (Object.keys(filter).length === 0) return { total: (await count.first({ tenant }))?.value ?? 0, total_is: 'exact' };
+    const some = await inTurn((db) => {
+      const entries = db.selectFrom('events').select(sql`1`.as('one')).where(matching(tenant, filter));
+      return countOf(db.selectFrom(entries.limit(maxCounted + 1).as('some')));
+    });
+    return { total: Math.min(some, maxCounted), total_is: some > maxCounted ? 'at_least' : 'exact' };
   }
 
   const of = ({ tenant, inTurn }: Scope) => ({
@@ -298,20 +312,23 @@ function reads({ database }: ReadParts) {
     async history(packetId: string): Promise<EventRow[]> {
       return (await ofPacket.all({ tenant, packet_id: packetId, limit: maxHistory })).reverse();
     },
-    /** A page of the audit log, newest first, and the total number of entries. */
+    /** A page of the audit log, newest first, and the number of entries. */
     async audit(filter: AuditFilter, { limit, offset }: Page) {
       const page = inTurn((db) =>
         db
           .selectFrom('events')
           .select(columns)
-          .where(matches(tenant, filter))
+          .where(matching(tenant, filter))
+          .orderBy('timestamp', 'desc')
           .orderBy('position', 'desc')
-          .limit(limit)
+          // One more than the page has, for a total that never ends before a further page.
+          .limit(limit + 1)
           .offset(offset)
           .execute(),
       );
-      const [rows, all] = await Promise.all([page, total(tenant, filter, inTurn)]);
-      return { rows, total: all };
+      const [rows, counted] = await Promise.all([page, total(tenant, filter, inTurn)]);
+      const least = rows.length === 0 || counted.total_is === 'exact' ? 0 : offset + rows.length;
+      return { rows: rows.slice(0, limit), ...counted, total: Math.max(counted.total, least) };
     },
   });
   const all = {
@@ -334,11 +351,17 @@ function reads({ database }: ReadParts) {
 /** The trail: the history of packets, the audit log and the stream events are the same rows. */
 export const trail = { kind, reads };
 
-function matches(tenant: number, { actor, action, packet_id, created_after, created_before }: AuditFilter) {
+function matches(
+  { name }: Pick<ReadParts['database'], 'name'>,
+  tenant: number,
+  { actor, action, packet_id, created_after, created_before }: AuditFilter,
+) {
+  // Of an actor and an action, SQLite would take the index of the action, which has far more entries and not the other column.
+  const ofAction = name === 'sqlite' && actor !== undefined ? sql<string>`+event_type` : 'event_type';
   return (eb: ExpressionBuilder<Tables, 'events'>) => {
     const conditions = [eb('tenant', '=', tenant)];
     if (actor !== undefined) conditions.push(eb('actor', '=', actor));
-    if (action !== undefined) conditions.push(eb('event_type', '=', action));
+    if (action !== undefined) conditions.push(eb(ofAction, '=', action));
     if (packet_id !== undefined) conditions.push(eb('packet_id', '=', packet_id));
     if (created_after !== undefined) conditions.push(eb('timestamp', '>=', created_after.toISOString()));
     if (created_before !== undefined) conditions.push(eb('timestamp', '<=', created_before.toISOString()));

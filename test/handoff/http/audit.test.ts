@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { sql } from 'kysely';
 
+import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { sendRaw } from '../../support/socket.ts';
 import type { TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { stores, storesOfSeveral } from '../../support/stores.ts';
 
 interface Entry {
   id: string;
@@ -23,6 +25,7 @@ interface Log {
   total: number;
   limit: number;
   offset: number;
+  total_is: 'exact' | 'at_least';
 }
 
 async function audit(service: TestService, query = '', key?: string): Promise<Log> {
@@ -110,7 +113,7 @@ for (const store of stores) {
         ],
       );
       assert.deepEqual([log.total, log.limit, log.offset], [13, 50, 0]);
-      assert.deepEqual(Object.keys(log).sort(), ['entries', 'limit', 'offset', 'total']);
+      assert.deepEqual(Object.keys(log).sort(), ['entries', 'limit', 'offset', 'total', 'total_is']);
       for (const entry of log.entries) {
         assert.deepEqual(Object.keys(entry), ['id', 'packet_id', 'actor', 'key_id', 'action', 'resource', 'details', 'timestamp']);
         assert.match(entry.id, /^[0-9a-f-]{36}$/);
@@ -419,6 +422,33 @@ for (const store of stores) {
       const { id } = await createPacket(service);
       await createPacket(service);
       assert.equal((await audit(service, `packet_id=${id.toUpperCase()}`)).total, 1);
+    });
+  });
+}
+
+for (const store of storesOfSeveral) {
+  describe(`A long audit log, on ${store.name}`, () => {
+    test('of more than 10,000 entries that a filter selects, total is a lower bound that grows with the offset [H71]', async (t) => {
+      const { url, drop } = await store.open();
+      t.after(drop);
+      const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
+      const { id } = await createPacket(service);
+      const database = openDatabase<Record<string, never>>(url);
+      await database.transaction((tx) =>
+        sql`with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < 10005)
+          insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp)
+          select 'n' || number, tenant, 2000 + number, packet_id, 'small', actor, resource, '{}', timestamp
+          from events cross join numbers where packet_id = ${id} order by number`.execute(tx),
+      );
+      await database.close();
+      const first = await audit(service, 'action=small&limit=3');
+      assert.deepEqual([first.total, first.total_is, first.entries[0]!.id], [10_000, 'at_least', 'n10005']);
+      const deep = await audit(service, 'action=small&limit=3&offset=10000');
+      assert.deepEqual([deep.total, deep.total_is, deep.entries.length], [10_004, 'at_least', 3]);
+      const last = await audit(service, 'action=small&limit=3&offset=10003');
+      assert.deepEqual([last.total, last.entries.map((entry) => entry.id)], [10_005, ['n2', 'n1']]);
+      const other = await audit(service, 'action=created');
+      assert.deepEqual([other.total, other.total_is], [other.entries.length, 'exact']);
     });
   });
 }

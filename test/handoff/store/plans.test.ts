@@ -277,6 +277,30 @@ test("a list filtered by one column uses that column's index", async (t) => {
   }
 });
 
+test('a page of the audit log follows an index in its order, whatever the filter, and counting reads nothing else', async (t) => {
+  const planOf = planner(t);
+  const statements = noteStatements(t);
+  for (const [query, index] of [
+    ['', 'events_by_time (tenant=?)'],
+    ['actor=a', 'events_by_actor (tenant=? AND actor=?)'],
+    ['action=created', 'events_by_action (tenant=? AND event_type=?)'],
+    ['created_after=2026-01-01', 'events_by_time (tenant=? AND timestamp>?)'],
+    ['created_before=2026-01-01', 'events_by_time (tenant=? AND timestamp<?)'],
+    ['actor=a&created_after=2026-01-01', 'events_by_actor (tenant=? AND actor=? AND timestamp>?)'],
+    ['actor=a&action=created', 'events_by_actor (tenant=? AND actor=?)'],
+  ] as const) {
+    const service = await startService(t, { databaseUrl });
+    statements.clear();
+    assert.equal((await service.call('GET', `/audit?${query}`)).status, 200, query);
+    const [page, counting] = ['"details"', 'count(*)'].map((part) =>
+      [...statements].find((sql) => sql.includes(part) && sql.includes('from "events"')),
+    );
+    assert.deepEqual(planOf(page!), [`SEARCH events USING INDEX ${index}`], query);
+    if (query !== '')
+      assert.ok(planOf(counting!).includes(`SEARCH events USING COVERING INDEX ${index}`), `${query}: ${planOf(counting!)}`);
+  }
+});
+
 test('the packets that agents hold are counted by an index of held packets, whatever else the agents have claimed', async (t) => {
   const planOf = planner(t);
   const statements = noteStatements(t);

@@ -74,6 +74,10 @@ export const first: Migration = {
         type ${text}, status ${text}, source_agent ${text}, target_agent ${text}, claimant ${text}, payload text,
         primary key (tenant, position))`,
       `create index events_by_packet on events (tenant, packet_id, position)`,
+      // The audit log, by each of its filters. The last column decides the combination of an actor and an action without the row.
+      `create index events_by_time on events (tenant, timestamp, position)`,
+      `create index events_by_actor on events (tenant, actor, timestamp, position, event_type)`,
+      `create index events_by_action on events (tenant, event_type, timestamp, position)`,
 
       `create table counters (tenant ${number} not null, name ${text} not null, value bigint not null, primary key (tenant, name))${keyed}`,
       // The counters of past days and hours.

@@ -62,13 +62,13 @@ export function Audit() {
       </Fields>
       <Panel flush>
         <Load query={audit} what="The audit log">
-          {({ entries, total }) =>
+          {({ entries, total, total_is }) =>
             total === 0 ? (
               <Empty title="No entries match" />
             ) : (
               <>
                 <Entries entries={entries} />
-                <Pager page={page} perPage={perPage} total={total} onPage={setPage} />
+                <Pager page={page} perPage={perPage} total={total} isLeast={total_is === 'at_least'} onPage={setPage} />
               </>
             )
           }

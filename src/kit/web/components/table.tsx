@@ -72,17 +72,20 @@ interface PagerProps {
   page: number;
   perPage: number;
   total: number;
+  /** Whether `total` is only a lower bound. */
+  isLeast?: boolean;
   onPage(page: number): void;
 }
 
 /** Shows the range of rows, newest first, and buttons to other pages. Renders nothing if all rows fit on one page. */
-export function Pager({ page, perPage, total, onPage }: PagerProps) {
+export function Pager({ page, perPage, total, isLeast = false, onPage }: PagerProps) {
   if (total <= perPage) return null;
   const last = Math.min(total, (page + 1) * perPage);
   return (
     <nav className={styles.pager} aria-label="Pages">
       <span className="muted tabular" role="status">
-        {count(page * perPage + 1)} to {count(last)} of {count(total)}
+        {count(page * perPage + 1)} to {count(last)} of {isLeast ? 'at least ' : ''}
+        {count(total)}
       </span>
       <Button aria-disabled={page === 0} onClick={() => onPage(page - 1)}>
         Newer

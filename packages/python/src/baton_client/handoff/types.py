@@ -1444,6 +1444,8 @@ class ListAuditAnswer(TypedDict):
     total: int
     limit: int
     offset: int
+    total_is: Literal["exact", "at_least"]
+    """Whether `total` is the number of entries or a lower bound."""
 
 
 class HealthAnswer(TypedDict):
