@@ -31,14 +31,14 @@ const defaultTenant = 1;
 async function insert(store: Store, packets: number): Promise<string[]> {
   const ids: string[] = [];
   const begin = Date.now() - packets;
-  const { commit } = store.of(defaultTenant);
+  const tenant = store.of(defaultTenant);
   for (let first = 0; first < packets; first += unitSize) {
     const made = Array.from({ length: Math.min(unitSize, packets - first) }, (_, index) => {
       const now = new Date(begin + first + index);
       const request = seededRequest(first + index) as unknown as CreateRequest;
       return { now, ...newPacket(request, { id: newId(now), now, agentId: undefined }) };
     });
-    await commit({
+    await tenant.commit({
       notifies: true,
       work({ packets: rows, trail }) {
         for (const { packet, events, now } of made) {

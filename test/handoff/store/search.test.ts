@@ -19,7 +19,7 @@ const tenant = 7;
 const agent = { id: 'a', name: 'A', framework: 'f' };
 
 /** Low limits, so that a few packets exceed them. */
-const bounds = { ranked: 10, counted: 20, scannedPackets: 15, scannedTexts: 6, expected: 100 };
+const bounds = { ranked: 10, readPositions: 10, counted: 20, scannedPackets: 15, scannedTexts: 6, expected: 100 };
 
 interface Asked {
   q: string;
@@ -210,7 +210,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
 
     test('on SQLite no statement of a search starts that would take more steps than the lane allows [H98]', async (t) => {
       const summaries = Array.from({ length: 40 }, (_, index) => `alpha beta ${index % 2 ? 'odd' : 'even'} n${index}`);
-      const { askWithin, page } = await searching(t, testStore, summaries, { ranked: 50 });
+      const { askWithin, page } = await searching(t, testStore, summaries, { ranked: 50, readPositions: 50 });
       const steps = async (q: string, filter?: PacketFilter) => {
         for (const most of [0, 100, 1_000, 3_000, 10_000, 30_000, 100_000])
           if ('rows' in (await askWithin({ steps: most }, q, filter))) return most;

@@ -140,7 +140,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
   /** The phrases used for ranking: FTS5 reads every match of each, so a phrase with more matches than its share is left out. */
   async function rankingPhrases({ queries }: FullTextQuery): Promise<readonly string[]> {
     if (queries.length === 1) return queries;
-    const share = Math.floor(bounds.ranked / queries.length);
+    const share = Math.floor(bounds.readPositions / queries.length);
     const kept: string[] = [];
     for (const phrase of queries) {
       if ((await countUpTo(database, share, matching(phrase))) <= share) kept.push(phrase);
@@ -211,8 +211,8 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
     },
 
     async countWord(tenant, word) {
-      if (beginningOf(word) !== undefined) return bounds.ranked + 1;
-      return countUpTo(database, bounds.ranked, matching(`"${prefixOf(tenant)}${word}"`));
+      if (beginningOf(word) !== undefined) return bounds.readPositions + 1;
+      return countUpTo(database, bounds.readPositions, matching(`"${prefixOf(tenant)}${word}"`));
     },
 
     count: ({ queries }, most) => countUpTo(database, most, matching(allOf(queries))),

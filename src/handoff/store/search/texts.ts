@@ -29,7 +29,7 @@ export function createTextSearch({ matches, bounds, budget, sizesOf, textsOf }: 
   async function isExpensive(tenant: number, phrase: readonly string[]): Promise<boolean> {
     if (phrase.length === 1) return false;
     for (const word of phrase) {
-      if ((await matches.countWord(tenant, word)) * phrase.length <= 2 * bounds.ranked) return false;
+      if ((await matches.countWord(tenant, word)) * phrase.length <= 2 * bounds.readPositions) return false;
       await budget.pause();
     }
     return true;
