@@ -138,9 +138,26 @@ export interface Entered {
   readonly fields?: ReadonlyMap<string, string>;
 }
 
-/** How many of the last messages the page shows, and how much of each. */
+/** How many of the last messages the page shows. */
 const shownTurns = 8;
-const shownTurnLength = 4000;
+
+/** How much the page shows of a text: of the summary, the question and its reason, and of each of many. */
+const shownLength = 20_000;
+const shownItemLength = 4000;
+
+/** How many options, actions and decisions the page shows. */
+const shownItems = 100;
+
+const inNumbers = new Intl.NumberFormat('en-US');
+
+/** The beginning of a text, and a sentence that says how much is left out. */
+function cut(text: string, length: number): { readonly start: string; readonly rest: string } {
+  if (text.length <= length) return { start: text, rest: '' };
+  return { start: `${text.slice(0, length).toWellFormed()}…`, rest: leftOut(text.length - length, 'character') };
+}
+
+const leftOut = (count: number, what: string) =>
+  count <= 0 ? '' : `<p class="muted">${inNumbers.format(count)} more ${what}${count === 1 ? ' is' : 's are'} not shown here.</p>`;
 
 /** The page that asks the question of an open link. */
 export function questionPage(
@@ -149,12 +166,13 @@ export function questionPage(
 ): string {
   const { hitl } = packet;
   const asked = `<p class="muted"><bdi>${escapeHtml(askerName(packet))}</bdi> asks${link.responder === null ? '' : ` <bdi>${escapeHtml(link.responder)}</bdi>`}. ${until(link.expires_at, hitl.expires_at, readAt)}</p>`;
-  const reason = hitl.reason === '' ? '' : textBlock(hitl.reason);
+  const reason = hitl.reason === '' ? '' : shown(hitl.reason);
+  const question = cut(hitl.question, shownLength);
   const warning = problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`;
   const form = `<form class="card" method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${nameField(packet, link.responder, entered)}${answerFields(packet, entered)}</form>`;
   return documentOf(
     hitl.question.slice(0, 100),
-    `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(hitl.question)}</h1>${reason}</div>${aboutOf(packet)}${form}${messagesOf(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
+    `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(question.start)}</h1>${question.rest}${reason}</div>${aboutOf(packet)}${form}${messagesOf(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
     { of: ' class="question"', end: `<script>${localTimes}</script>` },
   );
 }
@@ -181,7 +199,7 @@ function answerFields({ hitl }: AskingPacket, { response = '', notes = '', field
     return `${rows.join('')}${remarks}<button type="submit" name="own" value="1">Send</button>`;
   }
   const choices = choicesOf(hitl.options);
-  const buttons = choices.map(({ label, isDangerous }, index) => {
+  const buttons = choices.slice(0, shownItems).map(({ label, isDangerous }, index) => {
     const button = (text: string, kind: string) =>
       `<button type="submit" name="option" value="${index}"${kind} dir="auto">${escapeHtml(text)}</button>`;
     if (!isDangerous) return button(label, ' class="plain"');
@@ -189,11 +207,12 @@ function answerFields({ hitl }: AskingPacket, { response = '', notes = '', field
   });
   const own = `<label>${choices.length === 0 ? 'Your answer' : 'Another answer'}<textarea name="response" maxlength="16384">${escapeHtml(response)}</textarea></label><button type="submit" name="own" value="1"${choices.length === 0 ? '' : ' class="plain"'}>Send this answer</button>`;
   if (choices.length === 0) return `${own}${remarks}`;
+  const more = leftOut(choices.length - shownItems, 'option');
   const free =
-    hitl.strict_options === true
+    hitl.strict_options === true && more === ''
       ? ''
       : `<details${response === '' ? '' : ' open'}><summary>Answer in your own words</summary>${own}</details>`;
-  return `${remarks}<div class="options">${buttons.join('')}</div>${free}`;
+  return `${remarks}<div class="options">${buttons.join('')}</div>${more}${free}`;
 }
 
 const inputTypes = { email: 'email', uri: 'url', date: 'date', 'date-time': 'text' } as const;
@@ -236,20 +255,22 @@ function once(draw: (packet: AskingPacket) => string): (packet: AskingPacket) =>
 const section = (heading: string, body: string) => `<section><h2>${heading}</h2>${body}</section>`;
 const list = (items: readonly string[]) => `<ul>${items.map((item) => `<li>${item}</li>`).join('')}</ul>`;
 
-/** What the question is about: all of it is in the digest. */
+/** What the question is about, up to a bound: all of it is in the digest. */
 const aboutOf = once(({ context, actions, decisions }) => {
-  const pending = actions.pending.map(
-    ({ description, assignee, priority }) =>
-      `${textBlock(description, 'span')}<br><span class="muted">${[assignee, priority ?? ''].filter(Boolean).map(escapeHtml).join(', ')}</span>`,
-  );
-  const decided = decisions.map(
-    ({ decision, rationale, decided_by = '' }) =>
-      `${textBlock(decision, 'span')}<br><span class="muted text" dir="auto">${escapeHtml([rationale, decided_by].filter(Boolean).join(' – '))}</span>`,
-  );
+  const pending = actions.pending
+    .slice(0, shownItems)
+    .map(
+      ({ description, assignee, priority }) =>
+        `${shown(description, 'span')}<br><span class="muted">${[assignee, priority ?? ''].filter(Boolean).map(escapeHtml).join(', ')}</span>`,
+    );
+  const decided = decisions.slice(0, shownItems).map(({ decision, rationale, decided_by = '' }) => {
+    const { start, rest } = cut([rationale, decided_by].filter(Boolean).join(' – '), shownItemLength);
+    return `${shown(decision, 'span')}<br><span class="muted text" dir="auto">${escapeHtml(start)}</span>${rest}`;
+  });
   const parts = [
-    section('Summary', prose(context.summary)),
-    pending.length === 0 ? '' : section('To be done', list(pending)),
-    decided.length === 0 ? '' : section('Decided so far', list(decided)),
+    section('Summary', prose(context.summary, shownLength)),
+    pending.length === 0 ? '' : section('To be done', list(pending) + leftOut(actions.pending.length - shownItems, 'action')),
+    decided.length === 0 ? '' : section('Decided so far', list(decided) + leftOut(decisions.length - shownItems, 'decision')),
   ];
   // It scrolls in a narrow window, so that the answer stays in sight, and must then be reachable by keyboard (WCAG 2.1.1).
   return `<div class="card about" role="region" aria-label="What the question is about" tabindex="0">${parts.join('')}</div>`;
@@ -257,15 +278,24 @@ const aboutOf = once(({ context, actions, decisions }) => {
 
 /** The last messages, cut. */
 const messagesOf = once(({ context }) => {
-  const cut = (text: string) => (text.length > shownTurnLength ? `${text.slice(0, shownTurnLength).toWellFormed()}…` : text);
   const turns = context.conversation_state.slice(-shownTurns);
-  const messages = turns.map(({ role, content }) => `<dt><bdi>${escapeHtml(role)}</bdi></dt><dd dir="auto">${prose(cut(content))}</dd>`);
+  const messages = turns.map(
+    ({ role, content }) => `<dt><bdi>${escapeHtml(role)}</bdi></dt><dd dir="auto">${prose(content, shownItemLength)}</dd>`,
+  );
   return messages.length === 0 ? '' : `<div class="card messages">${section('Last messages', `<dl>${messages.join('')}</dl>`)}</div>`;
 });
 
-/** A text of others: as Markdown if that is quick, else as it is. */
-const prose = (text: string): string =>
-  isQuick(text) ? `<div class="markdown" dir="auto">${htmlOf(markdownOf(text))}</div>` : textBlock(text);
+/** A text of others, cut: as Markdown if that is quick, else as it is. */
+function prose(text: string, length: number): string {
+  const { start, rest } = cut(text, length);
+  return (isQuick(start) ? `<div class="markdown" dir="auto">${htmlOf(markdownOf(start))}</div>` : textBlock(start)) + rest;
+}
+
+/** A text of others as it is, cut: an element of many, or the only one. */
+function shown(text: string, tag: 'p' | 'span' = 'p'): string {
+  const { start, rest } = cut(text, tag === 'p' ? shownLength : shownItemLength);
+  return textBlock(start, tag) + rest;
+}
 
 const htmlOf = (nodes: readonly MarkdownNode[]): string =>
   nodes.map((node) => (typeof node === 'string' ? escapeHtml(node) : elementHtml(node))).join('');

@@ -199,6 +199,40 @@ for (const store of stores) {
       assert.equal(digest, (await hitlOf(service, id)).digest);
     });
 
+    test('shows a bounded part of a packet, and says how much is left out [H334]', async () => {
+      const service = await desk(store);
+      const many = Array.from({ length: 103 }, (_, index) => `choice ${index}`);
+      const packet = await packetIn(service, 'awaiting_human', {
+        hitl: { ...question, question: `${'q'.repeat(20_000)}rest`, options: many, strict_options: true },
+        context: { summary: `${'s'.repeat(20_000)}beyond` },
+        decisions: Array.from({ length: 101 }, (_, index) => ({
+          id: `d${index}`,
+          decision: `decided ${index}`,
+          rationale: 'r'.repeat(4001),
+        })),
+      });
+      const link = await linkTo(service, packet.id, { responder: 'Dana' });
+      const page = await open(service, link);
+      assert.equal(page.status, 200);
+      const left = [...page.text.matchAll(/<p class="muted">([\d,]+ more \w+ (?:is|are) not shown here\.)<\/p>/g)].map(
+        ([, sentence]) => sentence,
+      );
+      assert.deepEqual(
+        [...new Set(left)],
+        [
+          '4 more characters are not shown here.',
+          '6 more characters are not shown here.',
+          '1 more character is not shown here.',
+          '1 more decision is not shown here.',
+          '3 more options are not shown here.',
+        ],
+      );
+      assert.doesNotMatch(page.text, /qrest|sbeyond|choice 100|decided 100/);
+      const answer = await send(service, link, { digest: digestIn(page), response: 'choice 101', own: '1' });
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal((await hitlOf(service, packet.id)).response, 'choice 101');
+    });
+
     test('an option is answered with one request, by the named person, and ends all links of the question [H174]', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service, {}, { responder: 'dana@example.com' });
