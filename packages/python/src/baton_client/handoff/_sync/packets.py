@@ -236,9 +236,9 @@ class Packets(Connection):
 
         Full-text search over summary, conversation, artifacts, decisions, actions and the
         question and reason of a checkpoint. A new packet is found as soon as it is created.
-        Up to 50,000 matches are ranked (5,000 on PostgreSQL); if there are more, the newest
-        come first. In that case a search with a filter or a phrase of common words may return
-        a short or empty page before the end: continue with `next_cursor`.
+        Up to 5,000 matches are ranked; if there are more, the newest come first. In that case
+        a search with a filter or a phrase of common words may return a short or empty page
+        before the end: continue with `next_cursor`.
 
         Needs a key with the scope `read`.
 
