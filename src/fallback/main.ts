@@ -4,12 +4,12 @@ import type { DestinationStream, Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause } from '../kit/errors.ts';
-import { createFailureLog } from '../kit/failure-log.ts';
+import { createFailureLog, type FailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
 import { parseJson } from '../kit/http/json.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
-import { createStreams } from '../kit/http/streams.ts';
-import { createIds, type RandomSource, systemRandom } from '../kit/id.ts';
+import { createStreams, type Streams } from '../kit/http/streams.ts';
+import { createIds, type NewId, type RandomSource, systemRandom } from '../kit/id.ts';
 import { starting } from '../kit/lifecycle.ts';
 import { createLoop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
@@ -28,9 +28,9 @@ import type { RehearsalParts } from './service/prepare.ts';
 import { Rehearsals } from './service/rehearsal.ts';
 import { createRehearsalTokens } from './service/rehearsal-tokens.ts';
 import { createSandbox, type SandboxParts } from './service/sandbox.ts';
-import { createTestService } from './service/tests.ts';
+import { createTestService, type TestService } from './service/tests.ts';
 import { databaseUrlOf, type Settings } from './settings.ts';
-import { openStore } from './store/store.ts';
+import { openStore, type Store } from './store/store.ts';
 
 /** How many prompts of a rehearsal run at a time. Each makes one call at a time, and the fake providers take 64. */
 const rehearsedAtOnce = 16;
@@ -80,7 +80,6 @@ export function createFallback(settings: Settings, dependencies: Dependencies = 
   return starting((opened) => wire(settings, dependencies, opened));
 }
 
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: wires the parts of the program once, in the order in which they depend on each other.
 async function wire(settings: Settings, dependencies: Dependencies, opened: (close: () => unknown) => void): Promise<Fallback> {
   const { clock = systemClock, random = systemRandom } = dependencies;
   const logger = createLogger('fallback', settings, dependencies.logs);
@@ -94,44 +93,8 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
 
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
   opened(() => store.close());
-  const access = createAccess(settings.apiKeys.keys);
-  const chains = createChainService({ store, clock, newId });
-  const tokens = createRehearsalTokens(store, random, dependencies.rehearsal?.token);
-  const exports = createExportService({
-    chains,
-    tokens,
-    sandbox: createSandbox(dependencies.sandbox),
-    parseJson,
-    checkRequest: checkChainRequest,
-  });
-  opened(() => exports.stop());
-  const { outgoing, urlProblem } = createProviderCalls(settings, dependencies, tracer);
-  opened(() => outgoing.close());
-  const rehearsals = new Rehearsals();
-  const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
-  const tests = createTestService({
-    store,
-    chains,
-    clock,
-    newId,
-    random,
-    tokens,
-    rehearsals,
-    publicUrl,
-    rehearsal: { atOnce: rehearsedAtOnce, groups: new Map(), ...dependencies.rehearsal },
-    live: {
-      allowed: settings.allowLive,
-      outgoing,
-      urlProblem,
-      environment: dependencies.environment ?? {},
-      grants: settings.liveKeys ?? defaultGrants,
-      clock,
-      now: () => performance.now(),
-    },
-    retention: { perChain: settings.resultsPerChain, seconds: settings.resultRetentionSeconds },
-    onError: (error) => logger.error({ err: describeCause(error) }, 'a test failed to run'),
-  });
-  opened(() => tests.stop());
+  const services = createServices(settings, dependencies, { store, clock, random, newId, logger, tracer, opened });
+  const { access, tests, exports, calls } = services;
   await tests.recover();
   const metrics = createFallbackMetrics(store, tests);
   opened(() => metrics.stop());
@@ -141,22 +104,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     onEnded: (method, route, status) => metrics.observe(method, route, status),
     isUnavailable: store.isUnavailable,
   });
-  const failures = createFailureLog({ logger, clock, isUnavailable: store.isUnavailable });
-  const heartbeat = createLoop({
-    runOnce: async () => {
-      streams.sendHeartbeats();
-      return heartbeatCheckMs;
-    },
-    onError: (error) => failures.failed('heartbeat', error),
-  });
-  const leases = createLoop({
-    async runOnce() {
-      const next = await tests.runOnce();
-      failures.succeeded('leases');
-      return next;
-    },
-    onError: (error) => failures.failed('leases', error),
-  });
+  const loops = createLoops({ streams, tests, failures: createFailureLog({ logger, clock, isUnavailable: store.isUnavailable }) });
 
   const app = createServer({
     version,
@@ -164,14 +112,8 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     tracer,
     clock,
     store,
-    chains,
-    exports,
-    tests,
-    rehearsals,
-    tokens,
-    publicUrl,
+    ...services,
     streams,
-    access,
     host: settings.host,
     rateLimit: settings.rateLimit,
     allowLive: settings.allowLive,
@@ -187,12 +129,12 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     logger.info('stopping');
     // A test may take longer than a stop; callers that wait for one get the result so far.
     await tests.stop();
-    await leases.stop();
-    await heartbeat.stop();
+    await loops.leases.stop();
+    await loops.heartbeat.stop();
     await streams.close();
     await app.close();
     await exports.stop();
-    outgoing.close();
+    calls.outgoing.close();
     metrics.stop();
     await store.close();
     await tracer?.stop();
@@ -211,8 +153,8 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     ],
     runOnce: { leases: tests.runOnce },
     start() {
-      heartbeat.start();
-      leases.start();
+      loops.heartbeat.start();
+      loops.leases.start();
       return listen(app, settings.host, settings.port);
     },
     stop() {
@@ -221,6 +163,85 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     },
   };
 }
+
+interface ServiceBase {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly newId: NewId;
+  readonly logger: Logger;
+  readonly tracer: Tracer | undefined;
+  /** Registers what closes a part if a later step of the start fails. */
+  opened(close: () => unknown): void;
+}
+
+/** Wires the operations, and the calls to providers. */
+function createServices(settings: Settings, dependencies: Dependencies, base: ServiceBase) {
+  const { store, clock, random, newId, logger, tracer, opened } = base;
+  const access = createAccess(settings.apiKeys.keys);
+  const chains = createChainService({ store, clock, newId });
+  const tokens = createRehearsalTokens(store, random, dependencies.rehearsal?.token);
+  const exports = createExportService({
+    chains,
+    tokens,
+    sandbox: createSandbox(dependencies.sandbox),
+    parseJson,
+    checkRequest: checkChainRequest,
+  });
+  opened(() => exports.stop());
+  const calls = createProviderCalls(settings, dependencies, tracer);
+  opened(() => calls.outgoing.close());
+  const rehearsals = new Rehearsals();
+  const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
+  const tests = createTestService({
+    store,
+    chains,
+    clock,
+    newId,
+    random,
+    tokens,
+    rehearsals,
+    publicUrl,
+    rehearsal: { atOnce: rehearsedAtOnce, groups: new Map(), ...dependencies.rehearsal },
+    live: livePartsOf(settings, dependencies, calls, clock),
+    retention: { perChain: settings.resultsPerChain, seconds: settings.resultRetentionSeconds },
+    onError: (error) => logger.error({ err: describeCause(error) }, 'a test failed to run'),
+  });
+  opened(() => tests.stop());
+  return { access, chains, tokens, exports, calls, rehearsals, publicUrl, tests };
+}
+
+/** What runs while the service does: heartbeats of streams, and the leases of tests. */
+function createLoops({ streams, tests, failures }: { streams: Streams; tests: TestService; failures: FailureLog }) {
+  const heartbeat = createLoop({
+    async runOnce() {
+      streams.sendHeartbeats();
+      return heartbeatCheckMs;
+    },
+    onError: (error) => failures.failed('heartbeat', error),
+  });
+  const leases = createLoop({
+    async runOnce() {
+      const next = await tests.runOnce();
+      failures.succeeded('leases');
+      return next;
+    },
+    onError: (error) => failures.failed('leases', error),
+  });
+  return { heartbeat, leases };
+}
+
+type ProviderCalls = ReturnType<typeof createProviderCalls>;
+
+/** What tests with real calls need. */
+const livePartsOf = (settings: Settings, { environment = {} }: Dependencies, calls: ProviderCalls, clock: Clock) => ({
+  ...calls,
+  allowed: settings.allowLive,
+  environment,
+  grants: settings.liveKeys ?? defaultGrants,
+  clock,
+  now: () => performance.now(),
+});
 
 /** Creates the client for calls to providers. It reaches private addresses only if they are explicitly allowed. */
 function createProviderCalls(

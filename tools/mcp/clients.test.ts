@@ -117,7 +117,6 @@ describe('@ai-sdk/mcp', () => {
   }
 });
 
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the tests of one client.
 describe('@modelcontextprotocol/client', () => {
   const info = { name: 'judge', version: '1' };
   const open = async (versionNegotiation?: object, capabilities: object = {}) => {

@@ -38,7 +38,6 @@ export type TestService = ReturnType<typeof createTestService>;
  * Creates the operations on tests of chains. It is longer than a screen because the operations, which are short, share the
  * queue and the running tests of this instance.
  */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations on one noun, each of them short, over the parts that they share.
 export function createTestService(parts: TestServiceParts) {
   const { store, chains, clock, live, retention, rehearsals, onError } = parts;
   const queue = createRunQueue(limits);

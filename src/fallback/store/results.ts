@@ -51,7 +51,6 @@ export interface EndedResult {
 }
 
 /** The stored results of tests, which outlive their chains: one short function for each query, so longer than a screen. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createResultStore(database: Database<Tables>) {
   async function promptsOf(id: string, status: string): Promise<string[]> {
     if (status !== running) return [];

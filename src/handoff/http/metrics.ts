@@ -21,7 +21,7 @@ interface MetricsParts {
 }
 
 /** Makes the service's metrics: those of the specification, and gauges of packets, database, write queue, search index and streams. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one declaration for each metric.
+// oxlint-disable-next-line baton/own-lines -- one declaration for each metric.
 export function createHandoffMetrics({ store, streams, replays, clock, isPrivate }: MetricsParts) {
   const unknown = Object.fromEntries(statuses.map((status) => [status, Number.NaN])) as Record<Status, number>;
   const counts = () => store.packets.countByStatus().catch(() => unknown);

@@ -39,7 +39,6 @@ interface PacketRoutesParts {
 }
 
 /** Mounts the routes of packets. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one mounted route after the other.
 export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit, waiting, turns }: PacketRoutesParts): void {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 

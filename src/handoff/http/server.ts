@@ -10,7 +10,7 @@ import { createApp } from '../../kit/http/app.ts';
 import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
 import { type LimitState, uncountRefused } from '../../kit/http/limits.ts';
-import { mountLocally } from '../../kit/http/local.ts';
+import { type LocalCall, mountLocally } from '../../kit/http/local.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { isOwnOrigin, ownHosts, refuseForeignPages } from '../../kit/http/origin.ts';
 import { mountStart } from '../../kit/http/start-page.ts';
@@ -42,7 +42,7 @@ import type { RequestCounters } from './counters.ts';
 import { Limits } from './limits.ts';
 import { mountMcp } from './mcp.ts';
 import type { HandoffMetrics } from './metrics.ts';
-import type { MountNoun } from './mount.ts';
+import type { HandoffMount, MountNoun } from './mount.ts';
 import { agentId, headerText, maxHeaderLength } from './packets.ts';
 import { mountSse } from './sse.ts';
 import { keyOf, type Listening } from './streams.ts';
@@ -112,7 +112,6 @@ type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'dailyQuota' | 'k
 const maxBatchBytes = 16 * 1024 * 1024;
 
 /** Makes the HTTP server of the handoff service. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: wires the parts of the program once, in the order in which they depend on each other.
 export function createServer(parts: ServerParts): FastifyInstance {
   const { version, logger, clock, store, packets, agents, keys, metrics, tiers, corsOrigins, listening, devMode, host } = parts;
   const limits = new Limits(parts.rateLimitPerMinute, tiers, parts.counters);
@@ -215,6 +214,17 @@ export function createServer(parts: ServerParts): FastifyInstance {
   mountSystem(mount, { ping: store.ping, metrics, metricsToken: parts.metricsToken });
   mountSse(mount, listening);
   mountWebSocket(mount, listening, corsOrigins);
+  mountProtocols(parts, mount, call);
+  requireMounted(isMounted);
+  app.addHook('preClose', () => listening.streams.close());
+  mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
+  mountPages(app, parts);
+  return app;
+}
+
+/** Mounts the endpoints for agents that speak MCP or A2A. */
+function mountProtocols(parts: ServerParts, mount: HandoffMount, call: LocalCall<Caller>): void {
+  const { version, logger, clock, store, listening } = parts;
   const refusalsOf = (route: string) => (error: unknown) => {
     const refusal = toServiceError(error, store.isUnavailable);
     if (refusal.status >= 500) logger.error({ route, err: describeCause(refusal.cause ?? error) }, 'request failed');
@@ -226,12 +236,13 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const { pushes, publicUrl, a2aAgents } = parts;
   const ofA2a = { turns: parts.turns, store, waiting: parts.waiting, pushes, clock, version, agents: a2aAgents, publicUrl };
   mountA2a({ ...shared, ...ofA2a, load: () => parts.loadA2a(a2aRefusal), failed: a2aRefusal });
-  requireMounted(isMounted);
-  app.addHook('preClose', () => listening.streams.close());
-  mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
+}
+
+/** Mounts the console, and the page at the root. */
+function mountPages(app: FastifyInstance, { consoleFolder, version }: ServerParts): void {
   mountStatic(app, {
     prefix: '/console',
-    folder: parts.consoleFolder ?? fileURLToPath(new URL('../web/dist', import.meta.url)),
+    folder: consoleFolder ?? fileURLToPath(new URL('../web/dist', import.meta.url)),
     notBuilt: 'The console is not built yet: run `npm run build:web` and reload the page.',
   });
   mountStart(app, {
@@ -241,7 +252,6 @@ export function createServer(parts: ServerParts): FastifyInstance {
     links: rootLinks,
     pages: [{ href: '/console', text: 'Console', about: 'Open questions, packets, agents, webhooks and keys.' }],
   });
-  return app;
 }
 
 /** @throws Error when a declared route has no handler */

@@ -68,7 +68,6 @@ const maxLinks = 1000;
 const nothing = '00000000-0000-7000-8000-000000000000';
 
 /** Links to pages on which people answer a question without a key. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations on one noun, each of them short, over the parts that they share.
 export function createAnswerLinkService({ store, views, clock, newId, random, publicUrl }: AnswerLinkParts) {
   /**
    * The link of a token, its packet, and the caller for whom it answers; undefined when its key may no longer answer. An

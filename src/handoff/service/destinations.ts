@@ -27,7 +27,6 @@ type Times = 'created_at' | 'updated_at' | 'removed_at';
 const fresh = { seq: 0, old_secret: null, old_secret_until: null, active: true, disabled_reason: null, failing_since: null };
 
 /** The operations that webhooks and channels share: deliveries are sent to either. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations on one noun, each of them short, over the parts that they share.
 export function createDestinations<Shown>({ store, clock, newId, destination, most, show }: DestinationParts<Shown>) {
   const idOf = (stored: { id: string }) => ({ [`${destination}_id`]: stored.id });
 

@@ -29,7 +29,6 @@ interface KeyServiceParts extends ServiceParts {
 }
 
 /** Authentication, and the management of keys. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations on one noun, each of them short, over the parts that they share.
 export function createKeyService({ store, clock, newId, random }: KeyServiceParts) {
   const { keys: keyStore, tenants: tenantStore } = store;
   function newKey(): string {

@@ -17,7 +17,6 @@ const isHeld = sql<SqlBool>`${sql.raw(oneOf('packets.status', heldStatuses))}`;
 /** The condition of packets that wait for an agent, as in the index that counts them. */
 const isWaiting = sql<SqlBool>`packets.status = ${sql.lit(claimableStatus)}`;
 
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 function reads({ database }: ReadParts) {
   const all = {
     /** Records when agents were last seen. Instances may report in any order; an earlier time never replaces a later one. */

@@ -209,7 +209,6 @@ const shown = [...deliveryColumns, 'deliveries.created_at', 'deliveries.updated_
 const cancelSize = 1000;
 
 /** Finds and leases pending deliveries, and reads the outcome of past ones. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 function reads({ database }: ReadParts) {
   const queues = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
   const message = database.query<{ tenant: number; event_id: string }, Message>((db, { tenant, event_id }) =>

@@ -109,7 +109,6 @@ const directions = { desc: '<', asc: '>' } as const;
 type Order = keyof typeof directions;
 
 /** Reads pages of lists, newest first by default: the order of ids in every index. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createPageReads(database: Database<Tables>) {
   const totalOf = createTotals(database);
 

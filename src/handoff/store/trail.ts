@@ -228,7 +228,6 @@ interface AuditTotal {
 }
 
 /** Reads the trail: the history of a packet and the tenant's audit log are views of the same rows. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 function reads({ database }: ReadParts) {
   const ofPacket = database.query<{ tenant: number; packet_id: string; limit: number }, EventRow & { length: number }>(
     (db, { tenant, packet_id, limit }) =>

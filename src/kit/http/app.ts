@@ -68,7 +68,6 @@ interface AppParts {
 const lastRequestsMs = 5_000;
 
 /** Creates an HTTP application with the service's error bodies, one log line per request, and timeouts for slow senders. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: sets up the application once; a hook or handler for each thing that it does.
 export function createApp({
   logger,
   onAnswered,

@@ -99,7 +99,6 @@ export function kyselyOver<Tables>(execute: Execute): Kysely<Tables> {
  * A SQLite database. A file has one connection that writes and one that reads, so that a read never sees an open
  * transaction. In memory there is one connection, and reads wait for open transactions to end.
  */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its functions share state that nothing else may reach; each of them is short.
 export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): Database<Tables> {
   const { executeElsewhere, charactersPerTurn = defaultCharactersPerTurn } = options;
   const path = sqlitePath(url);

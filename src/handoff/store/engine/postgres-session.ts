@@ -26,7 +26,6 @@ function comparing(key: readonly string[]): (one: Row, other: Row) => number {
  * one statement for each tenant, which names the tenant, so that it concerns one server; new rows are sent as lists of values
  * there, since the coordinator copies the rows of `insert ... select`, which takes ten times as long.
  */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one function for each call of a session, each of them a statement.
 export function postgresSession(tx: PostgresTransaction): Session {
   const { run, track, requireBegun, isDistributed } = tx;
   const parts = <Of extends Row>(rows: readonly Of[]) => (isDistributed ? byTenant(rows) : rows.length === 0 ? [] : [rows]);

@@ -12,7 +12,6 @@ interface SqliteSession extends Session {
 }
 
 /** A session of a transaction on SQLite. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one function for each call of a session, each of them a statement.
 export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number): SqliteSession {
   let ended = false;
   /** The latest of the writes that continue in later turns. What is called meanwhile runs after it. */

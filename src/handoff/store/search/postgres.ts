@@ -43,7 +43,6 @@ function condition({ queries, rareWord }: FullTextQuery) {
 }
 
 /** Searches PostgreSQL's full-text index. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createPostgresMatches(database: Database<Tables>, bounds: SearchBounds): MatchReads {
   const { longReads: db } = database;
 

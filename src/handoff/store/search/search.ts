@@ -82,7 +82,6 @@ interface Listed extends Omit<SearchPage, 'rows' | 'next'> {
 }
 
 /** Searches the index. A search may take long, so it runs on a worker thread where there is one, and pauses between its statements. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createSearcher(database: Database<Tables>, bounds = searchBounds(database.name), budget: Budget = createBudget()) {
   const matches = (database.name === 'sqlite' ? createSqliteMatches : createPostgresMatches)(database, bounds, budget);
 

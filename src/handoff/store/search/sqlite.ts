@@ -92,7 +92,6 @@ const condition = (query: string) => sql<boolean>`search_index match ${query}`;
 const totalOf = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
 
 /** Searches SQLite's FTS5 index. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: prepares its queries once; each function that uses them is short.
 export function createSqliteMatches(database: Database<Tables>, bounds: SearchBounds, budget: Budget): MatchReads {
   const { longReads: db } = database;
   const phraseQuery = createPhraseWriter(database, budget);

@@ -41,7 +41,7 @@ interface AnswerFormProps {
 }
 
 /** The form that answers the question of a packet. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the form and what its keys do; its parts are components of their own.
+// oxlint-disable-next-line baton/own-lines -- the form and what its keys do; its parts are components of their own.
 export function AnswerForm({ packet, keys }: AnswerFormProps) {
   const { hitl } = packet;
   const own = useOwnKey();
