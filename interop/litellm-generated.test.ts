@@ -22,6 +22,15 @@ interface Entry {
   litellm_params: Record<string, unknown>;
 }
 
+/** Other kinds of providers than OpenAI, whose errors LiteLLM reads in ways of their own. */
+const kinds = ['anthropic', 'azure', 'mistral', 'groq', 'deepseek', 'together_ai', 'openrouter', 'gemini'];
+
+/** The model and the address of a deployment, which names its host. */
+const deployed = (kind: string, name: string) => ({
+  model: `${kind}/${name}`,
+  api_base: `http://${name}.test${['anthropic', 'azure', 'gemini'].includes(kind) ? '' : '/v1'}`,
+});
+
 /** A configuration as people could write it: groups, weights, orders, fallbacks of all kinds and retry policies. */
 function generated(seed: number) {
   const random: Random = seeded(seed);
@@ -35,10 +44,10 @@ function generated(seed: number) {
     return Array.from({ length: size }, (_, index) => ({
       model_name: group,
       litellm_params: {
-        model: `openai/${group}-${index}`,
-        api_base: `http://${group}-${index}.test/v1`,
+        ...deployed(chance(0.6) ? 'openai' : pick(kinds), `${group}-${index}`),
         api_key: 'sk-any',
         ...(chance(0.15) ? { num_retries: below(4) } : {}),
+        ...(chance(0.1) ? { max_retries: 1 + below(3) } : {}),
         ...(style === 'weight' || (style === 'some weight' && index === 0) ? { weight: 1 + below(3) } : {}),
         ...(style === 'order' || (style === 'some order' && index === 0) ? { order: index + 1 } : {}),
       },
@@ -82,8 +91,9 @@ test(`LiteLLM does with up to ${count} generated files what the imported chain s
     const chain = define(request as ChainRequest);
     const models = new Map(
       chain.providers.map(({ name, api_base, model_id }): [string, Model] => {
-        const entry = value.model_list.find(({ litellm_params }) => litellm_params.api_base === api_base)!;
-        return [name, { host: new URL(api_base!).hostname, place: `${model_id.split('-')[0]} ${entry.litellm_params.order ?? ''}` }];
+        const host = new URL(api_base!).hostname;
+        const entry = value.model_list.find(({ litellm_params }) => new URL(String(litellm_params.api_base)).hostname === host)!;
+        return [name, { host, place: `${model_id.split('-')[0]} ${entry.litellm_params.order ?? ''}` }];
       }),
     );
     // A few failures of each file; all files together have each of them often.

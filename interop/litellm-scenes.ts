@@ -16,6 +16,18 @@ const refuse = (status: number, code: string, message = 'It failed.'): Refusal =
   text: JSON.stringify({ error: { message, type: status === 400 ? 'invalid_request_error' : code, code } }),
 });
 
+/** Refusals of Anthropic, by those of OpenAI's form. */
+const asAnthropic = (refusal: Refusal): Refusal => {
+  if (typeof refusal === 'string' || refusal.status < 400) return refusal;
+  const { code } = (JSON.parse(refusal.text) as { error: { code: string } }).error;
+  const words: Record<string, [string, string]> = {
+    context_length_exceeded: ['invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum'],
+    content_policy_violation: ['invalid_request_error', 'Output blocked by content filtering policy'],
+  };
+  const [type, message] = words[code] ?? [code, 'It failed.'];
+  return { status: refusal.status, text: JSON.stringify({ type: 'error', error: { type, message } }) };
+};
+
 /** The failures that are tried, each with what an OpenAI-compatible provider sends. */
 export const failures: readonly (Failing & { refusal: Refusal })[] = [
   { condition: 'rate_limit', status_code: 429, refusal: refuse(429, 'rate_limit_exceeded') },
@@ -25,6 +37,8 @@ export const failures: readonly (Failing & { refusal: Refusal })[] = [
   { condition: 'timeout', status_code: 504, refusal: refuse(504, 'timeout') },
   { condition: 'server_error', status_code: 500, refusal: refuse(500, 'server_error') },
   { condition: 'server_error', status_code: 503, refusal: refuse(503, 'unavailable') },
+  { condition: 'server_error', status_code: 520, refusal: refuse(520, 'unknown') },
+  { condition: 'server_error', status_code: 529, refusal: refuse(529, 'overloaded_error') },
   { condition: 'connection_error', status_code: null, refusal: 'reset' },
   { condition: 'auth_error', status_code: 401, refusal: refuse(401, 'invalid_api_key') },
   { condition: 'auth_error', status_code: 403, refusal: refuse(403, 'forbidden') },
@@ -36,6 +50,9 @@ export const failures: readonly (Failing & { refusal: Refusal })[] = [
   { condition: 'content_filter', status_code: 400, refusal: refuse(400, 'content_policy_violation', 'The request was rejected.') },
   { condition: 'invalid_request', status_code: 400, refusal: refuse(400, 'invalid_value') },
   { condition: 'invalid_request', status_code: 404, refusal: refuse(404, 'model_not_found') },
+  { condition: 'invalid_request', status_code: 409, refusal: refuse(409, 'conflict') },
+  { condition: 'invalid_request', status_code: 415, refusal: refuse(415, 'unsupported') },
+  { condition: 'invalid_request', status_code: 422, refusal: refuse(422, 'unprocessable') },
   { condition: 'invalid_response', status_code: 200, refusal: { status: 200, text: '{"id": "c1", "choices": [' } },
 ];
 
@@ -122,7 +139,13 @@ export async function judge(
     config,
     group,
     fresh,
-    scenes: scenes.map(({ failing, down }) => Object.fromEntries([...down].map((one) => [models.get(one)!.host, failing.refusal]))),
+    scenes: scenes.map(({ failing: { refusal }, down }) =>
+      Object.fromEntries(
+        chain.providers.flatMap(({ name: one, provider }) =>
+          down.has(one) ? [[models.get(one)!.host, provider === 'anthropic' ? asAnthropic(refusal) : refusal]] : [],
+        ),
+      ),
+    ),
   });
   const placeOf = new Map([...models.values()].map(({ host, place }) => [host, place]));
   const members = (place: string) => [...models.values()].filter((model) => model.place === place).length;

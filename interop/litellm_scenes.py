@@ -31,10 +31,38 @@ scenes: dict[str, dict] = {}
 litellm.Router._time_to_sleep_before_retry = lambda *_, **__: 0
 
 
+# The answers of the protocols, by what their paths contain.
+answers_by_path = {
+    "/messages": {
+        "id": "a",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "text", "text": "OK"}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    },
+    "enerateContent": {
+        "candidates": [{"content": {"role": "model", "parts": [{"text": "OK"}]}, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+    },
+    "": {
+        "id": "a",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "OK"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        # The client of Groq expects it.
+        "service_tier": "default",
+    },
+}
+
+
 async def fake(self, request: httpx.Request, **_):
-    body = json.loads(request.content)
-    mark = json.dumps(body["messages"])
-    scene = next(scene for name, scene in scenes.items() if name in mark)
+    text = request.content.decode()
+    scene = next(scene for mark, scene in scenes.items() if mark in text)
     host = urlsplit(str(request.url)).hostname
     scene["calls"].append(host)
     failure = scene["failures"].get(host)
@@ -45,10 +73,7 @@ async def fake(self, request: httpx.Request, **_):
     if failure is not None:
         headers = {"content-type": "application/json", "retry-after": "1"}
         return httpx.Response(failure["status"], text=failure["text"], headers=headers, request=request)
-    message = {"role": "assistant", "content": "OK"}
-    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    answer = {"id": "a", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+    answer = next(answer for name, answer in answers_by_path.items() if name in request.url.path)
     return httpx.Response(200, json=answer, request=request)
 
 

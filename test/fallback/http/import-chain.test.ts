@@ -199,10 +199,10 @@ const imported = async (format: string, content: unknown) => {
   return body;
 };
 /** The calls of a chain whose providers all fail in this way. */
-function simulatedCalls(chain: ChainRequest, condition: Condition): string {
+function simulatedCalls(chain: ChainRequest, condition: Condition, status_code = usualStatus(condition)): string {
   const engine = createEngine(define(chain));
   const [position, calls] = [startAt(engine), [chain.providers[0]!.name]];
-  const failure = { condition, status_code: usualStatus(condition), retry_after_ms: null };
+  const failure = { condition, status_code, retry_after_ms: null };
   while (next(engine, position, failure, { random: () => 0, elapsed_ms: 0, deadline_ms: null }).end === null)
     calls.push(chain.providers[position.provider]!.name);
   return calls.join(' ');
@@ -399,6 +399,39 @@ describe('LiteLLM', () => {
     assert.equal(down, 'a a-2 a-3 a-3 b b b b');
     assert.ok(losses(body).includes('load_balanced a server_error') && losses(body).includes('load_balanced a-2 timeout'));
     assert.ok(!losses(body).some((loss) => loss.includes(' b ')));
+  });
+
+  test('failures are retried as LiteLLM reads those of the kind of provider', async () => {
+    const callsWith = async (kind: string, condition: Condition, status_code: number | null) => {
+      const router_settings = { ...still, num_retries: 1, retry_policy: { BadRequestErrorRetries: 3, InternalServerErrorRetries: 2 } };
+      const { chain } = await imported('litellm', { model_list: [model('a', { model: `${kind}/m` })], router_settings });
+      return simulatedCalls(chain, condition, status_code).split(' ').length;
+    };
+    const cases: [Condition, number | null, Record<string, number>][] = [
+      ['auth_error', 403, { openai: 2, anthropic: 1, bedrock: 1 }],
+      ['server_error', 529, { openai: 2, anthropic: 3 }],
+      ['server_error', 500, { openai: 3, azure: 2, openrouter: 2, bedrock: 2 }],
+      ['server_error', 520, { openai: 2, anthropic: 2 }],
+      ['quota_exceeded', 402, { openai: 1, anthropic: 4 }],
+      ['invalid_request', 409, { openai: 2, gemini: 4 }],
+      ['invalid_request', 415, { openai: 1, vertex_ai: 4 }],
+      ['invalid_response', 200, { openai: 3, anthropic: 2, gemini: 4, deepseek: 1 }],
+      ['connection_error', null, { openai: 3, azure: 2 }],
+    ];
+    for (const [condition, status, expected] of cases)
+      for (const [kind, calls] of Object.entries(expected))
+        assert.equal(await callsWith(kind, condition, status), calls, `${kind} ${condition} ${status}`);
+  });
+
+  test('a kind whose errors are unknown is a finding, and so is a setting that LiteLLM ignores', async () => {
+    const model_list = [model('a', { model: 'replicate/m', max_retries: 3 })];
+    const { findings } = await imported('litellm', { model_list, router_settings: still });
+    const found = findings.map(({ kind, provider, loss }: Finding) => [kind, provider, loss]);
+    assert.deepEqual(found, [
+      ['left_out', null, false],
+      ['errors', 'a', true],
+    ]);
+    assert.match(findings[0].detail, /max_retries is not imported, because LiteLLM's router ignores it/);
   });
 
   test('calls that LiteLLM repeats by itself are findings of their provider', async () => {

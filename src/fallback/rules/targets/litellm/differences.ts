@@ -5,7 +5,8 @@ import { createEngine, type Engine, next, startAt } from '../../engine.ts';
 import type { FindingList } from '../../finding-list.ts';
 import { listed, plural, times } from '../../wording.ts';
 import type { Draft, Section } from '../section.ts';
-import { callsOf, coolsDown, type Deployment, isSkipped, type Router, weighed } from './router.ts';
+import { classOf, coolsDown, isSkipped } from './errors.ts';
+import { callsOf, type Deployment, type Router, weighed } from './router.ts';
 import { failures, type Reached } from './rows.ts';
 
 /** A model of a file that is a provider of the chain. */
@@ -74,7 +75,7 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
     const { group } = deployment;
     const isAlone = router.groups.get(group)!.length === 1;
     const sentence = `LiteLLM soon leaves out a model of ${group} that is limited or refuses, perhaps before its retries; the chain leaves it at once.`;
-    for (const { failing } of outcomes.filter((outcome) => coolsDown(outcome.failing, isAlone))) {
+    for (const { failing } of outcomes.filter((outcome) => coolsDown(classOf(outcome.failing, deployment.kind), isAlone))) {
       const calls = (given: Router<D>) => callsOf(given, group, (one) => (one === deployment ? failing : null)).length;
       // Without retries by a policy, a model that is alone is left at once in any case.
       if (isAlone && calls(router) === calls({ ...router, hasCooldowns: false })) continue;
@@ -105,7 +106,8 @@ function noteDraws<D extends Imported>(findings: FindingList, { router, chain }:
     const hasOwnRetries = new Set(drawn.map((one) => one.retries ?? router.retries)).size > 1;
     for (const { failing, retries, next: after } of lead.outcomes) {
       const isTriedAgain = retries > 0 || after.some((one) => drawn.includes(one));
-      const isLeftOut = isSkipped(failing) || (router.hasCooldowns && coolsDown(failing, false));
+      const error = classOf(failing, lead.deployment.kind);
+      const isLeftOut = isSkipped(error) || (router.hasCooldowns && coolsDown(error, false));
       if (!hasOwnRetries && (!isTriedAgain || isLeftOut)) continue;
       const calls = callsOf(router, group, () => failing).filter((one) => drawn.includes(one)).length;
       const sentence = `LiteLLM makes up to ${plural(calls, 'call')} to the ${drawn.length} models of ${group} and draws one for each, perhaps the same again; the chain calls each once, and the last one for the other calls.`;

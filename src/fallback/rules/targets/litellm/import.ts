@@ -8,6 +8,7 @@ import { rulesOf } from '../decisions.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section } from '../section.ts';
 import { noteDifferences, noteLeftOut } from './differences.ts';
+import { measuredKinds } from './errors.ts';
 import { firstGroup, generalFallbacks, readFallbacks } from './fallbacks.ts';
 import { kindNames, policyNames, repeatsOf, repeatsSentence } from './names.ts';
 import { type Deployment, type Policy, type Router, weighed } from './router.ts';
@@ -44,6 +45,7 @@ const parameterNames = [
     'api_key',
     'timeout',
     'num_retries',
+    'max_retries',
     'order',
     'weight',
     'rpm',
@@ -89,6 +91,10 @@ export function importLitellm(file: Section, group?: string): Draft {
       chain.length === 1 && chain[0]!.outcomes.every(({ retries }) => retries === 0) ? [] : rulesOf(rowsOf(chain, nameOf), waits),
   };
   noteDifferences(findings, { draft, router, first, chain });
+  for (const { kind, provider } of chain.map(({ deployment }) => deployment)) {
+    const sentence = `LiteLLM's errors of the kind ${kind} are taken for those of OpenAI's, which decides what of ${provider.name} it retries.`;
+    if (!measuredKinds.has(kind)) findings.add('errors', null, sentence, { provider: provider.name, loss: true });
+  }
   for (const { name, provider } of providers) {
     const repeats = repeatsOf(typeof provider === 'string' ? provider : null);
     for (const condition of repeats?.conditions ?? [])
@@ -164,6 +170,8 @@ function readDeployment(entry: Section, index: number, taken: Set<string>, timeo
   const { api_base } = parameters.fields;
   const address = variableOf(api_base) === undefined ? api_base : undefined;
   const params = readParams(parameters, model.provider ?? null);
+  if (parameters.get('max_retries') !== undefined)
+    parameters.leaveOut('max_retries', "LiteLLM's router ignores it; num_retries is what counts");
   const provider = withoutNulls({
     ...model,
     api_base: model.provider === 'anthropic' && typeof address === 'string' ? anthropicBase(address) : address,
@@ -177,6 +185,7 @@ function readDeployment(entry: Section, index: number, taken: Set<string>, timeo
   return {
     group,
     index,
+    kind: model.provider ?? 'openai',
     order: parameters.number('order') ?? null,
     retries: parameters.number('num_retries'),
     weights: ['weight', 'rpm', 'tpm'].map((name) => Number(parameters.get(name)) || 0),

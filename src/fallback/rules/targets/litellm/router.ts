@@ -1,10 +1,13 @@
 import type { Failing } from '../../conditions.ts';
+import { classOf, coolsDown, type ErrorClass, isSkipped } from './errors.ts';
 
 // What LiteLLM's Router does with a call, as measured with version 1.106.2. It differs from the documentation in places.
 
 /** A model of a file: one of its group. */
 export interface Deployment {
   readonly group: string;
+  /** Its kind of provider, on which the reading of its failures depends. */
+  readonly kind: string;
   /** Models with the lowest `order` are called first; null without one. */
   readonly order: number | null;
   /** Its own number of retries. */
@@ -33,46 +36,6 @@ export interface Router<D extends Deployment = Deployment> {
   /** Whether a model is left out for a while after certain failures. */
   readonly hasCooldowns: boolean;
 }
-
-/** What LiteLLM distinguishes: the setting of retries for an error, and whether it is retried without one. */
-interface ErrorClass {
-  /** The names in a policy, the most specific first. */
-  readonly names: readonly string[];
-  readonly isRetried: boolean;
-  readonly special?: 'context' | 'content';
-}
-
-/** The class of a failure. Errors without a class have only `DefaultRetries`. */
-function classOf({ condition, status_code: status }: Failing): ErrorClass {
-  const isRetried = status === null || status >= 500 || [403, 408, 409, 429].includes(status);
-  if (condition === 'context_length' && status === 400) return { names: ['BadRequestErrorRetries'], isRetried, special: 'context' };
-  if (condition === 'content_filter' && status === 400)
-    return { names: ['ContentPolicyViolationErrorRetries', 'BadRequestErrorRetries'], isRetried, special: 'content' };
-  if (condition === 'connection_error') return { names: ['InternalServerErrorRetries'], isRetried };
-  // A cut answer can't be parsed.
-  if (condition === 'invalid_response') return { names: ['InternalServerErrorRetries'], isRetried: true };
-  const names: Readonly<Record<number, string>> = {
-    400: 'BadRequestErrorRetries',
-    401: 'AuthenticationErrorRetries',
-    404: 'NotFoundErrorRetries',
-    408: 'TimeoutErrorRetries',
-    422: 'BadRequestErrorRetries',
-    429: 'RateLimitErrorRetries',
-    500: 'InternalServerErrorRetries',
-    503: 'ServiceUnavailableErrorRetries',
-    504: 'TimeoutErrorRetries',
-  };
-  const name = status === null ? 'TimeoutErrorRetries' : names[status];
-  return { names: name === undefined ? [] : [name], isRetried };
-}
-
-/** Whether a model is left out after this failure, so that the same call can't use it again. */
-export const coolsDown = ({ status_code }: Failing, isAlone: boolean) =>
-  status_code !== null && (status_code === 401 || status_code === 404 || ((status_code === 402 || status_code === 429) && !isAlone));
-
-/** Whether LiteLLM prefers other models of the group for the retries after this failure. */
-export const isSkipped = ({ status_code }: Failing) =>
-  status_code !== null && status_code >= 400 && status_code < 500 && ![408, 409, 429].includes(status_code);
 
 /** The failure of a model; null if it answers. */
 export type FailureOf<D> = (deployment: D) => Failing | null;
@@ -103,42 +66,43 @@ class Walk<D extends Deployment> {
 
   /** Calls a group, at one of its orders, with its fallbacks; returns whether it was served. */
   call(group: string, depth: number, order: number | null): boolean {
-    const failure = this.#withRetries(group, order);
-    return failure === null || this.#fallBack(group, failure, depth, order);
+    const error = this.#withRetries(group, order);
+    return error === null || this.#fallBack(group, error, depth, order);
   }
 
-  /** Calls the models of a group; returns the failure of the last one, or null. */
-  #withRetries(group: string, order: number | null): Failing | null {
+  /** Calls the models of a group; returns the error of the last one, or null. */
+  #withRetries(group: string, order: number | null): ErrorClass | null {
     const all = this.#router.groups.get(group) ?? [];
     const skipped = new Set<D>();
     let failure = this.#callOne(all, order, skipped);
     if (failure === null) return null;
-    const { names } = classOf(failure.failing);
+    const { names } = failure.error;
     const policy = this.#router.groupPolicies.get(group) ?? this.#router.policy;
     const given =
       policy === null ? undefined : [...names, 'DefaultRetries'].map((name) => policy[name]).find((count) => count !== undefined);
     // Other models of the group may have another key.
-    const isRetryable = (failing: Failing) => classOf(failing).isRetried || (failing.status_code === 401 && all.length > 1);
+    const isRetryable = (error: ErrorClass) => error.isRetried || (error.status === 401 && all.length > 1);
     const own = failure.deployment?.retries ?? this.#router.retries;
-    const retries = given ?? (isRetryable(failure.failing) ? own : 0);
+    const retries = given ?? (isRetryable(failure.error) ? own : 0);
     for (let retry = 0; retry < retries; retry += 1) {
       const next = this.#callOne(all, order, skipped);
       if (next === null) return null;
       failure = next;
-      if (given === undefined && !isRetryable(failure.failing)) break;
+      if (given === undefined && !isRetryable(failure.error)) break;
     }
-    return failure.failing;
+    return failure.error;
   }
 
   #callOne(all: readonly D[], order: number | null, skipped: Set<D>) {
     const deployment = this.#draw(all, order, skipped);
-    if (deployment === undefined) return { deployment, failing: noModel };
+    if (deployment === undefined) return { deployment, error: noModel };
     this.calls.push(deployment);
     const failing = this.#failureOf(deployment);
     if (failing === null) return null;
-    if (isSkipped(failing)) skipped.add(deployment);
-    if (this.#router.hasCooldowns && coolsDown(failing, all.length === 1)) this.#cooling.add(deployment);
-    return { deployment, failing };
+    const error = classOf(failing, deployment.kind);
+    if (isSkipped(error)) skipped.add(deployment);
+    if (this.#router.hasCooldowns && coolsDown(error, all.length === 1)) this.#cooling.add(deployment);
+    return { deployment, error };
   }
 
   /** One of the models of which LiteLLM draws one: the first that was not called yet, else the last. */
@@ -153,9 +117,8 @@ class Walk<D extends Deployment> {
     return drawn.find((one) => !this.calls.includes(one)) ?? drawn.at(-1);
   }
 
-  #fallBack(group: string, failure: Failing, depth: number, order: number | null): boolean {
+  #fallBack(group: string, { special }: ErrorClass, depth: number, order: number | null): boolean {
     const { general, contextWindow, contentPolicy, groups } = this.#router;
-    const { special } = classOf(failure);
     const levels = [...new Set((groups.get(group) ?? []).flatMap((one) => one.order ?? []))].sort((one, other) => one - other);
     if (levels.length > 1 && special === undefined) {
       const later = levels.filter((level) => level > (order ?? levels[0]!)).map((level) => ({ group, order: level }));
@@ -186,8 +149,8 @@ class Walk<D extends Deployment> {
   }
 }
 
-/** The failure of a call without a model, which is none of a provider. */
-const noModel: Failing = { condition: 'rate_limit', status_code: 429 };
+/** The error of a call without a model. */
+const noModel: ErrorClass = classOf({ condition: 'rate_limit', status_code: 429 }, 'openai');
 
 /** The models that LiteLLM draws from: if some have a weight, only these. */
 export function weighed<D extends Deployment>(deployments: readonly D[]): readonly D[] {

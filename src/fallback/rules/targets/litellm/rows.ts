@@ -10,8 +10,12 @@ export const failures: readonly Failing[] = [
   { condition: 'quota_exceeded', status_code: 429 },
   { condition: 'server_error', status_code: 503 },
   { condition: 'server_error', status_code: 502 },
-  ...[404, 409, 410].map((status_code) => ({ condition: 'invalid_request' as const, status_code })),
+  { condition: 'server_error', status_code: 529 },
+  ...[404, 409, 410, 422].map((status_code) => ({ condition: 'invalid_request' as const, status_code })),
 ];
+
+/** Statuses that LiteLLM treats like one of the failures. */
+const alike: Readonly<Record<number, readonly number[]>> = { 502: [501, 505, 520, 521, 522, 523, 524], 410: [405, 406, 415, 424] };
 
 /** How earlier failures lead to a model. */
 type Path<D> = ReadonlyMap<D, Failing>;
@@ -115,16 +119,18 @@ export function rowsOf<D extends Deployment>(chain: readonly Reached<D>[], nameO
   const usual = first[failures.indexOf(serverError)]!;
   return chain.map((one) => ({
     name: nameOf(one.deployment),
-    cells: one.outcomes.map((outcome, index) => ({
-      failing: asRulesSee(outcome.failing),
-      cell: cellOf(one, outcome, [typeof first[index] === 'string' ? first[index] : usual]),
-    })),
+    cells: one.outcomes.flatMap((outcome, index) => {
+      const cell = cellOf(one, outcome, [typeof first[index] === 'string' ? first[index] : usual]);
+      return asRulesSee(outcome.failing).map((failing) => ({ failing, cell }));
+    }),
   }));
 }
 
 const sameList = <T>(one: readonly T[], other: readonly T[]) =>
   one.length === other.length && one.every((item, index) => item === other[index]);
 
-/** The failure as rules tell it apart: a prompt that is too long is one condition, whatever its status. */
-const asRulesSee = (failing: Failing): Failing =>
-  failing.condition === 'context_length' ? { ...failing, status_code: usualStatus('context_length') } : failing;
+/** The failures that rules treat like one: a prompt that is too long is one condition, whatever its status. */
+function asRulesSee({ condition, status_code: status }: Failing): Failing[] {
+  if (condition === 'context_length') return [{ condition, status_code: usualStatus(condition) }];
+  return [status, ...(status === null ? [] : (alike[status] ?? []))].map((status_code) => ({ condition, status_code }));
+}

@@ -1,0 +1,106 @@
+import type { Condition } from '../../../model/chain.ts';
+import type { Failing } from '../../conditions.ts';
+
+// How LiteLLM reads the failures of each kind of provider, as measured with version 1.106.2. It differs from the documentation in places.
+
+/** What LiteLLM makes of a failure. */
+export interface ErrorClass {
+  /** Its names in a retry policy, the most specific first; without one it has only `DefaultRetries`. */
+  readonly names: readonly string[];
+  /** Whether it is retried without a policy. */
+  readonly isRetried: boolean;
+  /** The status of the error, which may not be that of the provider. */
+  readonly status: number;
+  /** Whether fallbacks of their own are for it. */
+  readonly special?: 'context' | 'content';
+}
+
+/** Kinds that LiteLLM calls by clients of its own, which read statuses otherwise than OpenAI's. */
+const ownClients = ['anthropic', 'gemini', 'vertex_ai', 'bedrock', 'cohere', 'ollama', 'ollama_chat', 'databricks'];
+
+/** Kinds whose errors are like those of OpenAI's client in all that is not named below. */
+const likeOpenai = [
+  ...['openai', 'azure', 'azure_ai', 'mistral', 'groq', 'deepseek', 'together', 'fireworks', 'openrouter', 'xai', 'perplexity', 'cerebras'],
+  ...['deepinfra', 'nvidia', 'sambanova', 'github', 'lm_studio', 'hosted_vllm'],
+];
+
+/** The kinds whose errors were measured; others are taken for OpenAI's. */
+export const measuredKinds: ReadonlySet<string> = new Set([...ownClients, ...likeOpenai]);
+
+const serverClass: ErrorClass = { names: ['InternalServerErrorRetries'], isRetried: true, status: 500 };
+const unnamed: ErrorClass = { names: [], isRetried: true, status: 500 };
+const badRequest: ErrorClass = { names: ['BadRequestErrorRetries'], isRetried: false, status: 400 };
+
+/** The class of an answer that can't be used, by kind, where it is not that of a failed server. */
+const unusable = byKinds([
+  [['azure', 'azure_ai', 'anthropic', 'cohere', 'ollama', 'ollama_chat', 'mistral', 'groq', 'databricks'], unnamed],
+  [['gemini', 'vertex_ai', 'bedrock'], { ...badRequest, status: 422 }],
+  [['deepseek', 'together', 'fireworks', 'openrouter', 'xai', 'hosted_vllm'], { names: [], isRetried: false, status: 200 }],
+]);
+
+/** The class of a broken connection, by kind, where it is not that of a failed server. */
+const broken = byKinds([[['azure', 'gemini', 'vertex_ai', 'bedrock', 'ollama', 'ollama_chat', 'openrouter'], unnamed]]);
+
+/** The class of a status, by kind, where it is not that of OpenAI's client. */
+const byStatus: Readonly<Record<number, ReadonlyMap<string, ErrorClass>>> = {
+  403: byKinds([[ownClients, { names: [], isRetried: false, status: 403 }]]),
+  500: byKinds([
+    [['azure', 'openrouter'], unnamed],
+    [['bedrock'], { names: ['ServiceUnavailableErrorRetries'], isRetried: true, status: 503 }],
+  ]),
+  529: byKinds([[['anthropic'], serverClass]]),
+};
+
+/** Kinds of which LiteLLM does not notice that a prompt is too long, or that a filter refused it. */
+const blind: Readonly<Record<'context' | 'content', ReadonlySet<string>>> = {
+  context: new Set(['openrouter', 'ollama', 'ollama_chat']),
+  content: new Set(['openrouter', 'ollama', 'ollama_chat', 'gemini', 'vertex_ai', 'bedrock', 'cohere', 'databricks']),
+};
+
+function byKinds(entries: readonly (readonly [readonly string[], ErrorClass])[]): ReadonlyMap<string, ErrorClass> {
+  return new Map(entries.flatMap(([kinds, error]) => kinds.map((kind) => [kind, error] as const)));
+}
+
+/** The names of statuses in a retry policy. */
+const nameOfStatus: Readonly<Record<number, string>> = {
+  400: 'BadRequestErrorRetries',
+  401: 'AuthenticationErrorRetries',
+  404: 'NotFoundErrorRetries',
+  408: 'TimeoutErrorRetries',
+  422: 'BadRequestErrorRetries',
+  429: 'RateLimitErrorRetries',
+  500: 'InternalServerErrorRetries',
+  503: 'ServiceUnavailableErrorRetries',
+  504: 'TimeoutErrorRetries',
+};
+
+/** What LiteLLM makes of a failure of a provider of this kind. */
+export function classOf({ condition, status_code }: Failing, kind: string): ErrorClass {
+  if (condition === 'connection_error') return broken.get(kind) ?? serverClass;
+  // A cut answer can't be parsed.
+  if (condition === 'invalid_response') return unusable.get(kind) ?? serverClass;
+  // Without an answer in time, the error has the status of a time-out.
+  const status = status_code ?? 408;
+  const special = status === 400 ? specialOf(condition, kind) : undefined;
+  if (special === 'context') return { ...badRequest, special };
+  if (special === 'content') return { ...badRequest, names: ['ContentPolicyViolationErrorRetries', ...badRequest.names], special };
+  const odd = byStatus[status]?.get(kind);
+  if (odd !== undefined) return odd;
+  const isRetried = status >= 500 || [403, 408, 409, 429].includes(status);
+  const isRequest = ownClients.includes(kind) && status >= 400 && status < 500;
+  const name = nameOfStatus[status] ?? (isRequest ? nameOfStatus[400] : undefined);
+  return { names: name === undefined ? [] : [name], isRetried, status };
+}
+
+function specialOf(condition: Condition, kind: string): ErrorClass['special'] {
+  if (condition === 'context_length') return blind.context.has(kind) ? undefined : 'context';
+  if (condition === 'content_filter') return blind.content.has(kind) ? undefined : 'content';
+  return undefined;
+}
+
+/** Whether a model is left out for a while after this error, so that the same call can't use it again. */
+export const coolsDown = ({ status }: ErrorClass, isAlone: boolean) =>
+  status === 401 || status === 404 || ((status === 402 || status === 429) && !isAlone);
+
+/** Whether LiteLLM prefers other models of the group for the retries after this error. */
+export const isSkipped = ({ status }: ErrorClass) => status >= 400 && status < 500 && ![408, 409, 429].includes(status);
