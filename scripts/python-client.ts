@@ -9,9 +9,9 @@ import { docstring, indent, literal, pascal, snake, width, wrapped } from './pyt
 
 interface Schema {
   readonly $ref?: string;
-  readonly type?: string;
+  readonly type?: string | readonly [type: string, or: 'null'];
   readonly description?: string;
-  readonly enum?: readonly string[];
+  readonly enum?: readonly (string | null)[];
   readonly anyOf?: readonly Schema[];
   readonly items?: Schema;
   readonly not?: object;
@@ -61,8 +61,6 @@ interface Method {
 const header = '# Written by `node scripts/python-client.ts` from the API description; change that, not this file.';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const keyword = /\b(?:as|class|from|global|import|in|is|not|or|with)\b/;
-/** Answers that are streams, though the description of A2A says JSON. */
-const streams = /^a2a(SendStreaming|Subscribe)/;
 /** Operations of the description without a generated method: `events` is written by hand, `socket` is a WebSocket. */
 const byHand = new Set(['events', 'socket']);
 /** Operations whose answer depends on a parameter: its name, the value, and the status or the type of that answer. */
@@ -92,10 +90,14 @@ class Types {
   of(schema: Schema, hint: string): string {
     if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1)!;
     if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map((option) => this.of(option, hint)))].join(' | ');
-    if (schema.enum !== undefined) return this.literal(schema.enum, hint);
+    if (Array.isArray(schema.type)) return `${this.of(withoutNull(schema), hint)} | None`;
+    if (schema.enum !== undefined) return this.literal(schema.enum as readonly string[], hint);
     if (schema.type === 'array') return `list[${this.of(schema.items ?? {}, hint)}]`;
     if (schema.type !== 'object')
-      return { string: 'str', integer: 'int', number: 'float', boolean: 'bool', null: 'None' }[schema.type ?? ''] ?? 'Any';
+      return (
+        { string: 'str', integer: 'int', number: 'float', boolean: 'bool', null: 'None' }[(schema.type as string | undefined) ?? ''] ??
+        'Any'
+      );
     if (schema.properties !== undefined && Object.keys(schema.properties).length > 0) return this.class(hint, schema);
     const [values] = Object.values(schema.patternProperties ?? {});
     return `dict[str, ${this.of(values ?? {}, hint)}]`;
@@ -154,6 +156,11 @@ class Types {
       if (property.description !== undefined) lines.push(...docstring(property.description, width - 4));
     }
   }
+}
+
+/** A schema without the null that it allows. */
+function withoutNull({ type, enum: values, ...schema }: Schema): Schema {
+  return { ...schema, type: type![0]!, ...(values === undefined ? {} : { enum: values.filter((value) => value !== null) }) };
 }
 
 /** What makes two objects the same type. */
@@ -215,10 +222,12 @@ function answerOf({ operationId, responses }: Operation, types: Types, isMeant: 
   const found = Object.entries(responses)
     .filter(([status]) => status.startsWith('2') && isMeant(status))
     .map(([, { content = {} }]) => {
-      if ('text/event-stream' in content || streams.test(operationId)) return undefined;
-      const [[kind, { schema }] = [undefined, { schema: {} }]] = Object.entries(content);
+      const [[kind, { schema }] = [undefined, { schema: {} as Schema }]] = Object.entries(content);
+      if (kind === 'text/event-stream') return undefined;
       if (kind === undefined) return 'None';
-      return kind.startsWith('text/') ? 'str' : types.of(schema, `${pascal(operationId)}Answer`);
+      // With the parameter of `variants` the answer is a text; the others are the first option.
+      const usual = variants[operationId]?.[2] === 'str' ? (schema.anyOf?.[0] ?? schema) : schema;
+      return kind.startsWith('text/') ? 'str' : types.of(usual, `${pascal(operationId)}Answer`);
     });
   return found.includes(undefined) ? undefined : [...new Set(found)].join(' | ');
 }

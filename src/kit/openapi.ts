@@ -30,6 +30,8 @@ type Names = ReadonlyMap<TSchema, string>;
 /** Schemas and response headers that operations share; each is described once. */
 interface Shared {
   names: Names;
+  /** The bodies of which an optional field may be null. */
+  lenient: ReadonlySet<TSchema | undefined>;
   /** Descriptions by name, filled while the operations are described. */
   headers: Map<string, string>;
 }
@@ -49,9 +51,11 @@ export function describeApi({ title, version, description, parts, securityScheme
   // Schemas that are described once and referred to by name.
   const schemas: Readonly<Record<string, TSchema>> = Object.assign({}, ...parts.map((part) => part.schemas));
   const names: Names = new Map(Object.entries(schemas).map(([name, schema]) => [schema, name]));
-  const shared: Shared = { names, headers: new Map() };
+  const routes = parts.flatMap((part) => Object.values(part.routes));
+  const lenient = new Set(routes.flatMap(({ nullIsAbsent, body, describedBody = body }) => (nullIsAbsent ? [describedBody] : [])));
+  const shared: Shared = { names, lenient, headers: new Map() };
   const paths: Record<string, Json> = {};
-  for (const route of parts.flatMap(({ routes }) => Object.values(routes))) {
+  for (const route of routes) {
     const path = where.pathOf(route);
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, shared, where) };
   }
@@ -65,7 +69,9 @@ export function describeApi({ title, version, description, parts, securityScheme
     components: {
       securitySchemes,
       headers: Object.fromEntries([...shared.headers].map(([header, text]) => [header, { description: text, schema: { type: 'string' } }])),
-      schemas: Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, inline(schema, names, name)])),
+      schemas: Object.fromEntries(
+        Object.entries(schemas).map(([name, schema]) => [name, inline(schema, names, { self: name, nulls: lenient.has(schema) })]),
+      ),
     },
   };
 }
@@ -79,7 +85,7 @@ function operation(route: Route, shared: Shared, { headersOf, rightsOf }: Pick<D
     description: [route.description ?? `${summary}.`, rightsOf?.(route) ?? []].flat().join('\n\n'),
     ...(access === 'public' ? { security: [] } : {}),
     parameters: [...parametersOf('path', params), ...parametersOf('query', query), ...Object.entries(headers).map(headerParameter)],
-    ...bodyOf(route, shared.names),
+    ...bodyOf(route, shared),
     responses: Object.fromEntries(
       Object.entries(responses).map(([status, shape]) => [
         status,
@@ -91,28 +97,37 @@ function operation(route: Route, shared: Shared, { headersOf, rightsOf }: Pick<D
 
 function bodyOf(
   { body, describedBody = body, bodyOptional = false, bodyExample, nullIsAbsent = false, textTypes = [] }: Route,
-  names: Names,
+  { names }: Shared,
 ): Json {
   if (describedBody === undefined) return {};
-  const content = { schema: inline(describedBody, names), ...(bodyExample === undefined ? {} : { example: bodyExample }) };
+  const content = {
+    schema: inline(describedBody, names, { nulls: nullIsAbsent }),
+    ...(bodyExample === undefined ? {} : { example: bodyExample }),
+  };
   const note = nullIsAbsent ? { description: 'Null for an optional field is the same as leaving it out.' } : {};
   const texts = textTypes.map((type) => [type, { schema: { type: 'string' } }]);
   return { requestBody: { ...note, required: !bodyOptional, content: { 'application/json': content, ...Object.fromEntries(texts) } } };
 }
 
 function response(
-  { schema, description, contentType, otherTypes = {}, ...shape }: ResponseShape,
+  { schema, description, contentType = 'application/json', otherTypes = {}, ...shape }: ResponseShape,
   status: number,
   headers: Headers,
   shared: Shared,
 ): Json {
   const example = shape.example ?? errorExample(status);
-  const body = { schema: inline(schema, shared.names), ...(example === undefined ? {} : { example }) };
-  const texts = Object.entries(otherTypes).map(([type, text]) => [type, { schema: { type: 'string' }, example: text }]);
+  const { [contentType]: other, ...others } = otherTypes;
+  const usual = inline(schema, shared.names);
+  const body = {
+    schema: other === undefined ? usual : { anyOf: [usual, { type: 'object' }] },
+    ...(example === undefined ? {} : { example }),
+  };
+  const textOf = (type: string) => (/^text\/(?!event-stream)/.test(type) ? { type: 'string' } : {});
+  const texts = Object.entries(others).map(([type, text]) => [type, { schema: textOf(type), example: text }]);
   return {
     description,
     ...(Object.keys(headers).length === 0 ? {} : { headers: headerReferences(headers, shared) }),
-    ...(schema === undefined ? {} : { content: { [contentType ?? 'application/json']: body, ...Object.fromEntries(texts) } }),
+    ...(schema === undefined ? {} : { content: { [contentType]: body, ...Object.fromEntries(texts) } }),
   };
 }
 
@@ -156,18 +171,38 @@ function parametersOf(location: 'path' | 'query', schema: TSchema | undefined): 
  * The fields of an object. Defaults are moved into the description text, because generators of typed clients make a
  * field with a `default` required in requests.
  */
-function propertiesOf(properties: Readonly<Record<string, Json>>, names: Names): Json {
+function propertiesOf({ properties, required = [] }: ObjectShape, names: Names, nulls: boolean): Json {
   return Object.fromEntries(
     Object.entries(properties).map(([name, property]) => {
-      if (property.default === undefined) return [name, inline(property, names)];
-      const { default: otherwise, description = '', ...rest } = property;
-      return [name, inline({ ...rest, description: `${description} Default: ${otherwise}.`.trim() }, names)];
+      const { default: otherwise, ...rest } = property;
+      const text = `${rest.description ?? ''} Default: ${otherwise}.`.trim();
+      const described = inline(otherwise === undefined ? property : { ...rest, description: text }, names, { nulls }) as Json;
+      // Those that validation drops (`nullDropper`).
+      const isDropped = nulls && !required.includes(name) && rest.type !== undefined && rest.type !== 'null';
+      return [name, isDropped ? nullable(described) : described];
     }),
   );
 }
 
-/** A schema as plain JSON, in which named schemas are references. `self` is the name of the schema itself. */
-function inline(schema: unknown, names: Names, self?: string): unknown {
+function nullable(schema: Json): Json {
+  if (schema.type === undefined) return { anyOf: [schema, { type: 'null' }] };
+  const { enum: values } = schema as { enum?: unknown[] };
+  return { ...schema, type: [schema.type, 'null'], ...(values === undefined ? {} : { enum: [...values, null] }) };
+}
+
+interface ObjectShape {
+  readonly properties: Readonly<Record<string, Json>>;
+  readonly required?: readonly string[];
+}
+
+/** `self`: the name of the schema itself; `nulls`: an optional field may be null. */
+interface Inlining {
+  readonly self?: string;
+  readonly nulls?: boolean;
+}
+
+/** A schema as plain JSON, in which named schemas are references. */
+function inline(schema: unknown, names: Names, { self, nulls = false }: Inlining = {}): unknown {
   if (Array.isArray(schema)) return schema.map((item) => inline(item, names));
   if (typeof schema !== 'object' || schema === null) return schema;
   const name = nameOf(schema as TSchema, names);
@@ -177,8 +212,8 @@ function inline(schema: unknown, names: Names, self?: string): unknown {
       if (key === 'example') return [['examples', [value]]];
       // This format is our own and wider than any registered one; the description says what it accepts.
       if (key === 'format' && value === 'timestamp') return [];
-      if (key === 'properties') return [[key, propertiesOf(value as Record<string, Json>, names)]];
-      return [[key, inline(value, names)]];
+      if (key === 'properties') return [[key, propertiesOf(schema as ObjectShape, names, nulls)]];
+      return [[key, inline(value, names, { nulls: nulls && key === 'items' })]];
     }),
   );
 }

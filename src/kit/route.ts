@@ -6,7 +6,7 @@ export interface ResponseShape {
   readonly description: string;
   /** The media type, if it is not JSON. */
   readonly contentType?: string;
-  /** Texts that the handler may answer instead: an example for each media type. */
+  /** Texts that the handler may answer instead: an example for each media type. For JSON: an object of any form. */
   readonly otherTypes?: Readonly<Record<string, string>>;
   /** An example of the body, for the API description. */
   readonly example?: unknown;

@@ -20,6 +20,7 @@ interface ExportRouteParts {
 export function mountExports(mount: Mount<Caller>, { exports, publicUrl }: ExportRouteParts): void {
   mount(routes.exportChain, async ({ params, query: { format, raw, prefer, rehearsal, rehearsal_base } }, { origin }) => {
     if (!rehearsal && rehearsal_base !== undefined) throw invalid('rehearsal_base', 'rehearsal_base is only for rehearsal=true.');
+    if (rehearsal_base !== undefined && !URL.canParse(rehearsal_base)) throw invalid('rehearsal_base', 'rehearsal_base must be a URL.');
     const made = rehearsal
       ? await exports.exportForRehearsal(params.id, format, prefer, rehearsal_base ?? publicUrl ?? origin)
       : await exports.export(params.id, format, prefer);

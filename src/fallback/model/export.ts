@@ -102,7 +102,12 @@ export const exportRoutes = routeTable('exports', {
     responses: {
       200: {
         schema: Export,
-        description: 'The configuration.',
+        description: 'The configuration; with `raw=true`, the text of its `content`, in the media type of the format.',
+        otherTypes: {
+          'application/json': '{}',
+          'application/yaml': 'model_list:\n  - model_name: production-chain\n',
+          'text/javascript': "/** The chain's name. */\nexport const name = 'production-chain';\n",
+        },
         example: {
           format: 'json',
           filename: 'production-chain.json',

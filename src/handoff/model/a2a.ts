@@ -78,6 +78,9 @@ export const { agentCard, a2a } = routeTable('a2a', {
       200: {
         schema: Type.Unknown({ description: 'A response of JSON-RPC 2.0.' }),
         description: 'The answer: JSON, or server-sent events for a streaming method.',
+        otherTypes: {
+          'text/event-stream': 'data: {"jsonrpc":"2.0","id":1,"result":{"task":{"id":"019ca8bb-b5c0-73e6-bac5-b5d66ec45e54"}}}\n\n',
+        },
         example: { jsonrpc: '2.0', id: 1, error: { code: -32001, message: 'There is no packet with this id.' } },
       },
       ...jsonRpcFailing(413, 415),
@@ -114,6 +117,7 @@ function rest(
     Object.keys(body ?? {}).map((name) => [name, Type.Optional(Type.Unknown({ description: 'As A2A defines it.' }))]),
   );
   const id = `a2a${method}${verb === 'GET' && path.endsWith(':subscribe') ? 'ByGet' : ''}`;
+  const isStream = /^SendStreaming|^Subscribe/.test(method);
   const route = defineRoute({
     method: verb,
     path: `/a2a${path}`,
@@ -143,9 +147,12 @@ function rest(
     headers: requestHeaders,
     responses: {
       200: {
-        schema: Type.Unknown({ description: 'A response of A2A 1.0.' }),
-        description: 'The answer: JSON, or server-sent events for a stream.',
-        example: { id: taskId, contextId: taskId, status: { state: 'TASK_STATE_SUBMITTED' } },
+        schema: isStream ? Type.String() : Type.Unknown({ description: 'A response of A2A 1.0.' }),
+        description: isStream ? 'Server-sent events, each with a response of A2A 1.0.' : 'The answer.',
+        ...(isStream ? { contentType: 'text/event-stream' } : {}),
+        example: isStream
+          ? `data: {"task":{"id":"${taskId}"}}\n\n`
+          : { id: taskId, contextId: taskId, status: { state: 'TASK_STATE_SUBMITTED' } },
       },
       ...a2aFailing(),
     },

@@ -44,6 +44,7 @@ export const { mcp } = routeTable('mcp', {
       200: {
         schema: Type.Unknown({ description: 'A message of JSON-RPC 2.0.' }),
         description: 'The answer: JSON, or server-sent events.',
+        otherTypes: { 'text/event-stream': 'event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}\n\n' },
         example: { jsonrpc: '2.0', id: 1, result: { tools: [] } },
       },
       202: { description: 'A notification was taken.' },

@@ -154,7 +154,7 @@ export const webhookRoutes = routeTable('webhooks', {
     query: DeadLetterQuery,
     responses: {
       200: { schema: Type.Array(Delivery), description: 'The dead letters, newest first.', example: [deadExample], headers: total },
-      ...failing(401, 403, 429),
+      ...failing(401, 403, 404, 429),
     },
   }),
   replayDeadLetter: defineRoute({

@@ -36,7 +36,8 @@ export function createPaths(app: FastifyInstance, admitUnrouted: (request: Fasti
     if (known === undefined ? methods.length === 0 : known.access !== 'public') await admitUnrouted(request, reply);
     const trimmed = withoutSlash(path);
     if (methods.length === 0 && trimmed !== path && isKnown(trimmed)) throw trailingSlash(trimmed);
-    if (methods.length === 0) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
+    // With the method of a route, a parameter has a character that the path gives another meaning: no such thing.
+    if (methods.length === 0 || methods.includes(request.method)) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
     throw wrongMethod(methods);
   });
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
 
@@ -21,11 +23,13 @@ function startMcp(t: TestContext, address: string, args: readonly string[] = ['-
   };
   const tool = async (name: string, args: Record<string, unknown>, revision: Revision) =>
     (await send(mcpRequest('tools/call', { name, arguments: args }, { revision }).body)).result;
+  // It may end before it has read everything.
+  child.stdin.on('error', () => undefined);
   const end = () => {
     child.stdin.end();
     return ended;
   };
-  return { send, tool, end };
+  return { write: (text: string) => child.stdin.write(text), send, tool, end };
 }
 
 const initialize = {
@@ -59,6 +63,30 @@ describe('service-cli mcp', () => {
     assert.equal(isError, true);
     assert.match(content[0].text, /could not be reached.*\(SERVICE_UNAVAILABLE\)/);
   });
+
+  const call = (name: string, args: object) => JSON.stringify(mcpRequest('tools/call', { name, arguments: args }).body);
+  const inputs: Readonly<Record<string, string>> = {
+    'no JSON': 'no JSON\n',
+    'half a message': '{"jsonrpc":',
+    'a batch': '[]\n',
+    NUL: '\0\n',
+    'a line of 12 MB': 'x'.repeat(12 * 1024 * 1024),
+    'an unknown method': '{"jsonrpc":"2.0","id":2,"method":"nope"}\n',
+    'a call that the service does not answer': `${call('claim_next', { wait_seconds: 55 })}\n`,
+  };
+  for (const [name, input] of Object.entries(inputs))
+    test(`ends with its input after ${name}, without waiting for the service`, async (t) => {
+      const silent = createServer();
+      const asked = once(silent, 'connection');
+      silent.listen(0, '127.0.0.1');
+      await once(silent, 'listening');
+      t.after(() => silent.close());
+      const { write, send, end } = startMcp(t, `http://127.0.0.1:${(silent.address() as AddressInfo).port}/api/v1`);
+      await send(initialize);
+      write(input);
+      if (input.includes('wait_seconds')) await asked;
+      assert.equal(await end(), 0);
+    });
 });
 
 describe('service-cli packets brief', () => {

@@ -56,6 +56,14 @@ describe('A slash at the end of a path', () => {
   });
 });
 
+test('An id of a task with a colon is 404, not a method that its path does not take', async (t) => {
+  const service = await startService(t);
+  for (const id of ['a%3Ab', '%3A']) {
+    const { status, body } = await service.call('POST', `//a2a/tasks/${id}:cancel`, { headers: { 'a2a-version': '1.0' }, body: {} });
+    assert.deepEqual([status, body.code], [404, 'NOT_FOUND'], id);
+  }
+});
+
 describe('An unknown query parameter', () => {
   test('is 400 with the list of the known ones [H244]', async (t) => {
     const service = await startService(t);

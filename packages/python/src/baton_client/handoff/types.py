@@ -435,41 +435,41 @@ class HitlAskedBy(TypedDict):
 
 
 class CreateRequest(TypedDict):
-    parent_packet_id: NotRequired[str]
+    parent_packet_id: NotRequired[str | None]
     """A UUID."""
     metadata: CreateRequestMetadata
     context: CreateRequestContext
-    decisions: NotRequired[list[Decision]]
-    actions: NotRequired[CreateRequestActions]
-    dependencies: NotRequired[list[Dependency]]
-    hitl: NotRequired[CreateRequestHitl]
+    decisions: NotRequired[list[Decision] | None]
+    actions: NotRequired[CreateRequestActions | None]
+    dependencies: NotRequired[list[Dependency] | None]
+    hitl: NotRequired[CreateRequestHitl | None]
     """A checkpoint for a human."""
 
 
 class CreateRequestMetadata(TypedDict):
     source_agent: SourceAgent
     target_agent: TargetAgent
-    priority: NotRequired[Priority]
+    priority: NotRequired[Priority | None]
     """How urgent it is. Default: normal."""
-    tags: NotRequired[list[str]]
+    tags: NotRequired[list[str] | None]
     """Freeform tags, used for filtering."""
 
 
 class CreateRequestContext(TypedDict):
     summary: str
     """The work so far, in natural language."""
-    conversation_state: NotRequired[list[Turn]]
+    conversation_state: NotRequired[list[Turn] | None]
     """The conversation so far."""
-    artifacts: NotRequired[list[Artifact]]
+    artifacts: NotRequired[list[Artifact] | None]
     """Named values to hand on."""
-    custom: NotRequired[dict[str, Any]]
+    custom: NotRequired[dict[str, Any] | None]
     """Framework-specific or user-defined fields."""
 
 
 class CreateRequestActions(TypedDict):
-    pending: NotRequired[list[PendingAction]]
-    completed: NotRequired[list[CompletedAction]]
-    failed: NotRequired[list[FailedAction]]
+    pending: NotRequired[list[PendingAction] | None]
+    completed: NotRequired[list[CompletedAction] | None]
+    failed: NotRequired[list[FailedAction] | None]
 
 
 class CreateRequestHitl(TypedDict):
@@ -481,35 +481,51 @@ class CreateRequestHitl(TypedDict):
     """Why a person is asked."""
     question: str
     """The question."""
-    options: NotRequired[list[Any]]
-    strict_options: NotRequired[bool]
+    options: NotRequired[list[Any] | None]
+    strict_options: NotRequired[bool | None]
     """Whether the response must be one of the options."""
-    schema: NotRequired[HitlSchema]
+    schema: NotRequired[CreateRequestHitlSchema | None]
     """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
-    responder: NotRequired[str]
+    responder: NotRequired[str | None]
     """Who is asked: a name or a mail address. It is shown, and is no permission."""
-    remind_after_seconds: NotRequired[int]
+    remind_after_seconds: NotRequired[int | None]
     """When to remind the channels once of the open question, from the moment the packet enters
     awaiting_human.
     """
-    timeout_seconds: NotRequired[int]
+    timeout_seconds: NotRequired[int | None]
     """How long to wait for an answer, from the moment the packet enters awaiting_human."""
-    exclude_source: NotRequired[bool]
+    exclude_source: NotRequired[bool | None]
     """Whether the keys that created or claimed the packet, or asked, and keys that they created,
     are refused as those of the answer. These keys can neither withdraw nor change the open
     question, nor lift it before it is asked; while it is open, nobody can lift this.
     """
-    on_timeout: NotRequired[Timeout]
+    on_timeout: NotRequired[Timeout | None]
     """What happens at the timeout; `keep` if left out."""
+
+
+class CreateRequestHitlSchema(TypedDict):
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
+
+    type: Literal["object"]
+    title: NotRequired[str | None]
+    """The name of the form."""
+    description: NotRequired[str | None]
+    """What the form is for."""
+    properties: dict[str, HitlSchemaProperties]
+    """The fields, by name."""
+    required: NotRequired[list[str] | None]
+    """The fields that must be filled in."""
+    additionalProperties: NotRequired[bool | None]
+    """Ignored: an answer has no other fields."""
 
 
 class ChainRequest(TypedDict):
     metadata: CreateRequestMetadata
     context: CreateRequestContext
-    decisions: NotRequired[list[Decision]]
-    actions: NotRequired[CreateRequestActions]
-    dependencies: NotRequired[list[Dependency]]
-    hitl: NotRequired[CreateRequestHitl]
+    decisions: NotRequired[list[Decision] | None]
+    actions: NotRequired[CreateRequestActions | None]
+    dependencies: NotRequired[list[Dependency] | None]
+    hitl: NotRequired[CreateRequestHitl | None]
     """A checkpoint for a human."""
 
 
@@ -639,26 +655,26 @@ class PatchRequestHitl(TypedDict):
 class ClaimRequest(TypedDict):
     agent_id: str
     """The id of the agent that claims the packet."""
-    agent_name: NotRequired[str]
+    agent_name: NotRequired[str | None]
     """The name of the agent; its id if left out."""
-    framework: NotRequired[str]
+    framework: NotRequired[str | None]
     """What the agent runs on."""
-    lease_seconds: NotRequired[int]
+    lease_seconds: NotRequired[int | None]
     """How long the claim lasts unless it is renewed. Without it the claim does not expire."""
 
 
 class RespondRequest(TypedDict):
-    response: NotRequired[str]
+    response: NotRequired[str | None]
     """The person's answer; the history keeps it. Required unless the question has a schema."""
-    data: NotRequired[dict[str, Any]]
+    data: NotRequired[dict[str, Any] | None]
     """The fields of the question's schema. Required if it has one."""
-    digest: NotRequired[str]
+    digest: NotRequired[str | None]
     """The `hitl.digest` of what the person was shown; 409 `STALE` if the question or what it is
     about has changed since.
     """
     responded_by: str
     """The person who answers."""
-    notes: NotRequired[str]
+    notes: NotRequired[str | None]
     """Additional remarks."""
 
 
@@ -752,9 +768,9 @@ class NewAnswerLink(TypedDict):
 
 
 class AnswerLinkRequest(TypedDict):
-    responder: NotRequired[str]
+    responder: NotRequired[str | None]
     """The person in whose name the link answers. If left out, the person enters a name."""
-    expires_in: NotRequired[int]
+    expires_in: NotRequired[int | None]
     """How long the link is valid, in seconds. Default: 86400."""
 
 
@@ -829,20 +845,20 @@ class BatchClaimRequest(TypedDict):
     """Ids of packets."""
     agent_id: str
     """The id of the agent that claims the packet."""
-    agent_name: NotRequired[str]
+    agent_name: NotRequired[str | None]
     """The name of the agent; its id if left out."""
-    framework: NotRequired[str]
+    framework: NotRequired[str | None]
     """What the agent runs on."""
-    lease_seconds: NotRequired[int]
+    lease_seconds: NotRequired[int | None]
     """How long the claim lasts unless it is renewed. Without it the claim does not expire."""
 
 
 class BatchCompleteRequest(TypedDict):
     packet_ids: list[str]
     """Ids of packets."""
-    agent_id: NotRequired[str]
+    agent_id: NotRequired[str | None]
     """The agent to record as the actor."""
-    lease_tokens: NotRequired[dict[str, str]]
+    lease_tokens: NotRequired[dict[str, str] | None]
     """The lease tokens of leased packets, by packet id."""
 
 
@@ -864,7 +880,7 @@ class Webhook(TypedDict):
 class WebhookRequest(TypedDict):
     url: str
     """An https URL with a public address, without credentials or a fragment."""
-    events: NotRequired[list[Events]]
+    events: NotRequired[list[Events] | None]
     """The event types to subscribe to; all eight if left out."""
     secret: str
     """Signs every delivery. It is never shown. The key of `X-SERVICE-Signature` is its UTF-8
@@ -969,13 +985,13 @@ class ReplayedDelivery(TypedDict):
 
 
 class RetryRequest(TypedDict):
-    webhook_id: NotRequired[str]
+    webhook_id: NotRequired[str | None]
     """Only deliveries to this webhook."""
-    force: NotRequired[bool]
+    force: NotRequired[bool | None]
     """Whether to include deliveries that are not yet due. Default: false."""
-    since: NotRequired[str]
+    since: NotRequired[str | None]
     """Only events at or after this moment. A date or date-time of ISO 8601."""
-    until: NotRequired[str]
+    until: NotRequired[str | None]
     """Only events at or before this moment. A date or date-time of ISO 8601."""
 
 
@@ -1026,13 +1042,13 @@ class ChannelRequest(TypedDict):
     """`email` or `slack`."""
     target: str
     """A mail address, or the https URL of one of Slack's incoming webhooks."""
-    name: NotRequired[str]
+    name: NotRequired[str | None]
     """What it is called."""
-    events: NotRequired[list[ChannelEvents]]
+    events: NotRequired[list[ChannelEvents] | None]
     """The events it sends: `asked` for a new question, `reminded` for its reminder, `answered`
     for its answer. Default: asked,reminded.
     """
-    responder: NotRequired[str]
+    responder: NotRequired[str | None]
     """The person whose questions it gets (`hitl.responder`), and in whose name its answer links
     answer. If left out: all questions.
     """
@@ -1250,26 +1266,26 @@ class OwnKeyTenant(TypedDict):
 class KeyRequest(TypedDict):
     name: str
     """What the key is for."""
-    tier: NotRequired[Tier]
+    tier: NotRequired[Tier | None]
     """At most the tenant's tier, which is the default."""
-    admin: NotRequired[bool]
+    admin: NotRequired[bool | None]
     """Whether to create an admin key; needs an admin key."""
-    tenant_id: NotRequired[str]
+    tenant_id: NotRequired[str | None]
     """The tenant to create the key for; needs an admin key."""
-    scopes: NotRequired[list[Scopes]]
+    scopes: NotRequired[list[Scopes] | None]
     """What the key may do, at most what the creating key may do. By default all that it may do,
     except to act as an admin key.
     """
-    agents: NotRequired[list[str]]
+    agents: NotRequired[list[str] | None]
     """The agents that the key may act as: source agent, claimant and `X-Agent-Id`. Any if left
     out.
     """
-    responder: NotRequired[str]
+    responder: NotRequired[str | None]
     """The person in whose name the key answers: `responded_by` must be this. Any if left out."""
 
 
 class RotateRequest(TypedDict):
-    overlap_seconds: NotRequired[int]
+    overlap_seconds: NotRequired[int | None]
     """How long the old key remains valid; an hour if left out."""
 
 
@@ -1293,11 +1309,11 @@ class Tenant(TypedDict):
 class TenantRequest(TypedDict):
     name: str
     """The name of the tenant."""
-    tier: NotRequired[Tier]
+    tier: NotRequired[Tier | None]
     """The tier. Default: free."""
     handoffs_per_day: NotRequired[int | None]
     """The maximum number of packets per UTC day; null for the tier's default."""
-    max_api_keys: NotRequired[int]
+    max_api_keys: NotRequired[int | None]
     """The maximum number of API keys it may have; 1, 5 or 25 by tier if left out."""
 
 
@@ -1397,24 +1413,24 @@ class BatchCompleteAnswer(TypedDict):
 class ClaimNextRequest(TypedDict):
     agent_id: str
     """The id of the agent that claims the packet."""
-    agent_name: NotRequired[str]
+    agent_name: NotRequired[str | None]
     """The name of the agent; its id if left out."""
-    framework: NotRequired[str]
+    framework: NotRequired[str | None]
     """What the agent runs on."""
-    lease_seconds: NotRequired[int]
+    lease_seconds: NotRequired[int | None]
     """How long the claim lasts unless it is renewed. Without it the claim does not expire."""
-    target_agent: NotRequired[str]
+    target_agent: NotRequired[str | None]
     """The target agent of the packets; `agent_id` if left out, `*` for any."""
-    tags: NotRequired[list[str]]
+    tags: NotRequired[list[str] | None]
     """Only packets that have all of these tags."""
-    priorities: NotRequired[list[Priority]]
+    priorities: NotRequired[list[Priority] | None]
     """Only packets of these priorities; all if left out."""
-    wait_seconds: NotRequired[int]
+    wait_seconds: NotRequired[int | None]
     """How long to wait if no packet is available. Default: 0."""
 
 
 class RenewLeaseRequest(TypedDict):
-    lease_seconds: NotRequired[int]
+    lease_seconds: NotRequired[int | None]
     """The duration of the lease from now; the previous duration if left out."""
 
 

@@ -33,9 +33,10 @@ class System(AsyncConnection):
         *,
         timeout: float | None = None,
     ) -> types.HealthAnswer:
-        """Whether the database is connected.
+        """Whether the database answers, and has space.
 
-        Readiness. Send requests to this instance only while it answers 200.
+        Readiness: the database is connected, and writes find space on its disk. Send requests
+        to this instance only while it answers 200.
 
         Args:
             timeout: Seconds to wait for the answer, instead of those of the client.
