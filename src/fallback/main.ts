@@ -95,7 +95,10 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   opened(() => store.close());
   const services = createServices(settings, dependencies, { store, clock, random, newId, logger, tracer, opened });
   const { access, tests, exports, calls } = services;
-  await tests.recover();
+  // Without space for it, it is done when the leases of these tests have ended.
+  await tests.recover().catch((error: unknown) => {
+    if (!store.isFull(error)) throw error;
+  });
   const metrics = createFallbackMetrics(store, tests);
   opened(() => metrics.stop());
   const streams = createStreams({
@@ -146,6 +149,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     app,
     logger,
     warnings: [
+      ...(await store.spaceWarnings()),
       ...settings.apiKeys.warnings,
       ...(access.isOpen
         ? ['No API key is configured: anyone who can reach this address may call. Set SERVICE_API_KEYS to change that.']

@@ -183,6 +183,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     logger,
     adminKey,
     warnings: [
+      ...(await store.spaceWarnings()),
       ...(unusedKey ? [unusedAdminKey] : []),
       ...(settings.publicUrl === undefined && (await store.webhooks.hasOrigins()) ? [noPublicUrl] : []),
     ],

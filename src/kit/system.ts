@@ -25,12 +25,13 @@ export const systemRoutes = routeTable('system', {
     method: 'GET',
     path: '/ready',
     access: 'public',
-    summary: 'Whether the database is connected',
-    description: 'Readiness. Send requests to this instance only while it answers 200.',
+    summary: 'Whether the database answers, and has space',
+    description:
+      'Readiness: the database is connected, and writes find space on its disk. Send requests to this instance only while it answers 200.',
     responses: {
       200: { schema: Alive, description: 'It is.', example: ok },
       400: unreadable,
-      503: { schema: Failure, description: 'The database is not connected.' },
+      503: { schema: Failure, description: 'The database is not connected, or its disk is full.' },
     },
   }),
   /** Metrics. */

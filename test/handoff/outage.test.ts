@@ -209,7 +209,7 @@ test('a full disk under SQLite: writes get 503 and reads still work; with space 
     assertUnavailable(await full.call(method, path, { body }));
   }
   await assertHolds(full, created);
-  assert.equal((await full.call('GET', '//ready')).status, 200);
+  assert.equal((await full.call('GET', '//ready')).status, 503);
   assert.equal((await full.call('GET', '//health')).status, 200);
   // A search must index queued packets first; on a full disk it fails instead of returning incomplete results.
   const search = await full.call('GET', '/packets/search?q=charged');

@@ -1,6 +1,7 @@
 import type { Clock } from '../../kit/clock.ts';
 import { openDatabase } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
+import { watchSpace } from '../../kit/sql/space.ts';
 import { createChainStore } from './chains.ts';
 import { migrations, migrationsTable } from './migrations/index.ts';
 import { createResultStore } from './results.ts';
@@ -11,7 +12,7 @@ export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** Opens the store and migrates its schema. */
 export async function openStore({ databaseUrl, clock }: { databaseUrl: string; clock: Clock }) {
-  const database = openDatabase<Tables>(databaseUrl);
+  const database = watchSpace(openDatabase<Tables>(databaseUrl), clock);
   await migrate(database, migrations, clock, migrationsTable).catch(async (error: unknown) => {
     await database.close();
     throw error;
@@ -22,6 +23,8 @@ export async function openStore({ databaseUrl, clock }: { databaseUrl: string; c
     /** Whether no other instance can have the database open, as with a SQLite file. */
     isExclusive: database.name === 'sqlite',
     ping: () => database.ping(),
+    spaceWarnings: database.spaceWarnings,
+    isFull: database.isFull,
     waiting: () => database.waiting(),
     isUnavailable: database.isUnavailable,
     close: () => database.close(),

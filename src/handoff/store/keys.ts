@@ -209,6 +209,8 @@ function reads({ database }: ReadParts) {
      * key. Rejects as a duplicate when the key has been used before.
      */
     async bootstrap(tenant: Tenant, key: KeyToStore, now: Date): Promise<boolean> {
+      // First without a write, for which a full disk has no space.
+      if ((await adminKey(database.reads, now).executeTakeFirst()) !== undefined) return false;
       return database.transaction(async (tx) => {
         await tx
           .insertInto('tenants')
@@ -218,16 +220,7 @@ function reads({ database }: ReadParts) {
         // SQLite runs one write transaction at a time; PostgreSQL needs a lock on the tenant's row.
         const locking = tx.selectFrom('tenants').select('number').where('id', '=', tenant.id);
         await (database.name === 'postgres' ? locking.forUpdate() : locking).execute();
-        const admin = await tx
-          .selectFrom('api_keys')
-          .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
-          .select('api_keys.id')
-          .where('admin', '=', 1)
-          .where('revoked_at', 'is', null)
-          .where('deleted_at', 'is', null)
-          .where(stillValid(now))
-          .executeTakeFirst();
-        if (admin !== undefined) return false;
+        if ((await adminKey(tx, now).executeTakeFirst()) !== undefined) return false;
         await tx
           .insertInto('api_keys')
           .values({ ...key, admin: 1, ...encoded(key), revoked_at: null })
@@ -239,6 +232,17 @@ function reads({ database }: ReadParts) {
   };
   return { all };
 }
+
+/** A valid admin key. */
+const adminKey = (db: Kysely<Tables>, now: Date) =>
+  db
+    .selectFrom('api_keys')
+    .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
+    .select('api_keys.id')
+    .where('admin', '=', 1)
+    .where('revoked_at', 'is', null)
+    .where('deleted_at', 'is', null)
+    .where(stillValid(now));
 
 /** API keys. */
 export const keys = { kind, reads };

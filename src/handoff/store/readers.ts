@@ -5,6 +5,7 @@ import { FairQueue } from '../../kit/fair-queue.ts';
 import { createLanes, type Lane, type Lanes, type Timed, timed } from '../../kit/lanes.ts';
 import { isShared, openDatabase } from '../../kit/sql/database.ts';
 import type { Database, DatabaseOptions, Execute } from '../../kit/sql/dialect.ts';
+import { type WatchedDatabase, watchSpace } from '../../kit/sql/space.ts';
 import { kyselyOver } from '../../kit/sql/sqlite.ts';
 import { startThread, type Thread, type ThreadOptions } from '../../kit/thread.ts';
 import { createPageReads, type LargePage, type PacketPage } from './pages.ts';
@@ -83,7 +84,7 @@ function eachOnItsOwn(readers: readonly Reader[]): Reader {
 
 /** A database and the lanes for its long reads, which tenants share fairly. */
 interface Opened {
-  readonly database: Database<Tables>;
+  readonly database: WatchedDatabase<Tables>;
   readonly lanes: Lanes<Reader>;
   stopReaders(): Promise<void>;
 }
@@ -99,7 +100,7 @@ export function openWithReaders(databaseUrl: string, clock: Clock, options: Data
   const lanesOf = (name: Database<Tables>['name'], lanes: { fast: Lane<Reader>; slow: Lane<Reader> }) =>
     createLanes<Reader>({ ...lanes, longMs: longMs[name], stayMs, clock });
   if (!isShared(databaseUrl)) {
-    const database = openDatabase<Tables>(databaseUrl, options);
+    const database = watchSpace(openDatabase<Tables>(databaseUrl, options), clock);
     const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), runner: readerInPlace(database, now) };
     return { database, lanes: lanesOf('sqlite', { fast: lane, slow: lane }), stopReaders: async () => undefined };
   }
@@ -112,7 +113,7 @@ export function openWithReaders(databaseUrl: string, clock: Clock, options: Data
     await Promise.all([fast, ...slow, background].map((reader) => reader.stop()));
   };
   const executeElsewhere: Execute = async (sql, parameters) => (await background.query(sql, parameters)).value;
-  const database = openDatabase<Tables>(databaseUrl, { ...options, executeElsewhere });
+  const database = watchSpace(openDatabase<Tables>(databaseUrl, { ...options, executeElsewhere }), clock);
   if (database.name === 'postgres') {
     const read: Reader['read'] = (work) => timed(now, () => work(database.longReads));
     const lanes = lanesOf('postgres', {

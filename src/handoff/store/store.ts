@@ -53,6 +53,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     /** How large the database is. */
     measure: () => measure(database),
     ping: () => database.ping(),
+    spaceWarnings: database.spaceWarnings,
     /** The number of writes that wait for their commit. */
     waiting: () => units.waiting() + database.waiting(),
     isUnavailable: database.isUnavailable,

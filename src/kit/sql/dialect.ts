@@ -141,6 +141,10 @@ export interface Database<Tables> {
   isTimeout(error: unknown): boolean;
   /** Whether the database is unavailable, so that the same request may succeed later. */
   isUnavailable(error: unknown): boolean;
+  /** Whether a write found no space on the disk. */
+  isFull(error: unknown): boolean;
+  /** Writes without a change, to see whether the disk has space. PostgreSQL isn't asked: it ends when its log finds none. */
+  tryWrite(): Promise<void>;
   close(): Promise<void>;
 }
 

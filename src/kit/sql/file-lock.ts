@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { pauseFor } from '../awaitable.ts';
 import { isShared } from './database.ts';
 import { createPrivately } from './file-access.ts';
-import { sqlitePath } from './sqlite-connection.ts';
+import { keepReserve } from './reserve.ts';
+import { errorNumber, isDiskFull, sqlitePath } from './sqlite-connection.ts';
 
 /** How long to wait for the process that holds the file, and the pause between attempts, in milliseconds. */
 const lockTimeoutMs = 10_000;
@@ -32,6 +33,7 @@ export async function holdFile(databaseUrl: string, { waitMs = lockTimeoutMs } =
     for (let left = waitMs; ; left -= pauseMs) {
       if (tryHold(lock)) {
         held.add(lock);
+        keepReserve(path);
         return () => {
           if (held.delete(lock)) lock.close();
         };
@@ -48,22 +50,33 @@ export async function holdFile(databaseUrl: string, { waitMs = lockTimeoutMs } =
 /** Takes the lock and stores our process id for others to read; false when another process holds it. */
 function tryHold(lock: DatabaseSync): boolean {
   try {
+    notePid(lock);
+    // This transaction never ends: it keeps other processes from writing, and lets them read the process id.
+    lock.exec('begin immediate');
+    return true;
+  } catch (error) {
+    if (lock.isTransaction) lock.exec('rollback');
+    if (errorNumber(error) % 256 !== 5) throw error;
+    return false;
+  }
+}
+
+function notePid(lock: DatabaseSync): void {
+  try {
     lock.exec('begin immediate');
     lock.exec('create table if not exists holder (pid integer not null)');
     lock.exec('delete from holder');
     lock.prepare('insert into holder (pid) values (?)').run(process.pid);
     lock.exec('commit');
-    // This transaction never ends: it keeps other processes from writing, and lets them read the process id.
-    lock.exec('begin immediate');
-    return true;
   } catch (error) {
-    if (((error as { errcode?: number }).errcode ?? 0) % 256 !== 5) throw error;
+    // A lock needs no space.
+    if (!isDiskFull(error)) throw error;
     if (lock.isTransaction) lock.exec('rollback');
-    return false;
   }
 }
 
 function heldBy(path: string, lock: DatabaseSync): string {
-  const holder = lock.prepare('select pid from holder').get() as { pid: number } | undefined;
+  const isNoted = lock.prepare("select 1 from sqlite_schema where name = 'holder'").get() !== undefined;
+  const holder = isNoted ? (lock.prepare('select pid from holder').get() as { pid: number } | undefined) : undefined;
   return `The database file ${path} is in use by process ${holder?.pid ?? 'unknown'}. Stop that one first, or give this one a file of its own.`;
 }

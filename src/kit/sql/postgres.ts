@@ -89,6 +89,8 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     isConflict: (error) => ['23505', ...retried].includes(sqlState(error)),
     isTimeout: (error) => sqlState(error) === '57014',
     isUnavailable,
+    isFull: (error) => sqlState(error) === '53100',
+    tryWrite: async () => undefined,
     async close() {
       await Promise.all(writers.map(({ close }) => close()));
       await Promise.all([kysely.destroy(), longReads.destroy()]);

@@ -101,6 +101,15 @@ export function rollBack(connection: SqliteConnection): void {
   }
 }
 
+/** SQLITE_FULL. */
+export const fullCode = 13;
+
+/** Also SQLITE_IOERR_WRITE, such as at a quota, and SQLITE_IOERR_SHMSIZE: no space for the index of the WAL. */
+const fullCodes = [fullCode, 778, 4874];
+
+/** Whether SQLite found no space on the disk. */
+export const isDiskFull = (error: unknown): boolean => fullCodes.includes(errorNumber(error));
+
 /** SQLite's extended result code of an error; 0 for any other error. */
 export function errorNumber(error: unknown): number {
   return typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;

@@ -28,7 +28,8 @@ import {
   type Values,
 } from './dialect.ts';
 import { createPrivately } from './file-access.ts';
-import { errorNumber, executeOn, rollBack, SqliteConnection, sqlitePath } from './sqlite-connection.ts';
+import { openWithReserve, requireSpace } from './reserve.ts';
+import { errorNumber, executeOn, isDiskFull, rollBack, SqliteConnection, sqlitePath } from './sqlite-connection.ts';
 
 /** SQLITE_BUSY: another connection holds the write lock. */
 const busy = 5;
@@ -202,6 +203,11 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
     isTimeout: () => false,
     // Busy, locked, read-only, I/O error, disk full, cannot open: the low byte of SQLite's extended codes.
     isUnavailable: (error) => [5, 6, 8, 10, 13, 14].includes(errorNumber(error) & 0xff),
+    isFull: isDiskFull,
+    async tryWrite() {
+      if (!inMemory) requireSpace(path);
+      await inTransaction(async () => writer.exec('pragma user_version = 0'));
+    },
     async close() {
       await queue.idle();
       view.close();
@@ -221,7 +227,7 @@ function openConnections(path: string, inMemory: boolean): { writer: SqliteConne
     if (!inMemory) createPrivately(path);
     // SQLite opens a file that it can't write, and refuses the first write without naming it.
     if (!inMemory) accessSync(path, constants.W_OK);
-    writer = new SqliteConnection(path);
+    writer = openWithReserve(path, () => new SqliteConnection(path));
     return { writer, reader: inMemory ? writer : new SqliteConnection(path, { readOnly: true }) };
   } catch (error) {
     writer?.close();
@@ -230,6 +236,8 @@ function openConnections(path: string, inMemory: boolean): { writer: SqliteConne
       throw new Error(`The database file ${path} can't be written: this user may only read it, or its file system is read-only.`, {
         cause: error,
       });
+    if (isDiskFull(error))
+      throw new Error(`The database file ${path} can't be opened: its disk is full. Make some room, and start again.`, { cause: error });
     throw new Error(`The database file ${path} can't be used: ${message}.`, { cause: error });
   }
 }
