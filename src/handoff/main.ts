@@ -397,7 +397,7 @@ function createJobs(base: Base, { store, live, services, failures, recheck }: Jo
       firstAfterMs,
     });
   const deliverer = delivererOf(base, { store, live, services, failures, wake: () => delivering.wake() });
-  const delivering = loopOf('deliver', deliverer.round);
+  const delivering = loopOf('deliver', () => deliverer.round());
   store.onDeliveries(() => delivering.wake());
   // These can wait, and their long reads start a thread, which a start would have to share the processor with.
   const firstAfter = (name: string) => (name === 'prune' || name === 'measure' ? firstPruneMs : 0);
