@@ -71,7 +71,7 @@ const targetsGiven = {
     importedBy: null,
     oneBudget: true,
     lacks: 'retries by condition; ending on a condition',
-    judged: 'Checked against its published schema; not run, since its package only downloads a server',
+    judged: 'Checked against its published schema; not run, since no package has its server',
   },
   'envoy-ai-gateway': {
     label: 'Envoy AI Gateway',
@@ -80,7 +80,7 @@ const targetsGiven = {
     importedBy: null,
     oneBudget: true,
     lacks: 'retries and timeouts by provider',
-    judged: 'Checked against schemas of its documented fields; not run, since it needs Kubernetes',
+    judged: 'Checked against schemas of its documented fields; not run, since no package has its programs',
   },
   json: {
     label: 'JSON',
