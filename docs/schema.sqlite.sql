@@ -23,7 +23,8 @@ CREATE TABLE packets (
   seq integer primary key autoincrement, tenant integer not null, id text not null, status text not null, revision integer not null,
   source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
   claimed_by text, parent text, root text, depth integer not null, due_at text, asked_at text, updated_at text not null,
-  state text not null, digest text not null, lease text, followers text, sources text);
+  state text not null, digest text not null, lease text, followers text, sources text,
+  open_source text);
 
 CREATE UNIQUE INDEX packets_by_id on packets (tenant, id);
 
@@ -51,8 +52,7 @@ CREATE INDEX packets_waiting_for on packets (tenant, target_agent, priority, id)
 
 CREATE INDEX packets_waiting on packets (tenant, priority, id) where status = 'created';
 
-CREATE INDEX packets_open on packets (tenant, source_agent)
-  where (status = 'created' or status = 'claimed' or status = 'in_progress' or status = 'awaiting_human');
+CREATE INDEX packets_open on packets (tenant, open_source) where open_source is not null;
 
 CREATE INDEX packets_held on packets (tenant, claimed_by)
   where (status = 'claimed' or status = 'in_progress' or status = 'awaiting_human');

@@ -1,16 +1,12 @@
-import { openStatuses } from '../rules/packet-life.ts';
 import type { Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
-import { oneOf, storable } from './engine/storable.ts';
+import { storable } from './engine/storable.ts';
 
 /** The counts of open packets that a unit needs. */
 export interface OpenPacketNeeds {
   /** Source agents whose open packets it needs counted; their tenant's count is locked. */
   readonly openPacketsOf?: readonly string[];
 }
-
-/** The condition of packets that are not finished, spelled as in the index that counts them. */
-const isOpen = oneOf('status', openStatuses);
 
 /** Counts of the open packets of source agents. */
 export class OpenPacketCounts {
@@ -47,7 +43,7 @@ const kind: Kind<OpenPacketNeeds, OpenPacketCounts> = {
   async find(session, group) {
     const wanted = group.wanted('agent', (unit) => unit.openPacketsOf);
     const locks = [...new Set(wanted.map(({ tenant }) => tenant))].map((tenant) => ({ tenant, name: lockName }));
-    const keys = wanted.map(({ tenant, agent }) => ({ tenant, source_agent: storable(agent) }));
+    const keys = wanted.map(({ tenant, agent }) => ({ tenant, open_source: storable(agent) }));
     // Sent together; the packets are counted after the counters are locked.
     const [, , counts] = await Promise.all([
       session.insertMissing(
@@ -55,7 +51,7 @@ const kind: Kind<OpenPacketNeeds, OpenPacketCounts> = {
         locks.map((key) => ({ ...key, value: 0 })),
       ),
       session.find('counters', ['tenant'], locks),
-      session.count('packets', keys, isOpen),
+      session.count('packets', keys),
     ]);
     for (const [index, { tenant, agent }] of wanted.entries()) group.of(openPacketCounts, tenant).found.set(agent, counts[index]!);
   },

@@ -3,7 +3,7 @@ import type { Row, Values } from '../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import { type AnyPacket, dueAt } from '../rules/packet.ts';
-import { askedStatus } from '../rules/packet-life.ts';
+import { askedStatus, openStatuses } from '../rules/packet-life.ts';
 import { type PacketParts, summaryText } from '../rules/text.ts';
 import type { Session } from './engine/session.ts';
 import { storable } from './engine/storable.ts';
@@ -58,30 +58,12 @@ interface Inserted {
 export type Changed = Inserted & Change;
 
 export function flushRows(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): void {
-  const sorted = changed.filter((change) => !sameFilters(change));
-  const alike = changed.filter(sameFilters);
-  const [held, moved] = [alike.filter((change) => !sameHolder(change)), alike.filter(sameHolder)];
   const rewritten = changed.filter(({ before, after }) => before.parts.content !== after.parts.content);
   session.insert(
     'packets',
     inserted.map(({ tenant, after }) => ({ seq: after.seq, ...packetRow(tenant, after) })),
   );
-  // SQLite rewrites the index entries of every column in an update, changed or not.
-  session.update(
-    'packets',
-    ['tenant', 'id'],
-    sorted.map(({ tenant, after }) => packetRow(tenant, after)),
-  );
-  session.update(
-    'packets',
-    ['tenant', 'id'],
-    held.map(({ tenant, after }) => ({ ...movedRow(tenant, after), claimed_by: holderOf(after) })),
-  );
-  session.update(
-    'packets',
-    ['tenant', 'id'],
-    moved.map(({ tenant, after }) => movedRow(tenant, after)),
-  );
+  for (const rows of byColumns(changed.map(changedRow))) session.update('packets', ['tenant', 'id'], rows);
   session.insert(
     'contents',
     inserted.map(({ tenant, after }) => contentRow(tenant, after)),
@@ -91,6 +73,18 @@ export function flushRows(session: Session, inserted: readonly Inserted[], chang
     ['tenant', 'packet'],
     rewritten.map(({ tenant, after }) => contentRow(tenant, after)),
   );
+}
+
+/** The rows that have the same columns, together. */
+function byColumns(rows: readonly Row[]): Iterable<Row[]> {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const columns = Object.keys(row).join();
+    const alike = groups.get(columns);
+    if (alike === undefined) groups.set(columns, [row]);
+    else alike.push(row);
+  }
+  return groups.values();
 }
 
 export function flushTags(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): void {
@@ -128,25 +122,31 @@ function packetRow(tenant: number, stored: StoredPacket): Row {
     updated_at,
     lease: lease === null ? null : JSON.stringify(lease),
     sources,
+    open_source: openSourceOf(stored),
   };
 }
 
-/** The columns that every change of a packet updates. */
-function movedRow(tenant: number, { packet, parts, lease, sources }: StoredPacket): Row {
-  const { id, status, revision, updated_at } = packet;
-  return {
+/** The columns that a change of a packet updates. SQLite rewrites the index entries of each of them, changed or not. */
+function changedRow(change: Changed): Row {
+  const { tenant, before, after } = change;
+  if (!sameFilters(change)) return packetRow(tenant, after);
+  const { id, status, revision, updated_at } = after.packet;
+  const row: Row = {
     tenant,
     id,
     status,
     revision,
-    due_at: dueAt(packet),
-    asked_at: askedAt(packet),
-    state: parts.state,
-    digest: parts.digest,
+    due_at: dueAt(after.packet),
+    asked_at: askedAt(after.packet),
+    state: after.parts.state,
+    digest: after.parts.digest,
     updated_at,
-    lease: lease === null ? null : JSON.stringify(lease),
-    sources,
+    lease: after.lease === null ? null : JSON.stringify(after.lease),
+    sources: after.sources,
   };
+  if (holderOf(before) !== holderOf(after)) row.claimed_by = holderOf(after);
+  if (isOpen(before) !== isOpen(after)) row.open_source = openSourceOf(after);
+  return row;
 }
 
 function contentRow(tenant: number, { parts, seq }: StoredPacket): Row {
@@ -170,7 +170,10 @@ function holderOf({ packet: { claimed_by } }: StoredPacket): string | null {
   return claimed_by === null ? null : storable(claimed_by.agent_id);
 }
 
-const sameHolder = ({ before, after }: Change) => holderOf(before) === holderOf(after);
+const isOpen = ({ packet: { status } }: StoredPacket): boolean => openStatuses.includes(status);
+
+/** The source agent of a packet that is not finished. */
+const openSourceOf = (stored: StoredPacket): string | null => (isOpen(stored) ? storable(stored.packet.metadata.source_agent.id) : null);
 
 export function tagRows(tenant: number, { packet: { id, metadata } }: StoredPacket): Row[] {
   return [...new Set(metadata.tags.map(storable))].map((tag) => ({ tenant, tag, packet_id: id }));

@@ -113,6 +113,11 @@ interface PacketTable {
   followers: string | null;
   /** The keys that are sources of its question (`withSource`), as a JSON array; null: none. */
   sources: string | null;
+  /**
+   * The source agent while the packet is open; null: it is finished. Open packets are counted by it: an index with a condition
+   * on the status would be written whenever the status changes.
+   */
+  open_source: string | null;
 }
 
 /** An agent that requests of a tenant have named. */

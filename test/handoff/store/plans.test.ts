@@ -312,6 +312,21 @@ test('the packets that agents hold are counted by an index of held packets, what
   assert.match(planOf(counting).join(), /INDEX packets_held \(tenant=\? AND claimed_by=\?\)/);
 });
 
+test('the open packets of a source agent are counted by their index, which only a packet that ends or is created changes', async (t) => {
+  const planOf = planner(t);
+  const statements = noteStatements(t);
+  const service = await startService(t, { databaseUrl, settings: { SERVICE_OPEN_PACKETS_PER_AGENT: '2' } });
+  const { id } = await createPacket(service);
+  const counting = [...statements].find((sql) => sql.startsWith('select count(*) from packets'))!;
+  assert.match(planOf(counting).join(), /COVERING INDEX packets_open \(tenant=\? AND open_source=\?\)/);
+
+  const updates = () => [...statements].filter((sql) => sql.startsWith('update packets ')).map((sql) => sql.includes('open_source'));
+  assert.equal((await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' } })).status, 200);
+  assert.deepEqual(updates(), [false]);
+  assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' } })).status, 200);
+  assert.deepEqual(updates(), [false, true]);
+});
+
 test('on PostgreSQL claim-next reads only the packets that wait for its agent, with or without statistics of the table', async (t) => {
   const { url, drop } = await stores.at(-1)!.open('handoff');
   const client = new pg.Client(url);

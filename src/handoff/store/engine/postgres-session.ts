@@ -150,16 +150,16 @@ export function postgresSession(tx: PostgresTransaction): Session {
       track(run('set local enable_sort = on'));
       return found;
     },
-    async count(table, keys, condition) {
+    async count(table, keys) {
       if (isDistributed) {
         // A cluster can't count for each given row.
         const counts = keys.map((key) => {
           const equal = Object.keys(key).map((column, index) => `${column} = $${index + 1}`);
-          return run(`select count(*) from ${table} where ${equal.join(' and ')} and ${condition}`, Object.values(key));
+          return run(`select count(*) from ${table} where ${equal.join(' and ')}`, Object.values(key));
         });
         return (await Promise.all(counts)).map(([row]) => row![0] as number);
       }
-      const textOf = (key: readonly string[]) => `select (select count(*) from ${table} where ${matches(table, key)} and ${condition})
+      const textOf = (key: readonly string[]) => `select (select count(*) from ${table} where ${matches(table, key)})
         from ${given(table)} with ordinality given order by given.ordinality`;
       return (await select(keys, textOf)).map(([count]) => count as number);
     },

@@ -62,11 +62,8 @@ export interface Session {
    * transaction ends. Rows locked by another transaction are skipped, so this never waits.
    */
   findFree(table: string, columns: readonly string[], search: FreeSearch, limit: number): Awaitable<Values[]>;
-  /**
-   * The number of rows with each of these keys that meet a constant condition, in the order of the keys, without a lock.
-   * The condition is spelled exactly as in the partial index that serves the count.
-   */
-  count(table: string, keys: readonly Row[], condition: string): Awaitable<number[]>;
+  /** The number of rows with each of these keys, in the order of the keys, without a lock. */
+  count(table: string, keys: readonly Row[]): Awaitable<number[]>;
   /** Reserves `count` numbers that the table's generated column never had, in ascending order. */
   reserve(table: string, column: string, count: number): Awaitable<number[]>;
   insert(table: string, rows: readonly Row[]): void;

@@ -114,9 +114,9 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
         return found;
       });
     },
-    count: (table, keys, condition) =>
+    count: (table, keys) =>
       andThen(
-        select(keys, (whereOf) => `select count(*) from ${table} where ${whereOf()} and ${condition}`),
+        select(keys, (whereOf) => `select count(*) from ${table} where ${whereOf()}`),
         (rows) => rows.map(([count]) => count as number),
       ),
     reserve(table, _column, count) {

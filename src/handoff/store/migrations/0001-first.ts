@@ -39,7 +39,8 @@ export const first: Migration = {
         ${seq}, tenant ${number} not null, id ${text} not null, status ${text} not null, revision integer not null,
         source_agent ${text} not null, target_agent ${text} not null, priority ${text} not null, hitl_required integer not null,
         claimed_by ${text}, parent ${text}, root ${text}, depth integer not null, due_at ${text}, asked_at ${text}, updated_at ${text} not null,
-        state text not null, digest text not null, lease text, followers text, sources text${bySeq})`,
+        state text not null, digest text not null, lease text, followers text, sources text,
+        open_source ${text}${bySeq})`,
       `create unique index packets_by_id on packets (tenant, id)`,
       `create index packets_by_status on packets (tenant, status, id)`,
       `create index packets_by_source on packets (tenant, source_agent, id)`,
@@ -56,9 +57,8 @@ export const first: Migration = {
       // that no other index has (`FreeSearch.nullsFirst`).
       `create index packets_waiting_for on packets (tenant, target_agent, priority, id${sqlite ? '' : ' nulls first'}) where status = 'created'`,
       `create index packets_waiting on packets (tenant, priority, id) where status = 'created'`,
-      // SQLite fills a temporary table with a list of more than two constants at each write, so these are spelled without `in`.
-      `create index packets_open on packets (tenant, source_agent)
-        where (status = 'created' or status = 'claimed' or status = 'in_progress' or status = 'awaiting_human')`,
+      `create index packets_open on packets (tenant, open_source) where open_source is not null`,
+      // SQLite fills a temporary table with a list of more than two constants at each write, so this is spelled without `in`.
       `create index packets_held on packets (tenant, claimed_by)
         where (status = 'claimed' or status = 'in_progress' or status = 'awaiting_human')`,
 
