@@ -44,9 +44,13 @@ export function respellNames(text: string): { text: string; isPlain: boolean } {
   return { text: parts.join(''), isPlain };
 }
 
-/** Parses a text that is known to be valid JSON, about ten times as slowly as JSON.parse. */
-export function readByHand(text: string): unknown {
+/**
+ * Parses a text that is known to be valid JSON, about ten times as slowly as JSON.parse.
+ * @param onDuplicate called with the path of each property whose object has one of its name already
+ */
+export function readByHand(text: string, onDuplicate: (path: readonly (string | number)[]) => void = () => undefined): unknown {
   let index = 0;
+  const path: (string | number)[] = [];
 
   const pass = (character = ''): void => {
     if (text[index] === character) index += 1;
@@ -59,17 +63,18 @@ export function readByHand(text: string): unknown {
   };
   const array = (): unknown[] => {
     const items: unknown[] = [];
-    for (pass('['); text[index] !== ']'; pass(',')) items.push(value());
+    for (pass('['); text[index] !== ']'; pass(',')) items.push(valueAt(items.length));
     pass(']');
     return items;
   };
   const object = (): unknown => {
-    const members: [string, unknown][] = [];
+    const members = new Map<string, unknown>();
     for (pass('{'); text[index] !== '}'; pass(',')) {
       const name = string();
       pass();
       pass(':');
-      members.push([name, value()]);
+      if (members.has(name)) onDuplicate([...path, name]);
+      members.set(name, valueAt(name));
     }
     pass('}');
     // Like JSON.parse, this makes `__proto__` an ordinary property.
@@ -79,6 +84,12 @@ export function readByHand(text: string): unknown {
     const start = index;
     while (index < text.length && !/[\s,\]}]/.test(text[index]!)) index += 1;
     return JSON.parse(text.slice(start, index));
+  };
+  const valueAt = (step: string | number): unknown => {
+    path.push(step);
+    const read = value();
+    path.pop();
+    return read;
   };
   const value = (): unknown => {
     pass();
@@ -91,7 +102,7 @@ export function readByHand(text: string): unknown {
 }
 
 /** The index after the string that begins at `start`, in a text that is valid JSON. */
-export function endOfString(text: string, start: number): number {
+function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   for (;;) {
     let slashes = 0;
@@ -102,7 +113,7 @@ export function endOfString(text: string, start: number): number {
 }
 
 /** Whether the string that ends before `end`, in a text that is valid JSON, is a property name. */
-export function isNameEnd(text: string, end: number): boolean {
+function isNameEnd(text: string, end: number): boolean {
   let after = end;
   while (text.charCodeAt(after) <= 0x20) after += 1;
   return text.charCodeAt(after) === 0x3a;

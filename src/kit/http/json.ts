@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 
 import { ServiceError } from '../errors.ts';
-import { endOfString, hasEscapedName, isNameEnd, readByHand, respellNames } from '../json.ts';
+import { hasEscapedName, readByHand, respellNames } from '../json.ts';
 
 /** The deepest nesting allowed. Real documents are far flatter, and all later steps recurse over the value. */
 export const maxDepth = 64;
@@ -55,18 +55,25 @@ export function parseJson(bytes: Buffer): unknown {
   } catch (error) {
     throw refused(`The body is not valid JSON${whereIn(error)}.`);
   }
-  const escaped = hasEscapedName(text);
-  if (escaped) {
-    const respelled = respellNames(text);
-    if (!respelled.isPlain && count(bytes).values > maxValuesByHand)
-      throw refused(`A body with quotation marks, backslashes or control characters in names may have at most ${maxValuesByHand} values.`);
+  let plain = text;
+  if (hasEscapedName(text)) {
     // Checks the nesting first, because the slow parser recurses without a limit.
     inspect(value);
-    value = respelled.isPlain ? JSON.parse(respelled.text) : readByHand(respelled.text);
+    const respelled = respellNames(text);
+    if (!respelled.isPlain) {
+      if (count(bytes).values > maxValuesByHand)
+        throw refused(
+          `A body with quotation marks, backslashes or control characters in names may have at most ${maxValuesByHand} values.`,
+        );
+      value = readByHand(text, refuseDuplicate);
+      inspect(value);
+      return value;
+    }
+    plain = respelled.text;
+    value = JSON.parse(plain);
   }
-  const members = inspect(value);
   // Each property has a colon, so there can only be a duplicate if there are more colons than properties.
-  if ((escaped || countColons(text) !== members) && countMembers(text) !== members) throw duplicateIn(text);
+  if (countColons(plain) !== inspect(value)) readByHand(plain, refuseDuplicate);
   return value;
 }
 
@@ -155,37 +162,6 @@ function countColons(text: string): number {
   return count;
 }
 
-/** The number of properties in a valid JSON text, duplicates included: its colons outside strings. */
-function countMembers(text: string): number {
-  let count = 0;
-  for (let index = text.indexOf('"'); index !== -1; index = text.indexOf('"', index)) {
-    index = endOfString(text, index);
-    if (isNameEnd(text, index)) count += 1;
-  }
-  return count;
-}
-
-/** The error for the first duplicate property, in a text that is known to have one. */
-function duplicateIn(text: string): ServiceError {
-  // The open objects and arrays, outermost first, each with the current position: a name or an index.
-  const open: { seen?: Set<string>; at: string | number }[] = [];
-  for (let index = 0; index < text.length; index += 1) {
-    const character = text[index];
-    const inner = open.at(-1);
-    if (character === '{') open.push({ seen: new Set(), at: '' });
-    else if (character === '[') open.push({ at: 0 });
-    else if (character === '}' || character === ']') open.pop();
-    else if (character === ',' && typeof inner?.at === 'number') inner.at += 1;
-    else if (character === '"') {
-      const end = endOfString(text, index);
-      if (inner?.seen !== undefined && isNameEnd(text, end)) {
-        const key: string = JSON.parse(text.slice(index, end));
-        inner.at = key;
-        if (inner.seen.has(key)) return refused(`The field "${key}" appears twice.`, open.map(({ at }) => at).join('.'));
-        inner.seen.add(key);
-      }
-      index = end - 1;
-    }
-  }
-  return refused('A field appears twice.');
+function refuseDuplicate(path: readonly (string | number)[]): never {
+  throw refused(`The field "${path.at(-1)}" appears twice.`, path.join('.'));
 }
