@@ -10,7 +10,6 @@ import {
 } from '@a2a-js/sdk';
 import { A2AError, RequestMalformedError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
-
 import { ServiceError } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import { changeHeaders } from '../mcp/session.ts';
@@ -18,10 +17,11 @@ import type { PushConfig } from '../model/a2a.ts';
 import { routes } from '../model/api.ts';
 import { type Status, statuses } from '../model/common.ts';
 import type { Packet, PacketSummary } from '../model/packet.ts';
+import { askedStatus, finalStatuses } from '../rules/packet-life.ts';
 import { cardOf } from './card.ts';
 import { answerIn, packetOf, requireMessage } from './message.ts';
 import type { A2aSession, View } from './session.ts';
-import { artifactsOf, finalStatuses, stateOf, statusOf, taskOf } from './task.ts';
+import { artifactsOf, stateOf, statusOf, taskOf } from './task.ts';
 
 /** Why the service refused an operation. */
 export interface Refusal {
@@ -34,7 +34,7 @@ export const sessionKey = 'session';
 const sessionOf = ({ state }: ServerCallContext) => state.get(sessionKey) as A2aSession;
 
 /** The statuses that end a blocking message: the task is over, or waits for input. */
-const settled: readonly Status[] = [...finalStatuses, 'awaiting_human'];
+const settled: readonly Status[] = [...finalStatuses, askedStatus];
 
 const maxPage = 100;
 
@@ -208,7 +208,7 @@ async function answer(session: A2aSession, message: Message): Promise<Packet> {
     // A repeated message gets the first answer again, whatever the status is now.
     return must(await session.call(routes.respondPacket, { params: { id }, body, headers }));
   } catch (error) {
-    if (!(error instanceof ServiceError) || error.code !== 'CONFLICT' || status === 'awaiting_human') throw error;
+    if (!(error instanceof ServiceError) || error.code !== 'CONFLICT' || status === askedStatus) throw error;
     throw new UnsupportedOperationError(
       `The task does not accept a message: its packet is ${status}. Only a packet that awaits input accepts one.`,
     );

@@ -1,7 +1,7 @@
 import { type Artifact, type Message, type Part, Role, type Task, TaskState, type TaskStatus } from '@a2a-js/sdk';
-
 import type { Status } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
+import { askedStatus } from '../rules/packet-life.ts';
 
 /** The state of a task for each status of its packet. */
 export const stateOf: Readonly<Record<Status, TaskState>> = {
@@ -13,9 +13,6 @@ export const stateOf: Readonly<Record<Status, TaskState>> = {
   failed: TaskState.TASK_STATE_FAILED,
   expired: TaskState.TASK_STATE_CANCELED,
 };
-
-/** The statuses in which a task never changes again. */
-export const finalStatuses: readonly Status[] = ['completed', 'failed', 'expired'];
 
 /** What a packet keeps of the message that created it, in `context.custom.a2a`. */
 export interface Origin {
@@ -64,7 +61,7 @@ export function statusOf(packet: Packet, contextId: string): TaskStatus {
   const state = stateOf[packet.status];
   const timestamp = new Date(packet.updated_at).toISOString();
   const said = (text: string) => message(packet, contextId, { messageId: `${packet.id}-${packet.revision}`, role: Role.ROLE_AGENT, text });
-  if (packet.status === 'awaiting_human' && packet.hitl !== null) return { state, timestamp, message: questionOf(packet, contextId) };
+  if (packet.status === askedStatus && packet.hitl !== null) return { state, timestamp, message: questionOf(packet, contextId) };
   const failure = packet.status === 'failed' ? packet.actions.failed.at(-1)?.error : undefined;
   return { state, timestamp, message: failure === undefined ? undefined : said(failure) };
 }

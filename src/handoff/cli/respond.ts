@@ -1,5 +1,6 @@
 import { choicesOf } from '../model/options.ts';
 import type { Packet, RespondRequest } from '../model/packet.ts';
+import { askedStatus } from '../rules/packet-life.ts';
 import type { Context } from './context.ts';
 import { linesOf } from './input.ts';
 import { oneLine } from './output/text.ts';
@@ -50,7 +51,7 @@ async function ask(context: Context, prompt: Prompt, packet: Packet): Promise<Pi
 }
 
 function questionOf({ status, hitl }: Packet) {
-  if (status !== 'awaiting_human' || hitl === null) throw new CliError(`The packet is ${status} and awaits no answer.`, 1);
+  if (status !== askedStatus || hitl === null) throw new CliError(`The packet is ${status} and awaits no answer.`, 1);
   if (hitl.schema !== undefined) throw new CliError('The question has a form; answer it by an answer link (packets answer-link).', 1);
   const options = choicesOf(hitl.options);
   const why = hitl.reason === '' ? [] : [`Why: ${oneLine(hitl.reason)}`];

@@ -1,5 +1,6 @@
 import { invalid } from '../../kit/errors.ts';
 import { routes } from '../model/api.ts';
+import { claimableStatus } from '../rules/packet-life.ts';
 import type { Session } from './session.ts';
 import { briefText, fenced } from './text.ts';
 
@@ -55,7 +56,7 @@ const inboxSize = 50;
 export async function readResource({ call }: Session, uri: string): Promise<{ mimeType: string; text: string } | undefined> {
   const [, scheme, authority = '', path = ''] = /^(packet|inbox):\/\/([^/?#]+)(\/brief|\/history)?$/.exec(uri) ?? [];
   if (scheme === 'inbox' && path === '') {
-    const query = { status: 'created', target_agent: decoded(authority), limit: inboxSize, order: 'asc' };
+    const query = { status: claimableStatus, target_agent: decoded(authority), limit: inboxSize, order: 'asc' };
     return { mimeType: json, text: JSON.stringify(await call(routes.listPackets, { query })) };
   }
   if (scheme !== 'packet') return undefined;

@@ -1,5 +1,6 @@
 import { notFound } from '../../kit/errors.ts';
 import type { Hitl, Packet } from '../model/packet.ts';
+import { askedStatus } from '../rules/packet-life.ts';
 import { fenced } from './text.ts';
 
 /** The result of a tool: what a program reads, and a short text for the model. */
@@ -24,7 +25,7 @@ export function answerOf({ id, status, hitl }: Pick<Packet, 'id' | 'status'> & {
   if (reason !== null)
     return { structured, text: `Nobody answered in time: the question ended at ${hitl!.expires_at}. Packet ${id} is ${status}.` };
   const text =
-    status === 'awaiting_human'
+    status === askedStatus
       ? `Nobody has answered yet. Call get_answer for packet ${id} later.`
       : `There is no answer, and none is pending: packet ${id} is ${status}.`;
   return { structured, text };

@@ -2,6 +2,7 @@ import { isId } from '../../kit/id.ts';
 import { routes } from '../model/api.ts';
 import { type Status, statuses } from '../model/common.ts';
 import type { HistoryEvent, Packet } from '../model/packet.ts';
+import { askedStatus, finalStatuses } from '../rules/packet-life.ts';
 import { answerOf, changed, isTimedOut, must, type ToolResult } from './results.ts';
 import { changeHeaders, type Session } from './session.ts';
 
@@ -52,12 +53,9 @@ export async function taskOf(session: Session, taskId: string): Promise<Task | u
   if (subject === undefined) return undefined;
   const packet = must(await session.packet(subject.packetId));
   if (subject.kind === 'ask') return askedTask(session, subject, packet);
-  const isOver = subject.wanted.includes(packet.status) || final.has(packet.status);
+  const isOver = subject.wanted.includes(packet.status) || finalStatuses.includes(packet.status);
   return isOver ? completed(subject, packet, changed(packet)) : working(subject, packet);
 }
-
-/** Statuses that a wait can't outlast: the packet will have no other that a client can wait for. */
-const final = new Set<Status>(['completed', 'failed', 'expired']);
 
 /**
  * Cancels a task: withdraws its question if that is still open. A wait needs nothing.
@@ -68,7 +66,7 @@ export async function cancelTask(session: Session, taskId: string): Promise<bool
   if (subject === undefined) return false;
   const params = { id: subject.packetId };
   const { status, hitl, revision } = must(await session.call(routes.getPacket, { params }));
-  if (subject.kind === 'ask' && status === 'awaiting_human' && hitl?.question_id === subject.questionId) {
+  if (subject.kind === 'ask' && status === askedStatus && hitl?.question_id === subject.questionId) {
     const headers = changeHeaders({ agent: session.agentId, if_revision: revision });
     await session.call(routes.withdrawQuestion, { params, headers });
   }
@@ -78,7 +76,7 @@ export async function cancelTask(session: Session, taskId: string): Promise<bool
 async function askedTask({ call, now }: Session, subject: Subject & { kind: 'ask' }, packet: Packet): Promise<Task> {
   if (packet.hitl?.question_id === subject.questionId) {
     if (isTimedOut(packet.hitl, now())) return timedOut(subject, packet);
-    return packet.status === 'awaiting_human' ? working(subject, packet) : completed(subject, packet, answerOf(packet, now()));
+    return packet.status === askedStatus ? working(subject, packet) : completed(subject, packet, answerOf(packet, now()));
   }
   // Another question was asked since, or this one was withdrawn: the history has what became of it.
   const { events } = must(await call(routes.packetHistory, { params: { id: packet.id } }));

@@ -1,9 +1,9 @@
 import type { Static, TObject } from 'typebox';
 import { readJson } from '../../kit/json.ts';
-
 import { routes } from '../model/api.ts';
 import { statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
+import { askedStatus } from '../rules/packet-life.ts';
 import { answerOf, changed, must, type ToolResult } from './results.ts';
 import { defaultLeaseSeconds, inputs, maxWaitSeconds, outputs } from './schemas.ts';
 import { agentOf, changeHeaders, type Session } from './session.ts';
@@ -289,14 +289,14 @@ async function patch(args: Change, session: Session, body: Record<string, unknow
 }
 
 /** The statuses that end the wait for an answer. */
-const afterAsking = statuses.filter((status) => status !== 'awaiting_human').join(',');
+const afterAsking = statuses.filter((status) => status !== askedStatus).join(',');
 
 /** The packet once its question has been answered, or as it is when the time is over. */
 async function afterQuestion({ call, now }: Session, packet: Packet, given: number): Promise<Packet> {
   // A question whose time is over may stay open, but nobody can answer it any more.
   const left = packet.hitl?.expires_at == null ? given : Math.ceil((Date.parse(packet.hitl.expires_at) - now().getTime()) / 1000);
   const wait_seconds = Math.min(given, left);
-  if (packet.status !== 'awaiting_human' || wait_seconds <= 0) return packet;
+  if (packet.status !== askedStatus || wait_seconds <= 0) return packet;
   return must(await call(routes.getPacket, { params: { id: packet.id }, query: { wait_seconds, until: afterAsking } }));
 }
 

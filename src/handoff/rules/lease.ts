@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-
 import { ServiceError } from '../../kit/errors.ts';
 import type { AnyPacket } from './packet.ts';
+import { askedStatus, workingStatuses } from './packet-life.ts';
 
 /** The private state of a packet's leases. Null when the packet was never leased. */
 export interface StoredLease {
@@ -43,7 +43,7 @@ export function leased<P extends AnyPacket>(packet: P, before: StoredLease | nul
 /** The packet with its lease renewed from now. */
 export function renewed<P extends AnyPacket>(packet: P, before: StoredLease, seconds: number | undefined, now: Date): Leased<P> {
   const lease = { ...before, seconds: seconds ?? before.seconds };
-  const expires_at = packet.status === 'awaiting_human' ? null : endOf(now, lease.seconds);
+  const expires_at = packet.status === askedStatus ? null : endOf(now, lease.seconds);
   return { packet: { ...packet, lease: { generation: lease.generation, expires_at } }, lease };
 }
 
@@ -54,16 +54,10 @@ export function renewed<P extends AnyPacket>(packet: P, before: StoredLease, sec
 export function leaseAfter<P extends AnyPacket>(packet: P, stored: StoredLease | null, now: Date): Leased<P> {
   if (!packet.lease || stored === null) return { packet, lease: stored };
   const { generation } = stored;
-  switch (packet.status) {
-    case 'awaiting_human':
-      return { packet: { ...packet, lease: { generation, expires_at: null } }, lease: stored };
-    case 'claimed':
-    case 'in_progress':
-      if (packet.lease.expires_at !== null) return { packet, lease: stored };
-      return { packet: { ...packet, lease: { generation, expires_at: endOf(now, stored.seconds) } }, lease: stored };
-    default:
-      return { packet: { ...packet, lease: null }, lease: { ...stored, token: null } };
-  }
+  if (packet.status === askedStatus) return { packet: { ...packet, lease: { generation, expires_at: null } }, lease: stored };
+  if (!workingStatuses.includes(packet.status)) return { packet: { ...packet, lease: null }, lease: { ...stored, token: null } };
+  if (packet.lease.expires_at !== null) return { packet, lease: stored };
+  return { packet: { ...packet, lease: { generation, expires_at: endOf(now, stored.seconds) } }, lease: stored };
 }
 
 /** Whether the packet's lease has expired. */

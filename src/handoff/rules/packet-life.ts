@@ -55,6 +55,9 @@ const statusesWith = (verb: Verb) => statuses.filter((status) => targetOf(status
 /** The statuses of packets that are not finished: from these a packet may fail. */
 export const openStatuses = statusesWith('fail');
 
+/** The statuses of packets that are finished. */
+export const finalStatuses = statuses.filter((status) => !openStatuses.includes(status));
+
 /** The status of packets that an agent may claim. */
 export const [claimableStatus] = statusesWith('claim') as [Status];
 

@@ -15,7 +15,7 @@ import type { WebhookEvent } from '../model/webhook.ts';
 import { cut } from './cut.ts';
 import { isLeaseOver, type LeaseProof, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
-import { allowedFrom, allows, move, touched, type Verb, verbTo } from './packet-life.ts';
+import { allowedFrom, allows, askedStatus, claimableStatus, move, touched, type Verb, verbTo } from './packet-life.ts';
 import { answeredBy, answerTo, ask, isOver, newQuestion, requireStillExcluded, updated, withDigest } from './question.ts';
 import { remind } from './reminder.ts';
 
@@ -98,7 +98,7 @@ export function changesContent(command: Command): boolean {
 /** Whether the command needs the whole packet: for its content, or for the digest of its question. */
 export function needsWhole(command: Command): boolean {
   if (command.kind === 'respond') return command.answer.digest !== undefined;
-  return changesContent(command) || (command.kind === 'patch' && command.patch.status === 'awaiting_human');
+  return changesContent(command) || (command.kind === 'patch' && command.patch.status === askedStatus);
 }
 
 /** The packet after a command, and its events; without events nothing changed. */
@@ -124,7 +124,7 @@ export function newPacket(
     id,
     version: packetVersion,
     parent_packet_id: request.parent_packet_id ?? null,
-    status: 'created',
+    status: claimableStatus,
     revision: 1,
     lease: null,
     metadata: { ...metadata, priority: metadata.priority ?? 'normal', tags: metadata.tags ?? [], created_at: at },
