@@ -74,7 +74,7 @@ describe('A fair queue', () => {
   test('refuses with 503 when an owner has too many waiting tasks, or one waits too long [H99]', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { begun, work, end } = noted();
-    const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaiting: 2, maxWaitMs: 10_000 });
+    const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaitingPerOwner: 2, maxWaitMs: 10_000 });
     const first = queue.run('a', work('a1'));
     const waiting = [queue.run('a', work('a2')), queue.run('a', work('a3'))];
     await assert.rejects(queue.run('a', work('a4')), { status: 503, message: /as many searches and long lists as it can/ });
@@ -86,5 +86,53 @@ describe('A fair queue', () => {
     const next = queue.run('b', work('b2'));
     await end('b2');
     assert.deepEqual([await next, begun], ['b2', ['a1', 'b2']]);
+  });
+
+  test('counts its tasks, and keeps places of tasks that start later until they leave', async () => {
+    const queue = new FairQueue({ concurrency: 2, perOwner: 1 });
+    const places = ['a', 'b', 'c', 'd'].map((owner) => queue.enter(owner));
+    assert.deepEqual(queue.counts, { running: 2, waiting: 2 });
+    places[1]!.leave();
+    await places[2]!.turn;
+    assert.deepEqual(queue.counts, { running: 2, waiting: 1 });
+    places[1]!.leave();
+    assert.equal(queue.counts.running, 2);
+    for (const place of places) place.leave();
+    assert.deepEqual(queue.counts, { running: 0, waiting: 0 });
+  });
+
+  test('refuses with 503 beyond its limit for all owners', () => {
+    const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaiting: 3, maxWaitingPerOwner: 2, what: 'tests' });
+    for (const owner of ['a', 'a', 'a', 'b']) queue.enter(owner);
+    for (const owner of ['a', 'b', 'c'])
+      assert.throws(() => queue.enter(owner), { code: 'SERVICE_UNAVAILABLE', message: /^The service is handling as many tests as it can/ });
+  });
+
+  test('reserves a run for other owners, and lets the owner that has waited longest start next [F55]', async () => {
+    const queue = new FairQueue({ concurrency: 3, perOwner: 2 });
+    const greedy = Array.from({ length: 10 }, () => queue.enter('a'));
+    assert.deepEqual(queue.counts, { running: 2, waiting: 8 });
+    const first = queue.enter('b');
+    assert.equal(first.turn, undefined);
+    const second = queue.enter('b');
+    greedy[0]!.leave();
+    await greedy[2]!.turn;
+    first.leave();
+    await second.turn;
+    assert.deepEqual(queue.counts, { running: 3, waiting: 7 });
+  });
+
+  test('forgets a task at once when it is cancelled while it waits, whose place others may then take', async () => {
+    const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaiting: 1 });
+    const first = queue.enter('a');
+    const controller = new AbortController();
+    const second = queue.enter('a', controller.signal);
+    controller.abort();
+    await assert.rejects(second.turn!, /The connection closed/);
+    second.leave();
+    assert.deepEqual(queue.counts, { running: 1, waiting: 0 });
+    queue.enter('b').leave();
+    first.leave();
+    assert.equal(queue.counts.running, 0);
   });
 });

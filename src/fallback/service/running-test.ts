@@ -1,8 +1,8 @@
 import type { Clock } from '../../kit/clock.ts';
+import type { Place } from '../../kit/fair-queue.ts';
 import type { TestProgress } from '../model/test.ts';
 import type { Store } from '../store/store.ts';
 import type { TestRecord } from './record.ts';
-import type { QueueEntry } from './run-queue.ts';
 import { type Run, runTest } from './runs.ts';
 
 /** Finished prompts are stored together: after this many, or after this time in milliseconds. */
@@ -62,7 +62,7 @@ export class RunningTest {
   }
 
   /** Runs the test in its turn and stores the result. Returns the result as JSON; undefined if another instance had ended the test. */
-  async run(run: Omit<Run, 'onDone' | 'signal' | 'callSignal'>, { turn, leave }: QueueEntry): Promise<string | undefined> {
+  async run(run: Omit<Run, 'onDone' | 'signal' | 'callSignal'>, { turn, leave }: Place): Promise<string | undefined> {
     const { record, signal } = this;
     const { store, clock, now, keep, onError } = this.#parts;
     let startedAt = now();

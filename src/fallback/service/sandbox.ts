@@ -1,6 +1,5 @@
-import { invalid, ServiceError, tooManyPending } from '../../kit/errors.ts';
+import { invalid, ServiceError } from '../../kit/errors.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
-import { OwnerQuota } from '../../kit/owner-quota.ts';
 import { startThread } from '../../kit/thread.ts';
 import { duration } from '../rules/wording.ts';
 import type { Made } from './liquid.ts';
@@ -10,9 +9,9 @@ export interface SandboxParts {
   /** The timeout of a task, in milliseconds. The engines have their own lower limits, whose errors have a position. */
   deadlineMs?: number;
   /** The most pending tasks, including the running one. */
-  maxWaiting?: number;
+  maxPending?: number;
   /** The most pending tasks of one owner. */
-  maxPerOwner?: number;
+  maxPendingPerOwner?: number;
   /** The heap limit of the thread, in MiB. */
   heapMib?: number;
 }
@@ -26,24 +25,18 @@ const maxWaitMs = 30_000;
  * Creates the sandbox, which renders and parses untrusted texts in a thread with a timeout and a heap limit. The thread
  * starts with the first task. Tasks run one at a time, in turns between owners.
  */
-export function createSandbox({ deadlineMs = 3_000, maxWaiting = 64, maxPerOwner = 16, heapMib = 128 }: SandboxParts = {}) {
+export function createSandbox({ deadlineMs = 3_000, maxPending = 64, maxPendingPerOwner = 16, heapMib = 128 }: SandboxParts = {}) {
   const entry = new URL(import.meta.url.endsWith('.ts') ? './sandbox-thread.ts' : './sandbox-thread.js', import.meta.url);
   const thread = startThread<SandboxTasks>(entry, {}, { heapMib });
-  const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaitMs });
-  const quota = new OwnerQuota();
-  let pending = 0;
+  const queue = new FairQueue({
+    ...{ concurrency: 1, perOwner: 1, maxWaitMs, what: 'templates and imports' },
+    maxWaiting: maxPending - 1,
+    maxWaitingPerOwner: maxPendingPerOwner - 1,
+  });
 
   /** Runs a task in its turn and returns its text. The timeout starts when the thread is ready. */
   async function run({ what, field, owner }: Record<'what' | 'field' | 'owner', string>, task: () => Promise<Made>): Promise<string> {
-    const release = pending < maxWaiting ? quota.acquire(owner, maxPerOwner) : undefined;
-    if (release === undefined) throw tooManyPending('templates and imports');
-    pending += 1;
-    try {
-      return textOf(await queue.run(owner, () => withDeadline(what, field, task)), field);
-    } finally {
-      pending -= 1;
-      release();
-    }
+    return textOf(await queue.run(owner, () => withDeadline(what, field, task)), field);
   }
 
   async function withDeadline(what: string, field: string, task: () => Promise<Made>): Promise<Made> {

@@ -1,5 +1,7 @@
-import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
+import { conflict, notFound, ServiceError, tooManyPending } from '../../kit/errors.ts';
+import { FairQueue, type Place } from '../../kit/fair-queue.ts';
 import { readJson } from '../../kit/json.ts';
+import { MemoryBudget } from '../../kit/memory-budget.ts';
 import type { ChainSummary } from '../model/summary.ts';
 import type { TestPlan, TestProgress, TestRequest, TestResult } from '../model/test.ts';
 import { definitionOf } from '../rules/chain.ts';
@@ -14,11 +16,13 @@ import { progressOf } from './record.ts';
 import type { Rehearsals } from './rehearsal.ts';
 import { createRemoteTests } from './remote-tests.ts';
 import { createResults } from './results.ts';
-import { createRunQueue, type QueueEntry } from './run-queue.ts';
 import { type ProgressListener, RunningTest } from './running-test.ts';
 
-/** The most concurrent tests, the most waiting tests, and the most bytes of their chains and prompts. */
-const limits = { atOnce: 4, mostWaiting: 1000, maxBytes: 64 * 1024 * 1024 };
+/** One caller may have all concurrent tests but one, and a quarter of the waiting ones. */
+const queueLimits = { concurrency: 4, perOwner: 3, maxWaiting: 1000, maxWaitingPerOwner: 250, maxWaitMs: Number.POSITIVE_INFINITY };
+
+/** The most bytes of the chains and prompts of all tests; one caller may hold a quarter. */
+const maxBytes = 64 * 1024 * 1024;
 
 /** How long calls in progress may take when the service stops, in milliseconds. */
 const lastCallsMs = 5_000;
@@ -40,7 +44,8 @@ export type TestService = ReturnType<typeof createTestService>;
  */
 export function createTestService(parts: TestServiceParts) {
   const { store, chains, clock, live, retention, rehearsals, onError } = parts;
-  const queue = createRunQueue(limits);
+  const queue = new FairQueue({ ...queueLimits, what: 'tests' });
+  const memory = new MemoryBudget(maxBytes);
   const runningTests = new Map<string, RunningTest>();
   const leases = createLeases({ store, clock, retention, runningTests });
   const remote = createRemoteTests(store, leases);
@@ -61,21 +66,28 @@ export function createTestService(parts: TestServiceParts) {
     const endRehearsal = rehearsing === undefined ? () => undefined : beginRehearsal(chain_id, rehearsing);
     const test = new RunningTest(record, { store, clock, now: live.now, keep: retention.perChain, onError });
     const bytes = JSON.stringify(record.head.chain).length + run.prompts.reduce((sum, prompt) => sum + prompt.length, 0);
-    let entry: QueueEntry | undefined;
+    let place: Place | undefined;
+    let isHeld = false;
+    const release = () => {
+      place?.leave();
+      if (isHeld) memory.release(owner, bytes);
+      endRehearsal();
+    };
     try {
-      entry = queue.enter({ owner, bytes, signal: test.signal });
+      isHeld = memory.acquire(owner, bytes);
+      if (!isHeld) throw tooManyPending('large tests');
+      place = queue.enter(owner, test.signal);
       await store.results.begin({ id, chainId: chain_id, text: record.text(), leaseUntil: leases.until() });
     } catch (error) {
-      entry?.leave();
-      endRehearsal();
+      release();
       throw error;
     }
     test.ended = test
-      .run(run, entry)
+      .run(run, place)
       // If another instance has ended the test because this one seemed dead, callers have seen the stored result, so it is final.
       .then(async (final) => final ?? (await results.stored(id)) ?? record.text())
       .finally(() => {
-        endRehearsal();
+        release();
         runningTests.delete(id);
         test.publish();
       });
@@ -95,7 +107,7 @@ export function createTestService(parts: TestServiceParts) {
     /** Runs one round of the background work: renews leases, ends tests of dead instances, deletes old results. */
     runOnce: leases.runOnce,
     /** The numbers of running and waiting tests. */
-    counts: queue.counts,
+    counts: () => queue.counts,
 
     /** Describes a chain and its latest test. @throws ServiceError 404 for an unknown chain */
     async summary(chainId: string): Promise<ChainSummary> {

@@ -92,7 +92,7 @@ const messagesPerTurn = 100;
  * How many streams read the trail at once to begin or to catch up, of all tenants and of one. They share PostgreSQL's ten
  * connections for short reads with requests. The quotas of connections bound how many wait.
  */
-const replayReads = { concurrency: 6, perOwner: 2, maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: 60_000 };
+const replayReads = { concurrency: 6, perOwner: 2, maxWaitingPerOwner: Number.POSITIVE_INFINITY, maxWaitMs: 60_000 };
 
 interface HubParts {
   readonly trail: Trail;

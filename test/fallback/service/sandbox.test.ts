@@ -142,7 +142,7 @@ describe('The sandbox', () => {
   });
 
   test('limits the tasks of a caller, and runs tasks in turns between callers [F55]', async (t) => {
-    const own = createSandbox({ maxWaiting: 10, maxPerOwner: 3 });
+    const own = createSandbox({ maxPending: 10, maxPendingPerOwner: 3 });
     t.after(() => own.stop());
     const order: string[] = [];
     const render = (owner: string) => own.render('it', {}, 'template', owner).then(() => order.push(owner));
@@ -155,7 +155,7 @@ describe('The sandbox', () => {
   });
 
   test('refuses tasks beyond the queue limit with 503 [F81]', async (t) => {
-    const own = createSandbox({ maxWaiting: 2 });
+    const own = createSandbox({ maxPending: 2 });
     t.after(() => own.stop());
     const answers = await Promise.allSettled(['a', 'b', 'c'].map((text) => own.render(text, {}, 'template')));
     assert.deepEqual(

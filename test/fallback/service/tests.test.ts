@@ -6,7 +6,6 @@ import { createChainService } from '../../../src/fallback/service/chains.ts';
 import { headOf } from '../../../src/fallback/service/record.ts';
 import { Rehearsals } from '../../../src/fallback/service/rehearsal.ts';
 import { createRehearsalTokens } from '../../../src/fallback/service/rehearsal-tokens.ts';
-import { createRunQueue } from '../../../src/fallback/service/run-queue.ts';
 import { createTestService, type TestService, type TestServiceParts } from '../../../src/fallback/service/tests.ts';
 import { openStore, type Store } from '../../../src/fallback/store/store.ts';
 import { nextTurn } from '../../../src/kit/awaitable.ts';
@@ -308,59 +307,5 @@ describe('A result without its prompts', () => {
       assert.deepEqual(head, { ...verdict, chain });
     }
     assert.deepEqual(headOf(JSON.stringify({ ...verdict, results: [] })), { ...verdict, results: [] });
-  });
-});
-
-describe('The queue of runs', () => {
-  const never = new AbortController().signal;
-  const queueOf = (atOnce: number, mostWaiting: number) => createRunQueue({ atOnce, mostWaiting, maxBytes: 400 });
-  const runOf = (owner: string, signal = never, bytes = 0) => ({ owner, signal, bytes });
-
-  test('limits concurrent runs, and admits the others in turn', async () => {
-    const queue = queueOf(2, 10);
-    const entries = ['a', 'b', 'c', 'd'].map((owner) => queue.enter(runOf(owner)));
-    assert.deepEqual(queue.counts(), { running: 2, waiting: 2 });
-    entries[1]!.leave();
-    await entries[2]!.turn;
-    assert.deepEqual(queue.counts(), { running: 2, waiting: 1 });
-    entries[1]!.leave();
-    assert.equal(queue.counts().running, 2);
-    for (const entry of entries) entry.leave();
-    assert.deepEqual(queue.counts(), { running: 0, waiting: 0 });
-  });
-
-  test('refuses with 503 beyond its limits, in total or of a caller', () => {
-    const queue = queueOf(1, 8);
-    for (const owner of ['a', 'a', 'a', 'b', 'b']) queue.enter(runOf(owner));
-    assert.throws(() => queue.enter(runOf('a')), { code: 'SERVICE_UNAVAILABLE', message: /^2 tests of this caller are already waiting/ });
-    for (const owner of ['c', 'c', 'd', 'd']) queue.enter(runOf(owner));
-    assert.throws(() => queue.enter(runOf('e')), { code: 'SERVICE_UNAVAILABLE', message: /^8 tests are already waiting/ });
-  });
-
-  test('reserves a run for other callers, and admits the caller with the fewest runs next [F55]', async () => {
-    const queue = queueOf(3, 100);
-    const greedy = Array.from({ length: 10 }, () => queue.enter(runOf('a')));
-    assert.deepEqual(queue.counts(), { running: 2, waiting: 8 });
-    const first = queue.enter(runOf('b'));
-    await first.turn;
-    const second = queue.enter(runOf('b'));
-    greedy[0]!.leave();
-    await greedy[2]!.turn;
-    first.leave();
-    await second.turn;
-    assert.deepEqual(queue.counts(), { running: 3, waiting: 7 });
-  });
-
-  test('forgets a run at once when it is cancelled while waiting', async () => {
-    const queue = queueOf(1, 1);
-    const first = queue.enter(runOf('a'));
-    const controller = new AbortController();
-    const second = queue.enter(runOf('a', controller.signal));
-    controller.abort('enough');
-    await assert.rejects(second.turn, (reason) => reason === 'enough');
-    second.leave();
-    assert.deepEqual(queue.counts(), { running: 1, waiting: 0 });
-    first.leave();
-    assert.equal(queue.counts().running, 0);
   });
 });
