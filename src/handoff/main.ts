@@ -96,7 +96,7 @@ export interface Handoff {
   /** Finishes the requests and attempts in progress, then closes everything. */
   stop(): Promise<void>;
   /** Runs one round of a job, for tests, which control the clock. */
-  runOnce: Record<'sweep' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat', () => Promise<number>>;
+  runOnce: Record<'sweep' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat' | 'agents', () => Promise<number>>;
 }
 
 const unusedAdminKey =

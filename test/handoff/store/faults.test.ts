@@ -2,6 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 
+import { migrations } from '../../../src/handoff/store/migrations/index.ts';
+import { type Nouns, nouns } from '../../../src/handoff/store/nouns.ts';
+import { tablesOf } from '../../../src/kit/sql/shape.ts';
+import { messageOf } from '../../support/a2a.ts';
 import { type Contents, contentsOf, disagreements, type Inspector, inspect, orphans } from '../../support/consistency.ts';
 import { type FaultKind, injectFault } from '../../support/faults.ts';
 import { claimant, packetIn, question } from '../../support/life.ts';
@@ -15,6 +19,8 @@ interface Bench {
   readonly service: TestService;
   readonly inspector: Inspector;
   readonly tenant: { id: string; number: number; key: string };
+  /** The address of its first webhook. */
+  readonly hook: string;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestAnswer>;
 }
 
@@ -49,6 +55,12 @@ async function leased({ service, tenant, call }: Bench) {
 const newHook = async ({ service, tenant }: Bench) => (await register(service, 'https://127.0.0.1:9/hook', {}, tenant.key)).id as string;
 
 const slack = { kind: 'slack', target: 'https://127.0.0.1:9/hook' };
+
+const push = { url: 'https://127.0.0.1:9/push', token: 'a-token-for-tests-0123456789' };
+
+/** Sets a push notification configuration over A2A, under an id of its own unless it is given. */
+const setPush = ({ call }: Bench, packet: string, id = randomUUID() as string) =>
+  call('POST', `//a2a/tasks/${packet}/pushNotificationConfigs`, { ...push, id }, { 'a2a-version': '1.0' });
 
 async function removeChannels({ call }: Bench): Promise<void> {
   for (const { id } of (await call('GET', '/channels')).body) await call('DELETE', `/channels/${id}`);
@@ -130,6 +142,9 @@ const operations: Record<string, Prepare> = {
   'delete a packet permanently': async (bench) => {
     const { body } = await bench.call('POST', '/packets', packetRequest(), freshKey());
     await bench.call('POST', `/packets/${body.id}/claim`, claimant);
+    await setPush(bench, body.id);
+    await bench.call('PATCH', `/packets/${body.id}`, { status: 'awaiting_human', hitl: question });
+    await bench.call('POST', `/packets/${body.id}/answer-links`, {});
     return () => bench.call('DELETE', `/packets/${body.id}?hard=true`);
   },
   'renew a lease': async (bench) => {
@@ -172,6 +187,26 @@ const operations: Record<string, Prepare> = {
   'retry all dead letters': async (bench) => {
     const { hook } = await deadLetter(bench);
     return () => bench.call('POST', '/hooks/dlq/retry-all', { webhook_id: hook, force: true });
+  },
+  'set a push configuration': async (bench) => {
+    const { id } = await createPacket(bench.service, {}, bench.tenant.key);
+    const config = randomUUID();
+    return () => setPush(bench, id, config);
+  },
+  'replace a push configuration': async (bench) => {
+    const { id } = await createPacket(bench.service, {}, bench.tenant.key);
+    await setPush(bench, id, 'mine');
+    return () => setPush(bench, id, 'mine');
+  },
+  'remove a push configuration': async (bench) => {
+    const { id } = await createPacket(bench.service, {}, bench.tenant.key);
+    await setPush(bench, id, 'mine');
+    return () => bench.call('DELETE', `//a2a/tasks/${id}/pushNotificationConfigs/mine`, undefined, { 'a2a-version': '1.0' });
+  },
+  'answer over A2A': async ({ service, tenant, call }) => {
+    const { id } = await packetIn(service, 'awaiting_human', {}, tenant.key);
+    const message = messageOf('Yes', { taskId: id });
+    return () => call('POST', '//a2a/message:send', message, { 'a2a-version': '1.0' });
   },
   'create a channel': async ({ call }) => {
     const headers = freshKey();
@@ -278,6 +313,7 @@ async function openBench(service: TestService, inspector: Inspector, hook = 'htt
   return {
     service,
     inspector,
+    hook,
     tenant: { id, key, number: Number(row!.number) },
     call: (method, path, body, headers) =>
       service.call(method, path, { key, ...(body === undefined ? {} : { body }), headers: headers ?? {} }),
@@ -340,7 +376,7 @@ async function runWithFaults(newBench: () => Promise<Bench>, prepare: Prepare, k
 
 /** A round of a job, as an operation: its failure is an answer. */
 const round =
-  ({ service }: Bench, job: 'sweep' | 'prune' | 'index' | 'deliver', seconds: number): Act =>
+  ({ service }: Bench, job: 'sweep' | 'prune' | 'index' | 'deliver' | 'agents', seconds: number): Act =>
   async () => {
     service.clock.turn(seconds);
     try {
@@ -374,10 +410,39 @@ const jobs: Record<string, Prepare> = {
     await several(bench, 2);
     return round(bench, 'deliver', 60);
   },
+  'disable the webhook of a receiver that is gone': async (bench) => {
+    const { id } = await register(bench.service, bench.hook.replace(/hook$/, 'gone'), {}, bench.tenant.key);
+    await bench.call('POST', `/hooks/${id}/ping`);
+    return round(bench, 'deliver', 60);
+  },
+  'cancel deliveries of a removed webhook': async (bench) => {
+    const id = await newHook(bench);
+    await bench.call('POST', `/hooks/${id}/ping`);
+    await bench.call('DELETE', `/hooks/${id}`);
+    return round(bench, 'deliver', 60);
+  },
+  'drop a message to a channel that is over': async (bench) => {
+    await removeChannels(bench);
+    await newChannel(bench);
+    const { id } = await packetIn(bench.service, 'awaiting_human', {}, bench.tenant.key);
+    await bench.call('POST', `/packets/${id}/respond`, { response: 'Yes', responded_by: 'mia' });
+    return round(bench, 'deliver', 60);
+  },
+  'record which agents were seen': async (bench) => {
+    const { id } = await createPacket(bench.service, {}, bench.tenant.key);
+    await bench.call('POST', `/packets/${id}/claim`, claimant);
+    return round(bench, 'agents', 1);
+  },
   'remove what is old': async (bench) => {
-    await bench.call('POST', '/packets', packetRequest(), freshKey());
+    const { body } = await bench.call('POST', '/packets', packetRequest(), freshKey());
+    await bench.call('POST', `/packets/${body.id}/claim`, claimant);
+    await bench.call('PATCH', `/packets/${body.id}`, { status: 'awaiting_human', hitl: question });
+    await bench.call('POST', `/packets/${body.id}/answer-links`, {});
+    await bench.call('DELETE', `/hooks/${await newHook(bench)}`);
+    await deadLetter(bench);
+    await round(bench, 'agents', 1)();
     await round(bench, 'deliver', 60)();
-    return round(bench, 'prune', 31 * day);
+    return round(bench, 'prune', 61 * day);
   },
 };
 
@@ -402,6 +467,45 @@ async function runJobWithFaults(bench: Bench, prepare: Prepare): Promise<void> {
     assert.deepEqual(disagreements(now), []);
   }
   assert.deepEqual(await orphans(bench.inspector), []);
+}
+
+/** What the units and jobs of each noun write. A new noun has to be added here, and its writes to the operations or jobs above. */
+const writesOf: Readonly<Record<keyof Nouns, readonly string[]>> = {
+  tenants: ['insert tenants', 'update tenants', 'insert versions'],
+  keys: ['insert api_keys', 'update api_keys', 'insert versions'],
+  webhooks: ['insert webhooks', 'update webhooks', 'delete webhooks', 'update packets'],
+  packets: [
+    ...['insert packets', 'update packets', 'delete packets'],
+    ...['insert contents', 'update contents', 'delete contents'],
+    ...['insert packet_tags', 'delete packet_tags'],
+    ...['insert search_queue', 'delete search_queue'],
+  ],
+  claimQueue: [],
+  answerLinks: ['insert answer_links', 'update answer_links', 'delete answer_links'],
+  deliveries: ['insert deliveries', 'update deliveries', 'delete deliveries', 'insert messages', 'delete messages'],
+  idempotency: [
+    'insert idempotency',
+    'update idempotency',
+    'delete idempotency',
+    'insert idempotency_packets',
+    'delete idempotency_packets',
+  ],
+  counters: ['insert counters', 'delete counters'],
+  openPacketCounts: ['insert counters'],
+  trail: ['insert events', 'update events', 'delete events', 'insert counters', 'update counters'],
+  agents: ['insert agents', 'delete agents'],
+  ages: [],
+  stats: [],
+};
+
+/** The kinds of writes in an SQL text, such as `insert packets`. */
+function writesIn(sql: string): string[] {
+  const found = sql.matchAll(/\b(?:insert into|delete from|update) "?(\w+)"?/g);
+  return [...found].flatMap(([text, table]) => {
+    const verb = text.split(' ')[0]!;
+    // Neither `for update of` nor `do update set`.
+    return verb === 'update' && !sql.includes(`${text} set`) ? [] : [`${verb} ${table}`];
+  });
 }
 
 for (const store of settings) {
@@ -429,6 +533,29 @@ for (const store of settings) {
       return shared;
     };
 
+    test('the operations and jobs of this file make every write of every noun', async () => {
+      const receiver = await startReceiver(t);
+      const { service, inspector } = await open();
+      const bench = await openBench(service, inspector, receiver.url);
+      const tables = new Set(tablesOf(migrations).map(({ name }) => name));
+      const made = new Set<string>();
+      const recorded = injectFault(Number.POSITIVE_INFINITY, {
+        matching(sql) {
+          for (const write of writesIn(sql)) if (tables.has(write.split(' ')[1]!)) made.add(write);
+          return true;
+        },
+      });
+      try {
+        for (const prepare of [...Object.values(operations), ...Object.values(jobs)]) {
+          for (const { status, text } of await together([await prepare(bench)].flat())) assert.ok(status < 300, text);
+        }
+      } finally {
+        recorded.remove();
+      }
+      assert.deepEqual(Object.keys(writesOf), Object.keys(nouns));
+      assert.deepEqual([...made].sort(), [...new Set(Object.values(writesOf).flat())].sort());
+    });
+
     for (const [operation, prepare] of Object.entries(operations)) {
       test(operation, async () => {
         const { service, inspector } = await opened();
@@ -453,7 +580,7 @@ for (const store of settings) {
       test(job, async () => {
         // A job works on all tenants, so it gets a service of its own.
         const { service, inspector } = await open();
-        const receiver = await startReceiver(t);
+        const receiver = await startReceiver(t, (response, { path }) => response.writeHead(path === '/gone' ? 410 : 204).end());
         await runJobWithFaults(await openBench(service, inspector, receiver.url), prepare);
       });
     }
