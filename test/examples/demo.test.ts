@@ -93,7 +93,7 @@ for (const store of stores) {
       const [left, ...others] = all.filter(({ status }) => status === 'awaiting_human');
       assert.deepEqual(others, []);
       const packets = all.filter((packet) => packet !== left);
-      const link = lines.find((line) => /\/answer\/[0-9a-f]{64}$/.test(line))!;
+      const link = lines.find((line) => /\/answer\/[0-9a-f]{96}$/.test(line))!;
       assert.match(await (await fetch(link)).text(), /Did the demonstration work for you\?/);
       const entries = (await totalOf(service, '/audit')) - (await totalOf(service, `/audit?packet_id=${left!.id}`));
       const played = packets.filter(({ parent_packet_id }) => parent_packet_id === null);

@@ -8,8 +8,17 @@ import { isOver } from './question.ts';
 /** How many random bytes the token of an answer link has. */
 export const linkTokenBytes = 32;
 
-/** The form of a token. Hexadecimal, since mail programs may change the case of an address. */
-export const isLinkToken = (text: string): boolean => /^[0-9a-f]{64}$/.test(text);
+/**
+ * The token of an answer link: the id of its tenant, with which one server of a cluster has the link, and random bytes.
+ * Hexadecimal, since mail programs may change the case of an address.
+ */
+export const linkToken = (tenantId: string, bytes: Buffer): string => tenantId.replaceAll('-', '') + bytes.toString('hex');
+
+/** The id of the tenant in a token; undefined for what is no token. */
+export function tenantOfLink(token: string): string | undefined {
+  const parts = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[0-9a-f]{64}$/.exec(token);
+  return parts?.slice(1).join('-');
+}
 
 /** The hash that is stored for a token. A token has 256 random bits, so a plain digest can't be reversed by search. */
 export const linkHash = (token: string): string => hash('sha256', token);

@@ -3,7 +3,7 @@ import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
 import { type AnswerLink, type AnswerLinkRequest, type AnswerLinkStatus, type NewAnswerLink, validSeconds } from '../model/answer-link.ts';
 import type { Packet, RespondRequest } from '../model/packet.ts';
-import { isLinkToken, linkHash, linkStatus, linkTokenBytes, questionOf } from '../rules/answer-link.ts';
+import { linkHash, linkStatus, linkToken, linkTokenBytes, questionOf, tenantOfLink } from '../rules/answer-link.ts';
 import { digestOf } from '../rules/digest.ts';
 import { requireNoSource } from '../rules/exclusion.ts';
 import type { AnyPacket } from '../rules/packet.ts';
@@ -64,7 +64,7 @@ const maxChannelSeconds = 7 * 86_400;
 const maxOpenLinks = 100;
 const maxLinks = 1000;
 
-/** The id that stands for the packet and the key of an unknown link. */
+/** The id that stands for the tenant, the packet and the key of an unknown link. */
 const nothing = '00000000-0000-7000-8000-000000000000';
 
 /** Links to pages on which people answer a question without a key. */
@@ -75,8 +75,8 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
    */
   async function find(token: string) {
     const digest = linkHash(token);
-    const found = await store.answerLinks.byHash(digest);
-    const link = found !== undefined && isLinkToken(token) && isSame(found.token_hash, digest) ? found : undefined;
+    const found = await store.answerLinks.byHash(tenantOfLink(token) ?? nothing, digest);
+    const link = found !== undefined && isSame(found.token_hash, digest) ? found : undefined;
     const maker = await callerOfChain(store, link?.key_origin ?? nothing, clock());
     const view = await views.of(link?.tenant ?? 0, link?.packet_id ?? nothing);
     if (link === undefined || maker === undefined || view === undefined) return undefined;
@@ -89,7 +89,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     requireResponder(caller, responder, 'responder');
     const bytes = Buffer.alloc(linkTokenBytes);
     random(bytes);
-    const token = bytes.toString('hex');
+    const token = linkToken(caller.tenant_id, bytes);
     const at = { now: clock(), keyId: channel === null ? caller.key_id : null };
     const expires_at = new Date(at.now.getTime() + seconds * 1000).toISOString();
     const id = newId(at.now);

@@ -9,8 +9,7 @@ import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
 
 const options = ['Approve', { value: 'refuse', label: 'Refuse it', style: 'danger' }];
-const _unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
-const unknownToken = 'ab'.repeat(32);
+const unknownToken = 'ab'.repeat(48);
 
 interface Link {
   readonly id: string;
@@ -78,7 +77,7 @@ for (const store of stores) {
       const made = await service.call('POST', `/packets/${id}/answer-links`, { body: { responder: 'dana', expires_in: 60 } });
       assert.equal(made.status, 201);
       const { id: linkId, url, ...rest } = made.body;
-      assert.match(url, /^http:\/\/localhost(:\d+)?\/answer\/[0-9a-f]{64}$/);
+      assert.match(url, /^http:\/\/localhost(:\d+)?\/answer\/[0-9a-f]{96}$/);
       assert.deepEqual(rest, { responder: 'dana', expires_at: '2026-03-01T09:31:00.000Z' });
       const list = () => service.call('GET', `/packets/${id}/answer-links`);
       const listed = await list();
@@ -130,7 +129,7 @@ for (const store of stores) {
       const published = await shareService(store, { SERVICE_PUBLIC_URL: 'https://people.example/handoff/' });
       const { id: other } = await packetIn(published, 'awaiting_human');
       const { body } = await published.call('POST', `/packets/${other}/answer-links`, { headers: { host: 'other.example' } });
-      assert.match(body.url, /^https:\/\/people\.example\/handoff\/answer\/[0-9a-f]{64}$/);
+      assert.match(body.url, /^https:\/\/people\.example\/handoff\/answer\/[0-9a-f]{96}$/);
     });
 
     test('the link ends when the key that made it is revoked, but not when it is rotated [H174]', async () => {
@@ -317,7 +316,10 @@ for (const store of stores) {
     test('404 for an unknown token and 410 for an expired link, for reading and answering alike [H174]', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service, { timeout_seconds: 100_000 }, { expires_in: 60 });
-      for (const token of [unknownToken, 'x', link.token.slice(1), `${link.token}0`]) {
+      const tenant = await newTenant(service);
+      // A token names its tenant, and is none of another one.
+      const foreign = tenant.id.replaceAll('-', '') + link.token.slice(32);
+      for (const token of [unknownToken, 'x', link.token.slice(1), `${link.token}0`, foreign]) {
         const path = `//answer/${token}`;
         const page = await open(service, { path });
         assert.deepEqual([page.status, heading(page)], [404, 'There is no such link'], token);

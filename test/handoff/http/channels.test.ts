@@ -43,7 +43,7 @@ async function deliveriesTo(service: TestService, id: string): Promise<any[]> {
   return answer.body;
 }
 
-const linkIn = (text: string | undefined): string => /https:\/\/baton\.example\.com\/answer\/[0-9a-f]{64}/.exec(text ?? '')?.[0] ?? '';
+const linkIn = (text: string | undefined): string => /https:\/\/baton\.example\.com\/answer\/[0-9a-f]{96}/.exec(text ?? '')?.[0] ?? '';
 
 /** Sends the form of the page at an address. */
 async function answerAt(service: TestService, url: string, fields: Record<string, string>) {
@@ -534,7 +534,7 @@ test('without SERVICE_PUBLIC_URL the links of a channel begin with the origin of
   await packetIn(service, 'awaiting_human');
   await service.handoff.runOnce.deliver();
   await receiver.received(1);
-  assert.match(receiver.posts[0]!.body, /"url":"http:\/\/desk\.example\.com\/answer\/[0-9a-f]{64}"/);
+  assert.match(receiver.posts[0]!.body, /"url":"http:\/\/desk\.example\.com\/answer\/[0-9a-f]{96}"/);
   const evil = await service.call('POST', '/channels', { body: { kind: 'slack', target: receiver.url }, headers: { host: 'evil.com/x' } });
   assert.equal(evil.status, 400);
 });
