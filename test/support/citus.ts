@@ -13,16 +13,26 @@ export const isOnCluster = servers.length > 0;
 /** Databases with the schema of the handoff service that a test of this process has left, without rows. */
 const spare: string[] = [];
 
+/** The newest table, and the number of tables, of the schema that a test got, by the name of the database. */
+const shapes = new Map<string, string>();
+
+const shapeOf = (name: string) =>
+  onServer(servers[0]!, name, [
+    "select count(*) || '/' || max(oid::bigint) as shape from pg_class where relnamespace = 'public'::regnamespace",
+  ]);
+
 let created = 0;
 
 const addressOf = (server: string, name: string) => `postgres://baton@${server}/${name}`;
 
-/** Runs statements on a server, one after the other. */
-async function onServer(server: string, name: string, statements: readonly string[]): Promise<void> {
+/** Runs statements on a server, one after the other; returns the shape that the last one reads. */
+async function onServer(server: string, name: string, statements: readonly string[]): Promise<string> {
   const client = new pg.Client(addressOf(server, name));
   await client.connect();
   try {
-    for (const statement of statements) await client.query(statement);
+    let rows: { shape?: string }[] = [];
+    for (const statement of statements) ({ rows } = await client.query(statement));
+    return rows[0]?.shape ?? '';
   } finally {
     await client.end();
   }
@@ -56,6 +66,7 @@ async function create(schema: 'handoff' | undefined): Promise<string> {
     },
   });
   await store.close();
+  shapes.set(name, await shapeOf(name));
   return name;
 }
 
@@ -69,6 +80,8 @@ const emptying = `do $$
   end $$`;
 
 async function empty(name: string): Promise<void> {
+  // A test has changed the schema.
+  if ((await shapeOf(name)) !== shapes.get(name)) return dropEverywhere(name);
   await onServer(servers[0]!, name, [
     `select pg_terminate_backend(pid, 5000) from pg_stat_activity
       where datname = current_database() and application_name = 'baton' and pid <> pg_backend_pid()`,

@@ -35,7 +35,8 @@ const usualStores: readonly TestStore[] = [
 
 /** The stores that all contract suites run on. */
 export const stores: readonly TestStore[] = isOnCluster
-  ? [{ name: 'a Citus cluster', open: openClusterDatabase }]
+  ? // Named as what it stands in for.
+    [{ name: 'PostgreSQL', open: openClusterDatabase }]
   : bouncer === undefined
     ? usualStores
     : [throughPgbouncer];

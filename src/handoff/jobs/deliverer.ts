@@ -1,7 +1,7 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { DeliveryService } from '../service/deliveries.ts';
-import type { DeliveryQueue, DeliveryTake } from '../store/deliveries.ts';
+import type { DeliveryQueue, DeliveryTake } from '../store/delivery-queues.ts';
 import type { Store } from '../store/store.ts';
 import { AttemptBudget, type Reservation } from './attempt-budget.ts';
 import { type Attempt, Receiver } from './receivers.ts';
@@ -71,17 +71,18 @@ export class Deliverer {
   /** Leases due deliveries and starts sending them; returns the milliseconds until the next round. */
   async round(): Promise<number> {
     const now = this.#parts.clock();
-    const queues = await this.#parts.store.deliveries.queues();
+    const { found: queues, failure } = await this.#parts.store.deliveries.queues();
     for (const { tenant, webhook } of queues.filter(({ gone }) => gone === 1))
       if (await this.#parts.store.deliveries.cancel(tenant, webhook, now)) this.#parts.wake();
     const due = queues.filter(({ gone, active, due_at }) => gone === 0 && active === 1 && due_at <= now.toISOString());
-    await this.#claimDue(due, now);
+    const failedClaim = await this.#claimDue(due, now);
     const wanted = new Set(queues.map(receiverName));
     for (const [name, receiver] of this.#receivers) {
       this.#startWaiting(receiver);
       // Drop receivers without pending deliveries, so that the map does not grow forever.
       if (receiver.isIdle() && !wanted.has(name)) this.#receivers.delete(name);
     }
+    if ((failure ?? failedClaim) !== undefined) throw failure ?? failedClaim;
     const next = queues.filter((queue) => queue.active === 1 && !due.includes(queue)).map(({ due_at }) => Date.parse(due_at));
     return Math.max(1, Math.min(everyMs, ...next.map((moment) => moment - now.getTime())));
   }
@@ -208,12 +209,13 @@ export class Deliverer {
     return quotas;
   }
 
-  /** Leases as many due deliveries as their receivers have room for. */
-  async #claimDue(due: readonly DeliveryQueue[], now: Date): Promise<void> {
+  /** Leases as many due deliveries as their receivers have room for; returns why some could not be leased. */
+  async #claimDue(due: readonly DeliveryQueue[], now: Date): Promise<unknown> {
     const quotas = this.#quotasOf(due);
-    if (quotas.length === 0) return;
+    if (quotas.length === 0) return undefined;
     const until = new Date(now.getTime() + leaseMs);
-    const claimed = Map.groupBy(await this.#parts.store.deliveries.claim(quotas, now, until), ({ webhook }) => webhook);
+    const { found, failure } = await this.#parts.store.deliveries.claim(quotas, now, until);
+    const claimed = Map.groupBy(found, ({ webhook }) => webhook);
     for (const { owner, quota } of quotas) {
       const queue = due.find(({ webhook }) => webhook === owner)!;
       const own = claimed.get(owner) ?? [];
@@ -222,6 +224,7 @@ export class Deliverer {
       if (own.length > 0) this.#budget.lease(queue.tenant, own.length);
       if (own.length >= quota) receiver.hasMore = true;
     }
+    return failure;
   }
 
   #nowMs(): number {

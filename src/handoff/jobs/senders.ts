@@ -13,7 +13,7 @@ import { slackOf } from '../rules/slack.ts';
 import { callerOfChain } from '../service/authentication.ts';
 import type { NoticeService } from '../service/notices.ts';
 import type { PacketViews } from '../service/packet-views.ts';
-import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
+import type { ClaimedDelivery, DeliveryQueue } from '../store/delivery-queues.ts';
 import type { Store } from '../store/store.ts';
 
 /** A leased delivery, its webhook or channel, and the end of its lease. */

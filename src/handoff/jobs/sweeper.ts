@@ -8,6 +8,8 @@ const roundSize = 200;
 /** How often to look for due packets: they are processed within a second or two. */
 const everyMs = 1000;
 
+type SweepCommand = Parameters<PacketService['sweep']>[2];
+
 interface SweeperParts {
   store: Store;
   packets: PacketService;
@@ -23,15 +25,18 @@ interface SweeperParts {
 export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: SweeperParts): () => Promise<number> {
   return async () => {
     const now = clock();
-    const due = await store.packets.due(now, roundSize);
-    const ends = await Promise.allSettled(due.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'time_out' })));
-
-    const unclaimed =
-      unclaimedTtlSeconds === 0 ? [] : await store.packets.unclaimed(new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1), roundSize);
-    ends.push(...(await Promise.allSettled(unclaimed.map(({ tenant, id }) => packets.sweep(tenant, id, { kind: 'expire_unclaimed' })))));
+    const sweep = (command: SweepCommand) => async (found: readonly { tenant: number; id: string }[]) => {
+      const ends = await Promise.allSettled(found.map(({ tenant, id }) => packets.sweep(tenant, id, command)));
+      const failed = ends.find((end) => end.status === 'rejected');
+      if (failed !== undefined) throw failed.reason;
+    };
+    const rounds = [await store.packets.due(now, roundSize, sweep({ kind: 'time_out' }))];
+    if (unclaimedTtlSeconds > 0) {
+      const before = new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1);
+      rounds.push(await store.packets.unclaimed(before, roundSize, sweep({ kind: 'expire_unclaimed' })));
+    }
     // A packet that fails does not stop the others; its error is reported after all of them.
-    const failed = ends.find((end) => end.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
-    return due.length === roundSize || unclaimed.length === roundSize ? 0 : everyMs;
+    for (const { failure } of rounds) if (failure !== undefined) throw failure;
+    return rounds.some(({ more }) => more) ? 0 : everyMs;
   };
 }

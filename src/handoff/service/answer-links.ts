@@ -11,7 +11,7 @@ import { askedStatus } from '../rules/packet-life.ts';
 import { isOver } from '../rules/question.ts';
 import { acts, hasRight, requireResponder, requireRight } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
-import type { DeliveryQueue } from '../store/deliveries.ts';
+import type { DeliveryQueue } from '../store/delivery-queues.ts';
 import { type Caller, callerOfChain, familyOf, originOf } from './authentication.ts';
 import { actingFor, changeIn } from './change.ts';
 import { requireOrigin } from './origin.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kit/clock.ts';
 import type { DisabledReason } from '../model/webhook.ts';
 import { type AttemptOutcome, afterAttempt, cancelled, hasFailedTooLong, isGone, isRecorded } from '../rules/delivery.ts';
-import type { DeliveryQueue } from '../store/deliveries.ts';
+import type { DeliveryQueue } from '../store/delivery-queues.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/units.ts';
 import { destinationOf } from '../store/webhooks.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import { isStillSo, type Notice, noticeOf, testNotice } from '../rules/notice.ts';
-import type { ClaimedDelivery, DeliveryQueue } from '../store/deliveries.ts';
+import type { ClaimedDelivery, DeliveryQueue } from '../store/delivery-queues.ts';
 import type { AnswerLinkService } from './answer-links.ts';
 import type { PacketViews } from './packet-views.ts';
 

@@ -69,10 +69,15 @@ function reads({ database }: ReadParts) {
       )
       .orderBy('last_seen_at')
       .limit(limit);
-    // An agent that another instance is writing at this moment is being seen.
-    const old = await (database.name === 'postgres' ? unseen.forUpdate().skipLocked() : unseen).execute();
+    const old = await unseen.execute();
     for (const { tenant, agent_id } of old)
-      await tx.deleteFrom('agents').where('tenant', '=', tenant).where('agent_id', '=', agent_id).execute();
+      await tx
+        .deleteFrom('agents')
+        .where('tenant', '=', tenant)
+        .where('agent_id', '=', agent_id)
+        // Another instance may have seen it meanwhile.
+        .where('last_seen_at', '<', before.toISOString())
+        .execute();
     return old.length;
   }
 

@@ -3,6 +3,7 @@ import { type Expression, type ExpressionBuilder, type RawBuilder, type SqlBool,
 import { createdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { claimableStatus, workingStatuses } from '../rules/packet-life.ts';
+import { rowsOfAll } from './all-tenants.ts';
 import type { ReadParts } from './noun.ts';
 import type { Tables } from './tables.ts';
 
@@ -29,6 +30,11 @@ function reads({ database }: ReadParts) {
     async oldestUnclaimed(): Promise<Date | undefined> {
       const first = sql<string | null>`(select min(packets.id) from packets
         where packets.tenant = tenants.number and packets.status = ${sql.lit(claimableStatus)})`;
+      if (database.isDistributed) {
+        const all = ofLiving(rowsOfAll(database, database.longReads, 'packets')).select(sql<string | null>`min(packets.id)`.as('id'));
+        const row = await all.where('packets.status', '=', claimableStatus).executeTakeFirst();
+        return row?.id == null ? undefined : createdAt(row.id);
+      }
       const row = await database.longReads
         .selectFrom('tenants')
         .select(sql<string | null>`min(${first})`.as('id'))
@@ -41,18 +47,17 @@ function reads({ database }: ReadParts) {
 
   /** The earliest of the times of all tenants' packets that meet the condition. */
   async function oldest(time: RawBuilder<string | null>, condition: (eb: ExpressionBuilder<Tables, 'packets'>) => Expression<SqlBool>) {
-    const row = await database.longReads
-      .selectFrom('tenants')
-      // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all of it.
-      .crossJoin('packets')
+    const row = await ofLiving(rowsOfAll(database, database.longReads, 'packets'))
       .select(sql<string | null>`min(${time})`.as('time'))
-      .whereRef('packets.tenant', '=', 'tenants.number')
-      .where('tenants.deleted_at', 'is', null)
-      .where((eb) => condition(eb as unknown as ExpressionBuilder<Tables, 'packets'>))
+      .where(condition)
       .executeTakeFirst();
     return row?.time == null ? undefined : new Date(row.time);
   }
 }
+
+/** Only the packets of tenants that are not deleted. */
+const ofLiving = (packets: ReturnType<typeof rowsOfAll<'packets'>>) =>
+  packets.where('packets.tenant', 'not in', (eb) => eb.selectFrom('tenants').select('number').where('deleted_at', 'is not', null) as never);
 
 /** How old unfinished work is, over all tenants that are not deleted. */
 export const ages = { reads };

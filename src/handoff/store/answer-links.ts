@@ -78,17 +78,18 @@ function reads({ database }: ReadParts) {
   const tenantWithId = database.query<{ id: string }, { number: number }>((db, { id }) =>
     db.selectFrom('tenants').select('number').where('id', '=', id).where('deleted_at', 'is', null),
   );
-  const withHash = database.query<{ tenant: number; token_hash: string }, StoredAnswerLink & { tenant: number }>((db, { tenant, token_hash }) =>
-    db
-      .selectFrom('answer_links')
-      .select([...columns, 'tenant'])
-      .where('tenant', '=', tenant)
-      .where('token_hash', '=', token_hash)
-      // Whoever removes a channel ends the links that were made for it.
-      .where(
-        sql<boolean>`(channel is null or exists (select 1 from webhooks where webhooks.tenant = answer_links.tenant
+  const withHash = database.query<{ tenant: number; token_hash: string }, StoredAnswerLink & { tenant: number }>(
+    (db, { tenant, token_hash }) =>
+      db
+        .selectFrom('answer_links')
+        .select([...columns, 'tenant'])
+        .where('tenant', '=', tenant)
+        .where('token_hash', '=', token_hash)
+        // Whoever removes a channel ends the links that were made for it.
+        .where(
+          sql<boolean>`(channel is null or exists (select 1 from webhooks where webhooks.tenant = answer_links.tenant
           and webhooks.id = channel and webhooks.removed_at is null))`,
-      ),
+        ),
   );
   const all = {
     /** The link of a tenant with this hash of its token, unless its tenant is deleted or its channel removed. An unknown tenant costs the same reads. */

@@ -1,14 +1,12 @@
 import { type ExpressionBuilder, type JoinBuilder, type Kysely, sql } from 'kysely';
 
 import { countOf } from '../../kit/sql/count.ts';
-import type { Values } from '../../kit/sql/dialect.ts';
 import { traceparentOf } from '../../kit/trace-context.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import type { Delivery, DeliveryDetail, DeliveryStatus } from '../model/webhook.ts';
 import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
+import { createDeliveryQueues, type DeliveryQueue, type Receiver, receiverColumns } from './delivery-queues.ts';
 import type { Group, Kind } from './engine/group.ts';
-import { inSession } from './engine/in-session.ts';
-import type { Take } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
@@ -157,42 +155,6 @@ const kind: Kind<DeliveryNeeds, DeliveryBuffer> = {
   },
 };
 
-/** What an attempt needs of a webhook or channel. */
-const receiverColumns = [
-  ...(['kind', 'url', 'secret', 'old_secret', 'old_secret_until', 'failing_since'] as const),
-  ...(['authentication', 'responder', 'key_id', 'key_origin', 'origin'] as const),
-] as const;
-type Receiver = Pick<StoredWebhook, (typeof receiverColumns)[number]>;
-
-/** The pending deliveries of one webhook or channel, with what is needed to send them. */
-export interface DeliveryQueue extends Receiver {
-  /** The number of the webhook or channel, its id, and its tenant's number. */
-  webhook: number;
-  webhook_id: string;
-  tenant: number;
-  /** Whether deliveries may be sent: 0 or 1. */
-  active: number;
-  /** Whether it or its tenant is deleted, so that its pending deliveries must be cancelled: 0 or 1. */
-  gone: number;
-  /** When the first pending delivery is due. */
-  due_at: string;
-}
-
-const claimedColumns = ['seq', 'id', 'webhook', 'packet_id', 'event_id', 'event_type', 'attempts', 'created_at'] as const;
-
-/** A delivery that this instance has leased for an attempt. */
-export type ClaimedDelivery = Pick<StoredDelivery, (typeof claimedColumns)[number]>;
-
-/** A leased delivery, and until when it is leased. */
-export interface Leased {
-  readonly delivery: ClaimedDelivery;
-  readonly queue: Pick<DeliveryQueue, 'tenant'>;
-  readonly until: Date;
-}
-
-/** How many deliveries to lease of a webhook or channel, by its `seq`. */
-export type DeliveryTake = Take;
-
 /** Which failed deliveries to retry. */
 export interface RetryFilter {
   /** Only those whose `next_retry_at` is at or before this time; undefined: all. */
@@ -209,8 +171,8 @@ const shown = [...deliveryColumns, 'deliveries.created_at', 'deliveries.updated_
 const cancelSize = 1000;
 
 /** Finds and leases pending deliveries, and reads the outcome of past ones. */
-function reads({ database }: ReadParts) {
-  const queues = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
+function reads(parts: ReadParts) {
+  const { database } = parts;
   const message = database.query<{ tenant: number; event_id: string }, Message>((db, { tenant, event_id }) =>
     db.selectFrom('messages').select(['body', 'traceparent']).where('tenant', '=', tenant).where('event_id', '=', event_id),
   );
@@ -224,40 +186,12 @@ function reads({ database }: ReadParts) {
       .where('removed_at', 'is', null),
   );
   const all = {
+    ...createDeliveryQueues(parts),
     /** A webhook or channel as it is now; undefined once it is removed. */
     destination: ({ tenant, webhook }: Pick<DeliveryQueue, 'tenant' | 'webhook'>) => destination.first({ tenant, webhook }),
 
-    /** Every webhook and channel with pending deliveries, due or not. */
-    queues: () => queues.all({}),
-
-    /** Leases due deliveries until `until`: of each webhook or channel the earliest, up to its quota. */
-    async claim(takes: readonly DeliveryTake[], now: Date, until: Date): Promise<ClaimedDelivery[]> {
-      const claim = { owner: 'webhook', due: 'due_at', now: now.toISOString(), until: until.toISOString(), takes };
-      // A lease lost in a power failure causes one duplicate delivery at worst.
-      const rows = await inSession(database, async (session) => session.claim('deliveries', claimedColumns, claim), { asyncCommit: true });
-      return rows.map((values: Values) => Object.fromEntries(claimedColumns.map((column, index) => [column, values[index]])) as never);
-    },
-
     /** What to send for an event; undefined when its packet was deleted permanently. */
     message: async (tenant: number, eventId: string): Promise<Message | undefined> => message.first({ tenant, event_id: eventId }),
-
-    /** Releases leased deliveries: they are due at once. */
-    async release(inHand: readonly Leased[], now: Date): Promise<void> {
-      for (const items of Map.groupBy(inHand, ({ queue, until }) => `${queue.tenant} ${until.toISOString()}`).values()) {
-        const { tenant } = items[0]!.queue;
-        const until = items[0]!.until.toISOString();
-        const seqs = items.map(({ delivery }) => delivery.seq);
-        await database.transaction((tx) =>
-          tx
-            .updateTable('deliveries')
-            .set({ due_at: now.toISOString() })
-            .where('tenant', '=', tenant)
-            .where('seq', 'in', seqs)
-            .where('due_at', '=', until)
-            .execute(),
-        );
-      }
-    },
 
     /** Cancels some pending deliveries of a deleted webhook or channel; returns whether there may be more. */
     async cancel(tenant: number, webhook: number, now: Date): Promise<boolean> {
@@ -362,24 +296,6 @@ async function failed(db: Kysely<Tables>, tenant: number, filter: RetryFilter, l
   return { seqs: rows.map(({ seq }) => seq), active: countOf(1), inactive: countOf(0) };
 }
 
-/** Skips through the index from one webhook with pending deliveries to the next, so the cost does not depend on how many each has. */
-function queuesOf(db: Kysely<Tables>) {
-  const query = sql<DeliveryQueue>`
-    with recursive queued (webhook) as (
-      select min(webhook) from deliveries where due_at is not null
-      union all
-      select (select min(webhook) from deliveries where due_at is not null and webhook > queued.webhook)
-      from queued where queued.webhook is not null)
-    select webhooks.seq as webhook, webhooks.id as webhook_id, webhooks.tenant, active,
-      ${sql.join(receiverColumns.map((column) => sql.ref(column)))},
-      case when webhooks.removed_at is null and tenants.deleted_at is null then 0 else 1 end as gone,
-      (select min(due_at) from deliveries where due_at is not null and webhook = webhooks.seq) as due_at
-    from (select webhook, (select tenant from deliveries where due_at is not null and webhook = queued.webhook limit 1) as tenant
-      from queued where webhook is not null) as waiting
-    join webhooks on webhooks.tenant = waiting.tenant and webhooks.seq = waiting.webhook join tenants on tenants.number = webhooks.tenant`;
-  return { compile: () => query.compile(db), execute: async () => (await query.execute(db)).rows };
-}
-
 /** Literals, so that the partial indexes of these deliveries match. */
 const forgettable = {
   ended: (eb: ExpressionBuilder<Tables, 'deliveries'>) =>
@@ -401,22 +317,14 @@ async function forgetOld(tx: Kysely<Tables>, kind: keyof typeof forgettable, bef
   for (const [tenant, own] of Map.groupBy(old, (delivery) => delivery.tenant)) {
     const seqs = own.map(({ seq }) => seq);
     await tx.deleteFrom('deliveries').where('tenant', '=', tenant).where('seq', 'in', seqs).where(isOld).execute();
-  }
-  // All webhooks share the body of an event.
-  const events = [...new Map(old.map((delivery) => [delivery.event_id, delivery])).values()];
-  const given = sql.join(
-    events.map(
-      ({ tenant, packet_id, event_id }) => sql`(cast(${tenant} as bigint), cast(${packet_id} as text), cast(${event_id} as text))`,
-    ),
-  );
-  const { rows: unneeded } = await sql<{ tenant: number; event_id: string }>`
-    with given (tenant, packet_id, event_id) as (values ${given})
-    select tenant, event_id from given where not exists (select 1 from deliveries
-      where deliveries.tenant = given.tenant and deliveries.packet_id = given.packet_id and deliveries.event_id = given.event_id)
-  `.execute(tx);
-  for (const [tenant, own] of Map.groupBy(unneeded, (message) => message.tenant)) {
-    const ids = own.map(({ event_id }) => event_id);
-    await tx.deleteFrom('messages').where('tenant', '=', tenant).where('event_id', 'in', ids).execute();
+    // All webhooks share the body of an event.
+    const events = [...new Set(own.map(({ event_id }) => event_id))];
+    const packets = [...new Set(own.flatMap(({ packet_id }) => packet_id ?? []))];
+    const ofPackets = tx.selectFrom('deliveries').select('event_id').where('tenant', '=', tenant).where('packet_id', 'in', packets);
+    const needed = packets.length === 0 ? [] : await ofPackets.where('event_id', 'in', events).execute();
+    const isNeeded = new Set(needed.map(({ event_id }) => event_id));
+    const unneeded = events.filter((id) => !isNeeded.has(id));
+    if (unneeded.length > 0) await tx.deleteFrom('messages').where('tenant', '=', tenant).where('event_id', 'in', unneeded).execute();
   }
   return old.length;
 }

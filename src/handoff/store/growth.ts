@@ -4,6 +4,7 @@ import { createdAt, lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { tablesOf } from '../../kit/sql/shape.ts';
 import { storageOf, type TableStorage } from '../../kit/sql/storage.ts';
+import { rowsOfAll } from './all-tenants.ts';
 import { migrations } from './migrations/index.ts';
 import type { Tables } from './tables.ts';
 
@@ -35,10 +36,10 @@ export async function measureGrowth(database: Database<Tables>, now: Date): Prom
   const tables = storage.map((table) => ({ ...table, is_kept: !removed.includes(table.table) }));
   const packets = tables.find(({ table }) => table === 'packets')!.rows;
   const week = new Date(now.getTime() - 7 * dayMs);
-  const { rows } = await sql<{ created: number; first: string | null }>`
-    select count(packets.id) as created, min(packets.id) as first
-    from tenants cross join packets where packets.tenant = tenants.number and packets.id >= ${lowestIdAt(week)}`.execute(database.reads);
-  const { created, first } = rows[0]!;
+  const { created, first } = await rowsOfAll(database, database.reads, 'packets')
+    .select([sql<number>`count(packets.id)`.as('created'), sql<string | null>`min(packets.id)`.as('first')])
+    .where('packets.id', '>=', lowestIdAt(week))
+    .executeTakeFirstOrThrow();
   const days = first === null ? 7 : Math.max((now.getTime() - createdAt(first).getTime()) / dayMs, 1 / 24);
   const sum = (some: readonly TableStorage[]) => some.reduce((total, table) => total + table.bytes, 0);
   const bytes = sum(tables);

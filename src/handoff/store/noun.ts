@@ -1,6 +1,7 @@
 import { tookTooLong } from '../../kit/errors.ts';
 import type { Lanes, Timed } from '../../kit/lanes.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
+import type { DueTenants } from './due.ts';
 import type { Kind } from './engine/group.ts';
 import type { InTurn } from './in-turn.ts';
 import type { Reader } from './readers.ts';
@@ -25,6 +26,7 @@ interface Reads {
 export interface ReadParts {
   readonly database: Database<Tables>;
   readonly indexing: Indexing;
+  readonly due: DueTenants;
 }
 
 /** The tenant whose data a caller reads, and how its long reads run. */

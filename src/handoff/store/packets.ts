@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { invalid } from '../../kit/errors.ts';
-import { lowestIdAt } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Row, Values } from '../../kit/sql/dialect.ts';
 import { priorities, type Status, statuses } from '../model/common.ts';
@@ -10,10 +9,11 @@ import type { Packet } from '../model/packet.ts';
 import { type KeyFamily, withSource } from '../rules/exclusion.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import type { AnyPacket } from '../rules/packet.ts';
-import { claimableStatus } from '../rules/packet-life.ts';
 import { hourlyAmounts } from '../rules/stats.ts';
 import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
+import { rowsOfAll } from './all-tenants.ts';
 import { type CounterBuffer, counters, inHourOf } from './counters.ts';
+import { createDuePackets } from './due-packets.ts';
 import { everyTenant, type Group, type Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import type { Session } from './engine/session.ts';
@@ -283,7 +283,7 @@ export interface PacketText {
 }
 
 /** Reads packets. Ids begin with the creation time, so newest first is the descending order of ids in every index. */
-function reads({ database, indexing }: ReadParts) {
+function reads({ database, indexing, due }: ReadParts) {
   const pages = createPageReads(database);
   const byId = database.query<{ tenant: number; id: string }, PacketText>((db, { tenant, id }) =>
     db
@@ -315,36 +315,11 @@ function reads({ database, indexing }: ReadParts) {
     search: (wanted: Omit<Search, 'tenant'>) => search(scope, indexing, wanted),
   });
   const all = {
-    /** Packets of all tenants whose `due_at` has passed, earliest first. */
-    due: (now: Date, limit: number) =>
-      database.reads
-        .selectFrom('packets')
-        .select(['tenant', 'id'])
-        .where('due_at', 'is not', null)
-        .where('due_at', '<=', now.toISOString())
-        .orderBy('due_at')
-        .limit(limit)
-        .execute(),
-    /** Packets of all tenants that are still `created` and were created before `before`, oldest first in each tenant. */
-    unclaimed: (before: Date, limit: number) =>
-      database.longReads
-        .selectFrom('tenants')
-        // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all of it.
-        .crossJoin('packets')
-        .select(['packets.tenant', 'packets.id'])
-        .whereRef('packets.tenant', '=', 'tenants.number')
-        .where('packets.status', '=', claimableStatus)
-        .where('packets.id', '<', lowestIdAt(before))
-        .limit(limit)
-        .execute(),
+    ...createDuePackets({ database, indexing, due }),
     /** The number of packets of all tenants, by status. */
     async countByStatus(): Promise<Record<Status, number>> {
-      const rows = await database.longReads
-        .selectFrom('tenants')
-        // Crossed, so that SQLite goes tenant by tenant through the key and does not scan all counters.
-        .crossJoin('counters')
+      const rows = await rowsOfAll(database, database.longReads, 'counters')
         .select(['counters.name', sql<number>`sum(value)`.as('count')])
-        .whereRef('counters.tenant', '=', 'tenants.number')
         .where('counters.name', '>=', 'packets:')
         .where('counters.name', '<', 'packets;')
         .groupBy('counters.name')

@@ -2,6 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { NewId } from '../../kit/id.ts';
 import { isShared } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
+import { DueTenants } from './due.ts';
 import { migrations } from './migrations/index.ts';
 import { type Noun, type ReadParts, Scope } from './noun.ts';
 import { nouns, type SharedReads, type TenantReads } from './nouns.ts';
@@ -16,13 +17,15 @@ interface StoreParts {
   clock: Clock;
   newId: NewId;
   charactersPerTurn?: number | undefined;
+  /** How long a packet may stay unclaimed, in seconds; 0: for ever. */
+  unclaimedTtlSeconds?: number;
 }
 
 /** The service's data, on SQLite or PostgreSQL. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** Opens the store and brings its schema up to date. */
-export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }: StoreParts) {
+export async function openStore({ databaseUrl, clock, newId, charactersPerTurn, unclaimedTtlSeconds }: StoreParts) {
   const { database, lanes, stopReaders } = openWithReaders(databaseUrl, clock, { charactersPerTurn });
   // The schema must exist before the threads start, which they do at their first task.
   await migrate(database, migrations, clock).catch(async (error: unknown) => {
@@ -32,9 +35,10 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
   const thread = isShared(databaseUrl) ? startSearchThread(databaseUrl) : undefined;
 
   const queue = createQueueReads(database);
-  const units = createUnits(database, newId);
-  const indexing = createIndexing(database, thread);
-  const { of, all } = prepareReads({ database, indexing });
+  const due = new DueTenants(database, clock, unclaimedTtlSeconds);
+  const units = createUnits(database, newId, due);
+  const indexing = createIndexing(database, thread, due);
+  const { of, all } = prepareReads({ database, indexing, due });
 
   return {
     /** The reads of all tenants, by noun. */
@@ -47,7 +51,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     onFailure: units.onFailure,
     /** Calls the listener after every commit that leaves deliveries to be sent. */
     onDeliveries: units.onDeliveries,
-    index: { step: indexing.step, stop: indexing.stop, queued: queue.queued, isQueued: queue.isQueued },
+    index: { step: indexing.round, stop: indexing.stop, queued: queue.queued, isQueued: queue.isQueued },
     /** The result of `read`, shared between identical reads of this turn of the event loop: see `Database.inView`. */
     inView: database.inView,
     /** How large the database is. */
@@ -60,6 +64,8 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn }
     async close() {
       await indexing.idle();
       await Promise.all([thread?.stop(), stopReaders()]);
+      // What is not written, scans find.
+      await due.close().catch(() => undefined);
       await database.close();
     },
   };

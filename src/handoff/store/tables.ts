@@ -39,6 +39,8 @@ export interface Tables {
   search_queue: { tenant: number; packet: number; revision: number };
   /** The full-text index: on PostgreSQL a tsvector column; on SQLite an FTS5 table without the tenant. `rowid` is the packet's `seq`. */
   search_index: { tenant: number; rowid: number; words: string };
+  /** Which tenants will have work for a job, and when, on a cluster (`DueTenants`). Only PostgreSQL has it. */
+  due: { job: 'sweep' | 'expire' | 'deliver' | 'index'; due_at: string; tenant_number: number };
 }
 
 /** A row of a table as it is read. */

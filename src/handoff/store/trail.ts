@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { type ExpressionBuilder, type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 
 import { countOf } from '../../kit/sql/count.ts';
 import type { Database, Row } from '../../kit/sql/dialect.ts';
@@ -279,6 +279,14 @@ function reads({ database }: ReadParts) {
       .where('name', '=', sql.lit(positionCounter))
       .where(sql<boolean>`tenant in (${sql.raw(named)}(${tenants}))`),
   );
+  /** On a cluster the tenants are named one by one, so that it asks only their servers. */
+  const positionsOfNamed = (tenants: readonly number[]) =>
+    database.reads
+      .selectFrom('counters')
+      .select(['tenant', 'value as position'])
+      .where('name', '=', positionCounter)
+      .where('tenant', 'in', [...tenants])
+      .execute();
   const bounds = database.query<{ tenant: number }, { name: string; value: number }>((db, { tenant }) =>
     db
       .selectFrom('counters')
@@ -332,15 +340,15 @@ function reads({ database }: ReadParts) {
   });
   const all = {
     /** The last position of each of these tenants; tenants without events are left out. */
-    positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
+    positions: (tenants: readonly number[]) =>
+      database.isDistributed ? positionsOfNamed(tenants) : positionsOf.all({ tenants: JSON.stringify(tenants) }),
     /**
      * Removes stream events older than `before`, tenant by tenant in the order of positions; the audit log keeps its
      * entries. Removes up to `limit` of each tenant; returns how many it removed.
      */
     async forgetPayloads(before: Date, limit: number): Promise<number> {
       let removed = 0;
-      for (const tenant of await tenantsWithOld(database.longReads, before))
-        removed += await forgetPayloadsOf(database, tenant, before, limit);
+      for (const tenant of await tenantsWithOld(database, before)) removed += await forgetPayloadsOf(database, tenant, before, limit);
       return removed;
     },
   };
@@ -369,9 +377,11 @@ function matches(
 }
 
 /** The tenants whose oldest stream event is older than `before`. Usually there are none, and then no lock is needed. */
-async function tenantsWithOld(db: Kysely<Tables>, before: Date): Promise<number[]> {
-  const rows = await db
-    .selectFrom('tenants')
+async function tenantsWithOld({ isDistributed, longReads: db }: Database<Tables>, before: Date): Promise<number[]> {
+  // A cluster joins only the tables of tenants with one another.
+  const counted = db.selectFrom('counters').select('tenant as number').where('name', '=', sql.lit(positionCounter));
+  const owners = isDistributed ? db.selectFrom(counted.as('tenants')) : db.selectFrom('tenants');
+  const rows = await (owners as SelectQueryBuilder<Tables, 'tenants', object>)
     .select('tenants.number')
     .where(
       (eb) =>

@@ -2,7 +2,10 @@ import { nextTurn } from '../../kit/awaitable.ts';
 import { currentRequest } from '../../kit/current-request.ts';
 import type { NewId } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
+import { dueAt } from '../rules/packet.ts';
+import { claimableStatus } from '../rules/packet-life.ts';
 import { deliveries } from './deliveries.ts';
+import type { DueTenants } from './due.ts';
 import { everyTenant, Group, type Kind, type Staging, type TenantUnit } from './engine/group.ts';
 import { createGroups, type GroupResult, type Outcome } from './engine/groups.ts';
 import type { Session } from './engine/session.ts';
@@ -10,6 +13,7 @@ import type { Noun } from './noun.ts';
 import { type Needs, nouns, type Staged } from './nouns.ts';
 import { packets } from './packets.ts';
 import type { Tables } from './tables.ts';
+import { tenants } from './tenants.ts';
 import { type CommittedEvents, committedEvents, type TrailBuffer, trail } from './trail.ts';
 import { webhooks } from './webhooks.ts';
 
@@ -78,7 +82,7 @@ type CommitListener = (appended: CommittedEvents) => void;
 type FailureListener = (error: unknown, requestIds: readonly string[]) => void;
 
 /** Runs units of work in groups. */
-export function createUnits(database: Database<Tables>, newId: NewId) {
+export function createUnits(database: Database<Tables>, newId: NewId, due: DueTenants) {
   const listeners: CommitListener[] = [];
   const wakes: (() => void)[] = [];
   const failureListeners: FailureListener[] = [];
@@ -112,6 +116,7 @@ export function createUnits(database: Database<Tables>, newId: NewId) {
     for (const [index, { unit }] of group.units.entries()) {
       if (unit.committed !== undefined && 'result' in outcomes[index]!) attempt(() => unit.committed!());
     }
+    if (due.isUsed) attempt(() => noteDue(group, due));
     attempt(() => {
       if (isDue(group)) for (const wake of wakes) attempt(wake);
     });
@@ -155,6 +160,33 @@ function isDue(group: UnitGroup): boolean {
     inserted.length > 0 || [...changed.values()].some(({ status }) => status === 'pending'),
   ]);
   return [...isSent, ...group.each(webhooks, ({ changed }) => [changed.size > 0])].includes(true);
+}
+
+/** Notes the tenants that have work for jobs after the commit. */
+function noteDue(group: UnitGroup, due: DueTenants): void {
+  group.each(packets, ({ inserted, changed }, tenant) => {
+    for (const { packet } of [...inserted.values(), ...[...changed.values()].map(({ after }) => after)]) {
+      const at = dueAt(packet);
+      if (at !== null) due.note('sweep', tenant, at);
+      if (due.unclaimedTtlSeconds > 0 && packet.status === claimableStatus)
+        due.note('expire', tenant, new Date(Date.parse(packet.created_at) + due.unclaimedTtlSeconds * 1000));
+      due.note('index', tenant, packet.updated_at);
+    }
+    return [];
+  });
+  group.each(deliveries, ({ inserted, changed }, tenant) => {
+    for (const { due_at } of [...inserted, ...changed.values()]) if (due_at !== null) due.note('deliver', tenant, due_at);
+    return [];
+  });
+  // Those of a deleted tenant are cancelled.
+  group.each(tenants, ({ changed }) => {
+    for (const { number, tenant } of changed.values()) due.note('deliver', number, tenant.updated_at);
+    return [];
+  });
+  group.each(webhooks, ({ changed }, tenant) => {
+    for (const { updated_at } of changed.values()) due.note('deliver', tenant, updated_at);
+    return [];
+  });
 }
 
 /** Runs the units in order; each sees the changes of the units before it. */

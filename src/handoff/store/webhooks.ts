@@ -3,6 +3,7 @@ import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import type { Webhook, WebhookEvent } from '../model/webhook.ts';
+import { rowsOfAll } from './all-tenants.ts';
 import type { Kind } from './engine/group.ts';
 import type { Session } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
@@ -180,12 +181,8 @@ export type ListedRow = Pick<StoredWebhook, (typeof listedColumns)[number]>;
 export type PushRow = Pick<StoredWebhook, 'id' | 'name' | 'url' | 'secret' | 'authentication'>;
 
 async function scrub(database: ReadParts['database'], limit: number): Promise<number> {
-  const gone = await database.reads
-    .selectFrom('tenants')
-    // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all webhooks.
-    .crossJoin('webhooks')
+  const gone = await rowsOfAll(database, database.reads, 'webhooks')
     .select(['webhooks.tenant', 'webhooks.seq'])
-    .whereRef('webhooks.tenant', '=', 'tenants.number')
     .where('webhooks.removed_at', 'is not', null)
     // A literal, so that the partial index matches.
     .where('webhooks.url', '<>', sql.lit(''))
@@ -269,12 +266,8 @@ function reads({ database }: ReadParts) {
 
     /** Whether any tenant has a channel whose links begin with the origin of a request. */
     async hasOrigins(): Promise<boolean> {
-      const found = await db
-        .selectFrom('tenants')
-        // Crossed, so that SQLite goes tenant by tenant through the index and does not scan all webhooks.
-        .crossJoin('webhooks')
+      const found = await rowsOfAll(database, database.reads, 'webhooks')
         .select('webhooks.id')
-        .whereRef('webhooks.tenant', '=', 'tenants.number')
         .where('webhooks.for_packet', 'is', null)
         .where('webhooks.removed_at', 'is', null)
         .where('webhooks.origin', 'is not', null)

@@ -19,6 +19,24 @@ async function tablesOfTenants(
 }
 
 /**
+ * Amounts by table, summed over all servers of a cluster, where the coordinator's own tables of tenants are empty.
+ * `amount`: an SQL expression over `relation`, a row of the view or table. A part of a distributed table has the table's name and a number.
+ * @throws Error when one of the servers does not answer
+ */
+export async function sumOverServers(db: Kysely<unknown>, relation: string, name: string, amount: string): Promise<Map<string, number>> {
+  const ofServer = `select coalesce(json_object_agg(name, amount), '{}') from (
+    select regexp_replace(${name}, '_[0-9]+$', '') as name, sum(${amount}) as amount from ${relation} group by 1) summed`;
+  const { rows } = await sql<{ success: boolean; result: string }>`
+    select success, result from run_command_on_all_nodes(${ofServer})`.execute(db);
+  const sums = new Map<string, number>();
+  for (const { success, result } of rows) {
+    if (!success) throw new Error(`A server of the cluster does not answer: ${result}`);
+    for (const [table, own] of Object.entries(JSON.parse(result) as Record<string, number>)) sums.set(table, (sums.get(table) ?? 0) + own);
+  }
+  return sums;
+}
+
+/**
  * Distributes the tables of tenants over the servers of a Citus cluster by their tenant, all of a tenant's rows on one server.
  * `isNew`: the migrations have just made all tables.
  * @throws Error when the address doesn't say what the database is

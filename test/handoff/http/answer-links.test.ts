@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { escapeHtml } from '../../../src/handoff/rules/html.ts';
 import { happenings, historyOf, packetIn, question } from '../../support/life.ts';
-import { startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';

@@ -6,6 +6,7 @@ import type { Delivery } from '../../../src/handoff/model/webhook.ts';
 import type { KeyFamily } from '../../../src/handoff/rules/exclusion.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { deliveries as deliveryNoun } from '../../../src/handoff/store/deliveries.ts';
+import { DueTenants } from '../../../src/handoff/store/due.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import type { ReadParts } from '../../../src/handoff/store/noun.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
@@ -39,7 +40,7 @@ function emptyDatabase(): { database: Database<Tables>; transactions(): number }
 
 test('large units share a transaction, and the event loop runs between them', async () => {
   const { database, transactions } = emptyDatabase();
-  const units = createUnits(database, () => 'id');
+  const units = createUnits(database, () => 'id', new DueTenants(database, systemClock));
   let turn = 0;
   let running = true;
   const count = () => {
@@ -100,7 +101,7 @@ async function openUnits(t: TestContext, store: TestStore) {
   });
   await migrate(database, migrations, systemClock);
   const newId = createIds();
-  const units = createUnits(database, () => newId(new Date()));
+  const units = createUnits(database, () => newId(new Date()), new DueTenants(database, systemClock));
   /** Creates a packet of a source agent; returns how many open packets the agent had before. */
   const create = (tenant: number, agent: string) =>
     units.commit(tenant, {

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 
 import { readJson } from '../../../kit/json.ts';
 import { countOf } from '../../../kit/sql/count.ts';
@@ -146,7 +146,7 @@ export function createIndexer(database: Database<Tables>) {
 /** Reads a range of the queue with the packets' texts. */
 function createQueueRead(database: Database<Tables>) {
   const queueKey = sql`(search_queue.tenant, search_queue.packet)`;
-  const query = database.query<QueueParams, QueueRow>((db, params) =>
+  const rowsOf = (db: Kysely<Tables>) =>
     db
       .selectFrom('search_queue')
       .leftJoin('packets', (join) =>
@@ -154,23 +154,30 @@ function createQueueRead(database: Database<Tables>) {
       )
       .leftJoin('contents', ofPacket)
       .select(['search_queue.tenant', 'search_queue.packet', 'search_queue.revision', 'packets.id', wholeText.as('text')])
+      .orderBy('search_queue.tenant')
+      .orderBy('search_queue.packet');
+  const all = database.query<QueueParams, QueueRow>((db, params) =>
+    rowsOf(db)
       .where(sql<boolean>`${queueKey} > (${params.after_tenant}, ${params.after_packet})`)
       .where(sql<boolean>`${queueKey} <= (${params.last_tenant}, ${params.last_packet})`)
-      .orderBy('search_queue.tenant')
-      .orderBy('search_queue.packet')
       .limit(params.limit),
   );
+  // A cluster sends only a statement that names its tenant to a single server.
+  const ofTenant = database.query<OwnQueueParams, QueueRow>((db, { tenant, after, last, limit }) =>
+    rowsOf(db)
+      .where('search_queue.tenant', '=', tenant)
+      .where('search_queue.packet', '>', after)
+      .where('search_queue.packet', '<=', last)
+      .limit(limit),
+  );
   return (after: QueuePosition, upTo: QueuePosition, limit: number) =>
-    query.all({
-      after_tenant: after.tenant,
-      after_packet: after.packet,
-      last_tenant: upTo.tenant,
-      last_packet: upTo.packet,
-      limit,
-    });
+    after.tenant === upTo.tenant
+      ? ofTenant.all({ tenant: after.tenant, after: after.packet, last: upTo.packet, limit })
+      : all.all({ after_tenant: after.tenant, after_packet: after.packet, last_tenant: upTo.tenant, last_packet: upTo.packet, limit });
 }
 
 type QueueParams = { after_tenant: number; after_packet: number; last_tenant: number; last_packet: number; limit: number };
+type OwnQueueParams = { tenant: number; after: number; last: number; limit: number };
 
 interface QueueRow extends RowOf<'search_queue'> {
   /** The packet's id and the whole packet; null when it was deleted. */

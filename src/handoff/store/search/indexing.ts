@@ -1,6 +1,7 @@
 import { sharing } from '../../../kit/sharing.ts';
 import { type Database, SerialQueue } from '../../../kit/sql/dialect.ts';
 import type { Thread } from '../../../kit/thread.ts';
+import { type DueTenants, tenantsOf } from '../due.ts';
 import type { Tables } from '../tables.ts';
 import { createIndexer, type QueuePosition, type Range, type Written } from './indexer.ts';
 import type { SearchTasks } from './thread.ts';
@@ -16,7 +17,7 @@ export interface IndexStep extends Written {
 export type Indexing = ReturnType<typeof createIndexing>;
 
 /** Updates the search index asynchronously, on the search thread where there is one. */
-export function createIndexing(database: Database<Tables>, thread: Thread<SearchTasks> | undefined) {
+export function createIndexing(database: Database<Tables>, thread: Thread<SearchTasks> | undefined, due: DueTenants) {
   const here = createIndexer(database);
   const lastQueued = database.query<{ tenant: number }, QueuePosition>((db, { tenant }) =>
     db.selectFrom('search_queue').select(['tenant', 'packet']).where('tenant', '=', tenant).orderBy('packet', 'desc').limit(1),
@@ -46,8 +47,8 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   /** One step, over the whole queue or a range of it; steps run one at a time. */
   function step(range: Range = {}): Promise<IndexStep> {
     return queue.run(async () => {
-      // Checked here, so that a service with nothing to index starts no thread.
-      if ((await firstQueued.first({})) === undefined) return nothing;
+      // Checked here, so that a service with nothing to index starts no thread. A range is not empty.
+      if (range.upTo === undefined && (await firstQueued.first({})) === undefined) return nothing;
       const prepared = await prepare(range);
       if (prepared.taken === 0) return nothing;
       // SQLite has one writer: the thread writes while this thread does not, so that neither waits for the other's lock.
@@ -72,8 +73,25 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
   // The steps of all tenants run one at a time, and many concurrent searches must not queue a step each.
   const caughtUp = sharing(catchUp);
 
+  /** One step over the whole queue, or on a cluster over that of each tenant. */
+  async function round(): Promise<Omit<IndexStep, 'reached'>> {
+    const steps: IndexStep[] = [];
+    const { more, failure } = await due.each('index', {
+      scan: () => tenantsOf(database.reads.selectFrom('search_queue').select('tenant')),
+      async work(tenant) {
+        const range = tenant === undefined ? {} : { after: { tenant, packet: 0 }, upTo: { tenant, packet: Number.MAX_SAFE_INTEGER } };
+        const done = await step(range);
+        steps.push(done);
+        return done.more;
+      },
+    });
+    if (failure !== undefined) throw failure;
+    const taken = steps.reduce((sum, one) => sum + one.taken, 0);
+    return { taken, more, refused: steps.flatMap(({ refused }) => refused) };
+  }
+
   return {
-    step,
+    round,
     /** Indexes everything queued for the tenant at the time of the call. */
     all: async (tenant: number): Promise<void> => caughtUp(tenant),
     /**

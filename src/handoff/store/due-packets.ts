@@ -1,0 +1,52 @@
+import type { ExpressionBuilder } from 'kysely';
+import { lowestIdAt } from '../../kit/id.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
+import { claimableStatus } from '../rules/packet-life.ts';
+import { rowsOfAll } from './all-tenants.ts';
+import { type DueRound, tenantsOf } from './due.ts';
+import type { ReadParts } from './noun.ts';
+import type { Tables } from './tables.ts';
+
+type WorkOnPackets = (found: readonly { tenant: number; id: string }[]) => Promise<void>;
+
+/** Finds the packets that time changes. */
+export function createDuePackets({ database, due }: ReadParts) {
+  return {
+    /** Works on up to `limit` packets whose `due_at` has passed, earliest first: of all tenants, or on a cluster of each. */
+    due(now: Date, limit: number, work: WorkOnPackets): Promise<DueRound> {
+      const found = database.reads
+        .selectFrom('packets')
+        .select('tenant')
+        .where('due_at', 'is not', null)
+        .where('due_at', '<=', now.toISOString());
+      return due.each('sweep', {
+        scan: () => tenantsOf(found),
+        async work(tenant) {
+          const some = tenant === undefined ? found : found.where('tenant', '=', tenant);
+          const rows = await some.select('id').orderBy('due_at').limit(limit).execute();
+          await work(rows);
+          return rows.length === limit;
+        },
+      });
+    },
+    /** The same for packets that are still `created` and were created before `before`, oldest first in each tenant. */
+    unclaimed(before: Date, limit: number, work: WorkOnPackets): Promise<DueRound> {
+      return due.each('expire', {
+        scan: () => tenantsOf(rowsOfAll(database, database.longReads, 'packets').select('tenant').where(isUnclaimed(before))),
+        async work(tenant) {
+          const rows = await unclaimedOf(database, before, tenant).limit(limit).execute();
+          await work(rows);
+          return rows.length === limit;
+        },
+      });
+    },
+  };
+}
+
+const isUnclaimed = (before: Date) => (eb: ExpressionBuilder<Tables, 'packets'>) =>
+  eb.and([eb('packets.status', '=', claimableStatus), eb('packets.id', '<', lowestIdAt(before))]);
+
+function unclaimedOf(database: Database<Tables>, before: Date, tenant: number | undefined) {
+  const unclaimed = rowsOfAll(database, database.longReads, 'packets').select(['packets.tenant', 'packets.id']).where(isUnclaimed(before));
+  return tenant === undefined ? unclaimed : unclaimed.where('packets.tenant', '=', tenant).orderBy('packets.id');
+}
