@@ -45,7 +45,7 @@ export interface Leased {
 export type DeliveryTake = Take;
 
 /** What was found, and the first failure if that is not all. */
-interface Partially<Found> {
+export interface Partially<Found> {
   readonly found: Found[];
   readonly failure: unknown;
 }
