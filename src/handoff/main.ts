@@ -272,7 +272,7 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     tenants: createTenantService(parts),
     agents,
     packets,
-    waiting: createWaitingService({ store, packets, connections, list: waitingList }),
+    waiting: createWaitingService({ views, packets, connections, list: waitingList }),
     answerLinks,
     turns,
     views,
@@ -297,7 +297,7 @@ interface HttpParts {
 
 /** What mounts the routes of each noun. */
 function mountsOf({ settings, clock }: Base, { store, services }: HttpParts): MountNoun[] {
-  const { packets, waiting, keys, tenants, agents, answerLinks, webhooks, channels, turns } = services;
+  const { packets, waiting, keys, tenants, agents, answerLinks, webhooks, channels, turns, views } = services;
   const { batchMax } = settings;
   const lists = createListService(store);
   return [
@@ -308,7 +308,7 @@ function mountsOf({ settings, clock }: Base, { store, services }: HttpParts): Mo
     ({ mount }) => mountStats(mount, createStatsService(store, clock)),
     ({ mount }) => mountAnswerLinks(mount, answerLinks),
     ({ mount }) => mountTrail(mount, createTrailService(store)),
-    ({ mount }) => mountBrief(mount, createBriefService(store, turns)),
+    ({ mount }) => mountBrief(mount, createBriefService(views)),
     ({ mount }) => mountWebhooks(mount, webhooks),
     ({ mount }) => mountChannels(mount, channels),
   ];
@@ -440,7 +440,7 @@ function delivererOf(
     send: createSend({
       ...services,
       // Loaded with the first push notification, since most processes never send one.
-      notificationOf: async (packet, root) => (await import('./a2a/notification.ts')).notificationOf(packet, root),
+      notificationOf: async (packet, root) => (await import('./a2a/printed.ts')).taskText(packet, root),
       store,
       clock,
       userAgent: `${packageJson.name}/${packageJson.version}`,

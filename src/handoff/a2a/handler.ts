@@ -20,8 +20,9 @@ import type { Packet, PacketSummary } from '../model/packet.ts';
 import { askedStatus, finalStatuses } from '../rules/packet-life.ts';
 import { cardOf } from './card.ts';
 import { answerIn, packetOf, requireMessage } from './message.ts';
+import { artifactsOnce, artifactText, statusText, taskText } from './printed.ts';
 import type { A2aSession, View } from './session.ts';
-import { artifactsOf, stateOf, statusOf, taskOf } from './task.ts';
+import { stateOf, taskOf } from './task.ts';
 
 /** Why the service refused an operation. */
 export interface Refusal {
@@ -58,32 +59,17 @@ export function createA2aHandler({ refusalOf }: { refusalOf(error: unknown): Ref
     }
   }
 
-  // Between events a stream keeps no packet: what it has sent, and the number of the revision.
+  // Sends by the session, and yields nothing but that it has sent, since the generators of the SDK keep what they have yielded
+  // last. Between events a stream keeps no packet.
   async function* stream(first: () => Promise<View>, session: A2aSession, historyLength?: number): AsyncGenerator<StreamResponse, void> {
-    let view: View | undefined = await refusing(first);
-    const { root: contextId, packet: begun } = view;
-    const { id: taskId } = begun;
-    let { revision, status } = begun;
-    yield { payload: { $case: 'task', value: taskOf(begun, contextId, historyLength) } };
-    let sent: ReadonlySet<string> = idsOf(artifactsOf(view.packet));
-    while (!finalStatuses.includes(status) && !session.signal.aborted) {
-      view = undefined;
-      const next = revision + 1;
-      await refusing(() => session.changed(taskId, (stamp) => stamp.revision >= next));
-      view = await refusing(() => viewed(session, taskId));
-      const { packet }: View = view;
-      if (packet.revision === revision) continue;
-      const artifacts = artifactsOf(packet);
-      for (const artifact of artifacts.filter(({ artifactId }) => !sent.has(artifactId))) {
-        const value = { taskId, contextId, artifact, append: false, lastChunk: true, metadata: undefined };
-        yield { payload: { $case: 'artifactUpdate', value } };
-      }
-      sent = new Set([...sent, ...idsOf(artifacts)]);
-      if (packet.status !== status) {
-        const value = { taskId, contextId, status: statusOf(packet, contextId), metadata: undefined };
-        yield { payload: { $case: 'statusUpdate', value } };
-      }
-      ({ revision, status } = packet);
+    let shown = await refusing(async () => begun(await first(), session, historyLength));
+    yield sent;
+    while (!finalStatuses.includes(shown.status) && !session.signal.aborted) {
+      const { taskId, revision } = shown;
+      await refusing(() => session.changed(taskId, (stamp) => stamp.revision > revision));
+      const before = shown;
+      shown = await refusing(async () => continued(await viewed(session, taskId), session, before));
+      yield sent;
     }
   }
 
@@ -142,6 +128,36 @@ export function createA2aHandler({ refusalOf }: { refusalOf(error: unknown): Ref
         await session.pushes.remove((await read(session, taskId)).id, id);
       }),
   };
+}
+
+/** Stands for what a stream has sent by its session. */
+const sent: StreamResponse = { payload: undefined };
+
+/** What a stream has sent of a task. */
+interface Shown {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly revision: number;
+  readonly status: Status;
+  readonly artifactIds: ReadonlySet<string>;
+}
+
+/** Sends a task as it is. */
+function begun({ packet, root: contextId }: View, { send }: A2aSession, historyLength: number | undefined): Shown {
+  send(taskText(packet, contextId, historyLength));
+  const { id: taskId, revision, status } = packet;
+  return { taskId, contextId, revision, status, artifactIds: idsOf(artifactsOnce(packet)) };
+}
+
+/** Sends what has changed since. */
+function continued({ packet }: View, { send }: A2aSession, before: Shown): Shown {
+  const { revision, status } = packet;
+  const { contextId, artifactIds } = before;
+  if (revision === before.revision) return before;
+  const artifacts = artifactsOnce(packet);
+  for (const artifact of artifacts) if (!artifactIds.has(artifact.artifactId)) send(artifactText(packet, contextId, artifact));
+  if (status !== before.status) send(statusText(packet, contextId));
+  return { ...before, revision, status, artifactIds: new Set([...artifactIds, ...idsOf(artifacts)]) };
 }
 
 /** Undefined, if the error says that there is no such packet. */

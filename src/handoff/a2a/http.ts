@@ -13,13 +13,20 @@ export interface A2aHttpRequest {
   readonly version: string | undefined;
   /** A request of JSON-RPC. */
   readonly body: object;
-  readonly session: A2aSession;
+  readonly session: Omit<A2aSession, 'send'>;
 }
 
-/** The body of an answer and its HTTP status, or the bodies of a stream, beginning with the first. */
+/** A response of a stream: `body` is a buffer that many streams share, in what is of this one. */
+export interface StreamedResponse {
+  readonly head: string;
+  readonly body: Buffer;
+  readonly tail: string;
+}
+
+/** The body of an answer and its HTTP status, or the responses of a stream. */
 export type A2aAnswer =
   | { readonly status: number; readonly body: unknown }
-  | { readonly first: unknown; readonly rest: AsyncIterator<unknown, void> };
+  | { readonly responses: AsyncGenerator<StreamedResponse, void> };
 
 export interface A2aEndpoint {
   /** The public agent card. */
@@ -40,19 +47,24 @@ export function createA2aEndpoint(parts: { refusalOf(error: unknown): Refusal })
         return written(
           refused(new VersionNotSupportedError(`A2A-Version must be ${protocolVersion}, the version that this service speaks.`)),
         );
-      const context = new ServerCallContext({ requestedVersion: protocolVersion, state: new Map([[sessionKey, session]]) });
+      /** What the stream has sent, until the connection takes it. */
+      const texts: Buffer[] = [];
+      const sending: A2aSession = { ...session, send: (text) => texts.push(text) };
+      const context = new ServerCallContext({ requestedVersion: protocolVersion, state: new Map([[sessionKey, sending]]) });
       const answered = await transport.handle(body as Record<string, unknown>, context);
       if (!(Symbol.asyncIterator in answered)) return written(answered);
-      const responses = mapped(answered as AsyncIterable<object>, refused);
-      const { value: first = {} } = await responses.next();
+      const steps = mapped(answered as AsyncIterable<object>, refused);
+      const { value: first = {} } = await steps.next();
       // Refused before the stream has begun: an answer like any other.
       if ('error' in first) return written(first);
-      return { first: written(first).body, rest: bodiesOf(responses, written) };
+      const frame =
+        binding === 'JSONRPC' ? { head: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, tail: '}' } : { head: '', tail: '' };
+      return { responses: responsesOf(steps, texts, frame, (refusal) => written(refusal).body) };
     },
   };
 }
 
-/** The responses of a stream; a failure is the last of them. */
+/** The steps of a stream; a failure is the last of them. */
 async function* mapped(responses: AsyncIterable<object>, refused: (error: unknown) => object): AsyncGenerator<object, void> {
   try {
     yield* responses;
@@ -61,9 +73,22 @@ async function* mapped(responses: AsyncIterable<object>, refused: (error: unknow
   }
 }
 
-async function* bodiesOf(
-  responses: AsyncIterable<object>,
-  written: (response: object) => { body: unknown },
-): AsyncGenerator<unknown, void> {
-  for await (const response of responses) yield written(response).body;
+/** What a stream has sent, then what it sends after each of its further steps. */
+async function* responsesOf(
+  steps: AsyncGenerator<object, void>,
+  texts: Buffer[],
+  frame: Pick<StreamedResponse, 'head' | 'tail'>,
+  written: (refusal: object) => unknown,
+): AsyncGenerator<StreamedResponse, void> {
+  try {
+    // biome-ignore lint/plugin: who sends the responses takes a turn for each.
+    for (;;) {
+      while (texts.length > 0) yield { ...frame, body: texts.shift()! };
+      const step = await steps.next();
+      if (step.done) return;
+      if ('error' in step.value) return yield { head: '', body: Buffer.from(JSON.stringify(written(step.value))), tail: '' };
+    }
+  } finally {
+    await steps.return();
+  }
 }

@@ -30,6 +30,8 @@ export interface A2aSession {
   rootsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Resolves when a packet is as wanted or gone, or when nothing happened for a minute. */
   changed(id: string, isWanted: (stamp: { readonly revision: number; readonly status: string }) => boolean): Promise<void>;
+  /** Sends a response of a streaming method, as JSON. Many streams share the buffer. */
+  send(response: Buffer): void;
   /** Aborts when nobody reads the answer any more. */
   readonly signal: AbortSignal;
 }

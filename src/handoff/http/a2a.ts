@@ -8,7 +8,7 @@ import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
 import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
 import type { Turns } from '../../kit/turns.ts';
-import type { A2aEndpoint } from '../a2a/http.ts';
+import type { A2aEndpoint, StreamedResponse } from '../a2a/http.ts';
 import type { Binding } from '../a2a/rest.ts';
 import { type A2aSession, maxWaitSeconds } from '../a2a/session.ts';
 import type { CallApi } from '../mcp/session.ts';
@@ -93,7 +93,7 @@ export function mountA2a({
     const callApi: CallApi = (route, request) =>
       call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'a2a' });
     const agent = agentId(headers) ?? (caller.agents?.length === 1 ? caller.agents[0] : undefined);
-    const session: A2aSession = {
+    const session: Omit<A2aSession, 'send'> = {
       call: callApi,
       agentId: agent,
       responder: caller.responder ?? caller.key_name,
@@ -111,7 +111,7 @@ export function mountA2a({
     };
     const version = headers['a2a-version'] ?? query['A2A-Version'];
     const answered = await endpoint.answer({ version: typeof version === 'string' ? version : undefined, body, session }, binding);
-    if ('rest' in answered) return streamOf(answered, { listening, turns, failed, owner: caller.tenant_number }, gone);
+    if ('responses' in answered) return streamOf(answered.responses, { listening, turns, failed, owner: caller.tenant_number }, gone);
     return new HttpResponse<never>({ status: answered.status, body: new JsonText(JSON.stringify(answered.body)) });
   }
 
@@ -140,24 +140,28 @@ const pushesFor = (pushes: PushService, caller: Caller): A2aSession['pushes'] =>
 
 /** The responses of a streaming method, as server-sent events. Each of its waits counts towards the tenant's connections. */
 function streamOf(
-  { first, rest }: { first: unknown; rest: AsyncIterator<unknown, void> },
+  responses: AsyncGenerator<StreamedResponse, void>,
   { listening: { streams }, turns, failed, owner }: Pick<A2aRouteParts, 'listening' | 'turns' | 'failed'> & { owner: number },
   gone: AbortController,
 ): StreamResponse {
   const abandon = () => {
     gone.abort();
-    rest.return?.().catch(failed);
+    responses.return().catch(failed);
   };
   return eventStream({
     streams,
     abandon,
     feed(open) {
+      /** A call of its own for each, since a suspended one keeps what it has sent. */
+      const sendNext = async () => {
+        const { value: response } = await responses.next();
+        if (response === undefined || !open.isOpen) return false;
+        open.sendParts([Buffer.from(`data: ${response.head}`), response.body, Buffer.from(`${response.tail}\n\n`)]);
+        return true;
+      };
       const pump = async () => {
-        for (let next: unknown = first; next !== undefined && open.isOpen; next = (await rest.next()).value ?? undefined) {
-          open.send(Buffer.from(`data: ${JSON.stringify(next)}\n\n`));
-          // While the service stops, waits end at once; other work must go on meanwhile.
-          await turns.take(owner);
-        }
+        // While the service stops, waits end at once; other work must go on meanwhile.
+        while (await sendNext()) await turns.take(owner);
         open.end('done');
       };
       pump().catch((error: unknown) => open.fail(error));

@@ -4,6 +4,7 @@ import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
 import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
+import { isId } from '../../kit/id.ts';
 import type { Listener } from '../live/hub.ts';
 import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.ts';
 import type { CallApi } from '../mcp/session.ts';
@@ -44,7 +45,7 @@ export function mountMcp({ mount, call, load, listening, views, clock, failed }:
         call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'mcp' });
       const packet = async (id: string) => {
         requireRight(caller, routes.getPacket);
-        return (await views.of(caller.tenant_number, id))?.packet;
+        return isId(id.toLowerCase()) ? (await views.of(caller.tenant_number, id.toLowerCase()))?.packet : undefined;
       };
       const session = { call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
       const request = { headers, body, signal, session };

@@ -27,7 +27,7 @@ interface SenderParts {
   store: Store;
   notices: NoticeService;
   /** The body of a push notification of A2A about a packet, of whose chain `root` is the root. */
-  notificationOf(packet: Packet, root: string): Promise<string>;
+  notificationOf(packet: Packet, root: string): Promise<Buffer>;
   /** Reads a packet once for all of its push notifications. */
   views: PacketViews;
   outgoing: Outgoing;
@@ -101,7 +101,7 @@ export function createSend(parts: SenderParts): Send {
     if (maker === undefined || !hasRight(maker, acts.sendPush)) return 'over';
     const view = await views.of(queue.tenant, delivery.packet_id!);
     if (view === undefined) return 'removed';
-    const body = Buffer.from(await notificationOf(view.packet, view.root));
+    const body = await notificationOf(view.packet, view.root);
     onSize(body.length);
     // The names of A2A 1.0, sections 4.3.3 and 6.6.
     const { scheme, credentials } = readJson<{ scheme?: string; credentials?: string }>(queue.authentication ?? '{}');

@@ -1,6 +1,7 @@
 import { invalid } from '../../kit/errors.ts';
 import { routes } from '../model/api.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
+import { must } from './results.ts';
 import type { Session } from './session.ts';
 import { briefText, fenced } from './text.ts';
 
@@ -53,7 +54,7 @@ export function urisOf(channels: readonly string[]): string[] {
 const inboxSize = 50;
 
 /** Reads a resource; undefined when no resource can have this URI. @throws ServiceError 404 for an unknown packet */
-export async function readResource({ call }: Session, uri: string): Promise<{ mimeType: string; text: string } | undefined> {
+export async function readResource({ call, packet }: Session, uri: string): Promise<{ mimeType: string; text: string } | undefined> {
   const [, scheme, authority = '', path = ''] = /^(packet|inbox):\/\/([^/?#]+)(\/brief|\/history)?$/.exec(uri) ?? [];
   if (scheme === 'inbox' && path === '') {
     const query = { status: claimableStatus, target_agent: decoded(authority), limit: inboxSize, order: 'asc' };
@@ -62,7 +63,7 @@ export async function readResource({ call }: Session, uri: string): Promise<{ mi
   if (scheme !== 'packet') return undefined;
   const params = { id: decoded(authority) };
   if (path === '/brief') return { mimeType: 'text/plain', text: fenced(briefText((await call(routes.packetBrief, { params }))!)) };
-  const found = path === '/history' ? await call(routes.packetHistory, { params }) : await call(routes.getPacket, { params });
+  const found = path === '/history' ? await call(routes.packetHistory, { params }) : must(await packet(params.id));
   return { mimeType: json, text: JSON.stringify(found) };
 }
 

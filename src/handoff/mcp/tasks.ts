@@ -64,11 +64,11 @@ export async function taskOf(session: Session, taskId: string): Promise<Task | u
 export async function cancelTask(session: Session, taskId: string): Promise<boolean> {
   const subject = subjectOf(taskId);
   if (subject === undefined) return false;
-  const params = { id: subject.packetId };
-  const { status, hitl, revision } = must(await session.call(routes.getPacket, { params }));
+  const { packetId: id } = subject;
+  const { status, hitl, revision } = must(await session.packet(id));
   if (subject.kind === 'ask' && status === askedStatus && hitl?.question_id === subject.questionId) {
     const headers = changeHeaders({ agent: session.agentId, if_revision: revision });
-    await session.call(routes.withdrawQuestion, { params, headers });
+    await session.call(routes.withdrawQuestion, { params: { id }, headers });
   }
   return true;
 }

@@ -157,7 +157,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     waitsFor: maxWaitSeconds,
     annotations: reads,
     run: async ({ packet_id: id, wait_seconds = maxWaitSeconds }, session) => {
-      const packet = must(await session.call(routes.getPacket, { params: { id } }));
+      const packet = must(await session.packet(id));
       await keepLease(session, id, packet);
       return answerOf(await afterQuestion(session, packet, wait_seconds), session.now());
     },
@@ -191,7 +191,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     annotations: reads,
     run: async ({ packet_id: id, statuses: wanted, wait_seconds = maxWaitSeconds }, session) => {
       const { call, takesTasks } = session;
-      const packet = must(await call(routes.getPacket, { params: { id } }));
+      const packet = must(await session.packet(id));
       await keepLease(session, id, packet);
       if (wanted.includes(packet.status)) return changed(packet);
       if (takesTasks) return waitTask(packet, wanted);
@@ -224,7 +224,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     output: outputs.packet,
     annotations: reads,
     run: async ({ packet_id: id }, session) => {
-      const packet = must(await session.call(routes.getPacket, { params: { id } }));
+      const packet = must(await session.packet(id));
       await keepLease(session, id, packet);
       return { structured: packet, text: fenced(JSON.stringify(packet)) };
     },
@@ -274,7 +274,7 @@ async function keepLease(session: Session, id: string, found?: Packet): Promise<
   const { agentId: agent } = session;
   if (agent === undefined) return;
   // What the agent asked for is read already: a lease that can't be renewed, or a key that may only read, changes nothing of it.
-  const packet = found ?? (await session.call(routes.getPacket, { params: { id } }).catch(() => undefined));
+  const packet = found ?? (await session.packet(id).catch(() => undefined));
   if (!packet?.lease?.expires_at || packet.claimed_by?.agent_id !== agent) return;
   await session.call(routes.renewLease, { params: { id }, body: {}, headers: changeHeaders({ agent }) }).catch(() => undefined);
 }

@@ -1,6 +1,10 @@
+import type { Awaitable } from '../../kit/awaitable.ts';
+import { FairQueue } from '../../kit/fair-queue.ts';
 import { readJson } from '../../kit/json.ts';
+import { sharing } from '../../kit/sharing.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { Packet } from '../model/packet.ts';
+import type { PacketStamp } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 
 /** A packet as it is read, and the root of its chain. Shared by all who read the same revision, so nobody changes it. */
@@ -16,10 +20,17 @@ export interface PacketView {
 const maxKept = 16 * 1024 * 1024;
 
 /**
- * Returns the function that reads packets for the protocols in which many listeners want the same one. A revision is read
+ * How many packets are read at once, of all tenants and of one, from the query to the parsed value. A packet has a few MiB
+ * at most, so this bounds the texts that wait to be parsed, which on PostgreSQL come faster than they are parsed.
+ */
+const maxReading = { concurrency: 16, perOwner: 4, what: 'reads of packets' };
+
+/**
+ * Returns the functions that read packets for the protocols in which many listeners want the same one. A revision is read
  * and parsed once for all of them.
  */
 export function createPacketViews(store: Store, turns: Turns) {
+  const reads = new FairQueue(maxReading);
   /** By tenant and packet, the one that was read longest ago first. */
   const kept = new Map<string, PacketView>();
   const reading = new Map<string, Promise<PacketView | undefined>>();
@@ -54,16 +65,25 @@ export function createPacketViews(store: Store, turns: Turns) {
 
   function shared(tenant: number, id: string, key: string, revision: number): Promise<PacketView | undefined> {
     const name = `${key} ${revision}`;
-    const begun = reading.get(name) ?? read(tenant, id, key).finally(() => reading.delete(name));
+    const begun = reading.get(name) ?? reads.run(tenant, () => read(tenant, id, key)).finally(() => reading.delete(name));
     reading.set(name, begun);
     return begun;
   }
 
+  /** By tenant and id. */
+  const stamps = sharing((key: string) => {
+    const [tenant, id] = key.split(' ');
+    return store.of(Number(tenant)).packets.stamp(id!);
+  });
+
   return {
+    /** What a packet is compared by; undefined for an unknown one. An event wakes many who ask for the same one. */
+    stamp: (tenant: number, id: string): Awaitable<PacketStamp | undefined> => stamps(`${tenant} ${id}`),
+
     /** A packet as it is now; undefined for an unknown one. Resolves in a turn of the tenant, in which the caller can use it. */
     async of(tenant: number, id: string): Promise<PacketView | undefined> {
       const key = `${tenant} ${id}`;
-      const stamp = await store.of(tenant).packets.stamp(id);
+      const stamp = await stamps(key);
       if (stamp === undefined) {
         drop(key);
         return undefined;

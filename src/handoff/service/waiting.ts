@@ -6,14 +6,14 @@ import type { ClaimNextRequest } from '../model/packet.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketStamp } from '../store/packets.ts';
-import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
 import type { Changed } from './change.ts';
 import type { Connections } from './connections.ts';
+import type { PacketViews } from './packet-views.ts';
 import { claimOf, type PacketService } from './packets.ts';
 
 interface WaitingParts {
-  readonly store: Store;
+  readonly views: Pick<PacketViews, 'stamp'>;
   readonly packets: PacketService;
   readonly connections: Connections;
   readonly list: WaitingList;
@@ -33,7 +33,7 @@ export interface Waiter {
 export type WaitingService = ReturnType<typeof createWaitingService>;
 
 /** The operations that wait: for work, and for a change of a packet. Each counts towards the connection quota while it waits. */
-export function createWaitingService({ store, packets, connections, list }: WaitingParts) {
+export function createWaitingService({ views, packets, connections, list }: WaitingParts) {
   /** Null at the timeout, when the service stops, and when the key becomes invalid (`isRevoked`). @throws LimitReached */
   async function wait<Packet>(
     { caller, key, signal, seconds }: Waiter,
@@ -73,10 +73,10 @@ export function createWaitingService({ store, packets, connections, list }: Wait
 
     /** Waits until the packet is as wanted, or unknown; false if it is not by then. @throws ServiceError 401 when the key becomes invalid */
     async until(waiter: Waiter, id: string, isWanted: (stamp: PacketStamp) => boolean): Promise<boolean> {
-      const { packets: stored } = store.of(waiter.caller.tenant_number);
+      const { tenant_number: tenant } = waiter.caller;
       // A large packet is read once, when it is as wanted.
       const claim = async () => {
-        const stamp = await stored.stamp(id);
+        const stamp = await views.stamp(tenant, id);
         return stamp === undefined || isWanted(stamp) ? id : null;
       };
       if ((await claim()) !== null) return true;

@@ -89,6 +89,12 @@ export class OpenStream {
     else this.#hold(message);
   }
 
+  /** Sends a message in parts, of which other streams may share some. Ends the stream instead if too many bytes wait for the client. */
+  sendParts(parts: readonly Buffer[]): void {
+    if (this.isOpen && this.#stream.waitingBytes() > maxWaitingBytes) this.end('slow');
+    for (const part of parts) if (this.isOpen) this.#hold(part);
+  }
+
   /** Sends a message that counts as waiting until it is written; resolves then, or when the stream has ended, with whether it is open. */
   sent(message: Buffer): Promise<boolean> {
     return new Promise((resolve) => {
