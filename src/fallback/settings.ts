@@ -1,4 +1,5 @@
 import { logSettings, metricsToken, publicUrl, tracingSettings } from '../kit/common-settings.ts';
+import { isLoopback } from '../kit/loopback.ts';
 import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
 import {
   checked,
@@ -14,7 +15,7 @@ import {
 } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
 import { keysOfTable, parseApiKeys } from './rules/api-keys.ts';
-import { isLoopback, parseGrant } from './rules/key-grants.ts';
+import { parseGrant } from './rules/key-grants.ts';
 import { parseRateLimit } from './rules/rate-limit.ts';
 
 /** What is wrong with a place to store chains and results. */

@@ -1,3 +1,4 @@
+import { commaList } from './comma-list.ts';
 import { ServiceError } from './errors.ts';
 
 /** The entity tag of a version (RFC 9110, 8.8.3). */
@@ -12,7 +13,7 @@ export function entityTagOf(version: number): string {
  */
 export function requireMatch(ifMatch: string | undefined, etag: string, what: string): void {
   if (ifMatch === undefined || ifMatch.trim() === '*') return;
-  const tags = ifMatch.split(',').map((tag) => tag.trim());
+  const tags = commaList(ifMatch);
   if (!tags.includes(etag))
     throw new ServiceError('PRECONDITION_FAILED', `If-Match names another version; the ${what}'s ETag is ${etag} now.`);
 }
@@ -20,6 +21,6 @@ export function requireMatch(ifMatch: string | undefined, etag: string, what: st
 /** Whether `If-None-Match` (RFC 9110, 13.1.2) matches: it lists the tag, strong or weak, or is `*`. */
 export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
-  const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  const tags = commaList(ifNoneMatch).map((tag) => tag.replace(/^W\//, ''));
   return tags.includes(etag) || tags.includes('*');
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse as parseToml } from 'smol-toml';
+import { commaList } from './comma-list.ts';
 
 /** A row of a table of settings. */
 export interface Setting<T> {
@@ -151,12 +152,7 @@ export function yesOrNo(value: string): boolean {
 
 /** A comma-separated list; empty entries are ignored. */
 export function listOf<T>(parseItem: (item: string) => T) {
-  return (value: string): readonly T[] =>
-    value
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== '')
-      .map(parseItem);
+  return (value: string): readonly T[] => commaList(value).map(parseItem);
 }
 
 /** An item of a list of origins (RFC 6454), as browsers send them in `Origin`; `*` stands for all. */

@@ -1,6 +1,6 @@
+import { plural } from '../../kit/wording.ts';
 import type { Course } from '../model/rehearsal.ts';
 import type { PromptResult } from '../model/test.ts';
-import { plural } from '../rules/wording.ts';
 import type { Rehearsed } from './rehearse.ts';
 
 /** The longest name of a scene in the table; it is cut beyond. */

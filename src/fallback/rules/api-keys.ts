@@ -1,3 +1,4 @@
+import { commaList } from '../../kit/comma-list.ts';
 /** An API key and its label. */
 export interface ApiKey {
   readonly key: string;
@@ -35,12 +36,8 @@ interface Entry extends ApiKey {
  * @throws Error whose message completes "SERVICE_API_KEYS must be ..."
  */
 export function parseApiKeys(text: string): ApiKeys {
-  const entries = text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '');
   return keysOf(
-    entries.map((entry, index) => {
+    commaList(text).map((entry, index) => {
       const colon = entry.indexOf(':');
       const title = `entry ${index + 1}`;
       return colon === -1 ? { title, label: null, key: entry } : { title, label: entry.slice(0, colon), key: entry.slice(colon + 1) };

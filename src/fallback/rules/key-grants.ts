@@ -1,3 +1,4 @@
+import { isLoopback } from '../../kit/loopback.ts';
 import type { Provider } from '../model/chain.ts';
 import { apiBase, kinds } from './kinds.ts';
 
@@ -41,9 +42,6 @@ export function parseGrant(item: string): KeyGrant {
   }
   return { variable, host: host.toLowerCase(), port: port === undefined ? null : Number(port) };
 }
-
-/** Whether a host is a loopback name or address. */
-export const isLoopback = (host: string): boolean => /^(localhost|\[?::1\]?|127(\.\d+){3})$/i.test(host);
 
 /**
  * Whether the variable's value may be sent to a URL. The service's own variables are never sent. Plain http needs a grant

@@ -1,9 +1,10 @@
+import { duration, plural } from '../../kit/wording.ts';
 import { type ChainDefinition, type Condition, conditions, type Rule, type RuleCondition } from '../model/chain.ts';
 import type { ChainSummary } from '../model/summary.ts';
 import { traitsOf } from './conditions.ts';
 import { createEngine } from './engine.ts';
 import { defaulted, worstCase } from './reach.ts';
-import { duration, listed, plural, shortened, times } from './wording.ts';
+import { listed, shortened, times } from './wording.ts';
 
 /** Describes a chain in a few sentences, with the underlying facts. */
 export function summaryOf(

@@ -1,9 +1,10 @@
+import { duration, plural } from '../../kit/wording.ts';
 import type { Agreement } from '../model/rehearsal.ts';
 import type { Check, Mode, Preset, Verdict } from '../model/test.ts';
 import type { Engine } from './engine.ts';
 import { reachable, worstCase } from './reach.ts';
 import type { PromptOutcome, Tally } from './statistics.ts';
-import { duration, listed, plural, times } from './wording.ts';
+import { listed, times } from './wording.ts';
 
 interface Judged {
   readonly engine: Engine;

@@ -1,12 +1,14 @@
+import { isLoopback } from '../../kit/loopback.ts';
+import { duration, plural } from '../../kit/wording.ts';
 import { type ChainDefinition, conditions, type Provider, type Rule } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import { isStatusOf, traitsOf } from './conditions.ts';
 import { type Case, createEngine, type Engine } from './engine.ts';
-import { isLoopback, isOwnVariable } from './key-grants.ts';
+import { isOwnVariable } from './key-grants.ts';
 import { apiBase, foreignKind, kinds, knownKind } from './kinds.ts';
 import { defaulted, reachable, worstCase } from './reach.ts';
 import { WarningList } from './warning-list.ts';
-import { duration, listed, plural, shortened } from './wording.ts';
+import { listed, shortened } from './wording.ts';
 
 /** Chains whose prompts can take longer than this get a warning. */
 const slowMs = 120_000;

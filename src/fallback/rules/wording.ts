@@ -1,5 +1,4 @@
-/** `1 attempt`, `2 attempts`. */
-export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+import { plural } from '../../kit/wording.ts';
 
 /** How often something is done: `once`, `3 times`. */
 export const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
@@ -18,20 +17,4 @@ export function uniqueName(wanted: string, taken: Set<string>): string {
   for (let count = 2; taken.has(name); count += 1) name = `${wanted}-${count}`;
   taken.add(name);
   return name;
-}
-
-/** A duration for people: `250 ms`, `12.5 s`, `7 min 40 s`, `1 h 45 min 9 s`. */
-export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 119_950) return `${Math.round(ms / 100) / 10} s`;
-  const seconds = Math.round(ms / 1000);
-  const parts: [number, string][] = [
-    [Math.floor(seconds / 3600), 'h'],
-    [Math.floor(seconds / 60) % 60, 'min'],
-    [seconds % 60, 's'],
-  ];
-  return parts
-    .filter(([count]) => count > 0)
-    .map(([count, unit]) => `${count} ${unit}`)
-    .join(' ');
 }

@@ -1,6 +1,6 @@
 import { type Emitter, Liquid } from 'liquidjs';
 
-import { duration } from '../rules/wording.ts';
+import { duration } from '../../kit/wording.ts';
 
 /** The longest template, in bytes of UTF-8. */
 export const maxTemplateBytes = 64 * 1024;

@@ -1,7 +1,7 @@
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
 import { startThread } from '../../kit/thread.ts';
-import { duration } from '../rules/wording.ts';
+import { duration } from '../../kit/wording.ts';
 import type { Made } from './liquid.ts';
 import type { SandboxTasks } from './sandbox-thread.ts';
 

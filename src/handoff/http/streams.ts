@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-
 import type { Clock } from '../../kit/clock.ts';
 import type { OpenStream, Streams } from '../../kit/http/streams.ts';
 import type { NewId } from '../../kit/id.ts';
+import { plural } from '../../kit/wording.ts';
 import type { LiveEvent } from '../live/event.ts';
 import type { Hub, Listener } from '../live/hub.ts';
 import type { Caller } from '../service/authentication.ts';
@@ -81,7 +81,5 @@ export function isOn(channels: ReadonlySet<string>, event: LiveEvent): boolean {
 
 /** The sentence in the `connected` message. */
 export function greeting(channels: number): string {
-  return channels === 0
-    ? "Connected to all of the tenant's events."
-    : `Connected to ${channels} ${channels === 1 ? 'channel' : 'channels'}.`;
+  return channels === 0 ? "Connected to all of the tenant's events." : `Connected to ${plural(channels, 'channel')}.`;
 }

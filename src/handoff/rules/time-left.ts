@@ -1,3 +1,5 @@
+import { plural } from '../../kit/wording.ts';
+
 /** The units of a rough duration, each with its seconds and from how many seconds on it is used. */
 const units = [
   ['day', 86_400, 48 * 3600],
@@ -24,5 +26,5 @@ export function roughTime(seconds: number): RoughTime {
 /** A duration in seconds in words: `2 hours`. */
 export function roughWords(seconds: number): string {
   const { count, unit } = roughTime(seconds);
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+  return plural(count, unit);
 }

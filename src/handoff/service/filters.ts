@@ -1,22 +1,14 @@
+import { commaList } from '../../kit/comma-list.ts';
 import { defined } from '../../kit/defined.ts';
 import { invalid } from '../../kit/errors.ts';
 import { statuses } from '../model/common.ts';
 import type { PacketQuery } from '../model/packet-routes.ts';
 import type { PacketFilter } from '../store/packet-filter.ts';
 
-/** The parts of a comma-separated parameter, without empty ones; undefined when it was not given. */
-function listOf(text: string | undefined): string[] | undefined {
-  if (text === undefined) return undefined;
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-}
-
 /** Parses `status=created,claimed`. @throws ServiceError 400 when a status is unknown or none is given */
 export function statusesOf(text: string | undefined, field = 'status'): string[] | undefined {
-  const list = listOf(text);
-  if (list === undefined) return undefined;
+  if (text === undefined) return undefined;
+  const list = commaList(text);
   const unknown = list.find((status) => !(statuses as readonly string[]).includes(status));
   if (unknown !== undefined || list.length === 0)
     throw invalid(field, `${field} must be one or more of ${statuses.join(', ')}, comma-separated.`);
@@ -40,7 +32,7 @@ const maxTags = 20;
 
 /** Parses the query parameters of a list into a filter. Cursors contain it, with its fields in this order. */
 export function filterOf(query: Partial<PacketQuery>): PacketFilter {
-  const tags = listOf(query.tags) ?? [];
+  const tags = commaList(query.tags ?? '');
   if (tags.length > maxTags) throw invalid('tags', `tags can have at most ${maxTags} tags.`);
   const { source_agent, target_agent, priority, hitl_required, claimed_by } = query;
   return defined({

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-
 import { ServiceError } from '../errors.ts';
+import { isLoopback } from '../loopback.ts';
 
 /** What a service that answers requests without a key knows about its own pages. */
 interface OwnPages {
@@ -76,9 +76,6 @@ const essence = (type: string): string => type.split(';', 1)[0]!.trim().toLowerC
 
 /** Whether the origin is that of the host. Its scheme is not compared, because a proxy may have ended TLS. */
 const isSame = (origin: string, host = ''): boolean => origin.toLowerCase().replace(/^https?:\/\//, '') === host.toLowerCase();
-
-/** Whether a host is a loopback name (RFC 6761, 6.3) or address. */
-const isLoopback = (host: string): boolean => /^(.+\.)?localhost$/.test(host) || host === '::1' || /^127(\.\d+){3}$/.test(host);
 
 /** The name or address in a Host header; empty if it has none. */
 const nameOf = (host: string): string => bare(/^(\[[^\]]*\]|[^:[\]]*)(:\d*)?$/.exec(host.trim())?.[1] ?? '');

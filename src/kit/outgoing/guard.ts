@@ -1,4 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net';
+import { isLocalName } from '../loopback.ts';
 
 import { type AllowList, bareHost, isPublic } from './addresses.ts';
 import { OutgoingError } from './failures.ts';
@@ -36,7 +37,7 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
     const host = bareHost(hostname);
     if (allow.hasHost(host)) return false;
     if (isIP(host) !== 0) return !mayReach(protocol, host);
-    return host === 'localhost' || host.endsWith('.localhost');
+    return isLocalName(host);
   }
 
   /**

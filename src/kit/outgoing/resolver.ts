@@ -1,6 +1,7 @@
 import { promises as dns } from 'node:dns';
 import { promises as files } from 'node:fs';
 import { isIP } from 'node:net';
+import { isLocalName } from '../loopback.ts';
 
 /** An address that a name resolves to. */
 export interface ResolvedAddress {
@@ -45,7 +46,7 @@ export function createResolver({ servers, hostsFile = '/etc/hosts', resolvConf =
     const listed = (await hosts()).get(name);
     if (listed !== undefined) return listed;
     // RFC 6761, 6.3: never sent to a name server.
-    if (name === 'localhost' || name.endsWith('.localhost')) return loopback;
+    if (isLocalName(name)) return loopback;
     const candidates = candidatesOf(name, await search());
     signal.throwIfAborted();
     const resolver = new dns.Resolver(timeouts);

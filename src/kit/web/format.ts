@@ -1,30 +1,15 @@
+import { duration as durationOf, durationParts } from '../wording.ts';
+
 const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/**
- * A duration, as in the sentences of the services: milliseconds below a second, seconds below two minutes, then `7 min 40 s`, then
- * `1 h 45 min 9 s`. The unit is separate so that it can be styled; several units are all in `value`.
- */
-export function duration(milliseconds: number | null | undefined): { value: string; unit: string } {
-  if (milliseconds === null || milliseconds === undefined) return { value: '–', unit: '' };
-  if (milliseconds < 1000) return { value: milliseconds < 10 ? plain.format(milliseconds) : whole.format(milliseconds), unit: 'ms' };
-  if (milliseconds < 119_950) return { value: plain.format(milliseconds / 1000), unit: 's' };
-  const seconds = Math.round(milliseconds / 1000);
-  const parts: [number, string][] = [
-    [Math.floor(seconds / 3600), 'h'],
-    [Math.floor(seconds / 60) % 60, 'min'],
-    [seconds % 60, 's'],
-  ];
-  const [first, ...others] = parts.filter(([count]) => count > 0);
-  if (others.length === 0) return { value: String(first![0]), unit: first![1] };
-  return { value: [first!, ...others].map(([count, unit]) => `${count} ${unit}`).join(' '), unit: '' };
-}
+/** A duration and its unit; a dash if it is unknown. */
+export const duration = (milliseconds: number | null | undefined): { value: string; unit: string } =>
+  milliseconds === null || milliseconds === undefined ? { value: '–', unit: '' } : durationParts(milliseconds);
 
-/** The duration as one text. */
-export function durationText(milliseconds: number | null | undefined): string {
-  const { value, unit } = duration(milliseconds);
-  return unit === '' ? value : `${value} ${unit}`;
-}
+/** A duration as one text. */
+export const durationText = (milliseconds: number | null | undefined): string =>
+  milliseconds === null || milliseconds === undefined ? '–' : durationOf(milliseconds);
 
 /** A rate from 0 to 1 as a percentage. Only exactly 1 is shown as 100 % and only exactly 0 as 0 %. */
 export function percent(rate: number | null | undefined): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-
-import { duration, listed, plural, times } from '../../../src/fallback/rules/wording.ts';
+import { listed, times } from '../../../src/fallback/rules/wording.ts';
+import { duration, plural } from '../../../src/kit/wording.ts';
 
 test('a duration is written in readable units', () => {
   const told: [number, string][] = [

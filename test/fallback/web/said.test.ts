@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { duration } from '../../../src/fallback/rules/wording.ts';
 import { lineOf } from '../../../src/fallback/web/data/line-of.ts';
 import { chainLabel } from '../../../src/fallback/web/parts/chain-label.ts';
 import { faultsSaid, said } from '../../../src/fallback/web/parts/said.ts';
-import { durationText } from '../../../src/kit/web/format.ts';
 
 test('the dashboard names fields by their labels, and conditions by words', () => {
   assert.equal(
@@ -28,11 +26,6 @@ test('the dashboard names fields by their labels, and conditions by words', () =
       'Name is required.',
     ],
   );
-});
-
-test('the dashboard writes durations as the service does', () => {
-  for (const ms of [0, 12, 999, 1000, 1234, 12_340, 119_949, 119_950, 120_000, 460_000, 3_599_600, 6_308_500, 7_200_000])
-    assert.equal(durationText(ms), duration(ms));
 });
 
 test('a field of a file has its line, in YAML and in JSON; a missing one has that of what should contain it', async () => {

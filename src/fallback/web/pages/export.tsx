@@ -8,6 +8,7 @@ import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { CheckField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
+import { download } from '../../../kit/web/download.ts';
 import { counted } from '../../../kit/web/format.ts';
 import type { Export } from '../../model/export.ts';
 import { exportFormats, targets } from '../../model/targets.ts';
@@ -81,10 +82,4 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
       <p className="muted">An export contains no keys, only the names of their environment variables.</p>
     </Panel>
   );
-}
-
-function download(filename: string, content: string, type: string): void {
-  const url = URL.createObjectURL(new Blob([content], { type }));
-  Object.assign(document.createElement('a'), { href: url, download: filename }).click();
-  URL.revokeObjectURL(url);
 }

@@ -1,7 +1,6 @@
 import { Download } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'react-router';
-
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useDebounced } from '../../../kit/web/app/queries.ts';
 import { useTitle } from '../../../kit/web/app/title.ts';
@@ -12,6 +11,7 @@ import { Fields } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Pager, Table } from '../../../kit/web/components/table.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
+import { download } from '../../../kit/web/download.ts';
 import { count, moment, words } from '../../../kit/web/format.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import { api } from '../data/api.ts';
@@ -125,22 +125,20 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
 /** Buttons that download what the filters match, up to a bound. */
 function Downloads({ filters }: { filters: Record<string, string> }) {
   const [busy, setBusy] = useState(false);
-  const download = async (name: string, type: string, write: (entries: readonly AuditEntry[]) => string) => {
+  const collect = async (name: string, type: string, write: (entries: readonly AuditEntry[]) => string) => {
     const entries: AuditEntry[] = [];
     // A limit per minute may make it wait.
     for await (const entry of api({ retries: 5 }).listAudit.items({ query: { ...filters, limit: 200 } })) {
       entries.push(entry);
       if (entries.length === maxEntries) break;
     }
-    const url = URL.createObjectURL(new Blob([write(entries)], { type }));
-    Object.assign(document.createElement('a'), { href: url, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    download(name, write(entries), type);
     if (entries.length === maxEntries)
       toast({ text: `The file has the newest ${count(maxEntries)} entries. Narrow the filters for others.` });
   };
-  const start = (...args: Parameters<typeof download>) => {
+  const start = (...args: Parameters<typeof collect>) => {
     setBusy(true);
-    download(...args)
+    collect(...args)
       .catch((error: Error) => toast({ text: `The download failed: ${error.message}`, tone: 'bad' }))
       .finally(() => setBusy(false));
   };

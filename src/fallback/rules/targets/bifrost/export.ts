@@ -1,6 +1,6 @@
+import { duration } from '../../../../kit/wording.ts';
 import type { Provider } from '../../../model/chain.ts';
 import { kinds, modelName } from '../../kinds.ts';
-import { duration } from '../../wording.ts';
 import { oneBudget } from '../budget.ts';
 import { type CloudParams, cloudForm, cloudKind } from '../cloud.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from '../kind-names.ts';

@@ -1,6 +1,7 @@
+import { duration } from '../../../../kit/wording.ts';
 import { conditionOf, knownStatuses } from '../../conditions.ts';
 import { modelName } from '../../kinds.ts';
-import { duration, listed } from '../../wording.ts';
+import { listed } from '../../wording.ts';
 import { oneBudget } from '../budget.ts';
 import { cloudForm, cloudKind } from '../cloud.ts';
 import { baseOf, keyEnv, speaksAnthropic, warnIfUnknown } from '../kind-names.ts';

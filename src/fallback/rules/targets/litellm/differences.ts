@@ -1,9 +1,10 @@
+import { plural } from '../../../../kit/wording.ts';
 import { type ChainRequest, type Condition, conditions } from '../../../model/chain.ts';
 import { define } from '../../chain.ts';
 import type { Failing } from '../../conditions.ts';
 import { createEngine, type Engine, next, startAt } from '../../engine.ts';
 import type { FindingList } from '../../finding-list.ts';
-import { listed, plural, times } from '../../wording.ts';
+import { listed, times } from '../../wording.ts';
 import type { Draft, Section } from '../section.ts';
 import { classOf, coolsDown, isSkipped } from './errors.ts';
 import { callsOf, type Deployment, type Router, weighed } from './router.ts';

@@ -1,5 +1,6 @@
 import { invalid, ServiceError } from '../../../../kit/errors.ts';
-import { listed, plural } from '../../wording.ts';
+import { plural } from '../../../../kit/wording.ts';
+import { listed } from '../../wording.ts';
 import { type Section, textAt } from '../section.ts';
 import type { Fallbacks } from './router.ts';
 
