@@ -20,7 +20,7 @@ import type { PacketViews } from '../service/packet-views.ts';
 import type { PushService } from '../service/pushes.ts';
 import type { WaitingService } from '../service/waiting.ts';
 import type { Store } from '../store/store.ts';
-import { jsonRpcRefusal } from './mcp.ts';
+import { jsonRpcRefusal, refusalCodes } from './mcp.ts';
 import type { HandoffMount } from './mount.ts';
 import { agentId } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
@@ -115,7 +115,10 @@ export function mountA2a({
     return new HttpResponse<never>({ status: answered.status, body: new JsonText(JSON.stringify(answered.body)) });
   }
 
-  mount(a2a, ({ query, body }, context) => answerTo(body, 'JSONRPC', query, context), { refused: jsonRpcRefusal });
+  mount(a2a, ({ query, body }, context) => answerTo(body, 'JSONRPC', query, context), {
+    // ContentTypeNotSupportedError (A2A 1.0, section 5.4).
+    refused: (error, isRead) => jsonRpcRefusal(error, isRead, { ...refusalCodes, UNSUPPORTED_MEDIA_TYPE: -32005 }),
+  });
   for (const { method, route, params } of a2aRestRoutes)
     mount(
       route,
@@ -126,9 +129,11 @@ export function mountA2a({
 }
 
 /** A refused body in the form of AIP-193, as all errors of the HTTP+JSON binding (A2A 1.0, section 11.6). */
-function restRefusal({ status: code, message }: ServiceError): HttpResponse<never> {
-  const error = { code, status: 'INVALID_ARGUMENT', message, details: [] };
-  return new HttpResponse<never>({ status: code, body: new JsonText(JSON.stringify({ error })) });
+function restRefusal({ status, code, message }: ServiceError): HttpResponse<never> {
+  const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', domain: 'a2a-protocol.org', reason: 'CONTENT_TYPE_NOT_SUPPORTED' };
+  const details = code === 'UNSUPPORTED_MEDIA_TYPE' ? [info] : [];
+  const error = { code: status, status: 'INVALID_ARGUMENT', message, details };
+  return new HttpResponse<never>({ status, body: new JsonText(JSON.stringify({ error })) });
 }
 
 const pushesFor = (pushes: PushService, caller: Caller): A2aSession['pushes'] => ({

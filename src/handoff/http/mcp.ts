@@ -1,5 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
-import { invalid, type ServiceError } from '../../kit/errors.ts';
+import { type ErrorCode, invalid, type ServiceError } from '../../kit/errors.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
@@ -57,10 +57,16 @@ export function mountMcp({ mount, call, load, listening, views, clock, failed }:
   );
 }
 
-/** A refused body as an error of JSON-RPC 2.0 (section 5.1): text that can't be parsed, or a message that is no request. */
-export function jsonRpcRefusal({ status, code, message }: ServiceError, isRead: boolean): HttpResponse<never> {
-  const isText = !isRead && code === 'VALIDATION_ERROR';
-  const error = { code: isText ? -32700 : -32600, message, data: { code } };
+/** The codes of JSON-RPC 2.0 (section 5.1), or of the protocol on top of it, for refusals of bodies; of others it is -32600. */
+export const refusalCodes = { VALIDATION_ERROR: -32700 } as const;
+
+/** A refused body as an error of JSON-RPC 2.0: text that can't be parsed, or a message that is no request. `codes` are the protocol's own. */
+export function jsonRpcRefusal(
+  { status, code, message }: ServiceError,
+  isRead: boolean,
+  codes: Readonly<Partial<Record<ErrorCode, number>>> = refusalCodes,
+): HttpResponse<never> {
+  const error = { code: (isRead ? undefined : codes[code]) ?? -32600, message, data: { code } };
   return new HttpResponse<never>({ status, body: new JsonText(JSON.stringify({ jsonrpc: '2.0', id: null, error })) });
 }
 

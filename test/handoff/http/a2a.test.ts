@@ -366,6 +366,12 @@ for (const store of stores) {
         ...{ code: 400, status: 'INVALID_ARGUMENT', details: [] },
         message: 'The body is not valid JSON at line 1, column 2.',
       });
+      const asText = { raw: '{}', key: service.key, headers: { 'content-type': 'text/plain' } };
+      const unsupported = await service.call('POST', '//a2a/message:send', asText);
+      const { code, details } = unsupported.body.error;
+      assert.deepEqual([unsupported.status, code, details[0].reason], [415, 415, 'CONTENT_TYPE_NOT_SUPPORTED']);
+      const overRpc = await service.call('POST', '//a2a', asText);
+      assert.deepEqual([overRpc.status, overRpc.body.error.code], [415, -32005]);
       const reader = (await service.call('POST', '/keys', { body: { name: 'reader', scopes: ['read'] } })).body.key;
       assert.equal((await rest('POST', '/message:send', { body: messageOf('No'), key: reader })).status, 403);
     });
