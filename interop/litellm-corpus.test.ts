@@ -8,7 +8,8 @@ import { define } from '../src/fallback/rules/chain.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
 import { corpusOf, scenes, startInternet, unexplained } from './corpus.ts';
 import { startLitellm } from './litellm.ts';
-import { judge, type Model, startSceneRouter } from './litellm-scenes.ts';
+import { startSceneRouter } from './litellm-scenes.ts';
+import { judge, type Model } from './scenes.ts';
 
 const files = corpusOf('litellm');
 const internet = await startInternet();

@@ -5,7 +5,8 @@ import type { ChainRequest } from '../src/fallback/model/chain.ts';
 import { define } from '../src/fallback/rules/chain.ts';
 import { type Random, seeded } from '../src/fallback/rules/random.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
-import { failures, judge, type Model, startSceneRouter } from './litellm-scenes.ts';
+import { startSceneRouter } from './litellm-scenes.ts';
+import { failures, judge, type Model } from './scenes.ts';
 
 const router = await startSceneRouter();
 after(() => router.stop());

@@ -2,9 +2,15 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 
+import type { ChainRequest } from '../src/fallback/model/chain.ts';
+import { define } from '../src/fallback/rules/chain.ts';
 import { portkeyKinds } from '../src/fallback/rules/kind-lists.ts';
+import { type Random, seeded } from '../src/fallback/rules/random.ts';
+import { importChain } from '../src/fallback/rules/targets/import.ts';
 import { type Calls, corpusOf, type Scene, scenes, startInternet, unexplained, withoutComments } from './corpus.ts';
 import { startGateway } from './portkey.ts';
+import { startSceneGateway } from './portkey-scenes.ts';
+import { failures, judge, type Model } from './scenes.ts';
 
 const internet = await startInternet();
 const gateway = await startGateway(internet.origin);
@@ -56,6 +62,89 @@ describe('A file that was imported and exported again makes the calls that it ma
       assert.deepEqual(unexplained(file, runs), []);
     });
   }
+});
+
+/** A strategy or a target of a configuration. */
+interface Node {
+  name?: string;
+  strategy?: { mode: string; on_status_codes?: number[] };
+  targets?: Node[];
+  retry?: { attempts: number; on_status_codes?: number[] };
+  weight?: number;
+}
+
+const sceneGateway = await startGateway();
+const scenePlayer = await startSceneGateway(sceneGateway);
+after(async () => {
+  sceneGateway.stop();
+  await scenePlayer.stop();
+});
+
+/** The strategies of a configuration with targets that lead to hosts of their own, and the models behind these by host. */
+function withHosts(root: Node): { config: Node; models: Map<string, Omit<Model, 'host'>> } {
+  const models = new Map<string, Omit<Model, 'host'>>();
+  const walk = ({ targets, ...node }: Node, drawn: string | null): Node => {
+    if (targets === undefined) {
+      const host = `m-${models.size}.test`;
+      models.set(host, { place: drawn ?? host });
+      const { name, retry, weight, strategy } = node;
+      const target = { provider: 'openai', api_key: 'any', custom_host: `http://${host}/v1`, request_timeout: 5_000 };
+      return JSON.parse(JSON.stringify({ name, retry, weight, strategy, ...target, override_params: { model: host } })) as Node;
+    }
+    const place = drawn ?? (node.strategy?.mode === 'loadbalance' ? `group ${models.size}` : null);
+    return { ...node, targets: targets.map((target) => walk(target, place)) };
+  };
+  return { config: walk(root, null), models };
+}
+
+/** Imports a configuration and compares the gateway with its chain; returns the differences that no finding explains. */
+async function judged(name: string, root: Node, tried?: typeof failures) {
+  const { config, models } = withHosts(root);
+  const { request, findings } = importChain({ format: 'portkey', value: config, name });
+  const chain = define(request as ChainRequest);
+  const byProvider = new Map(
+    chain.providers.map(({ name: provider, api_base }): [string, Model] => {
+      const { hostname: host } = new URL(api_base!);
+      return [provider, { host, ...models.get(host)! }];
+    }),
+  );
+  const file = { config: JSON.stringify(config), group: name, fresh: false, ...(tried && { tried }) };
+  return judge(scenePlayer, { name: `${name} ${file.config}`, chain, findings, models: byProvider }, file);
+}
+
+const together = { concurrency: 4 };
+
+describe("Portkey's gateway does with a file what the imported chain says, except for what a finding names", together, () => {
+  for (const { name, text } of corpusOf('portkey'))
+    test(name, async () => assert.deepEqual((await judged(name, JSON.parse(withoutComments(text)) as Node)).unexplained, []));
+});
+
+/** A configuration as people could write it: strategies in one another, with statuses and retries. */
+function generated(random: Random, depth = 0): Node {
+  const chance = (share: number) => random() < share;
+  const some = () => [401, 408, 429, 500, 502, 503, 504].filter(() => chance(0.5));
+  const codes = (share: number) => (chance(share) ? { on_status_codes: [...some(), 429] } : {});
+  if (depth === 2 || (depth === 1 && chance(0.6))) return chance(0.4) ? { retry: { attempts: 1, ...codes(0.6) } } : {};
+  const targets = Array.from({ length: 2 + Math.floor(random() * 2) }, () => generated(random, depth + 1));
+  if (depth > 0 && chance(0.3)) return { strategy: { mode: 'loadbalance' }, targets };
+  return { strategy: { mode: 'fallback', ...codes(0.6) }, targets };
+}
+
+test("Portkey's gateway does with generated files what the imported chain says, except for what a finding names", async () => {
+  const firstSeed = Number(process.env.SEED ?? Math.floor(Math.random() * 1_000_000));
+  const seeds = Array.from({ length: 20 }, (_, index) => firstSeed + index);
+  // A call without an answer takes as long as its time-out.
+  const quick = failures.filter(({ refusal }) => refusal !== 'timeout');
+  let [scenes, excused] = [0, 0];
+  const unexplained: string[] = [];
+  for (const seed of seeds) {
+    const judgement = await judged(`seed ${seed}`, generated(seeded(seed)), quick);
+    scenes += judgement.scenes;
+    excused += judgement.excused;
+    unexplained.push(...judgement.unexplained);
+  }
+  console.log(`Seeds ${firstSeed} to ${seeds.at(-1)}: ${scenes} scenes, ${excused} differences with a finding.`);
+  assert.deepEqual(unexplained, []);
 });
 
 /** The accepted values of `provider` in the gateway, whose minified program has them as one list of constants. */

@@ -19,15 +19,20 @@ interface Ended {
   errors: string;
 }
 
-/** Runs `fallback-service rehearse` with the JSON of its result. */
-function rehearse(...args: string[]): Promise<Ended> {
+/** Runs `fallback-service rehearse`. */
+function run(...args: string[]): Promise<{ code: number; stdout: string; errors: string }> {
   return new Promise((resolve) => {
-    const words = [path('../bin/fallback-service.js'), 'rehearse', '--json', ...args];
-    execFile(process.execPath, words, { maxBuffer: 64 * 1024 * 1024 }, (error, stdout, errors) => {
-      const code = error === null ? 0 : Number(error.code);
-      resolve({ code, result: stdout === '' ? undefined : JSON.parse(stdout), errors });
-    });
+    const words = [path('../bin/fallback-service.js'), 'rehearse', ...args];
+    execFile(process.execPath, words, { maxBuffer: 64 * 1024 * 1024 }, (error, stdout, errors) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, errors }),
+    );
   });
+}
+
+/** Runs it with the JSON of its result. */
+async function rehearse(...args: string[]): Promise<Ended> {
+  const { stdout, ...ended } = await run('--json', ...args);
+  return { ...ended, result: stdout === '' ? undefined : JSON.parse(stdout) };
 }
 
 async function written(t: TestContext, name: string, text: string): Promise<string> {
@@ -96,4 +101,27 @@ describe("Portkey's gateway, started by rehearse, does what the import of its fi
       assertTrue(await rehearse('--config', await written(t, 'portkey.json', text), '--format', 'portkey', '--run', portkey));
     });
   }
+});
+
+describe('docs/rehearsal.md shows what really happens', () => {
+  const document = readFileSync(path('../docs/rehearsal.md'), 'utf8');
+  const shown = [...document.matchAll(/```text\n([^`]*)\n```/g)].map(([, text]) => text);
+  for (const [index, [file, program, code]] of (
+    [
+      ['config.yaml', litellm, 0],
+      ['chain.json', portkey, 3],
+    ] as const
+  ).entries()) {
+    test(file, async () => {
+      const ended = await run('--config', path(`../examples/rehearsal/${file}`), '--run', program);
+      assert.equal(ended.code, code, ended.errors);
+      assert.equal(ended.stdout.trimEnd(), shown[index]);
+    });
+  }
+
+  test('portkey.json', async () => {
+    const { code, result, errors } = await rehearse('--config', path('../examples/rehearsal/portkey.json'), '--run', portkey);
+    assert.equal(code, 0, errors);
+    assert.match(document, new RegExp(`all ${result.agreement.prompts} scenes agree`));
+  });
 });

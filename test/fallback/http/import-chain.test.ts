@@ -484,6 +484,32 @@ describe('Portkey', () => {
     assert.ok(rulesOf(body).includes('rate_limit retry 2'));
   });
 
+  test('a failure is treated by the status that Portkey sees, which may be that of another condition [F78]', async () => {
+    const pathFor = async (file: { strategy?: object; retry?: object }, condition: Condition, status_code: number | null) => {
+      const targets = ['a', 'b'].map((name) => ({ name, provider: 'openai', override_params: { model: name }, retry: file.retry }));
+      const { chain } = await imported('portkey', { strategy: { mode: 'fallback', ...file.strategy }, targets });
+      return simulatedCalls(chain, condition, status_code);
+    };
+    const on = (...on_status_codes: number[]) => ({ on_status_codes });
+    const cases: [{ strategy?: object; retry?: object }, Condition, number | null, string][] = [
+      [{ strategy: on(429) }, 'quota_exceeded', 429, 'a b'],
+      [{ strategy: on(429) }, 'quota_exceeded', 402, 'a'],
+      [{ strategy: on(400) }, 'context_length', 400, 'a b'],
+      [{ strategy: on(400) }, 'context_length', 413, 'a'],
+      // A call that Portkey gives up has 408, and a failed connection 500.
+      [{ strategy: on(504) }, 'timeout', null, 'a'],
+      [{ strategy: on(504) }, 'timeout', 504, 'a b'],
+      [{ strategy: on(503) }, 'connection_error', null, 'a'],
+      [{ strategy: on(408), retry: { attempts: 1, ...on(408) } }, 'timeout', null, 'a a b b'],
+      [{ strategy: on(408), retry: { attempts: 1, ...on(408) } }, 'timeout', 504, 'a'],
+      [{ strategy: on(503), retry: { attempts: 1, ...on(500, 503) } }, 'server_error', 500, 'a a'],
+      [{ strategy: on(503), retry: { attempts: 1, ...on(500, 503) } }, 'server_error', 503, 'a a b b'],
+      [{ retry: { attempts: 1 } }, 'quota_exceeded', 429, 'a a b b'],
+    ];
+    for (const [file, condition, status, expected] of cases)
+      assert.equal(await pathFor(file, condition, status), expected, `${JSON.stringify(file)} ${condition} ${status}`);
+  });
+
   test('a virtual key and a target without a model are kept for exports to Portkey [F79]', async () => {
     const service = await shareFallback();
     const targets = [

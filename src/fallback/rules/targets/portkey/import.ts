@@ -1,7 +1,7 @@
 import { invalid } from '../../../../kit/errors.ts';
 import { type Condition, conditions, maxProviders } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
-import { conditionOf, knownStatuses, traitsOf } from '../../conditions.ts';
+import { knownStatuses, traitsOf } from '../../conditions.ts';
 import { isSecret } from '../../params.ts';
 import { listed, uniqueName } from '../../wording.ts';
 import { kindNamed } from '../kind-names.ts';
@@ -193,7 +193,14 @@ function readParams(section: Section, virtual: unknown): Draft {
   return params;
 }
 
-const statusesOf = (condition: Condition) => knownStatuses.filter((status) => conditionOf(status) === condition);
+/**
+ * The statuses of a condition as Portkey sees them, the usual one first. A call that it gave up has 408, and a failed connection
+ * 500. It decides by the status alone, so that a status of several conditions is treated alike.
+ */
+function statusesOf(condition: Condition): number[] {
+  if (condition === 'connection_error') return [500];
+  return traitsOf[condition].statuses.flatMap((status) => (status !== null && knownStatuses.includes(status) ? [status] : []));
+}
 
 /** Groups providers with equal settings into one rule, which names them unless all are equal. */
 function perProvider<T>(targets: readonly Target[], providers: readonly Draft[], read: (target: Target) => T): { of: T; named: Draft }[] {
@@ -218,34 +225,42 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
   };
   return perProvider(targets, providers, read).flatMap(({ of: { attempts, statuses, obeys, handover }, named }) => {
     if (attempts === 0) return [];
-    const rule = (condition: Condition, codes: number[] = []) => ({
+    const rule = (condition: Condition, codes: readonly number[]): Draft => ({
       condition,
       action: 'retry',
       max_retries: attempts,
       ...named,
-      ...(codes.length === 0 || codes.length === statusesOf(condition).length ? {} : { status_codes: codes }),
+      ...(codes.length === 0 ? {} : { status_codes: codes }),
       wait_ms: 1000,
       ...(obeys && statusesOf(condition).includes(429)
         ? { max_wait_ms: 60_000, respect_retry_after: true }
         : { max_wait_ms: Math.max(10_000, 1000 * 2 ** (attempts - 1)), respect_retry_after: false }),
-      ...(failsOver(condition, handover) ? {} : { then: 'fail' }),
+      ...(isOn(codes[0] ?? statusesOf(condition)[0]!, handover) ? {} : { then: 'fail' }),
     });
-    return conditions.flatMap((condition) => {
-      if (condition === 'connection_error') return [rule(condition)];
-      const codes = statusesOf(condition).filter((status) => statuses.includes(status));
-      return codes.length === 0 ? [] : [rule(condition, codes)];
+    return conditions.flatMap((condition): Draft[] => {
+      if (condition === 'connection_error') return [rule(condition, [])];
+      const all = statusesOf(condition);
+      const retried = all.filter((status) => statuses.includes(status));
+      // A call without an answer in time has no status of its own in a chain, so that only a rule without statuses is about it.
+      const isSilent = condition === 'timeout' && retried.includes(408);
+      const usual = retried.filter((status) => isOn(status, handover) === isOn(all[0]!, handover));
+      const other = retried.filter((status) => !usual.includes(status));
+      const others = isSilent ? all.filter((status) => !retried.includes(status)) : [];
+      return [
+        ...(usual.length === 0 ? [] : [rule(condition, isSilent || usual.length === all.length ? [] : usual)]),
+        ...(other.length === 0 ? [] : [rule(condition, other)]),
+        ...others.map((status) => ({ condition, action: isOn(status, handover) ? 'failover' : 'fail', ...named, status_codes: [status] })),
+      ];
     });
   });
 }
 
-/** Whether Portkey fails over on this condition, judged by its usual status. */
-function failsOver(condition: Condition, handover: readonly number[] | undefined): boolean {
-  if (handover === undefined) return condition !== 'invalid_response';
-  if (condition === 'connection_error') return handover.includes(500);
-  if (condition === 'content_filter') return handover.includes(400);
-  const codes = statusesOf(condition);
-  return codes.length > 0 && codes.some((status) => handover.includes(status));
-}
+/** Whether Portkey fails over on a status. */
+const isOn = (status: number, handover: readonly number[] | undefined) => handover === undefined || handover.includes(status);
+
+/** Whether Portkey fails over on this condition, judged by its usual status. It returns an unusable answer to the caller. */
+const failsOver = (condition: Condition, handover: readonly number[] | undefined): boolean =>
+  condition !== 'invalid_response' && isOn(statusesOf(condition)[0]!, handover);
 
 /** The rules where Portkey's failover differs from the defaults of a chain. The last target has no successor. */
 function handoverRules(targets: readonly Target[], providers: readonly Draft[]): Draft[] {
