@@ -34,7 +34,8 @@ function newFolder(t: TestContext): string {
 /** The text of a file with these lines and the closing record that they need. */
 function sealed(lines: readonly string[]): string {
   const text = lines.map((line) => `${line}\n`).join('');
-  return `${text}${JSON.stringify({ end: { rows: 0, sha256: hash('sha256', text) } })}\n`;
+  const rows = lines.filter((line) => line.startsWith('[')).length;
+  return `${text}${JSON.stringify({ end: { rows, sha256: hash('sha256', text) } })}\n`;
 }
 
 /** The tables of a database that are not carried: the search index with its parts, and what the databases keep themselves. */
@@ -110,6 +111,47 @@ for (const from of storesOfSeveral) {
   }
 }
 
+/** Files with an intact digest and a fault of their lines, each with the sentence that refuses it. */
+function wrongFiles(head: string, rest: readonly string[]): (readonly [lines: readonly string[], reason: RegExp])[] {
+  const header = JSON.parse(head);
+  const packets = rest.findIndex((line) => line.startsWith('{"table":"packets"'));
+  const { table, columns } = JSON.parse(rest[packets]!) as { table: string; columns: string[] };
+  const row = JSON.parse(rest[packets + 1]!) as unknown[];
+  // The header is the first line of the file.
+  const begin = packets + 2;
+  const without = (values: readonly unknown[], column: string) => values.filter((_, index) => index !== columns.indexOf(column));
+  const withValue = (column: string, value: unknown) => row.map((other, index) => (index === columns.indexOf(column) ? value : other));
+  const withHeader = (more: object) => [JSON.stringify({ ...header, ...more }), ...rest];
+  const withRow = (values: unknown) => [head, ...rest.slice(0, packets + 1), JSON.stringify(values), ...rest.slice(packets + 2)];
+  const withTable = (line: unknown) => [head, ...rest.slice(0, packets), JSON.stringify(line), ...rest.slice(packets + 1)];
+  const line = (number: number, what: string) => new RegExp(`^Line ${number} of the file: ${what}`);
+  const next = rest.findIndex((text, index) => index > packets && text.startsWith('{'));
+  return [
+    [withHeader({ last: { ...header.last, packets: 'many' } }), line(1, 'last\\.packets must be a whole number, not "many"\\.$')],
+    [withHeader({ last: { ...header.last, packets: undefined } }), line(1, 'last lacks the table packets')],
+    [withHeader({ last: { ...header.last, packets: 0 } }), line(begin + 1, 'packets\\.seq is \\d+, above the last number, 0')],
+    [withHeader({ rows: { ...header.rows, packets: 1_000 } }), line(1, 'rows\\.packets is 1000, but the file has \\d+ rows of packets')],
+    [withHeader({ rows: null }), line(1, 'rows must be an object')],
+    [withHeader({ migrations: null }), line(1, 'migrations must be a list')],
+    [withHeader({ tenant: { id: 1 } }), line(1, 'tenant must have an id and a number')],
+    [withTable({ table, columns: without(columns, 'digest') }), line(begin, 'the table packets lacks the column digest')],
+    [withTable({ table, columns: [...columns, 'more'] }), line(begin, 'the table packets has no column "more"')],
+    [withTable({ table, columns: columns.toReversed() }), line(begin, 'the columns of packets are in another order')],
+    [withTable({ table: 'nothing', columns }), line(begin, '"nothing" is no table of its version')],
+    [withTable({ table: 'tenants', columns }), line(begin, 'the table tenants has begun before')],
+    [withTable({ table }), line(begin, 'it is neither a row nor the beginning of a table')],
+    [withRow(null), line(begin + 1, 'it is neither a row nor the beginning of a table')],
+    [withRow(row.slice(1)), line(begin + 1, 'the row has \\d+ values, but packets has \\d+ columns')],
+    [withRow(withValue('tenant', 99)), line(begin + 1, 'packets\\.tenant is 99, which is no tenant of the file')],
+    [withRow(withValue('seq', 'one')), line(begin + 1, 'packets\\.seq must be a number, not "one"')],
+    [withRow(withValue('status', 7)), line(begin + 1, 'packets\\.status must be a text, not 7')],
+    [withRow(withValue('digest', null)), /^Line \d+ of the file: packets: the database refuses it or a row before it/],
+    [[head, ...rest.slice(0, packets + 1), '[1,', ...rest.slice(packets + 2)], line(begin + 1, 'it is not JSON')],
+    [[head, JSON.stringify(row), ...rest], line(2, 'a row comes before the first table')],
+    [[head, ...rest.slice(0, packets), ...rest.slice(next)], /^The file lacks the table packets\.$/],
+  ];
+}
+
 for (const store of storesOfSeveral) {
   describe(`The tables that an export has, on ${store.name}`, () => {
     test('are all tables of the schema with all of their columns, except the search index', async (t) => {
@@ -166,14 +208,19 @@ for (const store of storesOfSeveral) {
           /^Error: The file was written by another version.*9999-later/,
         ],
         [[head.replace('"version":1', '"version":2'), ...rest], /^Error: The file was written by a newer version/],
-        [[head, ...rest.slice(0, packet), rest[packet]!, ...rest.slice(packet)], /duplicate|UNIQUE/],
-        [
-          [head, ...rest.slice(0, packet), ...rest.slice(packet + 1)],
-          /^Error: The rows of packets were not stored as they are in the file\.$/,
-        ],
+        [[head, ...rest.slice(0, packet), rest[packet]!, ...rest.slice(packet)], /^Error: The file has a row twice\.$/],
+        [[head, ...rest.slice(0, packet), ...rest.slice(packet + 1)], /^Error: Line 1 of the file: rows\.packets is \d+, but the file has/],
       ] as const) {
         writeFileSync(other, sealed(content));
         await assert.rejects(importInto(url, other), reason);
+      }
+      for (const [content, reason] of wrongFiles(head, rest)) {
+        writeFileSync(other, sealed(content));
+        await assert.rejects(importInto(url, other), (error: Error) => {
+          assert.match(error.message, reason);
+          assert.equal(error.constructor, Error, String(error.stack));
+          return true;
+        });
       }
       await assert.rejects(importInto(url, join(folder, 'none')), /none can't be read \(ENOENT\)\.$/);
       assert.deepEqual(await looking(url, (inspector) => catalogue(inspector, url)), []);

@@ -14,14 +14,14 @@ import {
   type OnProgress,
   pagesOf,
   presentTables,
-  type TableHeader,
   tablesAt,
   tablesOfTenant,
 } from './export.ts';
 import { holdFile } from './file-lock.ts';
+import { faultAt, headerIn, LineReader } from './import-file.ts';
 import { lockForMigration, migrateWithin } from './migrate.ts';
 import { type TableShape, tablesOf } from './shape.ts';
-import { type OneTenant, renumber, renumbering } from './tenancy.ts';
+import { type OneTenant, renumber, renumbering, type Tenancy } from './tenancy.ts';
 
 /** How many rows, and about how many characters of them, one statement inserts. */
 const batchRows = 1000;
@@ -70,10 +70,10 @@ async function readAll(file: string, database: Database<unknown>, parts: Import)
   const tenant = await database.transaction(async (tx) => {
     if (database.name === 'postgres') await lockForMigration(tx);
     const lines = linesOf(file, length);
-    const header = await headerIn(lines);
+    const header = headerIn((await lines.next()).value as string);
     if (header.tenant === undefined) await requireEmpty(tx, database, moved);
     const tables = tablesAt(moved, 'The file', header.migrations);
-    const read = { database, header, tables, lines };
+    const read = { database, header, tables, lines, total: end.rows };
     await (header.tenant === undefined ? readEverything(tx, read, parts) : readTenant(tx, read, parts, header.tenant));
     // The planner knows nothing of new tables until they are analyzed.
     if (database.name === 'postgres') for (const { name } of tables) await sql`analyze ${sql.table(name)}`.execute(tx);
@@ -88,13 +88,23 @@ interface Reading {
   readonly header: ExportHeader;
   readonly tables: readonly TableShape[];
   readonly lines: AsyncGenerator<string>;
+  /** The number of rows that the last line counts. */
+  readonly total: number;
 }
 
 async function readEverything(tx: Kysely<unknown>, reading: Reading, { moved, clock, onProgress, complete }: Import): Promise<void> {
   const { database, header, tables } = reading;
   const to = { clock, table: moved.migrationsTable };
   await migrateWithin(tx, database, { ...to, migrations: moved.migrations.filter(({ name }) => header.migrations.includes(name)) });
-  await load(tx, { ...reading, tables: tablesOfTenant(moved, tables, undefined), renumber: () => (values) => values, onProgress });
+  await load(tx, {
+    ...reading,
+    tables: tablesOfTenant(moved, tables, undefined),
+    tenancy: moved.tenancy,
+    renumber: () => (values) => values,
+    onProgress,
+  }).catch((error: unknown) => {
+    throw database.isDuplicate(error) ? new Error('The file has a row twice.', { cause: error }) : error;
+  });
   for (const table of tables) await numberFrom(tx, database, table, header.last[table.name]);
   await migrateWithin(tx, database, { ...to, migrations: moved.migrations });
   await complete?.(tx, undefined);
@@ -123,6 +133,7 @@ async function readTenant(
     await load(tx, {
       ...reading,
       tables: tablesOfTenant(moved, tables, renumbered.tenant),
+      tenancy,
       renumber: (shape, columns) => renumbering(tenancy, shape, columns, renumbered),
       onProgress,
     });
@@ -184,12 +195,6 @@ async function* linesOf(file: string, length: number): AsyncGenerator<string> {
   }
 }
 
-async function headerIn(lines: AsyncGenerator<string>): Promise<ExportHeader> {
-  const header = JSON.parse((await lines.next()).value as string) as ExportHeader;
-  if (header.version !== 1) throw new Error('The file was written by a newer version; use that version.');
-  return header;
-}
-
 /** @throws Error when the database has a table of the service, also an empty one */
 async function requireEmpty(
   tx: Kysely<unknown>,
@@ -206,6 +211,7 @@ async function requireEmpty(
 interface Load extends Omit<Reading, 'tables'> {
   /** The tables, with the condition of the rows that are read into them. */
   readonly tables: readonly { table: TableShape; where: RawBuilder<unknown> }[];
+  readonly tenancy: Tenancy | undefined;
   /** Makes the function that changes the rows of a table. */
   renumber(shape: TableShape, columns: readonly string[]): (values: Values) => Values;
   readonly onProgress: OnProgress;
@@ -220,44 +226,55 @@ class RowsDigest {
   }
 }
 
+/** A table whose rows are being read. */
+interface ReadTable {
+  readonly shape: TableShape;
+  readonly where: RawBuilder<unknown>;
+  readonly columns: readonly string[];
+  readonly digest: RowsDigest;
+  renumber(values: Values): Values;
+}
+
+/** A row with its new numbers. @throws Error when a list of numbers is none */
+function renumbered({ shape, renumber: change }: ReadTable, row: Values, line: number): Values {
+  try {
+    return change(row);
+  } catch {
+    throw faultAt(line, `a list of numbers in ${shape.name} can't be read`);
+  }
+}
+
 /** Inserts the rows of all tables, and compares each table with what was read. */
-async function load(tx: Kysely<unknown>, { database, tables, header, lines, renumber: renumberIn, onProgress }: Load): Promise<void> {
-  const total = Object.values(header.rows).reduce((sum, count) => sum + count, 0);
+async function load(tx: Kysely<unknown>, { database, tables, tenancy, header, lines, total, renumber: renumberIn, onProgress }: Load) {
+  const file = new LineReader({ header, tables: tables.map(({ table }) => table), tenancy });
   let done = 0;
-  let reading:
-    | {
-        shape: TableShape;
-        where: RawBuilder<unknown>;
-        columns: readonly string[];
-        renumber(values: Values): Values;
-        digest: RowsDigest;
-        count: number;
-      }
-    | undefined;
+  let reading: ReadTable | undefined;
   let batch: Values[] = [];
   let length = 0;
   async function flush(): Promise<void> {
     if (reading === undefined || batch.length === 0) return;
-    await insert(tx, database.name, reading.shape.name, reading.columns, batch);
-    reading.count += batch.length;
+    const { shape, columns } = reading;
+    await insert(tx, database.name, shape.name, columns, batch).catch((error: Error) => {
+      if (database.isDuplicate(error) || database.isUnavailable(error)) throw error;
+      throw faultAt(file.line, `${shape.name}: the database refuses it or a row before it (${error.message})`);
+    });
     done += batch.length;
-    onProgress(done, total, `importing ${reading.shape.name}`);
+    onProgress(done, Math.max(done, total), `importing ${shape.name}`);
     batch = [];
     length = 0;
   }
   async function finish(): Promise<void> {
     await flush();
     if (reading === undefined) return;
-    const { shape, where, digest, count } = reading;
+    const { shape, where, digest } = reading;
     const stored = new RowsDigest();
     for await (const page of pagesOf(tx, database.name, shape, where)) for (const row of page) stored.add(JSON.stringify(row));
-    if (count !== header.rows[shape.name] || stored.sum !== digest.sum)
-      throw new Error(`The rows of ${shape.name} were not stored as they are in the file.`);
+    if (stored.sum !== digest.sum) throw new Error(`The rows of ${shape.name} were not stored as they are in the file.`);
   }
   for await (const line of lines) {
-    const value = JSON.parse(line) as Values | TableHeader;
-    if (!('table' in value)) {
-      const row = reading!.renumber(value);
+    const read = file.next(line);
+    if ('row' in read) {
+      const row = renumbered(reading!, read.row, file.line);
       reading!.digest.add(JSON.stringify(row));
       batch.push(row);
       length += line.length;
@@ -265,15 +282,14 @@ async function load(tx: Kysely<unknown>, { database, tables, header, lines, renu
       continue;
     }
     await finish();
-    const found = tables.find(({ table }) => table.name === value.table);
-    if (found === undefined) throw new Error(`The file has a table ${value.table}, which its version does not have.`);
-    const { table: shape, where } = found;
-    const { columns } = value;
-    reading = { shape, where, columns, renumber: renumberIn(shape, columns), digest: new RowsDigest(), count: 0 };
+    const { shape, columns } = read;
+    const { where } = tables.find(({ table }) => table === shape)!;
+    reading = { shape, where, columns, renumber: renumberIn(shape, columns), digest: new RowsDigest() };
     // The file has the rows that migrations insert too.
     await sql`delete from ${sql.table(shape.name)} where ${where}`.execute(tx);
   }
   await finish();
+  file.end(total);
 }
 
 async function insert(
