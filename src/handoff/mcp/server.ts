@@ -12,6 +12,7 @@ import {
 import { invalid } from '../../kit/errors.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { nearest } from '../../kit/settings.ts';
+import { routes } from '../model/api.ts';
 import { promptOf, prompts } from './prompts.ts';
 import { readResource, resourcesOf, resourceTemplates } from './resources.ts';
 import type { ToolResult } from './results.ts';
@@ -153,13 +154,11 @@ function handlersOf({ sessionOf, refusalOf, runTool = (call, session) => callToo
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
       const { code, message } = refusalOf(error);
-      throw new ProtocolError(code === 'VALIDATION_ERROR' ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError, message, {
-        code,
-      });
+      throw new ProtocolError(isOurs(code) ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams, message, { code });
     }
   };
   return {
-    'tools/list': () => ({ tools: listed }),
+    'tools/list': (_, context) => orFault(async () => ({ tools: await toolsOf(sessionOf(context), refusalOf) })),
     'tools/call': ({ params }, context) => runTool(params as unknown as ToolCall, sessionOf(context)),
     'resources/list': (_, context) => ({ resources: resourcesOf(sessionOf(context)) }),
     'resources/templates/list': () => ({ resourceTemplates }),
@@ -188,6 +187,20 @@ function handlersOf({ sessionOf, refusalOf, runTool = (call, session) => callToo
     'prompts/list': () => ({ prompts }),
     'prompts/get': ({ params }) => orFault(() => promptOf(String(params?.name), (params?.arguments ?? {}) as Record<string, string>)),
   };
+}
+
+/** Whether the service failed, and not the caller. */
+const isOurs = (code: string): boolean => code === 'SERVER_ERROR' || code === 'SERVICE_UNAVAILABLE';
+
+/** The tools that the key of a session may call: those that change something need the scope work, the others read. */
+async function toolsOf({ call }: Session, refusalOf: McpParts['refusalOf']) {
+  const own = await call(routes.getOwnKey, {}).catch((error: unknown) => {
+    // Over stdio the service may not run yet. Each call will say so.
+    if (refusalOf(error).code !== 'SERVICE_UNAVAILABLE') throw error;
+  });
+  return own === undefined
+    ? listed
+    : listed.filter(({ annotations }) => own.scopes.includes(annotations.readOnlyHint === true ? 'read' : 'work'));
 }
 
 const noTask = () => new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such task.');

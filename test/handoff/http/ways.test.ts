@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { commands } from '../../../src/handoff/cli/commands.ts';
 import { Writer } from '../../../src/handoff/cli/output/writer.ts';
 import { runCli } from '../../../src/handoff/cli/program.ts';
+import type { Handlers } from '../../../src/handoff/mcp/server.ts';
 import { tools } from '../../../src/handoff/mcp/tools.ts';
 import { a2aApi, a2aRestRoutes } from '../../../src/handoff/model/a2a.ts';
 import { answerPageRoutes } from '../../../src/handoff/model/answer-link.ts';
@@ -50,6 +51,14 @@ const rightOfMethod: Readonly<Record<string, string>> = {
   ...named('read', 'GetTask ListTasks SubscribeToTask ListTaskPushNotificationConfigs GetTaskPushNotificationConfig GetExtendedAgentCard'),
 };
 
+/** The methods of MCP; `tool`: what the tool needs. */
+const rightOfMcp: Readonly<Record<string, string>> = {
+  'tools/call': 'tool',
+  ...named('read', 'resources/read tasks/get subscriptions/listen'),
+  ...named('work', 'tasks/cancel'),
+  ...named('any', 'tools/list resources/list resources/templates/list prompts/list prompts/get tasks/update'),
+};
+
 const rightOfAct: Readonly<Record<keyof typeof acts, string>> = {
   ...{ listen: 'read', listPushes: 'read', sendPush: 'read', setPush: 'work', removePush: 'work', answerByLink: 'respond' },
 };
@@ -57,7 +66,7 @@ const rightOfAct: Readonly<Record<keyof typeof acts, string>> = {
 /** The right that a command of `service-cli` needs; `none` for those that send the service no request with a key. */
 const rightOfCommand: Readonly<Record<string, string>> = {
   ...named('read', 'list get brief search awaiting watch', 'packets '),
-  ...named('read', 'history audit agents'),
+  ...named('read', 'history audit agents stats'),
   ...named('read|respond', 'answer-links', 'packets '),
   ...named('work', 'create claim chain next update complete fail ask delete release renew', 'packets '),
   ...named('respond', 'answer-link revoke-link', 'packets '),
@@ -131,7 +140,14 @@ test('every route, tool, method, act and command is in the tables of this file, 
   assert.deepEqual(Object.fromEntries(Object.entries(acts).map(([name, { access }]) => [name, access])), rightOfAct);
   assert.deepEqual(sorted(commands.map(({ name }) => name)), sorted(Object.keys(rightOfCommand)));
 
-  const service = await startService(t);
+  let methods: string[] = [];
+  const handlers = (ours: Handlers) => {
+    methods = Object.keys(ours);
+    return ours;
+  };
+  const service = await startService(t, { dependencies: { mcpExtension: { capabilities: {}, handlers } } });
+  await mcp(service, 'tools/list');
+  assert.deepEqual(sorted([...methods, 'subscriptions/listen']), sorted(Object.keys(rightOfMcp)));
   await service.handoff.app.ready();
   const known = [...all, ...Object.values({ ...a2aApi.routes, ...mcpApi.routes })].flatMap((route) =>
     prefixesOf(route).map((prefix) => `${route.method} ${prefix}${route.path}`),
@@ -205,6 +221,37 @@ for (const store of stores) {
       }
       assert.deepEqual((await service.call('GET', `/packets/${id}`, { key })).body, before);
       assert.equal((await service.call('GET', '/packets', { key })).body.total, 1);
+    });
+
+    test('is refused by every method of MCP, as a fault of the caller, and listed the tools that it may call', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service, { max_api_keys: 10 });
+      const { id } = await createPacket(service, {}, key);
+      const asked = await mcp(service, 'tools/call', argumentsOf('ask_human', id), { key, tasks: true });
+      const { taskId } = asked.body.result;
+      const of: Readonly<Record<string, readonly object[]>> = {
+        'resources/read': [`packet://${id}`, `packet://${id}/brief`, `packet://${id}/history`, 'inbox://resolver'].map((uri) => ({ uri })),
+        'tasks/get': [{ taskId }],
+        'tasks/cancel': [{ taskId }],
+      };
+      for (const [method, right] of Object.entries(rightOfMcp)) {
+        if (!['read', 'work'].includes(right) || method === 'subscriptions/listen') continue;
+        for (const params of of[method]!) {
+          const own = { key: await keyWithout(service, key, right), tasks: true };
+          const { body, text } = await mcp(service, method, params as Record<string, unknown>, own);
+          assert.deepEqual([body.error?.code, body.error?.data?.code], [-32602, 'FORBIDDEN'], `${method}: ${text}`);
+          assert.match(text, new RegExp(`scope ${right}`));
+        }
+      }
+      assert.equal((await service.call('GET', `/packets/${id}`, { key })).body.status, 'awaiting_human');
+      for (const [right, missing] of [
+        ['read', 'work'],
+        ['work', 'read'],
+      ] as const) {
+        const { body } = await mcp(service, 'tools/list', {}, { key: await keyWithout(service, key, missing) });
+        const names = body.result.tools.map(({ name }: { name: string }) => name);
+        assert.deepEqual(sorted(names), sorted(Object.keys(rightOfTool).filter((name) => rightOfTool[name] === right)));
+      }
     });
 
     test('gets no stream of the changes of packets over MCP', async () => {
@@ -331,6 +378,41 @@ for (const store of stores) {
     });
   });
 }
+
+/** What ends or answers a question, by each way. They return whether it was refused. */
+const endings: Readonly<Record<string, (on: { service: TestService; key: string; id: string; taskId: string }) => Promise<TestAnswer>>> = {
+  REST: ({ service, key, id }) => service.call('POST', `/packets/${id}/respond`, { key, body: { response: 'Yes', responded_by: 'dana' } }),
+  'the console': ({ service, key, id }) =>
+    service.call('POST', `//console/api/v1/packets/${id}/respond`, { key, body: { response: 'Yes', responded_by: 'dana' } }),
+  'an answer link': ({ service, key, id }) => service.call('POST', `/packets/${id}/answer-links`, { key, body: {} }),
+  'A2A over JSON-RPC': ({ service, key, id }) => a2a(service, 'SendMessage', messageOf('Yes', { taskId: id }), { key }),
+  'A2A over HTTP+JSON': ({ service, key, id }) =>
+    service.call('POST', '//a2a/message:send', { key, headers: { 'a2a-version': '1.0' }, body: messageOf('Yes', { taskId: id }) }),
+  'a withdrawal': ({ service, key, id }) => service.call('DELETE', `/packets/${id}/question`, { key }),
+  'another question': ({ service, key, id }) => service.call('PATCH', `/packets/${id}`, { key, body: { hitl: { question: 'Nothing?' } } }),
+  'a question over MCP': ({ service, key, id }) =>
+    mcp(service, 'tools/call', argumentsOf('ask_human', id, { agent_id: 'resolver' }), { key, tasks: true }),
+  'the end of its task over MCP': ({ service, key, taskId }) => mcp(service, 'tasks/cancel', { taskId }, { key, tasks: true }),
+};
+
+for (const store of stores)
+  test(`A question that excludes its source is answered and ended by no key of its family, on any way, on ${store.name}`, async () => {
+    const service = await shareService(store);
+    const { key: parent } = await newTenant(service, { max_api_keys: 20 });
+    const asker = await keyWith(service, parent, {});
+    const family = { parent, asker, sibling: await keyWith(service, parent, {}), child: await keyWith(service, asker, {}) };
+    const { id } = await createPacket(service, { hitl: { ...question, exclude_source: true } }, asker);
+    const claim = await service.call('POST', `/packets/${id}/claim`, { key: asker, body: { agent_id: 'resolver' } });
+    assert.equal(claim.status, 200, claim.text);
+    const asked = await mcp(service, 'tools/call', argumentsOf('ask_human', id), { key: asker, tasks: true });
+    const { taskId } = asked.body.result;
+    const before = (await service.call('GET', `/packets/${id}`, { key: parent })).body;
+    assert.deepEqual([before.status, before.hitl.exclude_source], ['awaiting_human', true]);
+    for (const [who, key] of Object.entries(family))
+      for (const [way, end] of Object.entries(endings))
+        refused(await end({ service, key, id, taskId }), /with another key|excludes/, `${who}, by ${way}`);
+    assert.deepEqual((await service.call('GET', `/packets/${id}`, { key: parent })).body, before);
+  });
 
 function source(id: string) {
   const metadata = { source_agent: { id, name: id, framework: 'x' }, target_agent: { id: 'b', name: 'b' } };
