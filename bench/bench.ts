@@ -7,7 +7,7 @@ import { cost } from './cases/cost.ts';
 import { create, createLarge } from './cases/create.ts';
 import { drill, getChain, simulate } from './cases/fallback.ts';
 import { hostile } from './cases/hostile.ts';
-import { hostileFaces } from './cases/hostile-faces.ts';
+import { hostileFaces, turns } from './cases/hostile-faces.ts';
 import { memory } from './cases/memory.ts';
 import { postgres } from './cases/postgres.ts';
 import { get, list } from './cases/read.ts';
@@ -43,11 +43,11 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
 };
 
 /** Cases that are a part of another one. */
-const parts: typeof cases = { faces: hostileFaces };
+const parts: typeof cases = { faces: hostileFaces, turns };
 
 const help = `npm run bench -- [CASE ...] [OPTION ...]
 
-Cases: ${Object.keys(cases).join(', ')}; all of them when none is named. ${Object.keys(parts).join(', ')} is a part of hostile.
+Cases: ${Object.keys(cases).join(', ')}; all of them when none is named. ${Object.keys(parts).join(', ')} are parts of hostile.
 
   --quick         shorter rounds and fewer packets
   --packets N     packets in the large list (1,000,000; with --quick 100,000)

@@ -130,8 +130,28 @@ const subscribers = (count: number, { reads, patches }: { reads: boolean; patche
 
 const claim = { agent_id: 'b' };
 
-/** The attacks, the cheapest first. */
+/** The attacks; the first take a few seconds with their preparation. */
 export const faceAttacks: readonly FaceAttack[] = [
+  {
+    name: 'links: 60 answer pages of 920 KB',
+    async prepare(url) {
+      const tenant = await Tenant.create(url);
+      const question = { required: true, reason: 'r', question: 'Go on?' };
+      const { id } = await tenant.create({ context: { summary: 's '.repeat(460_000) }, hitl: question });
+      await tenant.post(`/api/v1/packets/${id}/claim`, claim);
+      await tenant.patch(id, { status: 'awaiting_human' });
+      const { url: link } = await tenant.post(`/api/v1/packets/${id}/answer-links`, {});
+      const { pathname } = new URL(link);
+      return () =>
+        Promise.all(
+          Array.from({ length: 60 }, async () => {
+            const answer = await fetch(url + pathname);
+            await answer.arrayBuffer();
+            if (answer.status !== 200) throw new Error(`${pathname}: ${answer.status}`);
+          }),
+        );
+    },
+  },
   {
     name: 'A2A: ListTasks of 100 tasks below 50 large ancestors',
     async prepare(url) {
@@ -156,26 +176,6 @@ export const faceAttacks: readonly FaceAttack[] = [
         await tenant.post(`/api/v1/packets/${taskId}/claim`, claim);
         await new Promise((resolve) => setTimeout(resolve, 1000));
       };
-    },
-  },
-  {
-    name: 'links: 60 answer pages of 920 KB',
-    async prepare(url) {
-      const tenant = await Tenant.create(url);
-      const question = { required: true, reason: 'r', question: 'Go on?' };
-      const { id } = await tenant.create({ context: { summary: 's '.repeat(460_000) }, hitl: question });
-      await tenant.post(`/api/v1/packets/${id}/claim`, claim);
-      await tenant.patch(id, { status: 'awaiting_human' });
-      const { url: link } = await tenant.post(`/api/v1/packets/${id}/answer-links`, {});
-      const { pathname } = new URL(link);
-      return () =>
-        Promise.all(
-          Array.from({ length: 60 }, async () => {
-            const answer = await fetch(url + pathname);
-            await answer.arrayBuffer();
-            if (answer.status !== 200) throw new Error(`${pathname}: ${answer.status}`);
-          }),
-        );
     },
   },
   {

@@ -46,7 +46,7 @@ const escapedNames = `{"packets":[${Array.from({ length: 100 }, (_, item) => `{$
 
 /** A packet with nearly as many distinct property names as a body may have, none of them seen before. */
 const differentNames = (round: number) =>
-  `{"metadata":{"source_agent":{"id":"a","name":"a","framework":"f"},"target_agent":{"id":"b","name":"b"}},"context":{"summary":"s","custom":{${Array.from({ length: 9900 }, (_, index) => `"a${round}_${index}":1`).join(',')}}}}`;
+  `{"metadata":{"source_agent":{"id":"a","name":"a","framework":"f"},"target_agent":{"id":"b","name":"b"}},"context":{"summary":"s","custom":{${Array.from({ length: 4900 }, (_, index) => `"a${round}_${index}":1`).join(',')}}}}`;
 
 async function post({ url, key }: Target, text: string, body: string): Promise<void> {
   const headers = { 'x-api-key': key, 'content-type': 'application/json' };
