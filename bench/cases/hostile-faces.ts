@@ -84,7 +84,7 @@ function report(run: Run, database: string, { name }: FaceAttack, { perSecond, p
 }
 
 /** The p99 of others while an attack lasts, and the memory of a service of its own. */
-export async function beside(run: Run, databaseUrl: string, { prepare }: FaceAttack): Promise<Found> {
+async function beside(run: Run, databaseUrl: string, { prepare }: FaceAttack): Promise<Found> {
   const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_PUBLIC_URL: 'http://127.0.0.1' };
   const service = await run.startService(databaseUrl, 'anywhere', settings);
   try {
