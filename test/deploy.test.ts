@@ -6,9 +6,9 @@ import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { runCli } from './support/cli.ts';
-import { temporaryFolder, until } from './support/daemon.ts';
 import { openHandoffDatabase } from './support/databases.ts';
 import { chainRequest } from './support/fallback.ts';
+import { temporaryFolder } from './support/folder.ts';
 import { freePort } from './support/ports.ts';
 import { startPostgres } from './support/postgres.ts';
 import { startFallbackProcess, startProcess, type TestProcess } from './support/process.ts';
@@ -16,6 +16,7 @@ import { startProgram } from './support/program.ts';
 import { findProgram } from './support/programs.ts';
 import { adminKey, packetRequest } from './support/service.ts';
 import { openEvents, openSocket } from './support/streams.ts';
+import { until } from './support/until.ts';
 
 const deploy = fileURLToPath(new URL('../deploy/', import.meta.url));
 const token = 'token-of-the-metrics';

@@ -7,6 +7,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { layersIn, refusedImports } from '../scripts/layers.ts';
+import { temporaryFolder } from './support/folder.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -172,8 +173,7 @@ test('Texts with names that callers chose are read with readJson, not with JSON.
 
 /** The errors that the project's linter finds in the given files when they are part of the project. */
 function lint(t: TestContext, files: Readonly<Record<string, string>>): { path: string; message: string }[] {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-lint-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   for (const path of ['biome.jsonc', '.gitignore', 'scripts/lint']) cpSync(join(root, path), join(folder, path), { recursive: true });
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-
+import { temporaryFolder } from '../support/folder.ts';
 import { freePort } from '../support/ports.ts';
 import { runProgram } from '../support/program.ts';
 import { adminKey, createPacket, packetRequest, startService, type TestService } from '../support/service.ts';
@@ -25,8 +24,7 @@ async function runDemo(environment: Record<string, string> = {}, args: readonly 
 
 /** A file with these lines, deleted after the test. */
 function fileOf(t: TestContext, lines: readonly string[]): string {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-demo-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   const file = join(folder, 'cases.jsonl');
   writeFileSync(file, lines.join('\n'));
   return file;

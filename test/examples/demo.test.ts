@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-
+import { temporaryFolder } from '../support/folder.ts';
 import { freePort } from '../support/ports.ts';
 import { startProgram } from '../support/program.ts';
 import { adminKey, packetRequest, startService, type TestService } from '../support/service.ts';
@@ -54,8 +53,7 @@ async function listening(service: TestService): Promise<string> {
 
 /** A file with these lines, deleted after the test. */
 function fileOf(t: TestContext, lines: readonly string[]): string {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-demo-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   const file = join(folder, 'input.jsonl');
   writeFileSync(file, lines.join('\n'));
   return file;

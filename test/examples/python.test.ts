@@ -7,6 +7,7 @@ import { freePort } from '../support/ports.ts';
 import { type Program, runProgram, startProgram } from '../support/program.ts';
 import { findProgram } from '../support/programs.ts';
 import { adminKey, createPacket, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { register, secret, startHooked } from '../support/webhooks.ts';
 
 const file = fileURLToPath(new URL('../../examples/python/agent.py', import.meta.url));
@@ -17,11 +18,6 @@ function startAgent(t: TestContext, command: string, environment: Record<string,
   const script = `import runpy, sys, time; time.sleep = lambda seconds: sys.stdin.readline(); sys.argv = ['agent.py', '${command}']; runpy.run_path('${file}', run_name='__main__')`;
   const env = { PATH: process.env.PATH, SERVICE_API_KEY: adminKey, ...environment };
   return startProgram([python!, '-c', script], { t, input: { open: true }, env });
-}
-
-/** Resolves once the condition holds; each look is a turn of the event loop. */
-async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await condition())) await new Promise(setImmediate);
 }
 
 describe('The example in Python', { skip: python === undefined }, () => {

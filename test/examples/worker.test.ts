@@ -9,6 +9,7 @@ import { type Program, startProgram } from '../support/program.ts';
 import { adminKey, createPacket, startService, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 import { AsyncQueue } from '../support/streams.ts';
+import { until } from '../support/until.ts';
 
 const program = fileURLToPath(new URL('../../examples/worker/worker.ts', import.meta.url));
 
@@ -23,7 +24,7 @@ async function startWorker(t: TestContext, service: TestService, address: string
     ...environment,
   };
   const worker = startProgram([process.execPath, program], { t, env });
-  while (service.handoff.waiting() === before) await new Promise(setImmediate);
+  await until(() => service.handoff.waiting() !== before);
   return worker;
 }
 
@@ -72,7 +73,7 @@ for (const store of stores.slice(1)) {
     // The worker works for longer than its lease, and renews it.
     const { expires_at } = (await packet()).lease;
     service.clock.turn(0.5);
-    while ((await packet()).lease.expires_at === expires_at) await new Promise(setImmediate);
+    await until(async () => (await packet()).lease.expires_at !== expires_at);
     answered.end('of the last');
     assert.equal((await last.printed(/^completed /)).input, `completed ${id}`);
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
 import { openEmptyDatabase } from '../support/databases.ts';
 import { chainRequest, createChain, startFallback } from '../support/fallback.ts';
 import { databaseInMemory } from '../support/faults.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { fallbackRefusal, startFallbackProcess, type TestProcess } from '../support/process.ts';
 import { answering, startProvider } from '../support/providers.ts';
 import { createPacket, startService } from '../support/service.ts';
@@ -19,12 +19,6 @@ const answersARound = 60;
 /** How many prompts the provider answers before it hangs. Prompts are stored in batches of a hundred, or after two seconds. */
 const promptsAnswered = 120;
 const promptsKept = promptsAnswered - 99;
-
-function newFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-fallback-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** Many callers create, change and delete chains until the process ends. */
 async function loadAndEnd(program: TestProcess, how: 'kill' | 'stop', known: Map<string, string | undefined>, unsure: Set<string>) {
@@ -127,7 +121,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
 }
 
 test('on a full disk a write is a clear 503, nothing is partly written, and reads continue [F94]', { timeout: 60_000 }, async (t) => {
-  const folder = newFolder(t);
+  const folder = temporaryFolder(t);
   const storage = `sqlite://${folder}/full.db`;
   const full = await startFallbackProcess({ storage, fileLimitKib: 512 });
   t.after(() => full.kill());
@@ -209,7 +203,7 @@ describe('A start is refused with one clear line', { concurrency: true }, () => 
   ];
   for (const [what, args, sentence] of cases) {
     test(what, async (t) => {
-      const folder = newFolder(t);
+      const folder = temporaryFolder(t);
       writeFileSync(join(folder, 'none.db'), 'This is a text, and by no means a database. '.repeat(50));
       mkdirSync(join(folder, 'folder.db'));
       writeFileSync(join(folder, 'read-only.db'), '');

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { threeProviders } from '../support/chains.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { fallbackRefusal, startFallbackProcess } from '../support/process.ts';
 import { runProgram } from '../support/program.ts';
 
@@ -44,8 +44,7 @@ test('a PostgreSQL that refuses connections at the start of the fallback service
 });
 
 test('fallback-service backup copies the database of a running service into a new file, from which another one starts', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-backup-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   const storage = `sqlite://${join(folder, 'chains.db')}`;
   const copy = join(folder, 'copy.db');
   const running = await startFallbackProcess({ storage });

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
 import { databaseUrlOf, readFallbackSettings } from '../../src/fallback/settings.ts';
 import { SettingsError } from '../../src/kit/settings.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 type Sources = Parameters<typeof readFallbackSettings>[0];
 
@@ -22,8 +23,7 @@ function problemsOf(sources: Sources): string[] {
 const keysOf = (text: string) => readFallbackSettings({ environment: { SERVICE_API_KEYS: text } }).apiKeys;
 
 function tomlFile(t: TestContext, content: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-settings-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   const file = join(folder, 'fallback.toml');
   writeFileSync(file, content);
   return file;

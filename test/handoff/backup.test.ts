@@ -1,25 +1,19 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 
 import { refused, runCli } from '../support/cli.ts';
 import { contentsOf, disagreements, inspect, orphans } from '../support/consistency.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { startProcess } from '../support/process.ts';
 import { adminKey, packetRequest, startService } from '../support/service.ts';
-
-function newFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-backup-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 const backUp = (databaseUrl: string, file: string) => runCli(['backup', file], { environment: { SERVICE_DATABASE_URL: databaseUrl } });
 
 describe('service-cli backup', () => {
   test('copies the database of a service under load; a service started from the copy has everything answered before', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const databaseUrl = `sqlite://${join(folder, 'handoff.db')}`;
     const program = await startProcess({ databaseUrl });
     t.after(() => program.kill());
@@ -63,7 +57,7 @@ describe('service-cli backup', () => {
   });
 
   test('refuses to overwrite a file, and what is not a SQLite database on disk', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const databaseUrl = `sqlite://${join(folder, 'handoff.db')}`;
     await (await startProcess({ databaseUrl })).stop();
     const taken = join(folder, 'taken.db');

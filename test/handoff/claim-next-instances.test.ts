@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { openHandoffDatabase } from '../support/databases.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
 import { createPacket, startService, TestClock, type TestService } from '../support/service.ts';
+import { until, waiting } from '../support/until.ts';
 import { assertEachOnce, createPackets, runWorkers, waitingAt } from '../support/workers.ts';
 
 /** The number of packets for a hundred workers. */
@@ -33,7 +34,7 @@ describe('The next packet, of two instances on one PostgreSQL,', () => {
   test('wakes a request that waits on the other one, without a broker', async (t) => {
     const [one, other] = await startInstances(t);
     const answering = other.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver', wait_seconds: 60 } });
-    while (other.handoff.waiting() < 1) await new Promise(setImmediate);
+    await waiting(other, 1);
     const { id } = await createPacket(one);
     await other.handoff.runOnce.poll();
     assert.equal((await answering).body.id, id);
@@ -43,7 +44,7 @@ describe('The next packet, of two instances on one PostgreSQL,', () => {
     const [one, other] = await startInstances(t);
     const { id } = await createPacket(one);
     const answering = other.call('GET', `/packets/${id}?wait_seconds=60&until=claimed`);
-    while (other.handoff.waiting() < 1) await new Promise(setImmediate);
+    await waiting(other, 1);
     await one.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
     await other.handoff.runOnce.poll();
     assert.equal((await answering).body.status, 'claimed');
@@ -56,7 +57,7 @@ describe('The next packet, of two instances on one PostgreSQL,', () => {
     const instances = await startInstances(t, { SERVICE_REDIS_URL: redis.url });
     await Promise.all(instances.map(({ handoff }) => handoff.start()));
     const working = runWorkers(instances, 100, { total: packetCount, wait_seconds: 60 });
-    while (waitingAt(instances) < 100) await new Promise(setImmediate);
+    await until(() => waitingAt(instances) >= 100);
     await createPackets(instances[0], packetCount);
     assertEachOnce(await working, packetCount);
   });

@@ -7,6 +7,7 @@ import { startPeer, TestClientDependencies } from '../support/client-dependencie
 import { freePort } from '../support/ports.ts';
 import { adminKey, createPacket, packetRequest, startService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 describe('The client of the handoff service', () => {
   test('reaches every operation, with or without the API prefix in its base URL', async (t) => {
@@ -95,7 +96,7 @@ describe('The client of the handoff service', () => {
     };
     const reading = next();
     // The stream is open once the service has a listener.
-    while (!(await client.metrics()).includes('service_open_connections{protocol="sse"} 1')) await new Promise(setImmediate);
+    await until(async () => (await client.metrics()).includes('service_open_connections{protocol="sse"} 1'));
     const made = [(await createPacket(first)).id];
     await reading;
     first.handoff.app.server.closeAllConnections();

@@ -7,6 +7,7 @@ import pg from 'pg';
 
 import { contentsOf, disagreements, looking, orphans } from '../support/consistency.ts';
 import { answersTo, continues, fill, fillSettings } from '../support/filled.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { freePort } from '../support/ports.ts';
 import { runProgram, startProgram } from '../support/program.ts';
 import { debianPostgres } from '../support/programs.ts';
@@ -48,8 +49,7 @@ describe('A dump of pg_dump', { skip: debianPostgres === undefined }, () => {
     const ends: (() => Promise<unknown>)[] = [];
     const before = { after: (end: unknown) => void ends.unshift(end as () => Promise<unknown>) };
     const server = await startDebian(t, debianPostgres!);
-    const folder = mkdtempSync(join(tmpdir(), 'baton-dump-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder(t);
     const client = new pg.Client(`${server}/postgres`);
     await client.connect();
     for (const name of ['handoff', 'restored']) await client.query(`create database ${name}`);

@@ -19,6 +19,7 @@ import { startProcess } from '../support/process.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
 import type { TestStore } from '../support/store.ts';
 import { stores, storesOfSeveral } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 type Status = Pick<TestAnswer, 'status'>;
 const withStatus = <T extends Status>(answers: readonly T[], status: number) => answers.filter((one) => one.status === status);
@@ -518,9 +519,5 @@ async function assertSound({ call }: TestService): Promise<void> {
 /** Resolves when `count` sessions on the database, by default one, wait for a lock. */
 async function untilBlocked(t: TestContext, url: string, count = 1): Promise<void> {
   const client = await connectTo(t, url);
-  for (;;) {
-    const { rows } = await client.query('select distinct pid from pg_locks where not granted');
-    if (rows.length >= count) return;
-    await new Promise(setImmediate);
-  }
+  await until(async () => (await client.query('select distinct pid from pg_locks where not granted')).rows.length >= count);
 }

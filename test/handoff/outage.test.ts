@@ -13,6 +13,7 @@ import { startProcess, type TestProcess } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { adminKey, createPacket, packetRequest, startService, type TestAnswer, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 import { register } from '../support/webhooks.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-000000000000';
@@ -121,7 +122,7 @@ describe('When PostgreSQL stops', () => {
     const callers = range(40).map(async () => {
       while ((await create()) === 201);
     });
-    while (answered.length < 200) await new Promise(setImmediate);
+    await until(() => answered.length >= 200);
     const { deliver } = service.handoff.runOnce;
     // Some deliveries are posted while the database stops, so that their outcome can't be recorded.
     const delivering = deliver().catch(() => undefined);

@@ -1,20 +1,8 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
@@ -24,10 +12,12 @@ import pg from 'pg';
 import packageJson from '../../package.json' with { type: 'json' };
 import { looksLikeKey } from '../../src/handoff/rules/keys.ts';
 import { openEmptyDatabase } from '../support/databases.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess, withFilePermissions } from '../support/process.ts';
 import { adminKey, packetRequest } from '../support/service.ts';
 import { sendRaw } from '../support/socket.ts';
+import { until } from '../support/until.ts';
 
 const program = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
 
@@ -39,12 +29,6 @@ interface Running {
   /** Resolves when standard output has this many lines. */
   lines(count: number): Promise<string[]>;
   readonly ended: Promise<{ code: number | null; signal: string | null }>;
-}
-
-function newFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-serve-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
 }
 
 /** Runs `service-cli` in its own folder, with only the given environment and the compiled modules of earlier tests. */
@@ -137,7 +121,7 @@ async function stop({ child, ended }: Running, signal: NodeJS.Signals = 'SIGTERM
 
 describe('service-cli serve', { concurrency: 3 }, () => {
   test('prints its address in the first line; creates and prints the admin key at the first start only [H187]', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const { running, address } = await serve(t, folder);
     const [, second] = await running.lines(2);
     const [, key] = /^handoff admin key \(shown only once\): (\S+)$/.exec(second!) ?? assert.fail(second);
@@ -156,7 +140,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('takes the first admin key from SERVICE_ADMIN_KEY, and then prints none [H187]', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const { running, address } = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     assert.equal((await call(address, 'GET', '/tenants', adminKey)).status, 200);
     assert.equal(await stop(running), 0);
@@ -170,7 +154,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('keeps its packets over a restart', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const first = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     const created = await call(first.address, 'POST', '/packets', adminKey, packetRequest());
     assert.equal(created.status, 201);
@@ -184,7 +168,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('writes its log as JSON lines after the first lines, and completely before it exits [H287]', { timeout: 60_000 }, async (t) => {
-    const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
+    const { running, address } = await serve(t, temporaryFolder(t), { SERVICE_ADMIN_KEY: adminKey });
     const started = JSON.parse((await running.lines(2))[1]!);
     assert.deepEqual([started.msg, started.address, started.pid], ['started', address, running.child.pid]);
     await call(address, 'GET', '/packets', adminKey);
@@ -201,13 +185,13 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('loses no log line at its exit, however slowly the log is read', async (t) => {
-    const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
+    const { running, address } = await serve(t, temporaryFolder(t), { SERVICE_ADMIN_KEY: adminKey });
     running.child.stdout!.pause();
     // More lines than the buffer of a pipe holds.
     for (let round = 0; round < 40; round += 1)
       await Promise.all(Array.from({ length: 50 }, () => call(address, 'GET', '/tenants', adminKey)));
     running.child.kill('SIGTERM');
-    while ((await call(address, 'GET', '/health', adminKey).catch(() => undefined)) !== undefined);
+    await until(async () => (await call(address, 'GET', '/health', adminKey).catch(() => undefined)) === undefined);
     running.child.stdout!.resume();
     assert.equal((await running.ended).code, 0);
     assert.equal(running.stdout().filter((line) => line.includes('"route":"/api/v1/tenants"')).length, 2000);
@@ -218,7 +202,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     ['pipe', ['mkfifo log; sleep 60 < log & exec "$0" "$@" > log']],
   ] as const)
     test(`ends at SIGTERM even if nobody reads its log from a ${kind}`, { timeout: 60_000 }, async (t) => {
-      const [folder, port] = [newFolder(t), String(await freePort())];
+      const [folder, port] = [temporaryFolder(t), String(await freePort())];
       const child = spawn('/bin/sh', ['-c', ...command, process.execPath, program, 'serve', '--host', '127.0.0.1', '--port', port], {
         cwd: folder,
         // In a group of its own, so that the reader is killed too.
@@ -241,7 +225,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
       });
       child.stdout!.pause();
       const address = `http://127.0.0.1:${port}`;
-      while ((await call(address, 'GET', '/health', adminKey).catch(() => undefined)) === undefined) assert.equal(child.exitCode, null);
+      await until(() => call(address, 'GET', '/health', adminKey));
       for (let round = 0; round < 40; round += 1)
         await Promise.all(Array.from({ length: 50 }, () => call(address, 'GET', '/tenants', adminKey)));
       child.kill('SIGTERM');
@@ -250,7 +234,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
 
   test("keeps answering if its log can't be written, and still ends at SIGTERM", async (t) => {
     const port = String(await freePort());
-    const log = join(newFolder(t), 'log');
+    const log = join(temporaryFolder(t), 'log');
     // Files are limited to 8 KiB, which soon is a full disk for the log; the database is in memory.
     const child = spawn('/bin/sh', ['-c', 'ulimit -f 16; exec "$0" "$1" serve > "$2"', process.execPath, program, log], {
       env: {
@@ -265,7 +249,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
     t.after(() => child.kill('SIGKILL'));
     const address = `http://127.0.0.1:${port}`;
-    while ((await call(address, 'GET', '/health', adminKey).catch(() => undefined)) === undefined) assert.equal(child.exitCode, null);
+    await until(() => call(address, 'GET', '/health', adminKey));
     for (let round = 0; round < 20; round += 1) {
       const answers = await Promise.all(Array.from({ length: 20 }, () => call(address, 'GET', '/packets', adminKey)));
       assert.ok(answers.every(({ status }) => status === 200));
@@ -277,7 +261,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
 
   test('exits 0 at SIGTERM and at SIGINT, with or without idle connections', async (t) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
+      const { running, address } = await serve(t, temporaryFolder(t), { SERVICE_ADMIN_KEY: adminKey });
       // A client that keeps its connection open.
       const answer = await fetch(`${address}/health`);
       assert.equal(answer.status, 200);
@@ -289,7 +273,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
 
   test('finishes requests in progress at SIGTERM before it exits 0 [H291]', async (t) => {
     const database = await openEmptyDatabase();
-    const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
+    const { running, address } = await serve(t, temporaryFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
     const client = new pg.Client(database.url);
     await client.connect();
     t.after(async () => {
@@ -306,16 +290,15 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     });
     const isWaiting = async () =>
       (await client.query("select 1 from pg_locks where not granted and relation = 'packets'::regclass")).rows.length > 0;
-    while (!(await isWaiting())) await new Promise(setImmediate);
+    await until(isWaiting);
     running.child.kill('SIGTERM');
     // It no longer listens, but has not dropped the request.
-    while (
-      await fetch(`${address}/health`).then(
-        (answer) => answer.text(),
-        () => undefined,
-      )
-    )
-      await new Promise(setImmediate);
+    await until(() =>
+      fetch(`${address}/health`).then(
+        async (answer) => (await answer.text()) === '',
+        () => true,
+      ),
+    );
     await client.query('commit');
     const answer = await created;
     const text = await answer.text();
@@ -327,7 +310,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('exits 0 even if a request never arrives completely', async (t) => {
-    const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey });
+    const { running, address } = await serve(t, temporaryFolder(t), { SERVICE_ADMIN_KEY: adminKey });
     const head = `POST /api/v1/packets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\n`;
     const begun = sendRaw(address, `${head}Content-Length: 1000\r\n\r\n{`);
     // Another request is answered meanwhile, so the incomplete one has arrived.
@@ -338,7 +321,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
 
   test('exits 1 nine seconds after SIGTERM if a request in progress does not end', { timeout: 60_000 }, async (t) => {
     const database = await openEmptyDatabase();
-    const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
+    const { running, address } = await serve(t, temporaryFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
     const client = new pg.Client(database.url);
     await client.connect();
     t.after(async () => {
@@ -348,7 +331,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     await client.query('begin; lock table packets in access exclusive mode');
     const created = call(address, 'POST', '/packets', adminKey, packetRequest()).catch(() => undefined);
     const waiting = "select 1 from pg_locks where not granted and relation = 'packets'::regclass";
-    while ((await client.query(waiting)).rows.length === 0) await new Promise(setImmediate);
+    await until(async () => (await client.query(waiting)).rows.length !== 0);
     running.child.kill('SIGTERM');
     assert.equal((await running.ended).code, 1);
     assert.equal(await created, undefined);
@@ -357,7 +340,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   test('runs its jobs: an unclaimed packet expires, and queued packets are indexed for search', {
     timeout: 60_000,
   }, async (t) => {
-    const { running, address } = await serve(t, newFolder(t), {
+    const { running, address } = await serve(t, temporaryFolder(t), {
       SERVICE_ADMIN_KEY: adminKey,
       SERVICE_UNCLAIMED_TTL_SECONDS: '1',
       SERVICE_RATE_LIMIT_PER_MINUTE: '0',
@@ -365,10 +348,10 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     });
     const created = JSON.parse((await call(address, 'POST', '/packets', adminKey, packetRequest())).text);
     const status = async () => JSON.parse((await call(address, 'GET', `/packets/${created.id}`, adminKey)).text).status;
-    while ((await status()) === 'created') await new Promise(setImmediate);
+    await until(async () => (await status()) !== 'created');
     assert.equal(await status(), 'expired');
     const waiting = async () => /^service_search_queue_length (\d+)$/m.exec((await call(address, 'GET', '/metrics', adminKey)).text)![1];
-    while ((await waiting()) !== '0') await new Promise(setImmediate);
+    await until(async () => (await waiting()) === '0');
     assert.equal(await stop(running), 0);
   });
 
@@ -377,7 +360,10 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   }, async (t) => {
     for (const fault of [`throw new Error('unforeseen')`, `Promise.reject(new Error('unforeseen'))`]) {
       const preload = `data:text/javascript,process.on('SIGUSR2', () => { ${fault}; })`;
-      const { running, address } = await serve(t, newFolder(t), { SERVICE_ADMIN_KEY: adminKey, NODE_OPTIONS: `--import="${preload}"` });
+      const { running, address } = await serve(t, temporaryFolder(t), {
+        SERVICE_ADMIN_KEY: adminKey,
+        NODE_OPTIONS: `--import="${preload}"`,
+      });
       const body = JSON.stringify(packetRequest());
       const answered = new Promise<number>((resolve, reject) => {
         const sent = request(
@@ -414,7 +400,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     const url = `postgres://user:secret@127.0.0.1:${await freePort()}/packets`;
     const address = new URL(url).host;
     for (const args of [['serve', '--port', '0'], ['admin-key']]) {
-      const running = run(t, newFolder(t), args, { SERVICE_DATABASE_URL: url });
+      const running = run(t, temporaryFolder(t), args, { SERVICE_DATABASE_URL: url });
       assert.equal((await running.ended).code, 1);
       const [line = '', ...others] = running.stderr();
       assert.match(line, new RegExp(`PostgreSQL at ${address}/packets can't be used: connect ECONNREFUSED ${address}$`));
@@ -423,7 +409,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('invalid settings: one line for each on standard error, nothing on standard output, and exit 1 [H281]', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     writeFileSync(join(folder, 'handoff.toml'), 'prot = 1\nlog_level = "loud"\n');
     const running = run(t, folder, ['serve', '--port', '99999', '--config', 'handoff.toml'], {
       SERVICE_BATCH_MAX: '0',
@@ -445,7 +431,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('flags take precedence over the environment, then the file [H282]', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     writeFileSync(
       join(folder, 'handoff.toml'),
       'batch_max = 1\nrate_limit_per_minute = 7\nport = 1\ndatabase_url = "sqlite://./elsewhere/own.db"\n',
@@ -469,7 +455,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     });
     t.after(() => other.close());
     const { port } = other.address() as { port: number };
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const running = run(t, folder, ['serve', '--host', '127.0.0.1', '--port', String(port)]);
     assert.equal((await running.ended).code, 1);
     assert.deepEqual(running.stdout(), []);
@@ -482,7 +468,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('a database from a newer version: one line that names it, exit 1, and the database is not changed [H288]', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const first = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     assert.equal(await stop(first.running), 0);
     const file = join(folder, 'data', 'handoff.db');
@@ -498,7 +484,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test("a database that can't be opened: one line, no stack, no password, exit 1", async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     writeFileSync(join(folder, 'file'), '');
     for (const url of ['sqlite://./file/below/a/file.db', 'postgres://user:s3cret@127.0.0.1:1/none']) {
       const running = run(t, folder, ['serve', '--port', '0'], { SERVICE_DATABASE_URL: url });
@@ -511,7 +497,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('a database file that may not be written: one line that says so, exit 1, and the file is as before', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const file = join(folder, 'read-only.db');
     const first = await serve(t, folder, { SERVICE_DATABASE_URL: `sqlite://${file}` });
     assert.equal(await stop(first.running), 0);
@@ -533,7 +519,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   test('two instances that start concurrently on one new PostgreSQL agree on the first key', async (t) => {
     const database = await openEmptyDatabase();
     const environment = { SERVICE_DATABASE_URL: database.url };
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const instances = await Promise.all([serve(t, folder, environment), serve(t, folder, environment)]);
     t.after(() => database.drop());
     await Promise.all(instances.map(({ running }) => stop(running)));
@@ -547,7 +533,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
 describe('service-cli', () => {
   test('--reload restarts it when a source file changes', async (t) => {
     const settings = { SERVICE_ADMIN_KEY: adminKey, SERVICE_LOG_LEVEL: 'error' };
-    const { running, address } = await serve(t, newFolder(t), settings, ['--reload']);
+    const { running, address } = await serve(t, temporaryFolder(t), settings, ['--reload']);
     const starts = () => running.stdout().filter((line) => line.startsWith('handoff listening on ')).length;
     const source = fileURLToPath(new URL('../../src/handoff/serve.ts', import.meta.url));
     // The program reported its imports to the watcher before it listened; by now the watcher knows them.
@@ -559,7 +545,7 @@ describe('service-cli', () => {
   });
 
   test('admin-key creates an admin key in the database of a running service and prints it [H190]', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const { running, address } = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });
     const made = run(t, folder, ['admin-key']);
     assert.equal((await made.ended).code, 0);
@@ -572,13 +558,13 @@ describe('service-cli', () => {
   });
 
   test('admin-key for a database in memory is refused with a sentence', async (t) => {
-    const { ended, stderr } = run(t, newFolder(t), ['admin-key'], { SERVICE_DATABASE_URL: 'sqlite::memory:' });
+    const { ended, stderr } = run(t, temporaryFolder(t), ['admin-key'], { SERVICE_DATABASE_URL: 'sqlite::memory:' });
     assert.equal((await ended).code, 1);
     assert.deepEqual(stderr(), ['handoff: A database in memory belongs to the process that opened it.']);
   });
 
   test('admin-key in a folder without a database names the one that it looked for, creates nothing and exits 1', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const { ended, stdout, stderr } = run(t, folder, ['admin-key']);
     assert.equal((await ended).code, 1);
     assert.deepEqual(stderr(), [
@@ -588,7 +574,7 @@ describe('service-cli', () => {
   });
 
   test('--version prints the version, --help lists the commands', async (t) => {
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const version = run(t, folder, ['--version']);
     assert.equal((await version.ended).code, 0);
     assert.deepEqual(version.stdout(), [packageJson.version]);
@@ -600,8 +586,7 @@ describe('service-cli', () => {
 
 describe('The settings file', () => {
   test('is set by SERVICE_CONFIG unless --config is given [H282]', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'baton-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder(t);
     const start = (name: string, text: string) => {
       const path = join(folder, name);
       writeFileSync(path, text);

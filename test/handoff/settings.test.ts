@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
 import { keyFrom } from '../../src/handoff/rules/keys.ts';
 import { readHandoffSettings, settingsTable, tierLimits } from '../../src/handoff/settings.ts';
 import { fileKey, SettingsError } from '../../src/kit/settings.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 /** Every documented setting with its default as a user would write it; undefined without a default. */
 const documented: Record<string, string | undefined> = {
@@ -81,8 +81,7 @@ describe('The settings of the handoff service', () => {
   });
 
   test('have the name of their variable in a TOML file, in lower case without SERVICE_', (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'baton-settings-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder(t);
     const file = join(folder, 'handoff.toml');
     writeFileSync(
       file,

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
@@ -13,6 +12,7 @@ import { renumbering } from '../../src/kit/sql/tenancy.ts';
 import { refused, runCli } from '../support/cli.ts';
 import { contentsOf, disagreements, type Inspector, looking, orphans, type Row } from '../support/consistency.ts';
 import { answersTo, continues, type Filled, fill, fillSettings, repeatedKey } from '../support/filled.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { createPacket, newTenant, startService, TestClock, type TestService } from '../support/service.ts';
 import type { TestStore } from '../support/store.ts';
 import { storesOfSeveral } from '../support/stores.ts';
@@ -24,12 +24,6 @@ const unreachable = 'http://127.0.0.1:1/hook';
 const sourceOf = (databaseUrl: string) => ({ environment: { SERVICE_DATABASE_URL: databaseUrl }, config: undefined });
 const exportFrom = (databaseUrl: string, file: string) => maintain('export', file, sourceOf(databaseUrl), () => undefined);
 const importInto = (databaseUrl: string, file: string) => maintain('import', file, sourceOf(databaseUrl), () => undefined);
-
-function newFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-transfer-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** The text of a file with these lines and the closing record that they need. */
 function sealed(lines: readonly string[]): string {
@@ -88,7 +82,7 @@ for (const from of storesOfSeveral) {
     test(`An export of ${from.name}, imported into ${to.name}, is the same data: rows, answers, positions, numbers and search`, async (t) => {
       const { service, filled } = await filledOn(t, from);
       const answers = await answersTo(service, filled);
-      const file = join(newFolder(t), 'data.jsonl');
+      const file = join(temporaryFolder(t), 'data.jsonl');
       const exported = await exportFrom(service.databaseUrl, file);
       assert.equal(statSync(file).mode & 0o777, 0o600);
       assert.equal(Number(/: (\d+) bytes\.$/.exec(exported)![1]), statSync(file).size);
@@ -166,7 +160,7 @@ for (const store of storesOfSeveral) {
   describe(`An import that is refused, on ${store.name}`, () => {
     test('changes nothing: a database with data, a damaged file, a file of a newer version or of something else', async (t) => {
       const { service } = await filledOn(t, store);
-      const folder = newFolder(t);
+      const folder = temporaryFolder(t);
       const file = join(folder, 'data.jsonl');
       await exportFrom(service.databaseUrl, file);
       await assert.rejects(exportFrom(service.databaseUrl, file), /data\.jsonl exists, and is not overwritten\.$/);
@@ -233,7 +227,7 @@ describe('service-cli export and import', () => {
   test('move a database to another, and say how much', async (t) => {
     const [store] = storesOfSeveral as [TestStore];
     const { service, filled } = await filledOn(t, store);
-    const folder = newFolder(t);
+    const folder = temporaryFolder(t);
     const file = join(folder, 'data.jsonl');
     const run = (command: string, databaseUrl: string) =>
       runCli([command, file], { environment: { SERVICE_DATABASE_URL: databaseUrl, SERVICE_WEBHOOK_ALLOW: '127.0.0.1' } });
@@ -288,7 +282,7 @@ for (const from of storesOfSeveral) {
       const tenant = await filledTenant(service);
       const answers = await answersOf(service, tenant);
       assert.match(answers['/packets/search?q=walrus']!, /the walrus/);
-      const file = join(newFolder(t), 'tenant.jsonl');
+      const file = join(temporaryFolder(t), 'tenant.jsonl');
       const said = await maintain('export', file, { ...sourceOf(service.databaseUrl), tenant: tenant.id }, () => undefined);
       assert.match(said, new RegExp(`^Exported \\d+ rows of the tenant ${tenant.id} to `));
       const theirs = readFileSync(file, 'utf8').split('\n');
@@ -407,7 +401,7 @@ describe('service-cli storage', () => {
   }
 
   test('refuses a database on which no service was started, and creates nothing', async (t) => {
-    const file = join(newFolder(t), 'none.db');
+    const file = join(temporaryFolder(t), 'none.db');
     refused(
       await runCli(['storage'], { environment: { SERVICE_DATABASE_URL: `sqlite://${file}` } }),
       1,

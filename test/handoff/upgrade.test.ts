@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
@@ -9,8 +7,10 @@ import { maintain } from '../../src/handoff/maintenance.ts';
 import { migrations } from '../../src/handoff/store/migrations/index.ts';
 import { contentsOf, disagreements, looking, orphans } from '../support/consistency.ts';
 import { answersTo, continues, fillSettings } from '../support/filled.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { createPacket, startService, TestClock, type TestService } from '../support/service.ts';
 import { storesOfSeveral } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 import { assertAdditive, assertAnswers, databasesOf, type ExpectedOfHandoff, handoff, schemaOf } from '../support/upgrade.ts';
 
 const { fixtures, expectedOf, openFixture } = databasesOf(handoff);
@@ -49,8 +49,7 @@ for (const fixture of fixtures) {
         const { url, drop } = await openFixture[store.name]!(fixture);
         t.after(drop);
         const target = await store.open();
-        const folder = mkdtempSync(join(tmpdir(), 'baton-upgrade-'));
-        t.after(() => rmSync(folder, { recursive: true, force: true }));
+        const folder = temporaryFolder(t);
         const file = join(folder, 'data.jsonl');
         const sourceOf = (databaseUrl: string) => ({ environment: { SERVICE_DATABASE_URL: databaseUrl }, config: undefined });
         const applied = () => looking(url, ({ query }) => query('select name from migrations order by name'));
@@ -110,7 +109,7 @@ async function whileLocked<T>(url: string, start: () => Promise<T>): Promise<T> 
     starting.then(end, end);
     const waiting = `select count(*)::integer as count from pg_locks where not granted and locktype in ('relation', 'advisory')
       and database = (select oid from pg_database where datname = current_database())`;
-    while (!state.ended && (await client.query(waiting)).rows[0].count < 2);
+    await until(async () => state.ended || (await client.query(waiting)).rows[0].count >= 2);
     await client.query('commit');
     return await starting;
   } finally {

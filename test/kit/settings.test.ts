@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
@@ -16,6 +15,7 @@ import {
   wholeOrUnlimited,
   yesOrNo,
 } from '../../src/kit/settings.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 const table = {
   host: { variable: 'SERVICE_HOST', flag: '--host', fallback: 'localhost', help: 'Where.', parse: text },
@@ -33,8 +33,7 @@ const table = {
 } as const satisfies SettingsTable;
 
 function tomlFile(t: TestContext, content: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-settings-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   const file = join(folder, 'service.toml');
   writeFileSync(file, content);
   return file;

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-
+import { temporaryFolder } from './folder.ts';
 import { runProgram } from './program.ts';
 import { adminKey, type ServiceOptions, startService, type TestService } from './service.ts';
 
@@ -36,8 +33,7 @@ export interface CliBench {
 export async function startCliBench(t: TestContext, options: ServiceOptions = {}): Promise<CliBench> {
   const service = await startService(t, options);
   const address = await service.handoff.start();
-  const home = mkdtempSync(join(tmpdir(), 'baton-cli-'));
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const home = temporaryFolder(t);
   const own = { HOME: home, SERVICE_URL: `${address}/api/v1`, SERVICE_API_KEY: adminKey };
   return {
     service,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 
 import { packetRequest, type TestService } from './service.ts';
+import { until } from './until.ts';
 
 /** The result of the workers: the id of every packet that a request was answered with. */
 export interface WorkersResult {
@@ -39,7 +40,7 @@ export async function runWorkers(
     running -= 1;
   }
   async function stop(): Promise<void> {
-    while (waitingAt(services) < running) await new Promise(setImmediate);
+    await until(() => waitingAt(services) >= running);
     await Promise.all(services.map(({ handoff }) => handoff.stop()));
   }
   await Promise.all(Array.from({ length: count }, (_, index) => work(index)));

@@ -5,6 +5,7 @@ import type { TestResult } from '../../../src/fallback/model/test.ts';
 import { chainRequest, createChain, shareFallback, startFallback, type TestFallback } from '../../support/fallback.ts';
 import { hanging, startProvider } from '../../support/providers.ts';
 import { stores } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
@@ -252,7 +253,7 @@ for (const store of stores) {
       const service = await startFallback(t, { store });
       const chain = await createChain(service);
       const asked = service.call('POST', `/chains/${chain.id}/test`, { body: { prompt_count: 1000 } });
-      while ((await service.call('GET', `/test-results/${chain.id}?prompts=false`)).body.length === 0);
+      await until(async () => (await service.call('GET', `/test-results/${chain.id}?prompts=false`)).body.length > 0);
       await service.fallback.stop();
       const answer = await asked;
       assert.equal(answer.status, 201);

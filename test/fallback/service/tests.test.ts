@@ -17,6 +17,7 @@ import { answering, type Behaviour, failing, hanging, startProvider } from '../.
 import { TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
 import { requestOf } from '../rules/chains.ts';
 
 const clock = new TestClock().read;
@@ -69,7 +70,7 @@ async function startHanging(t: TestContext, store: Store, tests: TestService) {
   const provider = await startProvider(t, answering(), hanging);
   const chain = await createChainService({ store, clock, newId }).create(requestOf(1, [], { api_base: provider.base }));
   const started = await tests.start(chain.id, { mode: 'live', prompt_count: 2 });
-  while (JSON.parse(started.record.text()).progress.done === 0) await nextTurn();
+  await until(() => JSON.parse(started.record.text()).progress.done !== 0);
   return started;
 }
 
@@ -138,7 +139,7 @@ for (const kind of stores) {
       assert.deepEqual([now.status, now.progress], ['running', { done: 0, total: 2 }]);
       await owner.runOnce();
       await other.runOnce();
-      while (told.length === 0) await nextTurn();
+      await until(() => told.length !== 0);
       assert.deepEqual([told[0]!.status, told[0]!.progress], ['running', { done: 1, total: 2 }]);
       assert.equal(JSON.parse((await other.find(id))!).results.length, 1);
 
@@ -155,7 +156,7 @@ for (const kind of stores) {
       const result = JSON.parse(answer) as TestResult;
       assert.deepEqual([result.status, result.error, result.results.length], ['cancelled', 'A caller cancelled the test.', 1]);
       assert.equal(await ended, answer);
-      while (told.at(-1)!.status === 'running') await nextTurn();
+      await until(() => told.at(-1)!.status !== 'running');
       assert.equal(told.at(-1)!.status, 'cancelled');
       await assert.rejects(other.cancel(id), { code: 'CONFLICT' });
     });
@@ -238,7 +239,7 @@ describe('A stop of the service', () => {
     const chain = await createChainService({ store, clock, newId }).create(requestOf(1, rules, { api_base: provider.base }));
     const gateway = mode === 'live' ? {} : { gateway: { url: provider.base } };
     const { ended } = await tests.start(chain.id, { mode, prompt_count: 1, ...gateway }, '', 'http://127.0.0.1');
-    while (provider.seen.length === 0) await nextTurn();
+    await until(() => provider.seen.length !== 0);
     return { tests, provider, ended: ended.then((text) => JSON.parse(text) as TestResult) };
   }
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
@@ -9,6 +8,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { output, refused, runCli, startCliBench } from '../../support/cli.ts';
 import { startPeer } from '../../support/client-dependencies.ts';
 import { startFallback } from '../../support/fallback.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -298,8 +298,7 @@ describe('service-cli packets', () => {
   });
 
   test('admin-key -q prints the key alone', async (t) => {
-    const home = mkdtempSync(join(tmpdir(), 'baton-admin-key-'));
-    t.after(() => rmSync(home, { recursive: true, force: true }));
+    const home = temporaryFolder(t);
     const environment = { HOME: home, SERVICE_DATABASE_URL: `sqlite://${join(home, 'handoff.db')}` };
     const { handoff } = await startService(t, { databaseUrl: environment.SERVICE_DATABASE_URL });
     await handoff.stop();

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { cliProgram, runCli, startCliBench } from '../../support/cli.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 import { findProgram } from '../../support/programs.ts';
 import { adminKey, createPacket } from '../../support/service.ts';
 
@@ -95,8 +95,7 @@ for (const shell of shells) {
 }
 
 test('Each completion is a script that its shell can read, and asks the program for the words', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-completion-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   for (const [shell, flag] of [
     ['bash', '-n'],
     ['zsh', '-n'],

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 
 import { output, refused, startCliBench } from '../../support/cli.ts';
 import { createPacket } from '../../support/service.ts';
+import { waiting } from '../../support/until.ts';
 
 const line = (text: string, name: string) => text.match(new RegExp(`^${name} +(.+)$`, 'm'))?.[1];
 
@@ -48,10 +49,10 @@ describe('service-cli packets', () => {
     refused(await bench.run(['packets', 'next']), 2, /--agent or --agent-id/);
     refused(await bench.run([...any, '--wait', '61']), 2, /from 0 to 60/);
     refused(await bench.run([...any, '--priority', 'urgent']), 1, /priorities\.0/);
-    const waiting = bench.run([...any, '--wait', '60', '--format', 'json']);
-    while (bench.service.handoff.waiting() < 1) await new Promise(setImmediate);
+    const answer = bench.run([...any, '--wait', '60', '--format', 'json']);
+    await waiting(bench.service, 1);
     await bench.service.handoff.stop();
-    const waited = await waiting;
+    const waited = await answer;
     refused(waited, 1, /^service-cli: No packet became available in time\.\n$/);
     assert.equal(waited.stdout, '');
   });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { truncateSync, writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
@@ -15,6 +14,7 @@ import { operations } from '../../../src/handoff/client/operations.ts';
 import { routes } from '../../../src/handoff/model/api.ts';
 import { packetExample } from '../../../src/handoff/model/examples.ts';
 import { Hitl } from '../../../src/handoff/model/packet.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 /** C0, DEL, C1, bidirectional controls, zero-width and tag characters, other line ends, a lone surrogate. */
 const hostile = `\u001b]0;owned\u0007\u001b[2J\u0000\u007f\u009b31m\u0085\u202e\u2066\u200f\u061c\ufeff\u2028\u2029\u{e0041}\r\u0008\ud800`;
@@ -179,8 +179,7 @@ describe('An input that never ends', () => {
     const address = await startPeer(t, (reply) => void reply.writeHead(200).end(JSON.stringify({ status: 'awaiting_human', hitl })));
     const whole = await run(['create', '-f', '-'], address, { input: endless() });
     assert.deepEqual([whole.exitCode, whole.err.includes('standard input is larger than 256 MiB')], [2, true], whole.err);
-    const folder = mkdtempSync(join(tmpdir(), 'baton-input-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder(t);
     const file = join(folder, 'packets.jsonl');
     writeFileSync(file, '');
     truncateSync(file, 600 * 1024 * 1024);

@@ -5,15 +5,9 @@ import { a2a, a2aRequest, messageOf } from '../../support/a2a.ts';
 import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
+import { waiting } from '../../support/until.ts';
 
 const unknownId = '019ca8bb-b5c0-73e6-bac5-b5d66ec45e54';
-
-async function waiting(service: TestService, count: number): Promise<void> {
-  for (let turn = 0; service.handoff.waiting() !== count; turn += 1) {
-    assert.ok(turn < 100_000, `${service.handoff.waiting()} requests wait, not ${count}`);
-    await new Promise(setImmediate);
-  }
-}
 
 /** The task of a new packet. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of every shape.

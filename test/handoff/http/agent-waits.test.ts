@@ -6,6 +6,7 @@ import { callTool, mcpRequest } from '../../support/mcp.ts';
 import { adminKey, createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
+import { waiting } from '../../support/until.ts';
 
 /** A request of an agent that waits: its path, headers and body. */
 interface Waiting {
@@ -29,14 +30,6 @@ const waits: Record<string, (id: string) => Waiting> = {
     message('SendMessage', messageOf('Refund order 4711', { metadata: { target_agent: 'other' } }, { returnImmediately: false })),
   'a stream over A2A': (id) => message('SubscribeToTask', { id }),
 };
-
-/** Resolves once so many requests wait. */
-async function waiting({ handoff }: TestService, count: number): Promise<void> {
-  for (let turn = 0; handoff.waiting() !== count; turn += 1) {
-    assert.ok(turn < 100_000, `${handoff.waiting()} requests wait, not ${count}`);
-    await new Promise(setImmediate);
-  }
-}
 
 /** A packet that asks a question. */
 async function asking(service: TestService, key?: string): Promise<string> {

@@ -10,6 +10,7 @@ import { startMailServer } from '../../support/mail.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { adminKey, newTenant, startService, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
 import { register, startHooked } from '../../support/webhooks.ts';
 
 const pem = (name: string) => readFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url), 'utf8');
@@ -78,7 +79,7 @@ describe('A mail server', () => {
     await Promise.all([hook.received(1), slack.received(1)]);
     assert.equal((await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' } })).status, 200);
     // A receiver that has not answered gets four attempts at most.
-    while (silent.sockets.length < 4) await new Promise(setImmediate);
+    await until(() => silent.sockets.length >= 4);
     assert.equal(silent.sockets.length, 4);
     silent.end();
     await round;

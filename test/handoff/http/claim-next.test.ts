@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
+import { waiting } from '../../support/until.ts';
 import { assertEachOnce, createPackets, runWorkers } from '../../support/workers.ts';
 
 /** The number of packets for a hundred workers. */
@@ -15,11 +16,6 @@ const next = (service: TestService, body: object = {}, options: { key?: string; 
 /** A packet for an agent. */
 const packetFor = (service: TestService, agent: string, metadata: object = {}) =>
   createPacket(service, { metadata: { ...(packetRequest().metadata as object), target_agent: { id: agent, name: agent }, ...metadata } });
-
-/** Resolves once `count` requests wait for work. */
-async function waiting(service: TestService, count: number): Promise<void> {
-  while (service.handoff.waiting() < count) await new Promise(setImmediate);
-}
 
 /** Only a test of connections has a tenant of the tier free. */
 const settings = { SERVICE_CONNECTIONS_FREE: '1' };

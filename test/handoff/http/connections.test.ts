@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import { adminKey, createPacket, startService } from '../../support/service.ts';
 import { sendRaw } from '../../support/socket.ts';
 import { stores } from '../../support/stores.ts';
+import { waiting } from '../../support/until.ts';
 
 const key = `X-API-Key: ${adminKey}`;
 const head = (line: string, ...headers: string[]) => `${[`${line} HTTP/1.1`, 'Host: x', ...headers].join('\r\n')}\r\n\r\n`;
@@ -39,16 +40,13 @@ for (const store of stores) {
       const body = JSON.stringify({ agent_id: 'resolver', wait_seconds: 60 });
       const request =
         head('POST /api/v1/packets/claim-next', key, 'Content-Type: application/json', `Content-Length: ${body.length}`) + body;
-      const waiting = async (count: number) => {
-        while (service.handoff.waiting() !== count) await new Promise(setImmediate);
-      };
       for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
         const client = connect(Number(port), hostname);
         t.after(() => client.destroy());
         client.write(request);
-        await waiting(1);
+        await waiting(service, 1);
         client[leave]();
-        await waiting(0);
+        await waiting(service, 0);
       }
       assert.equal((await sendRaw(address, request, { end: true })).status, 204);
       const { id } = await createPacket(service);

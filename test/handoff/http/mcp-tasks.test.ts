@@ -5,6 +5,7 @@ import { callTool, mcp, mcpRequest, messagesOf } from '../../support/mcp.ts';
 import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
+import { waiting } from '../../support/until.ts';
 
 const tasks = true;
 const respond = (service: TestService, id: string, response = 'Yes') =>
@@ -214,11 +215,11 @@ describe('Two instances on PostgreSQL', () => {
     const second = await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock });
     const { id, task } = await ask(first);
     assert.equal((await get(second, task.taskId)).status, 'working');
-    const waiting = callTool(second, 'get_answer', { packet_id: id });
-    while (second.handoff.waiting() < 1) await new Promise(setImmediate);
+    const asking = callTool(second, 'get_answer', { packet_id: id });
+    await waiting(second, 1);
     await respond(first, id);
     await second.handoff.runOnce.poll();
-    assert.equal((await waiting).structuredContent.response, 'Yes');
+    assert.equal((await asking).structuredContent.response, 'Yes');
     assert.equal((await get(second, task.taskId)).status, 'completed');
     const other = await ask(second);
     await mcp(first, 'tasks/cancel', { taskId: other.task.taskId }, { tasks });

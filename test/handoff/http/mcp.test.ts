@@ -2,16 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { callTool, mcp, mcpRequest, messagesOf, revisions } from '../../support/mcp.ts';
-import { createPacket, newTenant, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
+import { waiting } from '../../support/until.ts';
 
 const unknownId = '019ca8bb-b5c0-73e6-bac5-b5d66ec45e54';
-
-/** Resolves once `count` requests wait. */
-async function waiting(service: TestService, count: number): Promise<void> {
-  while (service.handoff.waiting() < count) await new Promise(setImmediate);
-}
 
 for (const store of stores) {
   describe(`POST /mcp on ${store.name}`, () => {
@@ -416,7 +412,7 @@ for (const store of stores) {
       await waiting(service, 1);
       hangUp.abort();
       await assert.rejects(gone);
-      while (service.handoff.waiting() > 0) await new Promise(setImmediate);
+      await waiting(service, 0);
       const { structuredContent } = await callTool(service, 'hand_over', { target_agent: 'resolver', summary: 'Still free' });
       assert.equal((await callTool(service, 'get_packet', { packet_id: structuredContent.id })).structuredContent.status, 'created');
     });

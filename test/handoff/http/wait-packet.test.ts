@@ -4,17 +4,13 @@ import { describe, test } from 'node:test';
 import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
+import { waiting } from '../../support/until.ts';
 
 const settings = { SERVICE_CONNECTIONS_FREE: '1' };
 const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };
 
 const get = (service: TestService, id: string, query: string, options: { key?: string; headers?: Record<string, string> } = {}) =>
   service.call('GET', `/packets/${id}?${query}`, options);
-
-/** Resolves once `count` requests wait. */
-async function waiting(service: TestService, count: number): Promise<void> {
-  while (service.handoff.waiting() < count) await new Promise(setImmediate);
-}
 
 for (const store of stores) {
   describe(`A read that waits for a packet, on ${store.name}`, () => {

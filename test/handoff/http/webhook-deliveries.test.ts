@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { verify } from '@octokit/webhooks-methods';
@@ -11,12 +10,14 @@ import { signatureHeaders } from '../../../src/handoff/rules/signature.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { looking } from '../../support/consistency.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 import { freePort } from '../../support/ports.ts';
 import { startProgram } from '../../support/program.ts';
 import { findProgram } from '../../support/programs.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
 import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../support/webhooks.ts';
 
 for (const store of stores) {
@@ -249,7 +250,7 @@ for (const store of stores) {
       assert.equal((await service.call('DELETE', `/hooks/${id}`)).status, 204);
       const cancelling = service.handoff.runOnce.deliver();
       // Both were cancelled; the outcome of the running attempt is recorded nevertheless.
-      while ((await deliveriesOf(service, id, '?status=cancelled')).length < 2) await new Promise(setImmediate);
+      await until(async () => (await deliveriesOf(service, id, '?status=cancelled')).length >= 2);
       answer!();
       await Promise.all([delivering, cancelling]);
       assert.deepEqual(
@@ -270,7 +271,7 @@ for (const store of stores) {
         await service.call('POST', '/packets/batch', { body: { packets } });
         const delivering = service.handoff.runOnce.deliver();
         await receiver.received(1);
-        while (held.length < 4) await new Promise(setImmediate);
+        await until(() => held.length >= 4);
         const begun = held.length;
         const body = change === 'move' ? { url: other.url } : { active: false };
         const answer = await (change === 'DELETE'
@@ -637,8 +638,7 @@ test("the guide's verifier accepts a valid signature, and refuses a changed byte
 
 const skip = findProgram('webhook') === undefined && 'no webhook on this machine';
 test("Debian's webhook runs a command only for a signed delivery", { skip }, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-hooks-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   const rule = { match: { type: 'payload-hmac-sha256', secret, parameter: { source: 'header', name: 'X-SERVICE-Signature' } } };
   const hooks = [{ id: 'handoff', 'execute-command': '/bin/true', 'trigger-rule': rule }];
   writeFileSync(join(folder, 'hooks.json'), JSON.stringify(hooks));

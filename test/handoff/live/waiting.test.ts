@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { Hub } from '../../../src/handoff/live/hub.ts';
 import { ReplayMemory } from '../../../src/handoff/live/replay-memory.ts';
 import { WaitingList, type WaitingRequest } from '../../../src/handoff/live/waiting.ts';
+import { until } from '../../support/until.ts';
 
 const tenant = { tenant_id: '019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b', tenant_number: 1 };
 
@@ -32,10 +33,6 @@ function newRequest(): { request: WaitingRequest<string>; claims: PromiseWithRes
   };
   return { request: { tenant, wants: () => true, kind: 'any', isOpen: () => true, claim }, claims };
 }
-
-const until = async (condition: () => boolean) => {
-  while (!condition()) await new Promise(setImmediate);
-};
 
 describe('Requests that wait for work', () => {
   test('get the packet that was being claimed when they timed out [H101]', async () => {

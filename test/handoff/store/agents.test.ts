@@ -5,12 +5,12 @@ import pg from 'pg';
 
 import { createAgentService } from '../../../src/handoff/service/agents.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
-import { nextTurn } from '../../../src/kit/awaitable.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { isShared, openDatabase } from '../../../src/kit/sql/database.ts';
 import { TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
 
 async function openAgents(t: TestContext, testStore: TestStore) {
   const { url, drop } = await testStore.open('handoff');
@@ -85,7 +85,7 @@ test('instances write agents in the same order on PostgreSQL, so that they do no
   for (const id of ['c', 'b', 'a']) agents.seen(1, id);
   const writing = agents.write();
   const blocked = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  while ((await observer.query(blocked)).rowCount === 0) await nextTurn();
+  await until(async () => (await observer.query(blocked)).rowCount !== 0);
   // The writer waits for the first agent and has locked none of the others.
   assert.equal((await first.query('select from agents for update skip locked')).rowCount, 3);
   await first.query('commit');

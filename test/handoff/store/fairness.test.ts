@@ -8,12 +8,12 @@ import { phrasesOf } from '../../../src/handoff/rules/tokenizer.ts';
 import { openWithReaders } from '../../../src/handoff/store/readers.ts';
 import { openStore, type Store } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
-import { nextTurn } from '../../../src/kit/awaitable.ts';
 import type { ServiceError } from '../../../src/kit/errors.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
 
 const storeNamed = (wanted: string): TestStore => stores.find(({ name }) => name === wanted)!;
 
@@ -107,7 +107,7 @@ test('long reads of one tenant use at most two of the four connections for them 
       cancelled.push(tenant);
     });
     const pids = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    while ((await observer.query(pids)).rowCount! < 4) await nextTurn();
+    await until(async () => (await observer.query(pids)).rowCount! >= 4);
     // The server does not show whose reads are running; their failure does.
     await observer.query(`select pg_cancel_backend(pid) from (${pids}) as waiting`);
     await lock.query('rollback');

@@ -11,6 +11,7 @@ import { createMount } from '../../../src/kit/http/mount.ts';
 import { JsonText } from '../../../src/kit/http/response.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 import { sendRaw } from '../../support/socket.ts';
+import { until } from '../../support/until.ts';
 
 /** An application without routes, logs and metrics that ends with the test. */
 function newApp(t: TestContext): FastifyInstance {
@@ -75,20 +76,17 @@ test('large bodies in progress share a limit, of which a tenant may use a part: 
   });
   const put = async (length: number, tenant = 'one') =>
     (await app.inject({ method: 'POST', url: '/things', headers: { tenant }, payload: { text: 'x'.repeat(length) } })).statusCode;
-  const until = async (count: number) => {
-    while (waiting.length < count) await new Promise(setImmediate);
-  };
   const release = () => {
     for (const resolve of waiting) resolve();
     waiting = [];
   };
   for (failing of [false, true, false]) {
     const first = put(150_000);
-    await until(1);
+    await until(() => waiting.length >= 1);
     assert.equal(await put(150_000), 503);
     // Small bodies are not counted, and refused ones release their memory.
     const others = [put(60_000), put(90_000), ...['two', 'three', 'four'].map((tenant) => put(240_000, tenant))];
-    await until(6);
+    await until(() => waiting.length >= 6);
     assert.equal(await put(240_000, 'five'), 503);
     release();
     assert.deepEqual(await Promise.all([first, ...others]), Array(6).fill(failing ? 500 : 200));

@@ -9,6 +9,7 @@ import { createApp, listen } from '../../../src/kit/http/app.ts';
 import { createMount } from '../../../src/kit/http/mount.ts';
 import { HttpResponse, JsonPieces, JsonText } from '../../../src/kit/http/response.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
+import { until } from '../../support/until.ts';
 
 /** More than the buffers of a connection hold, which grow with what the client reads. */
 const length = 16_000_000;
@@ -75,7 +76,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
     client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nTenant: ${tenant}\r\n\r\n`);
     const [socket] = (await accepted) as [Socket];
     connections.push({ client, socket });
-    while (socket.bytesWritten === 0) await new Promise(setImmediate);
+    await until(() => socket.bytesWritten !== 0);
     return { client, socket };
   }
   const ask = async (path: string, tenant: string, method = 'GET') => {
@@ -151,7 +152,7 @@ test('an answer in pieces holds a few of them, however large it is, reads on as 
   const closed = closing(socket);
   client.destroy();
   await closed;
-  while (pieces.open > 0) await new Promise(setImmediate);
+  await until(() => pieces.open <= 0);
   const before = pieces.read;
   assert.deepEqual([(await ask('/pieces', 'one', 'HEAD')).status, pieces.read], [200, before]);
 });

@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 
 import { holdFile } from '../../../src/kit/sql/file-lock.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 import { startProgram } from '../../support/program.ts';
 
 const module = new URL('../../../src/kit/sql/file-lock.ts', import.meta.url);
 
 function newFile(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'baton-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   return `sqlite://${join(folder, 'test.db')}`;
 }
 
