@@ -111,7 +111,7 @@ export function createPacketCreation(parts: CreationParts) {
 const dailyQuotaOf = ({ limits }: CreationParts, caller: Caller) => caller.handoffs_per_day ?? limits[caller.tenant_tier].handoffsPerDay;
 
 /** Creates packets and returns the answer, or repeats the answer stored under the same idempotency key. */
-async function createUnder(
+function createUnder(
   parts: CreationParts,
   caller: Caller,
   { idempotency, size = 0 }: CreateOptions,

@@ -131,8 +131,8 @@ export function createUnits(database: Database<Tables>, newId: NewId, due: DueTe
     tenantOf: ({ tenant }) => tenant,
   });
   return {
-    async commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
-      return (await groups.submit({ tenant, unit: unit as Unit<unknown>, request: currentRequest() })) as T;
+    commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
+      return groups.submit({ tenant, unit: unit as Unit<unknown>, request: currentRequest() }) as Promise<T>;
     },
     /** Calls the listener after every commit from now on. */
     onCommit: (listener: CommitListener) => {
