@@ -188,7 +188,11 @@ function reads(parts: ReadParts) {
   const all = {
     ...createDeliveryQueues(parts),
     /** A webhook or channel as it is now; undefined once it is removed. */
-    destination: ({ tenant, webhook }: Pick<DeliveryQueue, 'tenant' | 'webhook'>) => destination.first({ tenant, webhook }),
+    destination({ tenant, webhook }: Pick<DeliveryQueue, 'tenant' | 'webhook'>) {
+      // Attempts that begin in one turn share its locks, with the reads of their messages.
+      database.beginView();
+      return destination.first({ tenant, webhook });
+    },
 
     /** What to send for an event; undefined when its packet was deleted permanently. */
     message: async (tenant: number, eventId: string): Promise<Message | undefined> => message.first({ tenant, event_id: eventId }),
