@@ -67,6 +67,7 @@ const byHand = new Set(['events', 'socket']);
 const variants: Readonly<Record<string, readonly [name: string, value: string, answer: string]>> = {
   packetBrief: ['format', '"markdown"', 'str'],
   exportChain: ['raw', 'True', 'str'],
+  createPacket: ['dry_run', 'True', '200'],
   runTest: ['dry_run', 'True', '200'],
   importChain: ['dry_run', 'True', '200'],
 };

@@ -122,7 +122,7 @@ describe('the API description', () => {
   test('lists the same methods of every path as the Allow header of the service', async (t) => {
     const service = await startService(t);
     for (const [path, methods] of Object.entries(exported.paths)) {
-      const answer = await service.call('PUT', `/${concrete(path)}`);
+      const answer = await service.call('put' in methods ? 'PATCH' : 'PUT', `/${concrete(path)}`);
       assert.equal(answer.status, 405, path);
       const named = Object.keys(methods).map((method) => method.toUpperCase());
       // The description leaves out HEAD, which is answered like GET.
@@ -422,6 +422,22 @@ describe('the answers of the service', () => {
     await answer('claimNext', 200, { body: { agent_id: 'x', target_agent: '*', lease_seconds: 60 } });
     await answer('claimNext', 204, { body: { agent_id: 'nobody' } });
     assert.ok((await answer('listAgents', 200)).body.total > 0);
+    const contract = { schema: { properties: { context: { required: ['custom'] } } }, examples: [{ context: { custom: {} } }] };
+    const agent = { id: 'strict' };
+    await answer('publishContract', 201, { ...agent, body: contract });
+    await answer('publishContract', 200, { ...agent, body: { ...contract, description: 'Custom fields' } });
+    const known = await answer('getContract', 200, agent);
+    await answer('getContract', 304, { ...agent, headers: { 'if-none-match': String(known.headers.etag) } });
+    assert.equal((await answer('listContracts', 200)).body.contracts.length, 1);
+    const unfit = packetRequest({
+      metadata: { ...(body.metadata as object), target_agent: { id: 'strict', name: 'Strict' } },
+      context: { summary: 'No' },
+    });
+    await answer('createPacket', 400, { body: unfit });
+    await answer('createPacket', 200, { body: unfit, query: '?dry_run=true' });
+    await answer('chainPacket', 400, { id, body: unfit });
+    assert.equal((await answer('batchCreate', 201, { body: { packets: [body, unfit] } })).body.errors.length, 1);
+    await answer('deleteContract', 204, agent);
     await answer('getStats', 200);
     await answer('listAudit', 200);
 

@@ -22,6 +22,7 @@ import { mountAgents } from './http/agents.ts';
 import { mountAnswerLinks } from './http/answer-links.ts';
 import { mountBrief } from './http/brief.ts';
 import { mountChannels } from './http/channels.ts';
+import { mountContracts } from './http/contracts.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
 import { mountKeys } from './http/keys.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
@@ -52,6 +53,7 @@ import { createAnswerLinkService } from './service/answer-links.ts';
 import { createBriefService } from './service/brief.ts';
 import { createChannelService } from './service/channels.ts';
 import { Connections } from './service/connections.ts';
+import { createContractService } from './service/contracts.ts';
 import { createDeliveryService } from './service/deliveries.ts';
 import { createKeyService } from './service/keys.ts';
 import { createListService } from './service/lists.ts';
@@ -257,25 +259,21 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
   const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl });
   const { smtpUrl: url, mailFrom: from } = settings;
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
-  const keys = createKeyService(parts);
+  const contracts = createContractService({ store, clock, turns, onSeen: agents.seen });
+  const keys = createKeyService({ ...parts, onChange: contracts.changed });
   const connections = new Connections(keys, tierLimits(settings));
   const packets = createPacketService({
     ...parts,
+    contracts,
     limits: tierLimits(settings),
     quotas: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
     onSeen: agents.seen,
     onCreated: metrics.handedOver,
   });
   return {
-    keys,
-    connections,
+    ...{ keys, connections, agents, contracts, packets, answerLinks, turns, views },
     tenants: createTenantService(parts),
-    agents,
-    packets,
     waiting: createWaitingService({ views, packets, connections, list: waitingList }),
-    answerLinks,
-    turns,
-    views,
     notices: createNoticeService({ views, clock, answerLinks }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
     pushes: createPushService({ ...parts, urlProblem: guard.problem }),
@@ -297,7 +295,7 @@ interface HttpParts {
 
 /** What mounts the routes of each noun. */
 function mountsOf({ settings, clock }: Base, { store, services }: HttpParts): MountNoun[] {
-  const { packets, waiting, keys, tenants, agents, answerLinks, webhooks, channels, turns, views } = services;
+  const { packets, waiting, keys, tenants, agents, contracts, answerLinks, webhooks, channels, turns, views } = services;
   const { batchMax } = settings;
   const lists = createListService(store);
   return [
@@ -305,6 +303,7 @@ function mountsOf({ settings, clock }: Base, { store, services }: HttpParts): Mo
     ({ mount }) => mountKeys(mount, keys),
     ({ mount }) => mountTenants(mount, tenants),
     ({ mount }) => mountAgents(mount, agents),
+    ({ mount }) => mountContracts(mount, contracts),
     ({ mount }) => mountStats(mount, createStatsService(store, clock)),
     ({ mount }) => mountAnswerLinks(mount, answerLinks),
     ({ mount }) => mountTrail(mount, createTrailService(store)),

@@ -4,6 +4,10 @@ export const errorCodes = {
     status: 400,
     meaning: 'The request does not match the schema of this operation; `field` names the first fault, `errors` lists all of them.',
   },
+  CONTRACT_VIOLATION: {
+    status: 400,
+    meaning: 'The packet is not what the contract of its target agent asks for; `errors` lists the faults, `contract` names the contract.',
+  },
   UNAUTHORIZED: { status: 401, meaning: 'The API key is missing, unknown or revoked.' },
   FORBIDDEN: { status: 403, meaning: 'The API key is valid but may not do this.' },
   NOT_FOUND: { status: 404, meaning: 'This caller has no resource with this id, or the path is unknown.' },
@@ -51,7 +55,8 @@ interface ErrorParts {
 /** The longest text that an error body quotes, in characters: a field name may be as long as a whole request. */
 const maxQuoted = 500;
 
-const short = (text: string) => (text.length > maxQuoted ? `${text.slice(0, maxQuoted).toWellFormed()}...` : text);
+/** The text as an error body quotes it. */
+export const short = (text: string) => (text.length > maxQuoted ? `${text.slice(0, maxQuoted).toWellFormed()}...` : text);
 
 /** An error for the caller: a code of the table, a sentence, and the field it is about. */
 export class ServiceError extends Error {

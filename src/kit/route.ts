@@ -22,7 +22,7 @@ export interface Declared<
   Responses extends Readonly<Record<number, ResponseShape>> = Readonly<Record<number, ResponseShape>>,
   Described extends TSchema = TSchema,
 > {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path below the API's prefix, with parameters in braces. */
   readonly path: string;
   readonly summary: string;

@@ -3,11 +3,13 @@ import { test } from 'node:test';
 
 import { Hub } from '../../src/handoff/live/hub.ts';
 import type { CreateRequest } from '../../src/handoff/model/packet.ts';
+import { createContractService } from '../../src/handoff/service/contracts.ts';
 import { createKeyService, defaultTenantId } from '../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { openStore } from '../../src/handoff/store/store.ts';
 import { withRequest } from '../../src/kit/current-request.ts';
 import { createIds } from '../../src/kit/id.ts';
+import { Turns } from '../../src/kit/turns.ts';
 import { createPacket, packetRequest, startService, TestClock } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 import { openEvents } from '../support/streams.ts';
@@ -55,6 +57,7 @@ for (const store of stores) {
       ...parts,
       limits: { free: tier, pro: tier, business: tier },
       quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
+      contracts: createContractService({ store: opened, clock: parts.clock, turns: new Turns(), onSeen: () => undefined }),
       onSeen: failing,
       onCreated: failing,
     });

@@ -6,6 +6,7 @@ import { createExample } from '../../src/handoff/model/examples.ts';
 import type { ChainRequest, CreateRequest } from '../../src/handoff/model/packet.ts';
 import { newPacket } from '../../src/handoff/rules/packet.ts';
 import type { Caller } from '../../src/handoff/service/authentication.ts';
+import { createContractService } from '../../src/handoff/service/contracts.ts';
 import { createKeyService, defaultTenantId } from '../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
@@ -14,6 +15,7 @@ import { openStore } from '../../src/handoff/store/store.ts';
 import type { Tables } from '../../src/handoff/store/tables.ts';
 import { createIds } from '../../src/kit/id.ts';
 import { openDatabase } from '../../src/kit/sql/database.ts';
+import { Turns } from '../../src/kit/turns.ts';
 import { openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
 import { startProcess } from '../support/process.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
@@ -464,6 +466,7 @@ async function openPackets(t: TestContext, testStore: TestStore) {
     newId,
     random: (bytes) => void bytes.fill(7),
     quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
+    contracts: createContractService({ store, clock, turns: new Turns(), onSeen: () => undefined }),
     onSeen: () => undefined,
     limits: tierLimits(readHandoffSettings({})),
     onCreated: () => undefined,

@@ -49,6 +49,7 @@ const bodiesOf: Record<WithBody, Record<string, unknown>> = {
     wait_seconds: 0,
   },
   renewLease: { lease_seconds: 60 },
+  publishContract: { schema: { type: 'object' }, description: 'An order', examples: [{}] },
   createWebhook: { url: 'https://example.com/hook', events: ['packet.created'], secret: 'a-secret-of-16-or-more' },
   patchWebhook: { url: 'https://example.com/hook', events: ['packet.created'], secret: 'a-secret-of-16-or-more', active: true },
   retryAll: { webhook_id: unknownId, force: true },

@@ -1,5 +1,7 @@
 import type { AgentCard } from '@a2a-js/sdk';
 
+import type { Contract } from '../model/contract.ts';
+
 /** What an agent card says of the service. */
 export interface Address {
   /** The origin by which clients reach the service. */
@@ -9,14 +11,19 @@ export interface Address {
   readonly agents: readonly string[];
 }
 
+/** An agent as a card shows it: its id, and what its contract says. */
+export interface SkilledAgent extends Partial<Pick<Contract, 'description' | 'examples'>> {
+  readonly id: string;
+}
+
 /** The only version of A2A that the service speaks. */
 export const protocolVersion = '1.0';
 
 const modes = ['text/plain', 'application/json'];
 
 /** The agent card, with a skill for each agent; one skill, `handoff`, if there is none. */
-export function cardOf({ origin, version, agents }: Address, further: readonly string[] = []): AgentCard {
-  const ids = [...new Set([...agents, ...further])];
+export function cardOf({ origin, version, agents }: Address, further: readonly SkilledAgent[] = []): AgentCard {
+  const skilled = new Map([...agents.map((id) => ({ id })), ...further].map((agent: SkilledAgent) => [agent.id, agent]));
   const skill = { tags: ['handoff'], examples: [], inputModes: modes, outputModes: modes, securityRequirements: [] };
   return {
     name: 'Baton',
@@ -38,9 +45,13 @@ export function cardOf({ origin, version, agents }: Address, further: readonly s
     defaultInputModes: modes,
     defaultOutputModes: modes,
     skills:
-      ids.length === 0
+      skilled.size === 0
         ? [{ id: 'handoff', name: 'Hand over', description: 'Hands a message to the agent that `metadata.target_agent` names.', ...skill }]
-        : ids.map((id) => ({ id, name: id, description: `Hands a message to the agent ${id}.`, ...skill })),
+        : [...skilled.values()].map(({ id, description, examples = [] }) => ({
+            ...skill,
+            ...{ id, name: id, description: description ?? `Hands a message to the agent ${id}.` },
+            examples: examples.map((example) => JSON.stringify(example)),
+          })),
     signatures: [],
   };
 }

@@ -14,11 +14,12 @@ import { ServiceError } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import { changeHeaders } from '../mcp/session.ts';
 import type { PushConfig } from '../model/a2a.ts';
+import type { Agent } from '../model/agent.ts';
 import { routes } from '../model/api.ts';
 import { type Status, statuses } from '../model/common.ts';
 import type { Packet, PacketSummary } from '../model/packet.ts';
 import { askedStatus, finalStatuses } from '../rules/packet-life.ts';
-import { cardOf } from './card.ts';
+import { cardOf, type SkilledAgent } from './card.ts';
 import { answerIn, packetOf, requireMessage } from './message.ts';
 import { artifactsOnce, artifactText, statusText, taskText } from './printed.ts';
 import type { A2aSession, View } from './session.ts';
@@ -28,6 +29,7 @@ import { stateOf, taskOf } from './task.ts';
 export interface Refusal {
   readonly code: string;
   readonly message: string;
+  readonly faults: readonly { readonly detail: string }[];
 }
 
 /** The key of the session in the state of a call. */
@@ -50,8 +52,13 @@ export function createA2aHandler({ refusalOf }: { refusalOf(error: unknown): Ref
       return await work();
     } catch (error) {
       if (error instanceof A2AError) throw error;
-      const { code, message } = refusalOf(error);
+      const { code, message, faults } = refusalOf(error);
       if (code === 'NOT_FOUND') throw new TaskNotFoundError(message);
+      if (code === 'CONTRACT_VIOLATION')
+        throw new RequestMalformedError({
+          message: [message, ...faults.slice(1).map(({ detail }) => detail)].join('\n'),
+          metadata: { code },
+        });
       if (code === 'VALIDATION_ERROR' || code === 'PAYLOAD_TOO_LARGE') throw new RequestMalformedError(message);
       if (code === 'SERVER_ERROR' || code === 'SERVICE_UNAVAILABLE' || code === 'RATE_LIMITED')
         throw new A2AError({ message, metadata: { code } });
@@ -81,7 +88,7 @@ export function createA2aHandler({ refusalOf }: { refusalOf(error: unknown): Ref
       refusing(async () => {
         const { call, address } = sessionOf(context);
         const found = await call(routes.listAgents, {});
-        return cardOf(address, found?.agents.map(({ agent_id }) => agent_id) ?? []);
+        return cardOf(address, await Promise.all((found?.agents ?? []).map((agent) => skilled(call, agent))));
       }),
     sendMessage: (request, context) =>
       refusing(async () => {
@@ -160,7 +167,13 @@ function continued({ packet }: View, { send }: A2aSession, before: Shown): Shown
   return { ...before, revision, status, artifactIds: new Set([...artifactIds, ...idsOf(artifacts)]) };
 }
 
-/** Undefined, if the error says that there is no such packet. */
+/** An agent with what its contract says, for the card. */
+async function skilled(call: A2aSession['call'], { agent_id: id, contract }: Agent): Promise<SkilledAgent> {
+  const found = contract === null ? undefined : await call(routes.getContract, { params: { agent_id: id } }).catch(unlessKnown);
+  return { id, ...found };
+}
+
+/** Undefined, if the error says that there is no such packet or contract. */
 function unlessKnown(error: unknown): undefined {
   if (!(error instanceof TaskNotFoundError) && !(error instanceof ServiceError && error.code === 'NOT_FOUND')) throw error;
 }

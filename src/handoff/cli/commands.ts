@@ -37,6 +37,7 @@ const later =
   async (...given) =>
     (await load())(...given);
 
+const agentId = { name: 'agent_id', text: 'its id' };
 const packetId = [{ name: 'packet_id', text: 'its id' }];
 const created: readonly Flag[] = [
   { flags: '--created-after <time>', text: 'only packets created at or after this time (ISO 8601)' },
@@ -249,6 +250,25 @@ const trail: readonly Row[] = [
     flags: paged,
     show: list(view.agentColumns, 'agents', { id: 'agent_id' }),
   }),
+  {
+    name: 'agents contract set',
+    text: 'publish what packets for an agent must contain: new ones are refused otherwise',
+    operands: [agentId, { name: 'file', text: 'a JSON or YAML file with {schema, description, examples}; - reads standard input' }],
+    flags: [{ flags: '--if-match <etag>', text: 'change it only if this is still its ETag' }],
+    run: later(async () => (await import('./contracts.ts')).setContract),
+  },
+  row('getContract', { name: 'agents contract get', text: 'show what packets for an agent must contain', show: view.oneContract }),
+  row('deleteContract', {
+    name: 'agents contract remove',
+    text: 'remove the contract of an agent: new packets for it are no longer checked',
+    show: done('The contract is removed.'),
+  }),
+  {
+    name: 'agents contract check',
+    text: 'say what a packet would be refused for, and create nothing',
+    operands: [{ name: 'file', text: 'a JSON or YAML file with the packet; - reads standard input' }],
+    run: later(async () => (await import('./contracts.ts')).checkPacket),
+  },
   row('getStats', {
     name: 'stats',
     text: 'show what waits, is held and was done, by hour',
@@ -443,8 +463,9 @@ const local: readonly Row[] = [
 /** Every command, in the order of help. */
 export const commands: readonly Row[] = [...packets, ...answerLinks, ...trail, ...hooks, ...channels, ...keys, ...tenants, ...local];
 
-/** The groups of commands: the first words of their names. */
+/** The groups of commands: the names of their commands without the last word. */
 export const groups: Readonly<Record<string, string>> = {
+  'agents contract': 'publish what packets for an agent must contain, and check packets',
   packets: 'create, find and work on packets',
   hooks: 'register webhooks, and retry failed deliveries',
   channels: 'notify people of questions by mail or Slack',

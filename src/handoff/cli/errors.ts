@@ -33,9 +33,16 @@ async function refusal({ message, field, errors, status_code, code, body }: ApiE
     const used = apiKey === undefined ? 'No API key was given' : `The API key came from ${sources.apiKey}`;
     lines.push(`${used}; set one with --api-key, SERVICE_API_KEY or api_key in ${file}.`);
   }
+  lines.push(...askedFor(body));
   const claimant = body.claimed_by as { agent_id?: string; claimed_at?: string } | null | undefined;
   if (claimant?.agent_id !== undefined) lines.push(`Held by ${claimant.agent_id} since ${claimant.claimed_at}.`);
   return lines.join('\n');
+}
+
+/** What the contract asks for that refused a packet, as lines. */
+export function askedFor({ contract }: ApiError['body']): string[] {
+  const { agent_id, description } = (contract ?? {}) as { agent_id?: string; description?: string | null };
+  return description ? [`${agent_id} asks for: ${description}`] : [];
 }
 
 /** What a server says that it is at `GET /`. */

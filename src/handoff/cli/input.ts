@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs';
 
 import { ApiError } from '../../kit/client-errors.ts';
-import { named } from './errors.ts';
+import { askedFor, named } from './errors.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
 /** A value in a file or on standard input. */
@@ -209,5 +209,5 @@ export async function located(error: unknown, { locationOf }: Document): Promise
   if (!(error instanceof ApiError) || error.field === null) return error;
   const faults = error.errors.length > 0 ? error.errors : [{ field: error.field, detail: error.message }];
   const lines = await Promise.all(faults.map(async ({ field, detail }) => `${await locationOf(field)}: ${named(field, detail)}`));
-  return new CliError(lines.join('\n'), 1);
+  return new CliError([...lines, ...askedFor(error.body)].join('\n'), 1);
 }

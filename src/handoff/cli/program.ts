@@ -29,15 +29,20 @@ export function createProgram(terminal: Terminal): Command {
   refuseSurplusWords(program);
   const parents: Record<string, Command> = {};
   for (const row of [...commands, ...completion(program)]) {
-    const [first, second] = row.name.split(' ') as [string, string?];
-    if (second === undefined) addRow(program.commandsGroup('Commands:'), first, row, terminal);
-    else {
-      parents[first] ??= program.commandsGroup('Commands:').command(first).description(groups[first]!);
-      addRow(parents[first], second, row, terminal);
-      if (row.short) addRow(program.commandsGroup(`Shortcuts of ${first}:`), second, row, terminal);
-    }
+    const words = row.name.split(' ');
+    const last = words.pop()!;
+    parents[row.name] = addRow(parentOf(words), last, row, terminal);
+    if (row.short) addRow(program.commandsGroup(`Shortcuts of ${words[0]}:`), last, row, terminal);
   }
   return program;
+
+  /** The command with this name, or the group of commands. */
+  function parentOf(words: readonly string[]): Command {
+    const name = words.join(' ');
+    if (name === '') return program.commandsGroup('Commands:');
+    parents[name] ??= parentOf(words.slice(0, -1)).command(words.at(-1)!).description(groups[name]!);
+    return parents[name];
+  }
 }
 
 /** Runs a command line and returns its exit code: 0 done, 1 the server refused, 2 wrong usage, 3 the server is unreachable. */

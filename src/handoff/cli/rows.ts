@@ -146,13 +146,14 @@ function optionOf({ flags, text, choices, value, required, parse, completion }: 
   return option;
 }
 
-/** Adds a command of the table to its parent. */
-export function addRow(parent: Command, name: string, { text, flags = [], operands, help, hidden, run }: Row, terminal: Terminal): void {
+/** Adds a command of the table to its parent, and returns it. */
+export function addRow(parent: Command, name: string, { text, flags = [], operands, help, hidden, run }: Row, terminal: Terminal): Command {
   const command = parent.command(name, { hidden: hidden ?? false }).description(text);
   for (const { name: operand, text: meaning, choices, variadic } of operands) {
     const argument = new Argument(variadic ? `[${operand}...]` : `<${operand}>`, meaning);
     if (choices !== undefined) argument.choices(choices);
     if (operand === 'packet_id') completions.set(argument, 'packet');
+    if (operand === 'file') completions.set(argument, 'file');
     command.addArgument(argument);
   }
   for (const flag of flags) command.addOption(optionOf(flag));
@@ -161,6 +162,7 @@ export function addRow(parent: Command, name: string, { text, flags = [], operan
     const options = (parts.at(-1) as Command).optsWithGlobals<Options>();
     await run(createContext(options, terminal), options, ...(parts.slice(0, -2).flat() as string[]));
   });
+  return command;
 }
 
 /** Makes a parser for a whole number from `least` to `most`. */

@@ -1,7 +1,8 @@
-import { type Client, createClient } from '../../kit/client.ts';
+import { type CallOptions, type Client, createClient } from '../../kit/client.ts';
 import { Connection, type ConnectionOptions, eventJson } from '../../kit/connection.ts';
 import type { routes } from '../model/api.ts';
-import type { PacketSummary } from '../model/packet.ts';
+import type { CreateRequest, PacketSummary } from '../model/packet.ts';
+import type { Trial } from '../model/packet-routes.ts';
 import { operations } from './operations.ts';
 
 export interface HandoffClientOptions extends ConnectionOptions {
@@ -39,22 +40,28 @@ export interface EventsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A create request that only tries. */
+interface Trying {
+  createPacket(input: { readonly body: CreateRequest; readonly query: { readonly dry_run: true } }, options?: CallOptions): Promise<Trial>;
+}
+
 /** One method per route, and the stream of events. */
-export type HandoffClient = Client<typeof routes> & {
-  /**
-   * Events as they happen. A broken stream reconnects and resumes after the last event, so that each event arrives exactly
-   * once; a `reset` reports events that can't be replayed. Rejects with ApiError when the service refuses the stream, and
-   * with the signal's reason when that aborts it.
-   */
-  events(options?: EventsOptions): AsyncGenerator<StreamEvent | StreamReset, void, undefined>;
-};
+export type HandoffClient = Trying &
+  Client<typeof routes> & {
+    /**
+     * Events as they happen. A broken stream reconnects and resumes after the last event, so that each event arrives exactly
+     * once; a `reset` reports events that can't be replayed. Rejects with ApiError when the service refuses the stream, and
+     * with the signal's reason when that aborts it.
+     */
+    events(options?: EventsOptions): AsyncGenerator<StreamEvent | StreamReset, void, undefined>;
+  };
 
 /** Makes a client of the handoff service: `await createHandoffClient({ baseUrl, apiKey }).listPackets()`. */
 export function createHandoffClient({ baseUrl, apiKey, headers, ...options }: HandoffClientOptions): HandoffClient {
   const key = apiKey === undefined ? {} : { 'x-api-key': headerValue(apiKey) };
   const connection = new Connection({ ...options, baseUrl: rootOf(baseUrl), headers: { ...key, ...headers } });
   return {
-    ...createClient<typeof routes>(operations, connection),
+    ...(createClient<typeof routes>(operations, connection) as Client<typeof routes> & Trying),
     async *events({ subscribe, ...rest }: EventsOptions = {}) {
       for await (const { id, type, data } of connection.stream({ path: '/events', query: { subscribe }, ...rest })) {
         if (type !== 'connected' && type !== 'ping') yield { ...(eventJson(data) as StreamEvent), type, event_id: id };

@@ -117,7 +117,7 @@ export function mountA2a({
 
   mount(a2a, ({ query, body }, context) => answerTo(body, 'JSONRPC', query, context), {
     // ContentTypeNotSupportedError (A2A 1.0, section 5.4).
-    refused: (error, isRead) => jsonRpcRefusal(error, isRead, { ...refusalCodes, UNSUPPORTED_MEDIA_TYPE: -32005 }),
+    refused: (error, { isRead }) => jsonRpcRefusal(error, isRead, { ...refusalCodes, UNSUPPORTED_MEDIA_TYPE: -32005 }),
   });
   for (const { method, route, params } of a2aRestRoutes)
     mount(

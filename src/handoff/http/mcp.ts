@@ -53,7 +53,7 @@ export function mountMcp({ mount, call, load, listening, views, clock, failed }:
         return listen(endpoint, request, caller, key, { listening, failed });
       return written(await endpoint.answer(request));
     },
-    { refused: jsonRpcRefusal },
+    { refused: (refusal, { isRead }) => jsonRpcRefusal(refusal, isRead) },
   );
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
-import { type Fault, invalid, notFound, ServiceError } from '../../kit/errors.ts';
+import { type Fault, invalid, notFound, ServiceError, short } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
@@ -11,7 +11,7 @@ import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
 import { routes } from '../model/api.ts';
 import { CreateRequest, type Packet } from '../model/packet.ts';
-import { respondInConsole, type WaitQuery } from '../model/packet-routes.ts';
+import { respondInConsole, type Trial, type WaitQuery } from '../model/packet-routes.ts';
 import type { AnsweredVia } from '../rules/packet.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Changed, ChangeOptions } from '../service/change.ts';
@@ -59,8 +59,15 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     if (items.length > batchMax) throw invalid(field, `${field} can have at most ${batchMax} items.`);
   }
 
-  mount(routes.createPacket, ({ body }, { caller, headers, rawBody }) =>
-    createAnswer(packets.create(caller, body, createOptions(headers, 'POST /packets', rawBody))),
+  mount(
+    routes.createPacket,
+    async ({ body, query }, { caller, headers, rawBody }) => {
+      const options = createOptions(headers, 'POST /packets', rawBody);
+      return query.dry_run === true
+        ? new HttpResponse({ status: 200, body: trialOf(await packets.tryCreate(caller, body, options)) as never })
+        : createAnswer(packets.create(caller, body, options));
+    },
+    { refused: asTrial },
   );
   mount(routes.chainPacket, ({ params, body }, { caller, headers, rawBody }) =>
     createAnswer(packets.chain(caller, params.id, body, createOptions(headers, `POST /packets/${params.id}/chain`, rawBody))),
@@ -188,6 +195,26 @@ function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undef
   const etag = entityTagOf(found.revision);
   if (isKnown(ifNoneMatch, etag)) return new HttpResponse<never>({ status: 304, headers: { etag } });
   return new HttpResponse<never>({ headers: { etag }, body: new JsonText(found.packet) });
+}
+
+/** A refusal as the answer to a request that only tries; undefined: the request does not, or has no body that is JSON. */
+function asTrial(refusal: ServiceError, { isRead, body, query }: { isRead: boolean; body: unknown; query: unknown }) {
+  if (!isRead || body === undefined || (query as { dry_run?: unknown }).dry_run !== true) return undefined;
+  return new HttpResponse<never>({ status: 200, body: trialOf(refusal) as never });
+}
+
+/** What a request found out that only tries to create a packet. */
+function trialOf(refusal: ServiceError | undefined): Trial {
+  if (refusal === undefined) return { ok: true, errors: [] };
+  const { code, field, message, faults } = refusal;
+  const all = faults.length > 0 ? faults : [{ field, detail: message }];
+  const errors = all.map((fault) => ({
+    code: code as Trial['errors'][number]['code'],
+    field: fault.field ? short(fault.field) : null,
+    message: short(fault.detail),
+    detail: short(fault.detail),
+  }));
+  return { ok: false, errors };
 }
 
 /** The answer to a create request. */

@@ -174,7 +174,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
     if (typeof named === 'string' && named.trim() !== '' && named.length <= maxHeaderLength) {
       const agent = headerText(named);
       requireAgent(caller, agent);
-      agents.seen(caller.tenant_number, agent);
+      // A request that only tries writes nothing.
+      if (!('dry_run' in (request.query as object))) agents.seen(caller.tenant_number, agent);
     }
     return caller;
   }

@@ -126,6 +126,7 @@ export const inputs = {
     depth: optional(Type.Integer({ minimum: 0, maximum: 50, description: 'The maximum number of ancestors; 10 if left out.' })),
   }),
   get_history: object({ packet_id: packetId }),
+  get_contract: object({ target_agent: name('The id of the agent that you want to hand over to.') }),
 } as const satisfies Record<string, TSchema>;
 
 const nullable = (type: string, description: string) => Type.Unsafe<unknown>({ type: [type, 'null'], description });
@@ -166,4 +167,11 @@ export const outputs = {
     omitted: Type.Array(Type.Unknown()),
   }),
   history: Type.Object({ packet_id: packetId, events: Type.Array(Type.Unknown()) }),
+  contract: Type.Object({
+    agent_id: Type.String({ description: 'The id of the agent.' }),
+    version: nullable('integer', 'The version of the contract; null if the agent has none.'),
+    schema: nullable('object', 'The JSON Schema that `{context, decisions, actions, dependencies, metadata}` of a packet must satisfy.'),
+    description: nullable('string', 'What the agent needs.'),
+    examples: Type.Array(Type.Unknown(), { description: 'What a packet may contain.' }),
+  }),
 } as const;

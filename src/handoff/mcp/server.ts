@@ -19,6 +19,7 @@ import type { ToolResult } from './results.ts';
 import { published } from './schemas.ts';
 import type { Session } from './session.ts';
 import { cancelTask, type Task, taskOf } from './tasks.ts';
+import { fenced } from './text.ts';
 import { type Tool, tools } from './tools.ts';
 
 /** The era of a connection: `modern` is revision 2026-07-28, `legacy` what came before. */
@@ -94,6 +95,8 @@ export interface Refusal {
   readonly code: string;
   readonly message: string;
   readonly faults: readonly { readonly field: string; readonly detail: string }[];
+  /** Further fields of the error body. */
+  readonly extra: Readonly<Record<string, unknown>>;
 }
 
 const instructions =
@@ -251,10 +254,16 @@ export async function callTool(
     const done = await tool.run(args as never, session);
     return 'task' in done ? (asHandle(done) as unknown as CallToolResult) : written(done);
   } catch (error) {
-    const { code, message, faults } = refusalOf(error);
+    const { code, message, faults, extra } = refusalOf(error);
     const lines = faults.length > 1 ? faults.map(({ detail }) => detail) : [message];
-    return { isError: true, content: [{ type: 'text', text: `${lines.join('\n')} (${code})` }] };
+    return { isError: true, content: [{ type: 'text', text: `${lines.join('\n')} (${code})${askedFor(extra)}` }] };
   }
+}
+
+/** What the contract asks for that refuses a packet, in the words of its agent. */
+function askedFor({ contract }: Refusal['extra']): string {
+  const { agent_id, description } = (contract ?? {}) as { agent_id?: unknown; description?: unknown };
+  return typeof description === 'string' ? `\n${JSON.stringify(agent_id)} asks for:\n${fenced(description)}` : '';
 }
 
 /** Validates the arguments of a tool. An unknown name is refused with the argument that has such a field, else with the nearest known one. */

@@ -41,10 +41,11 @@ export function serveMcpOverStdio({ client, version, agentId, onError }: StdioPa
   };
   const refusalOf = (error: unknown): Refusal => {
     if (error instanceof ServiceError) return error;
-    if (error instanceof ApiError) return { code: error.code ?? 'SERVER_ERROR', message: error.message, faults: error.errors };
-    if (error instanceof ClientError) return { code: 'SERVICE_UNAVAILABLE', message: error.message, faults: [] };
+    if (error instanceof ApiError)
+      return { code: error.code ?? 'SERVER_ERROR', message: error.message, faults: error.errors, extra: error.body };
+    if (error instanceof ClientError) return { code: 'SERVICE_UNAVAILABLE', message: error.message, faults: [], extra: {} };
     onError(error);
-    return { code: 'SERVER_ERROR', message: 'The command failed.', faults: [] };
+    return { code: 'SERVER_ERROR', message: 'The command failed.', faults: [], extra: {} };
   };
   serveStdio(
     ({ era }) =>

@@ -48,7 +48,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
   hand_over: tool('hand_over', {
     title: 'Hand work over',
     description:
-      'Hands work to another agent as a packet, or continues a packet with `parent_packet_id`. The other agent gets the summary, decisions, actions and artifacts; write them for a reader who knows nothing of your conversation.',
+      'Hands work to another agent as a packet, or continues a packet with `parent_packet_id`. The other agent gets the summary, decisions, actions and artifacts; write them for a reader who knows nothing of your conversation. `get_contract` says what the other agent asks for.',
     output: outputs.packet,
     annotations: writes,
     run: async (args, { call, ...session }) => {
@@ -254,7 +254,28 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
       return { structured: history, text: fenced(lines.join('\n')) };
     },
   }),
+
+  get_contract: tool('get_contract', {
+    title: "Get an agent's contract",
+    description:
+      'What a packet for an agent must contain. Call it before hand_over: a packet that does not satisfy the contract is refused.',
+    output: outputs.contract,
+    annotations: reads,
+    run: async ({ target_agent: agent_id }, { call }) => {
+      const none = { agent_id, version: null, schema: null, description: null, examples: [] };
+      const found = await call(routes.getContract, { params: { agent_id } }).catch(unlessNone);
+      if (found === undefined) return { structured: none, text: `${JSON.stringify(agent_id)} has no contract: any packet will do.` };
+      const { version, schema, description, examples } = found;
+      const text = `The contract of ${JSON.stringify(agent_id)}, version ${version}:`;
+      return { structured: found, text: `${text}\n${fenced(JSON.stringify({ description, schema, examples }))}` };
+    },
+  }),
 };
+
+/** Undefined, if the error says that there is no such thing. */
+function unlessNone(error: unknown): undefined {
+  if ((error as { code?: unknown }).code !== 'NOT_FOUND') throw error;
+}
 
 /** Whether a call of a tool may wait. */
 export function mayWait({ name, arguments: args }: { name?: unknown; arguments?: Record<string, unknown> | null }): boolean {

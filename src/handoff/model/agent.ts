@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { object, paging, timestamp } from '../../kit/schemas.ts';
+import { object, orNull, paging, timestamp } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
@@ -10,6 +10,7 @@ export const Agent = Type.Object({
   last_seen_at: timestamp('When a request last named it: as source, as claimant or in X-Agent-Id.'),
   holding: Type.Integer({ description: 'How many open packets it holds.' }),
   waiting: Type.Integer({ description: 'How many packets in `created` have it as their target.' }),
+  contract: orNull(Type.Integer(), 'The version of its contract; null if it has none.'),
 });
 export type Agent = Static<typeof Agent>;
 
@@ -27,7 +28,7 @@ export const agentRoutes = routeTable('agents', {
         schema: Type.Object({ agents: Type.Array(Agent), total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }),
         description: 'The agents.',
         example: {
-          agents: [{ agent_id: 'resolver', last_seen_at: '2026-03-01T09:30:00.000Z', holding: 2, waiting: 5 }],
+          agents: [{ agent_id: 'resolver', last_seen_at: '2026-03-01T09:30:00.000Z', holding: 2, waiting: 5, contract: 1 }],
           total: 1,
           limit: 50,
           offset: 0,

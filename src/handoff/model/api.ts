@@ -9,6 +9,7 @@ import { auditApi } from './audit.ts';
 import { batchApi } from './batch-routes.ts';
 import { briefApi } from './brief.ts';
 import { channelApi } from './channel.ts';
+import { contractApi } from './contract.ts';
 import { keyApi } from './key.ts';
 import { mcpApi } from './mcp.ts';
 import { packetApi } from './packet-routes.ts';
@@ -41,6 +42,7 @@ const parts = [
   channelApi,
   workApi,
   agentApi,
+  contractApi,
   statsApi,
   auditApi,
   keyApi,

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../../kit/errors.ts';
 import { routeTable } from '../../kit/route.ts';
 import { Failure, orNull, UsedUp } from '../../kit/schemas.ts';
 import { AgentId, failing, IdempotencyKey, Replayed } from './common.ts';
+import { violation } from './contract.ts';
 import { claimedExample, completedExample, createExample, packetExample } from './examples.ts';
 import { BatchClaimRequest, BatchCompleteRequest, BatchCreateRequest, BatchCreateShape, Packet } from './packet.ts';
 import { Holder } from './packet-routes.ts';
@@ -13,6 +14,7 @@ const ItemFault = { error: Type.String(), code: Type.String(), limit: Type.Optio
 const BatchFault = Type.Object({
   index: Type.Integer({ description: 'The index of the packet in the request, from 0.' }),
   ...ItemFault,
+  ...violation,
   field: orNull(Type.String()),
 });
 const BatchCreated = Type.Object({ created: Type.Array(Packet), errors: Type.Array(BatchFault) });

@@ -4,7 +4,7 @@ import * as constants from './constants.ts';
 /** A name that lists can be filtered by. It is short because a PostgreSQL index entry holds at most 2,704 bytes. */
 export const indexedName = (description: string) => name(description, { maxLength: 512 });
 
-export const { priorities, scopes, statuses, tiers } = constants;
+export const { priorities, scopes, statuses, tiers, trialCodes } = constants;
 
 export type Status = (typeof statuses)[number];
 export type Tier = (typeof tiers)[number];
@@ -30,6 +30,8 @@ export const failing = failureShapes({
 export const IdempotencyKey = {
   'Idempotency-Key': 'For 24 hours, a repeated request with the same key returns the first answer. 1 to 255 characters. Optional.',
 };
+/** The header with the version of a packet or a contract. */
+export const ETag = { ETag: 'The version of the resource (the revision of a packet), for `If-Match` and `If-None-Match`.' };
 /** The header that marks a replayed answer. */
 export const Replayed = {
   'Idempotency-Replayed': '`true` when this is the answer to an earlier request with the same `Idempotency-Key`.',

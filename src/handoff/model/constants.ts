@@ -27,3 +27,6 @@ export const channelEvents = ['asked', 'reminded', 'answered'] as const;
 
 /** The statuses of a delivery. An attempt in progress is a lease, not a status: the delivery keeps its previous status. */
 export const deliveryStatuses = ['pending', 'failed', 'delivered', 'dead_letter', 'cancelled'] as const;
+
+/** The codes by which a request may be refused that only tries to create a packet. */
+export const trialCodes = ['VALIDATION_ERROR', 'CONTRACT_VIOLATION', 'LOOP_GUARD', 'RATE_LIMITED'] as const;

@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
 import { choice, commaList, Failure, givenTimestamp, Id, IdParams, IfMatch, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
-import { AgentId, failing, IdempotencyKey, LeaseToken, priorities, Replayed, type Status } from './common.ts';
+import { AgentId, ETag, failing, IdempotencyKey, LeaseToken, priorities, Replayed, type Status, trialCodes } from './common.ts';
+import { violated } from './contract.ts';
 import {
   answeredExample,
   chainedExample,
@@ -26,7 +27,6 @@ import {
 } from './packet.ts';
 import { defineRoute } from './route.ts';
 
-const ETag = { ETag: 'The revision of the packet, for `If-Match` and `If-None-Match`.' };
 /** A response with a packet, and its `ETag`. */
 export const packet = (description: string, example: unknown, headers: Record<string, string> = {}) => ({
   schema: Packet,
@@ -141,6 +141,21 @@ const DeleteQuery = object({
   hard: Type.Optional(Type.Boolean({ description: 'Remove the packet and its content permanently; needs an admin key.' })),
 });
 
+/** What a request finds out that only tries to create a packet. */
+export const Trial = Type.Object({
+  ok: Type.Boolean({ description: 'Whether the packet would be created.' }),
+  errors: Type.Array(
+    Type.Object({
+      code: choice(trialCodes, { description: 'Why it would be refused, for a program.' }),
+      field: orNull(Type.String(), 'The dotted path of the invalid field; null if the fault is not about a field.'),
+      message: Type.String({ description: 'What is wrong, in a sentence.' }),
+      detail: Type.String({ description: 'The same as `message`.' }),
+    }),
+    { description: 'Why it would be refused, at most 100 faults.' },
+  ),
+});
+export type Trial = Static<typeof Trial>;
+
 /** The routes of packets. */
 export const packetRoutes = routeTable('packets', {
   createPacket: defineRoute({
@@ -155,7 +170,22 @@ export const packetRoutes = routeTable('packets', {
     nullIsAbsent: true,
     dailyQuota: true,
     headers: { ...IdempotencyKey, ...AgentId },
-    responses: { 201: packet('The packet.', packetExample, Replayed), ...failing(401, 403, 409, 413, 415, 429) },
+    query: object({
+      dry_run: Type.Optional(
+        Type.Boolean({ description: 'Check everything, and write, count and announce nothing: 200 with `ok` and `errors`.' }),
+      ),
+    }),
+    responses: {
+      // The client has a type of its own for it, so that creating a packet always returns one.
+      200: {
+        schema: Trial as Type.TSchema as Type.TUnsafe<never>,
+        description: 'With `dry_run=true`: whether the packet would be created.',
+        example: { ok: true, errors: [] },
+      },
+      201: packet('The packet.', packetExample, Replayed),
+      ...failing(401, 403, 409, 413, 415, 429),
+      400: violated,
+    },
   }),
   listPackets: defineRoute({
     method: 'GET',
@@ -305,6 +335,7 @@ export const packetRoutes = routeTable('packets', {
     responses: {
       201: packet('The new packet; `parent_packet_id` is the id in the path.', chainedExample, Replayed),
       ...failing(401, 403, 404, 409, 413, 415, 429),
+      400: violated,
     },
   }),
   packetHistory: defineRoute({

@@ -135,7 +135,7 @@ const createFields = {
   metadata: Type.Object({
     source_agent: SourceAgent,
     target_agent: TargetAgent,
-    priority: Type.Optional(choice(priorities, { default: 'normal', description: 'How urgent it is.' })),
+    priority: Type.Optional(choice(priorities, { description: 'How urgent it is. Default: normal.' })),
     tags: Type.Optional(tags),
   }),
   context: Type.Object({ summary: statement('The work so far, in natural language.'), ...optional(contextFields) }),

@@ -116,7 +116,7 @@ export interface Decision<P extends AnyPacket = Packet> {
 /** A new packet and its `packet.created` event. */
 export function newPacket(
   request: ChainRequest & { parent_packet_id?: string | undefined },
-  { id, now, agentId }: { id: string; now: Date; agentId: string | undefined },
+  { id, now, agentId, contractVersion }: { id: string; now: Date; agentId: string | undefined; contractVersion?: number | undefined },
 ): Decision {
   const at = now.toISOString();
   const { metadata, context, actions, hitl } = request;
@@ -145,7 +145,10 @@ export function newPacket(
     dependencies: request.dependencies ?? [],
   };
   const actor = `agent:${agentId ?? metadata.source_agent.id}`;
-  const details = packet.parent_packet_id === null ? {} : { parent_packet_id: packet.parent_packet_id };
+  const details = {
+    ...(packet.parent_packet_id === null ? {} : { parent_packet_id: packet.parent_packet_id }),
+    ...(contractVersion === undefined ? {} : { contract_version: contractVersion }),
+  };
   return { packet, events: [{ event_type: 'created', type: 'packet.created', actor, details }], searchable: true };
 }
 

@@ -66,6 +66,12 @@ export function actingAgent(rights: Rights, named: string | undefined): string |
   return named ?? agents?.[0];
 }
 
+/** Requires that the key may change an agent's contract: by the scope manage, or since it may act as that agent. @throws ServiceError 403 */
+export function requireContractOf({ scopes, agents }: Rights, agent: string): void {
+  if (!scopes || scopes.includes('manage') || agents?.includes(agent)) return;
+  throw forbidden(`This needs a key with the scope manage, or one whose agents contain ${agent}.`);
+}
+
 /** Requires that the key may answer in the person's name, which `field` has; null: in any name. @throws ServiceError 403 */
 export function requireResponder({ responder }: Rights, name: string | null, field: 'responded_by' | 'responder'): void {
   if (!responder || responder === name) return;

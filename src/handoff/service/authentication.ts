@@ -49,11 +49,13 @@ const maxKnownKeys = 10_000;
 
 /**
  * Returns the function that finds the caller behind an API key, undefined for a key that is unknown, revoked or expired.
- * Callers are cached until any key or tenant changes, so a revocation on any instance takes effect with the next call.
+ * Callers are cached until any key, tenant or contract changes, so a revocation on any instance takes effect with the next call.
+ * @param onChange called when a request finds that any of them has changed
  */
 export function createAuthenticator(
   keys: Store['keys'],
   clock: Clock,
+  onChange: () => void = () => undefined,
 ): (key: string, connection?: object) => Awaitable<Caller | undefined> {
   const known = new Map<string, Caller>();
   const hashFor = createHashing();
@@ -64,6 +66,7 @@ export function createAuthenticator(
     if (version !== knownVersion) {
       known.clear();
       knownVersion = version;
+      onChange();
     }
     const caller = known.get(hash);
     return caller === undefined ? lookUp(hash, version) : unlessExpired(caller);

@@ -1,17 +1,17 @@
-import { invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
+import { type ErrorCode, invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
 import { isId } from '../../kit/id.ts';
-import type { Tier } from '../model/common.ts';
+import { type Tier, trialCodes } from '../model/common.ts';
 import type { ChainRequest, CreateRequest, Packet } from '../model/packet.ts';
 import { chained, newPacket } from '../rules/packet.ts';
 import { requireAgent } from '../rules/rights.ts';
 import { dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import { createdOn } from '../store/counters.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import type { OpenPacketCounts } from '../store/open-packets.ts';
 import type { Transaction } from '../store/units.ts';
 import type { Caller } from './authentication.ts';
 import { type Acting, actingFor } from './change.ts';
+import type { ContractService, Verdict } from './contracts.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
 import type { ServiceParts } from './parts.ts';
 
@@ -19,6 +19,7 @@ import type { ServiceParts } from './parts.ts';
 export interface CreationParts extends ServiceParts {
   limits: Record<Tier, TierLimits>;
   quotas: AgentQuotas;
+  contracts: ContractService;
   /** Called with each agent that a request of the tenant names: before a claim, after the commit of a create. */
   onSeen(tenant: number, agentId: string): void;
   /** Called after a commit with the number of packets that a tenant created. */
@@ -39,7 +40,23 @@ export interface CreateOptions {
   readonly idempotency?: Idempotency | undefined;
   /** The size of the request, in bytes. */
   readonly size?: number | undefined;
+  /** Left out: the packet is created. */
+  readonly trial?: Trial | undefined;
 }
+
+/** The counts that a request which only tries is checked against. A unit that locks counters may have to insert them. */
+interface Trial {
+  /** How many packets the tenant has created today. */
+  readonly created: number;
+  /** How many open packets the source agent has. */
+  readonly open: number;
+}
+
+/** Thrown where a request that only tries would be committed, so that nothing of it is written. */
+class Tried extends Error {}
+
+/** Why a packet may be refused that has the form of one. */
+const refusals: ReadonlySet<ErrorCode> = new Set(trialCodes);
 
 /** The answer to a create request, new or replayed. */
 export interface CreateAnswer {
@@ -62,7 +79,7 @@ interface Created {
 
 /** The operations that create packets, one unit of work each. */
 export function createPacketCreation(parts: CreationParts) {
-  const { store, clock } = parts;
+  const { store, clock, contracts } = parts;
   return {
     create: (caller: Caller, request: CreateRequest, options: CreateOptions = {}) =>
       createOne(parts, caller, request, options, unknownParent),
@@ -72,9 +89,26 @@ export function createPacketCreation(parts: CreationParts) {
       return createOne(parts, caller, { ...request, parent_packet_id: parentId }, options, () => notFound('packet'));
     },
 
+    /**
+     * Tries to create a packet, and writes, counts and announces nothing. Returns why it would be refused; undefined if it would not.
+     * @throws ServiceError if the caller may not create it, or that can't be found out
+     */
+    async tryCreate(caller: Caller, request: CreateRequest, { agentId }: CreateOptions = {}): Promise<ServiceError | undefined> {
+      const trial = await trialOf(parts, caller, request);
+      try {
+        await createOne(parts, caller, request, { agentId, trial }, unknownParent);
+      } catch (error) {
+        if (error instanceof Tried) return undefined;
+        if (error instanceof ServiceError && refusals.has(error.code)) return error;
+        throw error;
+      }
+      throw new Error('A request that only tries has created a packet.');
+    },
+
     /** Creates the valid packets. When every packet is refused, so is the batch, with the error of each packet. */
-    createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<CreateAnswer> {
+    async createBatch(caller: Caller, items: readonly BatchItem[], options: CreateOptions = {}): Promise<CreateAnswer> {
       const requests = items.flatMap((item) => ('request' in item ? [item.request] : []));
+      const verdicts = await contracts.judge(caller, requests);
       return createUnder(parts, caller, options, requests, items.length, (transaction, countCreate, now) => {
         const at = actingFor(caller, now);
         const created: Packet[] = [];
@@ -84,7 +118,8 @@ export function createPacketCreation(parts: CreationParts) {
           try {
             if ('error' in item) throw item.error;
             requireAgent(caller, item.request.metadata.source_agent.id);
-            created.push(createIn(parts, transaction, countCreate, item.request, options.agentId, at, unknownParent));
+            const verdict = verdicts.get(item.request);
+            created.push(createIn(parts, transaction, countCreate, { ...item, verdict }, options.agentId, at, unknownParent));
           } catch (error) {
             const fault = itemFault(error);
             errors.push({ index, ...fault, field: (error as ServiceError).field });
@@ -108,13 +143,19 @@ export function createPacketCreation(parts: CreationParts) {
   };
 }
 
+async function trialOf(parts: CreationParts, caller: Caller, { metadata }: CreateRequest): Promise<Trial> {
+  const { counters, openPacketCounts } = parts.store.of(caller.tenant_number);
+  const created = await counters.usedOn(dayOf(parts.clock()));
+  return { created, open: parts.quotas.openPacketsPerAgent === 0 ? 0 : await openPacketCounts.count(metadata.source_agent.id) };
+}
+
 const dailyQuotaOf = ({ limits }: CreationParts, caller: Caller) => caller.handoffs_per_day ?? limits[caller.tenant_tier].handoffsPerDay;
 
 /** Creates packets and returns the answer, or repeats the answer stored under the same idempotency key. */
 function createUnder(
   parts: CreationParts,
   caller: Caller,
-  { idempotency, size = 0 }: CreateOptions,
+  { idempotency, size = 0, trial }: CreateOptions,
   requests: readonly CreateRequest[],
   count: number,
   make: (transaction: Transaction, countCreate: () => void, now: Date) => Created,
@@ -127,19 +168,22 @@ function createUnder(
   let created = 0;
   return store.of(caller.tenant_number).commit<CreateAnswer>({
     packets: requests.flatMap(({ parent_packet_id }) => parent_packet_id?.toLowerCase() ?? []),
-    creates: count,
+    // A packet reserves its number.
+    ...(trial === undefined ? { creates: count } : {}),
     notifies: true,
-    ...(quotas.openPacketsPerAgent === 0 ? {} : { openPacketsOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
+    ...(quotas.openPacketsPerAgent === 0 || trial !== undefined
+      ? {}
+      : { openPacketsOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
     size,
     idempotencyKey: idempotency?.key,
-    ...(hasQuota ? { counters: [today] } : {}),
+    ...(hasQuota && trial === undefined ? { counters: [today] } : {}),
     work(transaction) {
       const { idempotency: answers, counters } = transaction;
       created = 0;
       const again = answers.repeated(idempotency);
       if (again !== undefined) return { text: again.body, status: again.status, etag: again.etag, replayed: true };
       const countCreate = () => {
-        if (hasQuota && counters.value(today) >= quota) throw quotaReached(quota, now);
+        if (hasQuota && (trial?.created ?? counters.value(today)) >= quota) throw quotaReached(quota, now);
         counters.add(today, 1);
         created += 1;
       };
@@ -159,7 +203,7 @@ function createIn(
   { newId, quotas }: CreationParts,
   { packets, openPacketCounts, trail }: Transaction,
   countCreate: () => void,
-  request: CreateRequest,
+  { request, verdict, trial }: { request: CreateRequest; verdict: Verdict | undefined; trial?: Trial | undefined },
   agentId: string | undefined,
   at: Acting,
   refuseParent: () => ServiceError,
@@ -168,10 +212,16 @@ function createIn(
   const parent = parentId === undefined ? undefined : packets.get(parentId);
   if (parentId !== undefined && parent === undefined) throw refuseParent();
   if (parent !== undefined) requireDepth(packets.depth(parent.id) + 1, quotas.chainDepthMax);
-  requireFewOpen(openPacketCounts, request.metadata.source_agent.id, quotas.openPacketsPerAgent);
+  const open = trial?.open ?? openPacketCounts.count(request.metadata.source_agent.id);
+  requireFewOpen(open, request.metadata.source_agent.id, quotas.openPacketsPerAgent);
+  if (verdict?.refusal !== undefined) throw verdict.refusal;
   countCreate();
+  if (trial !== undefined) throw new Tried();
   if (quotas.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
-  const { packet, events } = newPacket({ ...request, parent_packet_id: parentId }, { id: newId(at.now), now: at.now, agentId });
+  const { packet, events } = newPacket(
+    { ...request, parent_packet_id: parentId },
+    { id: newId(at.now), now: at.now, agentId, contractVersion: verdict?.version },
+  );
   packets.insert(packet, { ...(parent === undefined ? {} : { parent: parent.id }), source: at.family ?? null });
   trail.append(packet, events, at);
   if (parent !== undefined) trail.append(parent, [chained(packet, agentId)], at);
@@ -186,8 +236,10 @@ async function createOne(
   refuseParent: () => ServiceError,
 ): Promise<CreateAnswer> {
   requireAgent(caller, request.metadata.source_agent.id);
+  const verdict = (await parts.contracts.judge(caller, [request])).get(request);
   return createUnder(parts, caller, options, [request], 1, (transaction, countCreate, now) => {
-    const packet = createIn(parts, transaction, countCreate, request, options.agentId, actingFor(caller, now), refuseParent);
+    const at = actingFor(caller, now);
+    const packet = createIn(parts, transaction, countCreate, { request, verdict, trial: options.trial }, options.agentId, at, refuseParent);
     return { status: 201, body: transaction.packets.text(packet.id), etag: entityTagOf(packet.revision), packetIds: [packet.id] };
   });
 }
@@ -199,10 +251,8 @@ function requireDepth(depth: number, max: number): void {
 }
 
 /** @throws ServiceError 409 LOOP_GUARD when the source agent has too many open packets */
-function requireFewOpen(open: OpenPacketCounts, sourceAgent: string, max: number): void {
-  if (max === 0) return;
-  const count = open.count(sourceAgent);
-  if (count < max) return;
+function requireFewOpen(count: number, sourceAgent: string, max: number): void {
+  if (max === 0 || count < max) return;
   throw new ServiceError('LOOP_GUARD', `${sourceAgent} has ${count} open packets; a source agent may have at most ${max}.`);
 }
 

@@ -26,10 +26,12 @@ export const defaultTenantId = '00000000-0000-7000-8000-000000000001';
 
 interface KeyServiceParts extends ServiceParts {
   random: RandomSource;
+  /** Called when a request finds that a key, a tenant or a contract has changed, before it is admitted. */
+  onChange?(): void;
 }
 
 /** Authentication, and the management of keys. */
-export function createKeyService({ store, clock, newId, random }: KeyServiceParts) {
+export function createKeyService({ store, clock, newId, random, onChange }: KeyServiceParts) {
   const { keys: keyStore, tenants: tenantStore } = store;
   function newKey(): string {
     const bytes = Buffer.alloc(keyBytes);
@@ -38,7 +40,7 @@ export function createKeyService({ store, clock, newId, random }: KeyServicePart
   }
 
   return {
-    authenticate: createAuthenticator(keyStore, clock),
+    authenticate: createAuthenticator(keyStore, clock, onChange),
 
     /** The caller of a request without a key in development mode: the tenant `default`, with a key id that matches no key. */
     async defaultCaller(): Promise<Caller> {

@@ -172,7 +172,7 @@ function reads({ database }: ReadParts) {
   );
 
   const all = {
-    /** A number that rises whenever any instance changes a key or a tenant. Each request reads it. */
+    /** A number that rises whenever any instance changes a key, a tenant or a contract. Each request reads it. */
     version(): Awaitable<number> {
       database.beginView();
       return database.inView('access version', () => andThen(version.first({}), (row) => row?.value ?? 0));

@@ -2,6 +2,7 @@ import { agents } from './agents.ts';
 import { ages } from './ages.ts';
 import { answerLinks } from './answer-links.ts';
 import { claimQueue } from './claim-queue.ts';
+import { contracts } from './contracts.ts';
 import { counters } from './counters.ts';
 import { deliveries } from './deliveries.ts';
 import type { Kind } from './engine/group.ts';
@@ -22,6 +23,7 @@ import { webhooks } from './webhooks.ts';
 export const nouns = {
   tenants,
   keys,
+  contracts,
   webhooks,
   packets,
   claimQueue,

@@ -1,6 +1,8 @@
+import { countOf } from '../../kit/sql/count.ts';
 import type { Kind } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import { storable } from './engine/storable.ts';
+import type { ReadParts, Scope } from './noun.ts';
 
 /** The counts of open packets that a unit needs. */
 export interface OpenPacketNeeds {
@@ -57,5 +59,15 @@ const kind: Kind<OpenPacketNeeds, OpenPacketCounts> = {
   },
 };
 
+function reads({ database }: ReadParts) {
+  return {
+    of: ({ tenant }: Scope) => ({
+      /** How many open packets a source agent has. */
+      count: (sourceAgent: string): Promise<number> =>
+        countOf(database.reads.selectFrom('packets').where('tenant', '=', tenant).where('open_source', '=', storable(sourceAgent))),
+    }),
+  };
+}
+
 /** Counts for the limit on open packets. */
-export const openPacketCounts = { kind };
+export const openPacketCounts = { kind, reads };

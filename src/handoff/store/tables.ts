@@ -22,6 +22,7 @@ export interface Tables {
   messages: { tenant: number; event_id: string; body: string; traceparent: string | null };
   deliveries: DeliveryTable;
   agents: AgentTable;
+  contracts: ContractTable;
   counters: { tenant: number; name: string; value: number };
   idempotency: {
     tenant: number;
@@ -127,6 +128,18 @@ interface AgentTable {
   tenant: number;
   agent_id: string;
   last_seen_at: string;
+}
+
+/** What packets for an agent must contain. */
+interface ContractTable {
+  tenant: number;
+  agent_id: string;
+  version: number;
+  /** The schema, the description and the examples as JSON; empty once it is removed. */
+  document: string;
+  created_at: string;
+  updated_at: string;
+  removed_at: string | null;
 }
 
 interface EventTable {

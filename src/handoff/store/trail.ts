@@ -16,7 +16,7 @@ import type { RowOf, Tables } from './tables.ts';
 /** An entry of the audit log that is not about a packet. */
 export interface AuditRecord {
   readonly event_type: string;
-  readonly resource: 'api_key' | 'channel' | 'tenant' | 'webhook';
+  readonly resource: 'api_key' | 'channel' | 'contract' | 'tenant' | 'webhook';
   readonly actor: string;
   readonly details: Record<string, unknown>;
 }

@@ -195,8 +195,10 @@ class Steps<Context, Traits> {
 
   /** Answers a refused request, if its route has an answer of its own. @throws ServiceError if not */
   #refuse({ refused, successStatus }: Endpoint<Context>, exchange: Exchange<Context>, refusal: unknown, isRead: boolean): undefined {
-    if (refused === undefined || !(refusal instanceof ServiceError)) throw refusal;
-    this.#sender.send(exchange, refused(refusal, isRead), successStatus);
+    const { body, query } = exchange.request;
+    const answer = refusal instanceof ServiceError ? refused?.(refusal, { isRead, body, query }) : undefined;
+    if (answer === undefined) throw refusal;
+    this.#sender.send(exchange, answer, successStatus);
   }
 
   /** Handles a request whose body counts against the memory budget. */
@@ -218,8 +220,11 @@ function patternOf(path: string): string {
     .replace(/\{(\w+)\}/g, ':$1');
 }
 
+/** The parameters that are names, and keep their case. */
+const names: ReadonlySet<string> = new Set(['agent_id']);
+
 /** A `readParams` for ids: a UUID may be written in either case (RFC 9562, section 4). */
 export function lowerCase(params: Record<string, string>): Record<string, string> {
-  for (const name in params) params[name] = params[name]!.toLowerCase();
+  for (const name in params) if (!names.has(name)) params[name] = params[name]!.toLowerCase();
   return params;
 }

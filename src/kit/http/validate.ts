@@ -90,12 +90,20 @@ export function queryValidator(schema: TSchema): Validator {
     }
     const errors = check(value);
     if (errors.length === 0) return value;
-    throw refusal(faultsIn(errors, 'The query', Object.keys(properties)));
+    throw refusal(faultsIn(errors, 'The query', { parameters: Object.keys(properties) }));
   };
 }
 
-/** @param parameters the names of the query parameters; left out for bodies */
-function faultsIn(errors: readonly ErrorObject[], whole: string, parameters?: readonly string[]): Fault[] {
+/**
+ * The faults that errors of the validator are, one for each field.
+ * @param whole the name of the whole value in sentences
+ * @param options.parameters the names of the query parameters; left out for bodies
+ */
+export function faultsIn(
+  errors: readonly ErrorObject[],
+  whole: string,
+  { parameters, most = maxFaults }: { parameters?: readonly string[]; most?: number } = {},
+): Fault[] {
   const faults = new Map<string, Fault>();
   // For an object that may be null, only faults within the object are reported, not that it is not null.
   const within = (path: string) =>
@@ -107,7 +115,7 @@ function faultsIn(errors: readonly ErrorObject[], whole: string, parameters?: re
     if ((error.keyword === 'anyOf' || error.params.type === 'null') && within(error.instancePath)) continue;
     const fault = describe(error, whole, parameters);
     if (!faults.has(fault.field)) faults.set(fault.field, fault);
-    if (faults.size >= maxFaults) break;
+    if (faults.size >= most) break;
   }
   return [...faults.values()];
 }

@@ -18,7 +18,7 @@ const resultOf = (revision: number) =>
 
 /** Subscribes to a task whose packet `read` reads, and resolves its next change with `change`. */
 async function subscribe(id: string, read: () => Packet) {
-  const endpoint = createA2aEndpoint({ refusalOf: () => ({ code: 'SERVER_ERROR', message: 'It failed.' }) });
+  const endpoint = createA2aEndpoint({ refusalOf: () => ({ code: 'SERVER_ERROR', message: 'It failed.', faults: [] }) });
   let change = () => {};
   const none = async (): Promise<never> => assert.fail('nothing else is asked for');
   const session = {

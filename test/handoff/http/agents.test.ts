@@ -23,9 +23,9 @@ for (const store of stores) {
       assert.equal(status, 200);
       assert.deepEqual(body, {
         agents: [
-          { agent_id: 'watcher', last_seen_at: '2026-03-01T09:32:00.000Z', holding: 0, waiting: 0 },
-          { agent_id: 'resolver', last_seen_at: '2026-03-01T09:31:00.000Z', holding: 1, waiting: 1 },
-          { agent_id: 'frontline', last_seen_at: '2026-03-01T09:30:00.000Z', holding: 0, waiting: 0 },
+          { agent_id: 'watcher', last_seen_at: '2026-03-01T09:32:00.000Z', holding: 0, waiting: 0, contract: null },
+          { agent_id: 'resolver', last_seen_at: '2026-03-01T09:31:00.000Z', holding: 1, waiting: 1, contract: null },
+          { agent_id: 'frontline', last_seen_at: '2026-03-01T09:30:00.000Z', holding: 0, waiting: 0, contract: null },
         ],
         total: 3,
         limit: 50,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 import { commands } from '../../../src/handoff/cli/commands.ts';
 import { Writer } from '../../../src/handoff/cli/output/writer.ts';
@@ -32,6 +33,8 @@ const rightOfRoute: Readonly<Record<string, string>> = {
   ...named('work', 'withdrawQuestion releasePacket renewLease endLease'),
   ...named('respond', 'respondPacket respondInConsole createAnswerLink deleteAnswerLink'),
   ...named('read|respond', 'listAnswerLinks'),
+  ...named('read|work', 'getContract listContracts'),
+  ...named('manage|work', 'publishContract deleteContract'),
   ...named('manage', 'createWebhook patchWebhook deleteWebhook pingWebhook replayDeadLetter retryAll'),
   ...named('manage', 'createChannel patchChannel deleteChannel testChannel replayChannelDelivery createKey rotateKey deleteKey'),
   ...named('read|manage', 'listWebhooks listDeliveries getDelivery listDeadLetters listChannels getChannel listChannelDeliveries listKeys'),
@@ -44,6 +47,7 @@ const rightOfRoute: Readonly<Record<string, string>> = {
 const rightOfTool: Readonly<Record<string, string>> = {
   ...named('work', 'hand_over claim_next claim renew_lease release update ask_human complete fail'),
   ...named('read', 'get_answer wait_for_packet find_packets get_packet get_brief get_history'),
+  ...named('read|work', 'get_contract'),
 };
 
 const rightOfMethod: Readonly<Record<string, string>> = {
@@ -79,8 +83,14 @@ const rightOfCommand: Readonly<Record<string, string>> = {
   ...named('manage', 'create rotate delete', 'keys '),
   ...named('admin', 'list create get update delete keys', 'tenants '),
   // The tools of `mcp` send the requests of the tools above; the others work on files, or on the database itself.
+  ...named('read|work', 'get', 'agents contract '),
+  ...named('manage|work', 'set remove', 'agents contract '),
+  ...named('work', 'check', 'agents contract '),
   ...named('none', 'serve mcp admin-key storage backup export import open'),
 };
+
+/** A file for the commands that read one. */
+const contractFile = fileURLToPath(new URL('../../../examples/contract.json', import.meta.url));
 
 /** The options without which a command sends no request. */
 const optionsOf: Readonly<Record<string, string>> = {
@@ -203,6 +213,7 @@ for (const store of stores) {
       const without: Record<string, string> = {
         read: await keyWithout(service, key, 'read'),
         work: await keyWithout(service, key, 'work'),
+        'read|work': await keyWithout(service, key, 'read|work'),
       };
       const headers = { 'a2a-version': '1.0' };
       for (const [name, right] of Object.entries(rightOfTool)) {
@@ -474,7 +485,11 @@ test('service-cli says which scope a key needs for each of its commands, and act
     const right = rightOfCommand[name]!;
     if (right === 'none') continue;
     if (!without.has(right)) without.set(right, await keyWithout(service, key, right));
-    const args = [name, ...operands.map(() => unknownId), ...(optionsOf[name]?.split(' ') ?? [])].join(' ');
+    const args = [
+      name,
+      ...operands.map((operand) => (operand.name === 'file' ? contractFile : unknownId)),
+      ...(optionsOf[name]?.split(' ') ?? []),
+    ].join(' ');
     const { code, text } = await run(args, without.get(right)!);
     assert.equal(code, 1, `${args}: ${text}`);
     assert.match(text, right === 'admin' ? /admin key/ : new RegExp(`scope ${right.replace('|', ' or ')}`), args);

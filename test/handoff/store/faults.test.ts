@@ -226,6 +226,26 @@ const operations: Record<string, Prepare> = {
     const { id } = await createPacket(bench.service, { hitl: question }, bench.tenant.key);
     return () => bench.call('PATCH', `/packets/${id}`, { status: 'awaiting_human' });
   },
+  'publish a contract': async ({ call }) => {
+    const path = `/agents/${randomUUID()}/contract`;
+    return () => call('PUT', path, { schema: { type: 'object' } });
+  },
+  'change a contract': async ({ call }) => {
+    const path = `/agents/${randomUUID()}/contract`;
+    await call('PUT', path, { schema: { type: 'object' } });
+    return () => call('PUT', path, { schema: {} });
+  },
+  'remove a contract': async ({ call }) => {
+    const path = `/agents/${randomUUID()}/contract`;
+    await call('PUT', path, { schema: {} });
+    return () => call('DELETE', path);
+  },
+  'create a packet under a contract': async ({ call }) => {
+    const id = randomUUID();
+    await call('PUT', `/agents/${id}/contract`, { schema: { type: 'object' } });
+    const body = packetRequest({ metadata: { source_agent: { id, name: id, framework: 'x' }, target_agent: { id, name: id } } });
+    return () => call('POST', '/packets', body);
+  },
   'create a key': async ({ call }) => {
     const headers = freshKey();
     return () => call('POST', '/keys', { name: 'another' }, headers);
@@ -473,6 +493,7 @@ async function runJobWithFaults(bench: Bench, prepare: Prepare): Promise<void> {
 const writesOf: Readonly<Record<keyof Nouns, readonly string[]>> = {
   tenants: ['insert tenants', 'update tenants', 'insert versions'],
   keys: ['insert api_keys', 'update api_keys', 'insert versions'],
+  contracts: ['insert contracts', 'update contracts', 'insert versions'],
   webhooks: ['insert webhooks', 'update webhooks', 'delete webhooks', 'update packets'],
   packets: [
     ...['insert packets', 'update packets', 'delete packets'],

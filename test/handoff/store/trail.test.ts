@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
+import { createContractService } from '../../../src/handoff/service/contracts.ts';
 import { createKeyService, defaultTenantId } from '../../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../../src/handoff/service/packets.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { CommittedEvents } from '../../../src/handoff/store/trail.ts';
 import { createIds } from '../../../src/kit/id.ts';
+import { Turns } from '../../../src/kit/turns.ts';
 import { injectFault } from '../../support/faults.ts';
 import { createPacket, newTenant, packetRequest, startService, TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
@@ -34,6 +36,7 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
       newId,
       random: (bytes) => void bytes.fill(7),
       quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
+      contracts: createContractService({ store, clock: clock.read, turns: new Turns(), onSeen: () => undefined }),
       onSeen: () => undefined,
       limits,
       onCreated: () => undefined,

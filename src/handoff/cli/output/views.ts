@@ -4,6 +4,7 @@ import type { AnswerLink, NewAnswerLink } from '../../model/answer-link.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import type { Brief } from '../../model/brief.ts';
 import type { Channel } from '../../model/channel.ts';
+import type { Contract } from '../../model/contract.ts';
 import type { ApiKey, NewApiKey } from '../../model/key.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
@@ -63,6 +64,7 @@ export const agentColumns: readonly Column<Agent>[] = [
   { title: 'LAST SEEN', value: ({ last_seen_at }) => last_seen_at },
   { title: 'HOLDING', value: ({ holding }) => holding },
   { title: 'WAITING', value: ({ waiting }) => waiting },
+  { title: 'CONTRACT', value: ({ contract }) => contract },
 ];
 
 const hourColumns: readonly Column<StatsHour>[] = [
@@ -175,6 +177,21 @@ type Pair = readonly [string, string | number | null | undefined];
 
 /** A packet as lines of names and values. */
 export const packetLines = (packet: Packet): string[] => pairLines([...headPairs(packet), ...workPairs(packet)]);
+
+/** Shows a contract. With --quiet: the id of its agent. */
+export const oneContract = shown<Contract | undefined>((contract, { quiet }) => {
+  if (contract === undefined) return [];
+  const { agent_id, version, description, schema, examples, updated_at } = contract;
+  if (quiet) return [agent_id];
+  const pairs: readonly Pair[] = [
+    ['Agent', agent_id],
+    ['Version', version],
+    ['Description', description],
+    ['Updated', updated_at],
+    ...examples.map((example) => ['Example', JSON.stringify(example)] as const),
+  ];
+  return [...pairLines(pairs), ...JSON.stringify(schema, null, 2).split('\n')];
+});
 
 /** Shows a packet. With --quiet: its id. */
 export const onePacket: Show<Packet> = one(packetLines);

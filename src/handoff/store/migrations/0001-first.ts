@@ -97,6 +97,12 @@ export const first: Migration = {
       `create index agents_by_sight on agents (tenant, last_seen_at, agent_id)`,
       `create index agents_by_age on agents (last_seen_at)`,
 
+      // What packets for an agent must contain. A removed one keeps its version, which the next one continues.
+      `create table contracts (
+        tenant ${number} not null, agent_id ${text} not null, version integer not null, document text not null,
+        created_at ${text} not null, updated_at ${text} not null, removed_at ${text}, primary key (tenant, agent_id))`,
+      `create index contracts_of_tenant on contracts (tenant, agent_id) where removed_at is null`,
+
       `create table webhooks (
         ${seq}, tenant ${number} not null, id ${text} not null, kind text not null, for_packet ${text},
         url text not null, name text, events text not null, responder text, authentication text,

@@ -9,6 +9,7 @@ from .._compat import NotRequired
 
 Code = Literal[
     "VALIDATION_ERROR",
+    "CONTRACT_VIOLATION",
     "UNAUTHORIZED",
     "FORBIDDEN",
     "NOT_FOUND",

@@ -9,6 +9,7 @@ from .._compat import NotRequired
 
 Code = Literal[
     "VALIDATION_ERROR",
+    "CONTRACT_VIOLATION",
     "UNAUTHORIZED",
     "FORBIDDEN",
     "NOT_FOUND",
@@ -92,6 +93,12 @@ Error = Literal[
 ChannelEvents = Literal["asked", "reminded", "answered"]
 Tier = Literal["free", "pro", "business"]
 Scopes = Literal["read", "work", "respond", "manage"]
+CreatePacketAnswerErrorsCode = Literal[
+    "VALIDATION_ERROR",
+    "CONTRACT_VIOLATION",
+    "LOOP_GUARD",
+    "RATE_LIMITED",
+]
 
 
 class Failure(TypedDict):
@@ -833,7 +840,27 @@ class BatchRefusedErrors(TypedDict):
     code: str
     limit: NotRequired[FailureLimit]
     """The limit that is used up, with 429."""
+    errors: NotRequired[list[BatchRefusedErrorsErrors]]
+    """All faults, if validation found several; with `CONTRACT_VIOLATION` always, at most 100."""
+    contract: NotRequired[BatchRefusedErrorsContract]
+    """The contract of the target agent, with `CONTRACT_VIOLATION`."""
     field: str | None
+
+
+class BatchRefusedErrorsErrors(TypedDict):
+    field: str
+    """The dotted path in the request."""
+    detail: str
+    message: NotRequired[str]
+    """The same as `detail`, for `CONTRACT_VIOLATION`."""
+
+
+class BatchRefusedErrorsContract(TypedDict):
+    """The contract of the target agent, with `CONTRACT_VIOLATION`."""
+
+    agent_id: str
+    version: int
+    description: str | None
 
 
 class BatchCreateRequest(TypedDict):
@@ -1090,6 +1117,61 @@ class ChannelDelivery(TypedDict):
     """When the event happened."""
     updated_at: str
     """When the delivery last changed."""
+
+
+class Contract(TypedDict):
+    agent_id: str
+    """The id of the agent."""
+    version: int
+    """Each change is the next version; the count goes on after a removal."""
+    schema: dict[str, Any]
+    """A JSON Schema (2020-12) for `{context, decisions, actions, dependencies, metadata}` of the
+    create request as it is sent: at most 32 KiB, 12 schemas deep, 500 keywords. `$ref` names
+    places of the document itself; patterns run in an engine of linear time (RE2).
+    """
+    description: str | None
+    """What the agent needs, for whoever hands over to it."""
+    examples: list[dict[str, Any]]
+    """Packets that satisfy the schema, at most 32 KiB together."""
+    created_at: str
+    """When it was published first, or again after a removal."""
+    updated_at: str
+    """When its version was published."""
+
+
+class ContractRequest(TypedDict):
+    schema: dict[str, Any]
+    """A JSON Schema (2020-12) for `{context, decisions, actions, dependencies, metadata}` of the
+    create request as it is sent: at most 32 KiB, 12 schemas deep, 500 keywords. `$ref` names
+    places of the document itself; patterns run in an engine of linear time (RE2).
+    """
+    description: NotRequired[str | None]
+    """What the agent needs, for whoever hands over to it."""
+    examples: NotRequired[list[dict[str, Any]] | None]
+    """Packets that satisfy the schema, at most 32 KiB together."""
+
+
+class ContractViolation(TypedDict):
+    """The body of an error of a request that creates packets."""
+
+    detail: str
+    """What is wrong, in a sentence."""
+    code: Code
+    """What is wrong, for a program."""
+    field: str | None
+    """The dotted path of the invalid field, or the name of the query parameter; null if the
+    error is not about a field.
+    """
+    status_code: int
+    """The HTTP status."""
+    request_id: NotRequired[str]
+    """The id of the request in the log."""
+    errors: NotRequired[list[BatchRefusedErrorsErrors]]
+    """All faults, if validation found several; with `CONTRACT_VIOLATION` always, at most 100."""
+    limit: NotRequired[FailureLimit]
+    """The limit that is used up, with 429."""
+    contract: NotRequired[BatchRefusedErrorsContract]
+    """The contract of the target agent, with `CONTRACT_VIOLATION`."""
 
 
 class Stats(TypedDict):
@@ -1363,6 +1445,24 @@ class A2aFailureError(TypedDict):
     """A `google.rpc.ErrorInfo` whose `reason` is the error of A2A, if it is one."""
 
 
+class CreatePacketAnswer(TypedDict):
+    ok: bool
+    """Whether the packet would be created."""
+    errors: list[CreatePacketAnswerErrors]
+    """Why it would be refused, at most 100 faults."""
+
+
+class CreatePacketAnswerErrors(TypedDict):
+    code: CreatePacketAnswerErrorsCode
+    """Why it would be refused, for a program."""
+    field: str | None
+    """The dotted path of the invalid field; null if the fault is not about a field."""
+    message: str
+    """What is wrong, in a sentence."""
+    detail: str
+    """The same as `message`."""
+
+
 class ListAwaitingAnswer(TypedDict):
     packets: list[PacketSummary | Packet]
     total: int
@@ -1453,6 +1553,13 @@ class ListAgentsAnswerAgents(TypedDict):
     """How many open packets it holds."""
     waiting: int
     """How many packets in `created` have it as their target."""
+    contract: int | None
+    """The version of its contract; null if it has none."""
+
+
+class ListContractsAnswer(TypedDict):
+    contracts: list[Contract]
+    next_cursor: str | None
 
 
 class ListAuditAnswer(TypedDict):

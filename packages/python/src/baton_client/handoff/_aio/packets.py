@@ -12,14 +12,35 @@ from .. import types
 class Packets(AsyncConnection):
     """Operations of the handoff service: packets."""
 
+    @overload
     async def create_packet(
         self,
         *,
         body: types.CreateRequest,
+        dry_run: Literal[False] | None = None,
         idempotency_key: str | None = None,
         agent_id: str | None = None,
         timeout: float | None = None,
-    ) -> types.Packet:
+    ) -> types.Packet: ...
+    @overload
+    async def create_packet(
+        self,
+        *,
+        body: types.CreateRequest,
+        dry_run: Literal[True],
+        idempotency_key: str | None = None,
+        agent_id: str | None = None,
+        timeout: float | None = None,
+    ) -> types.CreatePacketAnswer: ...
+    async def create_packet(
+        self,
+        *,
+        body: types.CreateRequest,
+        dry_run: bool | None = None,
+        idempotency_key: str | None = None,
+        agent_id: str | None = None,
+        timeout: float | None = None,
+    ) -> types.CreatePacketAnswer | types.Packet:
         """Create a packet.
 
         Hands a unit of work to another agent. The packet starts as `created`, with the
@@ -30,15 +51,20 @@ class Packets(AsyncConnection):
         Needs a key with the scope `work`.
 
         Args:
+            dry_run: Check everything, and write, count and announce nothing: 200 with `ok` and
+              `errors`.
             idempotency_key: For 24 hours, a repeated request with the same key returns the first
               answer. 1 to 255 characters.
             agent_id: The agent to record as the actor in history and audit log. 1 to 255
               characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
-        answer: types.Packet = await self._send(
+        answer: types.CreatePacketAnswer | types.Packet = await self._send(
             "POST",
             "/api/v1/packets",
+            query={
+                "dry_run": dry_run,
+            },
             body=body,
             headers={
                 "Idempotency-Key": idempotency_key or new_key(),

@@ -1,0 +1,175 @@
+import type { Fault } from '../errors.ts';
+import { keywords, overProperties, refused } from './keywords.ts';
+import { stepsPerProperty } from './meter.ts';
+
+/** The largest schema: bytes of its JSON, schemas within one another, and keywords. */
+export const maxSchemaBytes = 32 * 1024;
+export const maxSchemaDepth = 12;
+export const maxKeywords = 500;
+
+/** The only dialect, which a schema may name. */
+export const dialect = 'https://json-schema.org/draft/2020-12/schema';
+
+/** How many entries of keywords take as long as a subschema that a value does not satisfy, for which an error is made. */
+const stepsPerSchema = 20;
+
+/** The keyword that each subschema of a prepared schema has: its `Work`. */
+export const stepKeyword = '$steps';
+
+type Schema = Record<string, unknown>;
+
+/** An object or boolean at a place of the schema. */
+interface Node {
+  readonly pointer: string;
+  /** The nodes that apply to the same value. */
+  readonly here: string[];
+  ref?: { readonly target: string; readonly field: string };
+}
+
+const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
+const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/**
+ * A copy of a schema that is ready to be compiled: its subschemas count their steps. `faults` lists what this service does not accept
+ * in it, by the path from `field`.
+ */
+export function inspect(schema: unknown, field: string): Inspected {
+  if (!isObject(schema)) return { prepared: {}, subschemas: [], faults: [{ field, detail: `${field} must be an object.` }] };
+  const walk = new Walk(field);
+  const { $id: _, $schema, ...rest } = schema;
+  if ($schema !== undefined && String($schema).replace(/#$/, '') !== dialect) walk.fault(`${field}.$schema`, `must be ${dialect}`);
+  const prepared = walk.visit(rest, { pointer: '', path: field, depth: 1 }) as Schema;
+  if (walk.keywords > maxKeywords) walk.fault(field, `has ${walk.keywords} keywords; at most ${maxKeywords} are allowed`);
+  else walk.requireTargets();
+  return { prepared, subschemas: walk.subschemas, faults: walk.faults };
+}
+
+/** What is known of a schema before it is compiled. */
+interface Inspected {
+  readonly prepared: Schema;
+  /** Its subschemas, itself included, with their paths. */
+  readonly subschemas: readonly (readonly [string, Schema])[];
+  readonly faults: readonly Fault[];
+}
+
+interface Place {
+  readonly pointer: string;
+  readonly path: string;
+  readonly depth: number;
+}
+
+/** A visit of all subschemas of a schema. */
+class Walk {
+  readonly faults: Fault[] = [];
+  readonly subschemas: (readonly [string, Schema])[] = [];
+  keywords = 0;
+  readonly #field: string;
+  readonly #nodes = new Map<string, Node>();
+  /** How many properties the schema names: `unevaluatedProperties` compares each property of a value with all of them. */
+  #properties = 0;
+  readonly #unevaluated: { perProperty: number }[] = [];
+
+  constructor(field: string) {
+    this.#field = field;
+  }
+
+  fault(field: string, rest: string): void {
+    this.faults.push({ field, detail: `${field} ${rest}.` });
+  }
+
+  /** A copy of the schema at a place, with its steps. */
+  visit(schema: unknown, { pointer, path, depth }: Place): unknown {
+    const node: Node = { pointer, here: [] };
+    this.#nodes.set(pointer, node);
+    // A schema without keywords counts as one of them. The meta-schema refuses what is neither an object nor a boolean.
+    if (!isObject(schema) || Object.keys(schema).length === 0) this.keywords += 1;
+    if (!isObject(schema)) return schema;
+    if (depth > maxSchemaDepth) {
+      if (depth === maxSchemaDepth + 1) this.fault(path, `is deeper than ${maxSchemaDepth} schemas within one another`);
+      return {};
+    }
+    this.subschemas.push([path, schema]);
+    const work = { entries: stepsPerSchema, perProperty: 0 };
+    const copy: [string, unknown][] = [];
+    for (const [name, value] of Object.entries(schema)) {
+      this.keywords += 1;
+      const keyword = keywords.get(name);
+      if (keyword === undefined) {
+        this.fault(`${path}.${name}`, Object.hasOwn(refused, name) ? refused[name]! : 'is no keyword of JSON Schema 2020-12');
+        continue;
+      }
+      work.entries += entriesOf(value);
+      if (overProperties.has(name)) work.perProperty += stepsPerProperty;
+      if (name === 'properties' && isObject(value)) this.#properties += Object.keys(value).length;
+      if (name === 'unevaluatedProperties') this.#unevaluated.push(work);
+      if (name === '$ref') {
+        const ref = targetOf(value);
+        if ('refusal' in ref) this.fault(`${path}.$ref`, ref.refusal);
+        else {
+          node.ref = { ...ref, field: `${path}.$ref` };
+          node.here.push(ref.target);
+        }
+      }
+      const inner = (key: string, below: unknown, at = key) => {
+        const place = { pointer: `${pointer}/${at}`, path: `${path}.${key.replaceAll('/', '.')}`, depth: depth + 1 };
+        if (keyword.applies === 'here') node.here.push(place.pointer);
+        return this.visit(below, place);
+      };
+      copy.push([name, copyOf(keyword.holds, name, value, inner)]);
+    }
+    return ownObject([[stepKeyword, work], ...copy]);
+  }
+
+  /** Refuses references to nothing, and cycles of schemas that apply to the same value. */
+  requireTargets(): void {
+    for (const { ref } of this.#nodes.values())
+      if (ref !== undefined && !this.#nodes.has(ref.target)) this.fault(ref.field, `names no subschema: ${JSON.stringify(ref.target)}`);
+    const done = new Set<string>();
+    const open = new Set<string>();
+    const isCyclic = (pointer: string): boolean => {
+      if (open.has(pointer)) return true;
+      if (done.has(pointer)) return false;
+      open.add(pointer);
+      const cyclic = this.#nodes.get(pointer)?.here.some(isCyclic) ?? false;
+      open.delete(pointer);
+      done.add(pointer);
+      return cyclic;
+    };
+    const start = [...this.#nodes.keys()].find(isCyclic);
+    if (start !== undefined) this.fault(this.#field, `has a cycle of references that never reaches a part of the value, at #${start}`);
+    for (const work of this.#unevaluated) work.perProperty += this.#properties;
+  }
+}
+
+/** The JSON Pointer that a reference is, or why it is none of this document. */
+function targetOf(ref: unknown): { readonly target: string } | { readonly refusal: string } {
+  if (typeof ref !== 'string' || !ref.startsWith('#'))
+    return { refusal: 'must name a place of this document, such as #/$defs/name: nothing is fetched' };
+  try {
+    const target = decodeURIComponent(ref.slice(1));
+    return target === '' || target.startsWith('/') ? { target } : { refusal: 'must be a JSON Pointer, such as #/$defs/name' };
+  } catch {
+    return { refusal: 'is not percent-encoded correctly' };
+  }
+}
+
+/** How many entries a keyword has beside its subschemas: names, values of an enumeration, members of a map. */
+function entriesOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  return 1 + Object.keys(value).length;
+}
+
+type Inner = (key: string, below: unknown, at?: string) => unknown;
+
+function copyOf(holds: 'value' | 'schema' | 'list' | 'map', name: string, value: unknown, inner: Inner): unknown {
+  if (holds === 'schema') return inner(name, value);
+  if (holds === 'list' && Array.isArray(value)) return value.map((item, index) => inner(`${name}/${index}`, item));
+  if (holds === 'map' && isObject(value))
+    return ownObject(Object.entries(value).map(([key, item]) => [key, inner(`${name}/${key}`, item, `${name}/${escaped(key)}`)]));
+  return value;
+}
+
+/** An object with these own properties, whatever their names. */
+function ownObject(entries: readonly (readonly [string, unknown])[]): Schema {
+  return Object.fromEntries(entries);
+}

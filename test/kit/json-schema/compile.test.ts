@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { type Checker, compileSchema, maxSteps } from '../../../src/kit/json-schema/compile.ts';
+
+/** The checker of a schema that is accepted. */
+function checkerOf(schema: unknown): Checker {
+  const result = compileSchema(schema);
+  assert.ok('checker' in result, JSON.stringify(result));
+  return result.checker;
+}
+
+/** The fields that a schema is refused for. */
+function refusedFor(schema: unknown): string[] {
+  const result = compileSchema(schema);
+  return 'faults' in result ? result.faults.map(({ field }) => field) : [];
+}
+
+const faultsOf = (schema: unknown, value: unknown) =>
+  checkerOf(schema)
+    .check(value)
+    .faults.map(({ detail }) => detail);
+
+/** A value that counts how often anything of it is read. */
+function watched(value: unknown, reads: { count: number }): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const known = new Map<PropertyKey, unknown>();
+  const count = () => {
+    reads.count += 1;
+  };
+  return new Proxy(value, {
+    get(target, name, receiver) {
+      count();
+      if (!known.has(name)) known.set(name, watched(Reflect.get(target, name, receiver), reads));
+      return known.get(name);
+    },
+    ownKeys(target) {
+      const keys = Reflect.ownKeys(target);
+      reads.count += keys.length;
+      return keys;
+    },
+    getOwnPropertyDescriptor(target, name) {
+      count();
+      return Reflect.getOwnPropertyDescriptor(target, name);
+    },
+  });
+}
+
+const list = <T>(length: number, item: (index: number) => T): T[] => Array.from({ length }, (_, index) => item(index));
+const object = <T>(length: number, entry: (index: number) => [string, T]): Record<string, T> => Object.fromEntries(list(length, entry));
+
+/** 40 definitions, each of which applies the next one twice. */
+const product = (keyword: string, last: unknown) => ({
+  $ref: '#/$defs/d0',
+  $defs: {
+    ...object(40, (index) => [`d${index}`, { [keyword]: list(2, () => ({ $ref: `#/$defs/d${index + 1}` })) }]),
+    d40: last,
+  },
+});
+const wide = object(9000, (index) => [`k${index}`, index]);
+const items = list(20_000, (index) => ({ a: index }));
+const nested = (depth: number): unknown => (depth === 0 ? 1 : { a: nested(depth - 1) });
+const letters = list(65_536, (index) => 'ab'[((index * 7919) >> 3) & 1]).join('');
+
+/** Schemas that are made to be slow, with a value. */
+const hostile: Record<string, [schema: unknown, value: unknown]> = {
+  'a product of allOf': [product('allOf', { type: 'object' }), {}],
+  'a product of anyOf': [product('anyOf', { not: {} }), {}],
+  'a product of oneOf': [product('oneOf', { type: 'object' }), {}],
+  'a recursion whose every level begins another': [
+    {
+      $ref: '#/$defs/p0',
+      $defs: object(160, (index) => [
+        `p${index}`,
+        { properties: { a: { $ref: '#/$defs/p0' } }, ...(index < 159 ? { $ref: `#/$defs/p${index + 1}` } : {}) },
+      ]),
+    },
+    nested(60),
+  ],
+  'uniqueItems on a large array, many times': [{ allOf: list(150, () => ({ uniqueItems: true })) }, items],
+  '490 branches for each item': [{ items: { anyOf: list(490, (index) => ({ const: index })) } }, items],
+  '490 types for each item': [{ items: { oneOf: list(490, () => ({ type: ['string', 'null'] })) } }, items],
+  '499 counts of many properties': [{ allOf: list(490, (index) => ({ minProperties: index })) }, wide],
+  '100 patterns for each property': [{ patternProperties: object(60, (index) => [`^k${index}[0-9]*$`, { type: 'number' }]) }, wide],
+  'unevaluatedProperties beside many names': [
+    { properties: object(490, (index) => [`p${index}`, true]), unevaluatedProperties: false },
+    wide,
+  ],
+  'a list of names that is compared with each value': [{ items: { enum: list(3000, (index) => index) } }, items],
+  'a large constant that is compared with each item': [
+    { items: { anyOf: list(20, () => ({ const: list(500, () => 0) })) } },
+    list(900, () => list(500, () => 0)),
+  ],
+  'a pattern that an engine with backtracking needs exponential time for': [{ pattern: '^(a+)+$' }, `${'a'.repeat(65_000)}b`],
+  'a pattern with many states': [{ pattern: '(a|b)*a(a|b){200}$' }, letters],
+  'a format in quadratic time': [{ items: { format: 'uri-reference' } }, list(60, () => 'a'.repeat(1000))],
+  'a long text that is measured many times': [{ allOf: list(490, () => ({ maxLength: 100_000 })) }, letters],
+};
+
+describe('A schema of a caller', () => {
+  for (const [name, [schema, value]] of Object.entries(hostile)) {
+    test(`takes a bounded number of steps: ${name} [H365]`, () => {
+      const checker = checkerOf(schema);
+      const reads = { count: 0 };
+      const { steps, ranOut, faults } = checker.check(watched(value, reads));
+      // A refused value is checked twice: for the first fault, and for all.
+      assert.ok(steps <= 2 * maxSteps + 100_000, `${steps} steps`);
+      // What was counted is what was done.
+      assert.ok(reads.count <= 2 * maxSteps, `${reads.count} reads`);
+      assert.ok(!ranOut || faults.length === 0);
+    });
+  }
+
+  test('that needs more steps than a check may take is neither satisfied nor violated [H365]', () => {
+    const { ranOut, faults, steps } = checkerOf(product('allOf', { type: 'object' })).check({});
+    assert.deepEqual([ranOut, faults, steps], [true, [], maxSteps]);
+  });
+
+  test('is compiled to code whose length its keywords bound, whatever they are', () => {
+    let written = 0;
+    const original = globalThis.Function;
+    globalThis.Function = new Proxy(original, {
+      construct(target, given: string[], as) {
+        written += given.at(-1)!.length;
+        return Reflect.construct(target, given, as) as object;
+      },
+    });
+    try {
+      for (const [schema] of Object.values(hostile)) checkerOf(schema);
+    } finally {
+      globalThis.Function = original;
+    }
+    assert.ok(written > 0 && written < 500_000 * Object.keys(hostile).length, `${written} characters`);
+  });
+
+  test('may have 500 keywords, 12 schemas within one another and 32 KiB, where names of properties are no keywords [H363]', () => {
+    const deep = (depth: number): unknown => (depth === 1 ? { type: 'object' } : { properties: { a: deep(depth - 1) } });
+    assert.deepEqual(refusedFor(deep(12)), []);
+    assert.deepEqual(refusedFor(deep(13)), [`schema${'.properties.a'.repeat(12)}`]);
+    assert.deepEqual(refusedFor({ properties: object(499, (index) => [`p${index}`, true]) }), []);
+    assert.deepEqual(refusedFor({ properties: object(500, (index) => [`p${index}`, true]) }), ['schema']);
+    assert.deepEqual(refusedFor({ required: list(3000, (index) => `n${index}`) }), []);
+    assert.deepEqual(refusedFor({ $comment: 'é'.repeat(16_400) }), ['schema']);
+  });
+
+  test('refers to places of itself only, and never to itself without a part of the value [H363]', () => {
+    const cases: [unknown, string[]][] = [
+      [{ $ref: 'https://example.com/schema' }, ['schema.$ref']],
+      [{ $ref: 'other.json#/a' }, ['schema.$ref']],
+      [{ $ref: '#anchor' }, ['schema.$ref']],
+      [{ $ref: '#/$defs/%zz' }, ['schema.$ref']],
+      [{ $ref: '#/properties/a/type', properties: { a: { type: 'string' } } }, ['schema.$ref']],
+      [{ $ref: '#' }, ['schema']],
+      [{ allOf: [{ if: true, else: { $ref: '#' } }] }, ['schema']],
+      [{ $defs: { a: { anyOf: [{ $ref: '#/$defs/b' }] }, b: { not: { $ref: '#/$defs/a' } } } }, ['schema']],
+      [{ dependentSchemas: { x: { $ref: '#' } } }, ['schema']],
+      [{ properties: { a: { $ref: '#' } } }, []],
+      [{ items: { $ref: '#' } }, []],
+      [{ $id: 'https://example.com/mine', $schema: 'https://json-schema.org/draft/2020-12/schema' }, []],
+      [{ $defs: { 'a/b~c d': { type: 'string' } }, $ref: '#/$defs/a~1b~0c%20d' }, []],
+    ];
+    for (const [schema, fields] of cases) assert.deepEqual(refusedFor(schema), fields, JSON.stringify(schema));
+    assert.deepEqual(faultsOf({ $defs: { 'a/b': { type: 'string' } }, properties: { x: { $ref: '#/$defs/a~1b' } } }, { x: 1 }), [
+      'x must be a string, not a number.',
+    ]);
+  });
+
+  test('has patterns of an engine in linear time, and formats of short texts [H364]', () => {
+    for (const pattern of ['(?=a)b', '(a)\\1', '(?i:a)', 'a{1001}', '(a{100}){100}', '(', '(\\pL{500}){2}'])
+      assert.deepEqual(refusedFor({ pattern }), ['schema.pattern'], pattern);
+    assert.deepEqual(refusedFor({ patternProperties: { '(?<=a)b': {} } }), ['schema.patternProperties.(?<=a)b']);
+    for (const [pattern, yes, no] of [
+      ['^ORD-\\d+$', 'ORD-1', 'ORD-'],
+      ['^\\p{Lu}', 'Élan', 'élan'],
+      ['^[\\w.-]+@[\\w-]+\\.\\w{2,}$', 'dana@example.com', 'dana'],
+      ['\\u00e9', 'é', 'e'],
+    ] as const)
+      assert.deepEqual([faultsOf({ pattern }, yes).length, faultsOf({ pattern }, no).length], [0, 1], pattern);
+    assert.deepEqual(refusedFor({ format: 'url' }), ['schema.format']);
+    assert.deepEqual(faultsOf({ format: 'email' }, 'dana@example.com'), []);
+    assert.deepEqual(faultsOf({ format: 'email' }, 'dana'), ['The packet must be a email.']);
+    assert.equal(faultsOf({ format: 'json-pointer' }, `/${'a'.repeat(1024)}`).length, 1);
+    assert.equal(faultsOf({ format: 'byte' }, 'QUJD'.repeat(1000)).length, 0);
+  });
+
+  test('sees own properties only, whatever their names are', () => {
+    assert.deepEqual(faultsOf({ required: ['__proto__', 'toString', 'constructor'] }, {}).length, 3);
+    const proto = JSON.parse('{"properties": {"__proto__": {"type": "string"}, "valueOf": {"const": {"valueOf": 1}}}}');
+    // No packet and no contract has a property of this name: bodies with it are refused.
+    assert.deepEqual(faultsOf(proto, JSON.parse('{"__proto__": 1, "valueOf": {"valueOf": 2}}')), ['valueOf must be {"valueOf":1}.']);
+    assert.deepEqual(faultsOf(proto, JSON.parse('{"valueOf": {"valueOf": 1}}')), []);
+    assert.equal(({} as { polluted?: unknown }).polluted, undefined);
+  });
+
+  test('compares values as JSON Schema does', () => {
+    const unique = { uniqueItems: true };
+    assert.deepEqual(faultsOf(unique, [1, '1', true, null, { a: 1, b: 2 }, [1, 2], [2, 1]]), []);
+    assert.equal(
+      faultsOf(unique, [
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ]).length,
+      1,
+    );
+    assert.equal(faultsOf(unique, [0, -0]).length, 1);
+    assert.deepEqual(faultsOf({ uniqueItems: false }, [1, 1]), []);
+    assert.deepEqual(faultsOf({ const: { a: [1, { b: null }] } }, { a: [1, { b: null }] }), []);
+    assert.equal(faultsOf({ const: [] }, {}).length, 1);
+    assert.deepEqual(faultsOf({ enum: ['x', { a: 1 }] }, { a: 1 }), []);
+    assert.deepEqual(faultsOf({ properties: { p: { enum: ['x', 'y'] } } }, { p: 'z' }), ['p must be one of x, y.']);
+  });
+
+  test('lists all faults of a value, and those of a branch only if no branch is satisfied', () => {
+    const schema = {
+      required: ['a', 'b'],
+      properties: { c: { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'number' }] } }, d: { maxLength: 2 } },
+    };
+    assert.deepEqual(faultsOf(schema, { c: list(2000, (index) => index), d: 'abc' }), [
+      'a is required.',
+      'b is required.',
+      'd can have at most 2 characters.',
+    ]);
+    assert.deepEqual(faultsOf(schema, { a: 1, b: 1, c: ['x', true] }), ['c.1 must be a string, not a boolean.']);
+  });
+});
