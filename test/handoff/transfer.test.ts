@@ -32,8 +32,8 @@ function sealed(lines: readonly string[]): string {
   return `${text}${JSON.stringify({ end: { rows, sha256: hash('sha256', text) } })}\n`;
 }
 
-/** The tables of a database that are not carried: the search index with its parts, and what the databases keep themselves. */
-const isLeftOut = (name: string) => /^(search_index(_\w+)?|migrations|sqlite_\w+)$/.test(name);
+/** The tables of a database that are not carried: the search index with its parts, the notes for jobs, and what the databases keep themselves. */
+const isLeftOut = (name: string) => /^(search_index(_\w+)?|due|migrations|sqlite_\w+)$/.test(name);
 
 const catalogue = (inspector: Inspector, url: string): Promise<Row[]> =>
   inspector.query(

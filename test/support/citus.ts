@@ -45,6 +45,15 @@ export async function openClusterDatabase(schema?: 'handoff'): Promise<TestDatab
   return { url, drop: () => (schema === undefined ? dropEverywhere(name) : empty(name)) };
 }
 
+/** Opens a database on the coordinator that is not distributed, without a schema. */
+export async function openSingleDatabase(): Promise<TestDatabase> {
+  created += 1;
+  const name = `baton_single_${process.pid}_${created}`;
+  await onServer(servers[0]!, 'postgres', [`create database ${name}`]);
+  const drop = async () => void (await onServer(servers[0]!, 'postgres', [`drop database ${name} with (force)`]));
+  return { url: addressOf(servers[0]!, name), drop };
+}
+
 async function create(schema: 'handoff' | undefined): Promise<string> {
   created += 1;
   const name = `baton_${process.pid}_${created}`;

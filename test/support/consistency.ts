@@ -48,14 +48,13 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
   const own = (columns: string, table: string, order: string) =>
     query(`select ${columns} from ${table} where tenant = ${tenant} order by ${order}`);
   const ofPacket = (columns: string, table: string, column: string) =>
-    query(
-      `select ${columns} from ${table} join packets on packets.seq = ${table}.${column} where packets.tenant = ${tenant} order by packets.seq`,
-    );
+    // Not joined, since the index has no tenant on SQLite, and a cluster joins by tenant only.
+    query(`select ${columns} from ${table} where ${column} in (select seq from packets where tenant = ${tenant}) order by ${column}`);
   const reads = {
     tenants: query(`select * from tenants where number = ${tenant}`),
     api_keys: query(`select api_keys.* from api_keys join tenants on tenants.id = tenant_id where number = ${tenant} order by api_keys.id`),
     packets: own('*', 'packets', 'seq'),
-    contents: ofPacket('contents.*', 'contents', 'packet'),
+    contents: ofPacket('*', 'contents', 'packet'),
     packet_tags: own('*', 'packet_tags', 'packet_id, tag'),
     events: own('*', 'events', 'position'),
     webhooks: own('*', 'webhooks', 'seq'),
@@ -69,7 +68,7 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
     idempotency: own('*', 'idempotency', 'key'),
     idempotency_packets: own('*', 'idempotency_packets', 'key, packet_id'),
     search_queue: own('*', 'search_queue', 'packet'),
-    search_index: ofPacket('search_index.rowid', 'search_index', 'rowid'),
+    search_index: ofPacket('rowid', 'search_index', 'rowid'),
   };
   return Object.fromEntries(await Promise.all(Object.entries(reads).map(async ([table, rows]) => [table, await rows])));
 }
