@@ -259,6 +259,9 @@ async function list(session: A2aSession, request: ListTasksRequest) {
   const { contextId, status, pageSize = 50, pageToken, historyLength, statusTimestampAfter, includeArtifacts = false } = request;
   if (!(pageSize >= 1 && pageSize <= maxPage)) throw new RequestMalformedError(`pageSize must be 1 to ${maxPage}.`);
   lengthOf(historyLength);
+  if (status === TaskState.UNRECOGNIZED) throw new RequestMalformedError('status must be a state of a task, such as TASK_STATE_WORKING.');
+  if (statusTimestampAfter !== undefined && Number.isNaN(Date.parse(statusTimestampAfter)))
+    throw new RequestMalformedError('statusTimestampAfter must be an ISO 8601 date-time.');
   const wanted = statuses.filter((each) => stateOf[each] === status);
   const query = {
     limit: pageSize,

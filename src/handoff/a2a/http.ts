@@ -1,7 +1,8 @@
 import { AgentCard } from '@a2a-js/sdk';
-import { VersionNotSupportedError } from '@a2a-js/sdk/errors';
+import { RequestMalformedError, VersionNotSupportedError } from '@a2a-js/sdk/errors';
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 
+import { a2aRestRoutes } from '../model/a2a.ts';
 import { type Address, cardOf, protocolVersion } from './card.ts';
 import { createA2aHandler, type Refusal, sessionKey } from './handler.ts';
 import { type Binding, writers } from './rest.ts';
@@ -41,18 +42,20 @@ export function createA2aEndpoint(parts: { refusalOf(error: unknown): Refusal })
     card: (address) => AgentCard.toJSON(cardOf(address)),
     async answer({ version, body, session }, binding) {
       const written = writers[binding];
-      const id = (body as { id?: unknown }).id ?? null;
+      const id = idIn(body);
       const refused = (error: unknown) => ({ jsonrpc: '2.0', id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
       if (version !== protocolVersion)
         return written(
           refused(new VersionNotSupportedError(`A2A-Version must be ${protocolVersion}, the version that this service speaks.`)),
         );
+      const fault = faultOf(body);
+      if (fault !== undefined) return written({ jsonrpc: '2.0', id, error: fault });
       /** What the stream has sent, until the connection takes it. */
       const texts: Buffer[] = [];
       const sending: A2aSession = { ...session, send: (text) => texts.push(text) };
       const context = new ServerCallContext({ requestedVersion: protocolVersion, state: new Map([[sessionKey, sending]]) });
       const answered = await transport.handle(body as Record<string, unknown>, context);
-      if (!(Symbol.asyncIterator in answered)) return written(answered);
+      if (!(Symbol.asyncIterator in answered)) return written(withInvalidParams(answered));
       const steps = mapped(answered as AsyncIterable<object>, refused);
       const { value: first = {} } = await steps.next();
       // Refused before the stream has begun: an answer like any other.
@@ -62,6 +65,39 @@ export function createA2aEndpoint(parts: { refusalOf(error: unknown): Refusal })
       return { responses: responsesOf(steps, texts, frame, (refusal) => written(refusal).body) };
     },
   };
+}
+
+/** The methods of the protocol. */
+const methods: ReadonlySet<unknown> = new Set(a2aRestRoutes.map(({ method }) => method));
+
+interface Message {
+  readonly jsonrpc?: unknown;
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly params?: unknown;
+}
+
+const isId = (id: unknown): boolean => id === undefined || id === null || typeof id === 'string' || typeof id === 'number';
+
+const idIn = ({ id = null }: Message): unknown => (isId(id) ? id : null);
+
+/** What is wrong with a message, as JSON-RPC 2.0 (section 5.1) has it; undefined: nothing. */
+function faultOf({ jsonrpc, id, method, params = {} }: Message): { code: number; message: string } | undefined {
+  if (jsonrpc !== '2.0') return { code: -32600, message: 'jsonrpc must be "2.0".' };
+  if (!isId(id)) return { code: -32600, message: 'id must be a text, a number or null.' };
+  if (typeof method !== 'string') return { code: -32600, message: 'method must be the name of a method.' };
+  if (!methods.has(method)) return { code: -32601, message: `There is no method ${JSON.stringify(method.slice(0, 100))}.` };
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) return { code: -32602, message: 'params must be an object.' };
+  return undefined;
+}
+
+const wrongForm = 'The request must have the form that A2A 1.0 defines for the method.';
+
+/** An answer in which parameters that the SDK can't read are invalid parameters. Failures of the service have details. */
+function withInvalidParams(answer: object): object {
+  const { error } = answer as { error?: { code?: number; data?: unknown } };
+  if (error?.code !== -32603 || error.data !== undefined) return answer;
+  return { ...answer, error: JsonRpcTransportHandler.mapToJSONRPCError(new RequestMalformedError(wrongForm)) };
 }
 
 /** The steps of a stream; a failure is the last of them. */

@@ -306,7 +306,11 @@ for (const store of stores) {
         ['GetTask', { id, historyLength: -1 }, -32602, /historyLength/],
         ['GetTask', {}, -32001, /no task/],
         ['GetTask', { id: '../x' }, -32001, /no task/],
-        ['GetTask', [], -32602, /parameters/],
+        ['GetTask', [], -32602, /params must be an object/],
+        ['GetTask', null, -32602, /params must be an object/],
+        ['SendMessage', messageOf('x', { parts: [null] }), -32602, /form that A2A/],
+        ['ListTasks', { status: 'x' }, -32602, /status must be a state/],
+        ['ListTasks', { statusTimestampAfter: 'x' }, -32602, /statusTimestampAfter/],
         ['ListTasks', { pageSize: 101 }, -32602, /pageSize/],
         ['ListTasks', { pageToken: 'x' }, -32602, /cursor/],
         ['Nothing', {}, -32601, /method/],
@@ -315,6 +319,16 @@ for (const store of stores) {
         const { status, body, text } = await a2a(service, method, params);
         assert.deepEqual([status, body.error?.code], [200, code], `${method} ${JSON.stringify(params)}: ${text}`);
         assert.match(body.error.message, sentence);
+      }
+      for (const [message, code] of [
+        [{ jsonrpc: '1.0', method: 'GetTask', params: { id } }, -32600],
+        [{ jsonrpc: '2.0', id: {}, method: 'GetTask', params: { id } }, -32600],
+        [{ jsonrpc: '2.0', method: 7 }, -32600],
+        [{ jsonrpc: '2.0' }, -32600],
+        [{ jsonrpc: '2.0', method: 'Nothing' }, -32601],
+      ] as const) {
+        const { status, body } = await service.call('POST', '//a2a', { headers: { 'a2a-version': '1.0' }, body: message });
+        assert.deepEqual([status, body.id, body.error.code], [200, null, code], JSON.stringify(message));
       }
       for (const version of ['0.3', null]) assert.equal((await a2a(service, 'GetTask', { id }, { version })).body.error?.code, -32009);
     });
@@ -338,6 +352,7 @@ for (const store of stores) {
         [['POST', '/message:send', { body: {} }], 400, 'INVALID_ARGUMENT', /message is required/],
         [['POST', '/message:send', { body: raw }], 415, 'INVALID_ARGUMENT', /by URL/],
         [['POST', '/message:stream', { body: {} }], 400, 'INVALID_ARGUMENT', /message is required/],
+        [['POST', '/message:send', { body: messageOf('x', { parts: [null] }) }], 400, 'INVALID_ARGUMENT', /form that A2A/],
         [['GET', '/tasks?pageSize=x'], 400, 'INVALID_ARGUMENT', /pageSize/],
         [['GET', `/tasks/${task.id}?historyLength=-1`], 400, 'INVALID_ARGUMENT', /historyLength/],
         [['GET', `/tasks/${task.id}`, { version: '0.3' }], 400, 'UNIMPLEMENTED', /A2A-Version/],
