@@ -6,12 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 import { generatedDocuments } from '../scripts/documents.ts';
 import { outdated } from '../scripts/generated.ts';
-import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
 import { tools } from '../src/handoff/mcp/tools.ts';
-import { transitions } from '../src/handoff/rules/packet-life.ts';
-import { settingsTable as handoffSettings } from '../src/handoff/settings.ts';
-import { errorCodes } from '../src/kit/errors.ts';
-import type { SettingsTable } from '../src/kit/settings.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -29,77 +24,9 @@ function projectFiles(pattern: string): string[] {
   return globSync(pattern, { cwd: root, exclude: ignored }).sort();
 }
 
-/** The cells of the rows of the Markdown table whose header starts with `headCell`. */
-function tableRows(text: string, headCell: string): string[][] {
-  const lines = text.split('\n');
-  const head = lines.findIndex((line) => line.startsWith(`| ${headCell} |`));
-  assert.notEqual(head, -1, `a table that begins with ${headCell}`);
-  const rows: string[][] = [];
-  for (const line of lines.slice(head + 2)) {
-    if (!line.startsWith('|')) break;
-    rows.push(
-      line
-        .slice(1, line.lastIndexOf('|'))
-        .split('|')
-        .map((cell) => cell.trim()),
-    );
-  }
-  return rows;
-}
-
-const codeSpans = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => text!);
-
 describe('Documents derived from the code', () => {
   test('are up to date with scripts/docs.ts', async () => {
     assert.deepEqual(outdated(await generatedDocuments()), []);
-  });
-
-  test('docs/settings.md has every setting of both services with its default, and no other', () => {
-    const [, handoff = '', fallback = ''] = read('docs/settings.md').split('\n## ');
-    for (const [text, table] of [
-      [handoff, handoffSettings],
-      [fallback, fallbackSettings],
-    ] as const) {
-      const documented = tableRows(text, 'Variable').map(([variable, flag, , otherwise]) => [
-        codeSpans(variable!)[0],
-        codeSpans(flag!)[0],
-        codeSpans(otherwise!)[0] ?? '',
-      ]);
-      const settings = Object.values<SettingsTable[string]>(table).map(({ variable, flag, fallback: value }) => [
-        variable,
-        flag,
-        value ?? '',
-      ]);
-      assert.deepEqual(documented, settings);
-    }
-  });
-
-  test('docs/errors.md has every error code under its status, and no other [H269]', () => {
-    const documented = tableRows(read('docs/errors.md'), 'Code').map(([code, status]) => [codeSpans(code!)[0], Number(status)]);
-    assert.deepEqual(
-      documented,
-      Object.entries(errorCodes).map(([code, { status }]) => [code, status]),
-    );
-  });
-
-  test("docs/packet-life.md shows the table of a packet's life, in words and as a drawing", () => {
-    const text = read('docs/packet-life.md');
-    const head = text.split('\n').find((line) => line.startsWith('| From |'))!;
-    const verbs = head
-      .split('|')
-      .slice(2, -1)
-      .map((cell) => cell.trim());
-    const documented = Object.fromEntries(
-      tableRows(text, 'From').map(([from, ...cells]) => [
-        codeSpans(from!)[0],
-        Object.fromEntries(cells.flatMap((cell, index) => (cell === '' ? [] : [[verbs[index], codeSpans(cell)[0]]]))),
-      ]),
-    );
-    assert.deepEqual(documented, transitions);
-
-    const drawn = [...text.matchAll(/^ {2}(\w+) --> (\w+) : (\w+)$/gm)].map(([, from, to, verb]) => `${from} ${verb} ${to}`);
-    const arrows = Object.entries(transitions).flatMap(([from, ways]) => Object.entries(ways).map(([verb, to]) => `${from} ${verb} ${to}`));
-    assert.deepEqual(drawn.sort(), arrows.sort());
   });
 });
 

@@ -4,43 +4,40 @@ import { describe, test } from 'node:test';
 
 import { threeProviders } from '../../support/chains.ts';
 import { createChain, shareFallback, type TestFallback } from '../../support/fallback.ts';
-import { stores } from '../../support/stores.ts';
 
 const render = (service: TestFallback, body: Record<string, unknown>) => service.call('POST', '/export-template', { body });
 
-for (const store of stores) {
-  describe(`POST /export-template on ${store.name}`, () => {
-    test('200: a template has the chain and each of the variables by name [F73]', async () => {
-      const service = await shareFallback(store);
-      const { id } = await createChain(service, { ...threeProviders });
-      const template =
-        '{{ chain.name }} {{ chain.version }} for {{ team }}: {% for p in chain.providers %}{{ p.name }}={{ p.api_base | default: "-" }} {% endfor %}';
-      const { status, body } = await render(service, { chain_id: id, template, variables: { team: 'desk' } });
-      assert.equal(status, 200);
-      assert.deepEqual(body, {
-        output: 'production-chain 1 for desk: gpt-4o=- claude=- llama=https://llm.example.com/v1 ',
-        content_type: 'text/plain; charset=utf-8',
-        warnings: [],
-      });
-    });
-
-    test('200: a chain that is not stored can be sent along [F73]', async () => {
-      const service = await shareFallback(store);
-      const { status, body } = await render(service, {
-        chain: threeProviders,
-        template: '{{ chain.providers | map: "model_id" | join: "," }}',
-      });
-      assert.deepEqual([status, body.output], [200, 'openai/gpt-4o,anthropic/claude-sonnet-4-5,llama-3.3-70b']);
-      assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
-    });
-
-    test('404: an unknown chain', async () => {
-      const service = await shareFallback(store);
-      const { status, body } = await render(service, { chain_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', template: 'x' });
-      assert.deepEqual([status, body.code], [404, 'NOT_FOUND']);
+describe('POST /export-template', () => {
+  test('200: a template has the chain and each of the variables by name [F73]', async () => {
+    const service = await shareFallback();
+    const { id } = await createChain(service, { ...threeProviders });
+    const template =
+      '{{ chain.name }} {{ chain.version }} for {{ team }}: {% for p in chain.providers %}{{ p.name }}={{ p.api_base | default: "-" }} {% endfor %}';
+    const { status, body } = await render(service, { chain_id: id, template, variables: { team: 'desk' } });
+    assert.equal(status, 200);
+    assert.deepEqual(body, {
+      output: 'production-chain 1 for desk: gpt-4o=- claude=- llama=https://llm.example.com/v1 ',
+      content_type: 'text/plain; charset=utf-8',
+      warnings: [],
     });
   });
-}
+
+  test('200: a chain that is not stored can be sent along [F73]', async () => {
+    const service = await shareFallback();
+    const { status, body } = await render(service, {
+      chain: threeProviders,
+      template: '{{ chain.providers | map: "model_id" | join: "," }}',
+    });
+    assert.deepEqual([status, body.output], [200, 'openai/gpt-4o,anthropic/claude-sonnet-4-5,llama-3.3-70b']);
+    assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
+  });
+
+  test('404: an unknown chain', async () => {
+    const service = await shareFallback();
+    const { status, body } = await render(service, { chain_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', template: 'x' });
+    assert.deepEqual([status, body.code], [404, 'NOT_FOUND']);
+  });
+});
 
 describe('Named templates', () => {
   test('env has each variable once, without a value [F73]', async () => {

@@ -11,7 +11,6 @@ import { routingOf } from '../../../src/fallback/rules/routing.ts';
 import { exportChain } from '../../../src/fallback/rules/targets/export.ts';
 import { threeProviders } from '../../support/chains.ts';
 import { shareFallback, startFallback, type TestFallback } from '../../support/fallback.ts';
-import { stores } from '../../support/stores.ts';
 
 const send = (service: TestFallback, format: string, content: unknown, more: Record<string, unknown> = {}) =>
   service.call('POST', `/import?format=${format}`, { body: { content, ...more } });
@@ -43,155 +42,153 @@ const portkey = {
   ],
 };
 
-for (const store of stores) {
-  describe(`POST /import on ${store.name}`, () => {
-    test('201: json and yaml, in content or as the body itself, return the chain and its location [F75]', async () => {
-      const service = await shareFallback(store);
-      const { name } = threeProviders;
-      const yaml = stringify(threeProviders);
-      const answers = [
-        await send(service, 'json', threeProviders),
-        await send(service, 'json', JSON.stringify(threeProviders)),
-        await send(service, 'yaml', yaml),
-        await service.call('POST', '/import', { body: threeProviders }),
-        await service.call('POST', '/import?format=yaml', { raw: yaml, headers: { 'content-type': 'application/yaml' } }),
-        await service.call('POST', '/import?format=yaml', {
-          raw: yaml,
-          headers: { 'content-type': 'text/plain; charset=utf-8', 'x-requested-with': 'test' },
-        }),
-      ];
-      for (const { status, body, headers, text } of answers) {
-        assert.equal(status, 201, text);
-        assert.deepEqual([body.chain.name, body.chain.providers.length, body.findings], [name, 3, []]);
-        const found = await service.call('GET', String(headers.location));
-        assert.deepEqual([found.status, found.body, found.headers.etag], [200, body.chain, headers.etag]);
-      }
-    });
-
-    test('201: a chain as returned by the service can be imported unchanged [F80]', async () => {
-      const service = await shareFallback(store);
-      const { body: chain } = await service.call('POST', '/chains', { body: threeProviders });
-      const { status, body } = await send(service, 'json', chain);
-      assert.equal(status, 201);
-      assert.notEqual(body.chain.id, chain.id);
-      assert.deepEqual(body.chain.providers, chain.providers);
-      assert.deepEqual(
-        body.findings.map(({ field }: { field: string }) => field),
-        ['id', 'version', 'created_at', 'updated_at', 'warnings'],
-      );
-    });
-
-    test('201: LiteLLM: the first group names the chain and fallbacks its order; findings list what was not imported, and no key is stored [F75, F80]', async () => {
-      const service = await shareFallback(store);
-      const { status, body, text } = await send(service, 'litellm', stringify(litellm));
+describe('POST /import', () => {
+  test('201: json and yaml, in content or as the body itself, return the chain and its location [F75]', async () => {
+    const service = await shareFallback();
+    const { name } = threeProviders;
+    const yaml = stringify(threeProviders);
+    const answers = [
+      await send(service, 'json', threeProviders),
+      await send(service, 'json', JSON.stringify(threeProviders)),
+      await send(service, 'yaml', yaml),
+      await service.call('POST', '/import', { body: threeProviders }),
+      await service.call('POST', '/import?format=yaml', { raw: yaml, headers: { 'content-type': 'application/yaml' } }),
+      await service.call('POST', '/import?format=yaml', {
+        raw: yaml,
+        headers: { 'content-type': 'text/plain; charset=utf-8', 'x-requested-with': 'test' },
+      }),
+    ];
+    for (const { status, body, headers, text } of answers) {
       assert.equal(status, 201, text);
-      const { chain, findings } = body;
-      assert.equal(chain.name, 'main');
-      assert.deepEqual(
-        chain.providers.map(({ name, model_id, provider, api_key_env, timeout_ms }: Record<string, unknown>) => [
-          name,
-          model_id,
-          provider,
-          api_key_env,
-          timeout_ms,
-        ]),
-        [
-          ['main', 'gpt-4o', 'openai', 'OPENAI_API_KEY', 12_500],
-          ['second', 'claude-sonnet-4-5', 'anthropic', null, 30_000],
-          ['last', 'llama', 'groq', 'GROQ_API_KEY', 30_000],
-        ],
-      );
-      assert.deepEqual(
-        chain.fallback_rules.map(({ condition, action, max_retries }: Record<string, unknown>) => [condition, action, max_retries]),
-        [
-          // LiteLLM takes 429 for a rate limit, whatever its code.
-          ['quota_exceeded', 'retry', 2],
-          ['rate_limit', 'retry', 2],
-          ['any', 'failover', null],
-        ],
-      );
-      const fields = findings.map(({ kind, field }: Record<string, unknown>) => `${kind} ${field}`);
-      for (const finding of [
-        'left_out general_settings',
-        'left_out model_list.1',
-        'left_out model_list.2.litellm_params.mode',
-        'key_left_out model_list.3.litellm_params.api_key',
-        'left_out router_settings.routing_strategy',
-      ])
-        assert.ok(fields.includes(finding), `${finding}: ${fields.join(', ')}`);
-      assert.ok(!text.includes('sk-ant') && !text.includes('sk-master'));
-      assert.ok(!service.logs.join('').includes('sk-ant'));
-    });
-
-    test('201: LiteLLM: the chain starts at the group that has fallbacks and is not itself a fallback, wherever it is in the file [F75]', async () => {
-      const service = await shareFallback(store);
-      const model_list = ['last', 'second', 'main'].map((model_name) => ({
-        model_name,
-        litellm_params: { model: `openai/${model_name}` },
-      }));
-      const circle = [{ second: ['main'] }, { main: ['last', 'second'] }];
-      for (const settings of [
-        { router_settings: { fallbacks: [{ second: ['last'] }, { main: ['second'] }] } },
-        { litellm_settings: { default_fallbacks: ['second', 'last'] } },
-        { litellm_settings: { fallbacks: [{ '*': ['second', 'last'] }] } },
-      ]) {
-        const { status, body, text } = await send(service, 'litellm', { model_list, ...settings });
-        assert.equal(status, 201, text);
-        assert.equal(body.chain.name, 'main');
-        assert.deepEqual(
-          body.chain.providers.map(({ model_id }: { model_id: string }) => model_id),
-          ['main', 'second', 'last'],
-        );
-        assert.deepEqual(
-          body.findings.filter(({ kind }: { kind: string }) => kind === 'left_out'),
-          [],
-        );
-      }
-      const round = await send(service, 'litellm', { model_list, router_settings: { fallbacks: circle } });
-      assert.deepEqual([round.status, round.body.candidates], [400, ['last', 'second', 'main']]);
-    });
-
-    test('400: LiteLLM with several chains names where each starts, and group chooses one [F75]', async () => {
-      const service = await shareFallback(store);
-      const model_list = ['a', 'b', 'c'].map((model_name) => ({ model_name, litellm_params: { model: `openai/${model_name}` } }));
-      const body = { content: { model_list, router_settings: { fallbacks: [{ a: ['c'] }, { b: ['c'] }] } } };
-      const refused = await service.call('POST', '/import?format=litellm', { body });
-      assert.deepEqual(
-        [refused.status, refused.body.field, refused.body.detail],
-        [400, 'group', 'The file has several chains; name the first model of one of them as group: a, b and c.'],
-      );
-      assert.deepEqual(refused.body.candidates, ['a', 'b', 'c']);
-      const chosen = await service.call('POST', '/import?format=litellm&group=b', { body });
-      assert.deepEqual([chosen.status, chosen.body.chain.name], [201, 'b']);
-      const unknown = await service.call('POST', '/import?format=litellm&group=x', { body });
-      assert.deepEqual([unknown.status, unknown.body.detail], [400, 'group names no model_name of the file; it has a, b and c.']);
-      assert.equal((await service.call('POST', '/import?format=json&group=b', { body })).body.field, 'group');
-    });
-
-    test('201: Portkey: targets in order, statuses as rules, and the given name [F75]', async () => {
-      const service = await shareFallback(store);
-      const { status, body, text } = await send(service, 'portkey', portkey, { name: 'mine' });
-      assert.equal(status, 201, text);
-      assert.equal(body.chain.name, 'mine');
-      assert.deepEqual(
-        body.chain.providers.map(({ provider, timeout_ms }: Record<string, unknown>) => [provider, timeout_ms]),
-        [
-          ['openai', 5000],
-          ['mistral', 30_000],
-        ],
-      );
-      assert.ok(body.findings.some(({ field }: { field: string }) => field === 'targets.1.virtual_key'));
-      const { body: routing } = await service.call('GET', `/chains/${body.chain.id}/routing`);
-      const [first] = routing.providers;
-      const decision = (condition: string) => first.decisions.find((known: { condition: string }) => known.condition === condition);
-      assert.deepEqual([decision('rate_limit').max_retries, decision('rate_limit').next_provider], [2, 'mistral-large']);
-      assert.equal(decision('server_error').next_provider, 'mistral-large');
-      assert.equal(decision('auth_error').next_provider, null);
-      const unnamed = await send(service, 'portkey', portkey);
-      assert.equal(unnamed.body.chain.name, 'imported-portkey');
-    });
+      assert.deepEqual([body.chain.name, body.chain.providers.length, body.findings], [name, 3, []]);
+      const found = await service.call('GET', String(headers.location));
+      assert.deepEqual([found.status, found.body, found.headers.etag], [200, body.chain, headers.etag]);
+    }
   });
-}
+
+  test('201: a chain as returned by the service can be imported unchanged [F80]', async () => {
+    const service = await shareFallback();
+    const { body: chain } = await service.call('POST', '/chains', { body: threeProviders });
+    const { status, body } = await send(service, 'json', chain);
+    assert.equal(status, 201);
+    assert.notEqual(body.chain.id, chain.id);
+    assert.deepEqual(body.chain.providers, chain.providers);
+    assert.deepEqual(
+      body.findings.map(({ field }: { field: string }) => field),
+      ['id', 'version', 'created_at', 'updated_at', 'warnings'],
+    );
+  });
+
+  test('201: LiteLLM: the first group names the chain and fallbacks its order; findings list what was not imported, and no key is stored [F75, F80]', async () => {
+    const service = await shareFallback();
+    const { status, body, text } = await send(service, 'litellm', stringify(litellm));
+    assert.equal(status, 201, text);
+    const { chain, findings } = body;
+    assert.equal(chain.name, 'main');
+    assert.deepEqual(
+      chain.providers.map(({ name, model_id, provider, api_key_env, timeout_ms }: Record<string, unknown>) => [
+        name,
+        model_id,
+        provider,
+        api_key_env,
+        timeout_ms,
+      ]),
+      [
+        ['main', 'gpt-4o', 'openai', 'OPENAI_API_KEY', 12_500],
+        ['second', 'claude-sonnet-4-5', 'anthropic', null, 30_000],
+        ['last', 'llama', 'groq', 'GROQ_API_KEY', 30_000],
+      ],
+    );
+    assert.deepEqual(
+      chain.fallback_rules.map(({ condition, action, max_retries }: Record<string, unknown>) => [condition, action, max_retries]),
+      [
+        // LiteLLM takes 429 for a rate limit, whatever its code.
+        ['quota_exceeded', 'retry', 2],
+        ['rate_limit', 'retry', 2],
+        ['any', 'failover', null],
+      ],
+    );
+    const fields = findings.map(({ kind, field }: Record<string, unknown>) => `${kind} ${field}`);
+    for (const finding of [
+      'left_out general_settings',
+      'left_out model_list.1',
+      'left_out model_list.2.litellm_params.mode',
+      'key_left_out model_list.3.litellm_params.api_key',
+      'left_out router_settings.routing_strategy',
+    ])
+      assert.ok(fields.includes(finding), `${finding}: ${fields.join(', ')}`);
+    assert.ok(!text.includes('sk-ant') && !text.includes('sk-master'));
+    assert.ok(!service.logs.join('').includes('sk-ant'));
+  });
+
+  test('201: LiteLLM: the chain starts at the group that has fallbacks and is not itself a fallback, wherever it is in the file [F75]', async () => {
+    const service = await shareFallback();
+    const model_list = ['last', 'second', 'main'].map((model_name) => ({
+      model_name,
+      litellm_params: { model: `openai/${model_name}` },
+    }));
+    const circle = [{ second: ['main'] }, { main: ['last', 'second'] }];
+    for (const settings of [
+      { router_settings: { fallbacks: [{ second: ['last'] }, { main: ['second'] }] } },
+      { litellm_settings: { default_fallbacks: ['second', 'last'] } },
+      { litellm_settings: { fallbacks: [{ '*': ['second', 'last'] }] } },
+    ]) {
+      const { status, body, text } = await send(service, 'litellm', { model_list, ...settings });
+      assert.equal(status, 201, text);
+      assert.equal(body.chain.name, 'main');
+      assert.deepEqual(
+        body.chain.providers.map(({ model_id }: { model_id: string }) => model_id),
+        ['main', 'second', 'last'],
+      );
+      assert.deepEqual(
+        body.findings.filter(({ kind }: { kind: string }) => kind === 'left_out'),
+        [],
+      );
+    }
+    const round = await send(service, 'litellm', { model_list, router_settings: { fallbacks: circle } });
+    assert.deepEqual([round.status, round.body.candidates], [400, ['last', 'second', 'main']]);
+  });
+
+  test('400: LiteLLM with several chains names where each starts, and group chooses one [F75]', async () => {
+    const service = await shareFallback();
+    const model_list = ['a', 'b', 'c'].map((model_name) => ({ model_name, litellm_params: { model: `openai/${model_name}` } }));
+    const body = { content: { model_list, router_settings: { fallbacks: [{ a: ['c'] }, { b: ['c'] }] } } };
+    const refused = await service.call('POST', '/import?format=litellm', { body });
+    assert.deepEqual(
+      [refused.status, refused.body.field, refused.body.detail],
+      [400, 'group', 'The file has several chains; name the first model of one of them as group: a, b and c.'],
+    );
+    assert.deepEqual(refused.body.candidates, ['a', 'b', 'c']);
+    const chosen = await service.call('POST', '/import?format=litellm&group=b', { body });
+    assert.deepEqual([chosen.status, chosen.body.chain.name], [201, 'b']);
+    const unknown = await service.call('POST', '/import?format=litellm&group=x', { body });
+    assert.deepEqual([unknown.status, unknown.body.detail], [400, 'group names no model_name of the file; it has a, b and c.']);
+    assert.equal((await service.call('POST', '/import?format=json&group=b', { body })).body.field, 'group');
+  });
+
+  test('201: Portkey: targets in order, statuses as rules, and the given name [F75]', async () => {
+    const service = await shareFallback();
+    const { status, body, text } = await send(service, 'portkey', portkey, { name: 'mine' });
+    assert.equal(status, 201, text);
+    assert.equal(body.chain.name, 'mine');
+    assert.deepEqual(
+      body.chain.providers.map(({ provider, timeout_ms }: Record<string, unknown>) => [provider, timeout_ms]),
+      [
+        ['openai', 5000],
+        ['mistral', 30_000],
+      ],
+    );
+    assert.ok(body.findings.some(({ field }: { field: string }) => field === 'targets.1.virtual_key'));
+    const { body: routing } = await service.call('GET', `/chains/${body.chain.id}/routing`);
+    const [first] = routing.providers;
+    const decision = (condition: string) => first.decisions.find((known: { condition: string }) => known.condition === condition);
+    assert.deepEqual([decision('rate_limit').max_retries, decision('rate_limit').next_provider], [2, 'mistral-large']);
+    assert.equal(decision('server_error').next_provider, 'mistral-large');
+    assert.equal(decision('auth_error').next_provider, null);
+    const unnamed = await send(service, 'portkey', portkey);
+    assert.equal(unnamed.body.chain.name, 'imported-portkey');
+  });
+});
 
 const imported = async (format: string, content: unknown) => {
   const { status, body, text } = await send(await shareFallback(), `${format}&dry_run=true`, content);

@@ -16,31 +16,13 @@ import { noChannel } from '../../../src/handoff/store/webhooks.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
-import type { Database } from '../../../src/kit/sql/dialect.ts';
 import { migrate } from '../../../src/kit/sql/migrate.ts';
-import type { TestStore } from '../../support/store.ts';
+import { inMemory, type TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
 
-/** An empty database that stores nothing and counts its transactions. */
-function emptyDatabase(): { database: Database<Tables>; transactions(): number } {
-  let transactions = 0;
-  const statement = () => ({ run: () => undefined, get: () => undefined, all: () => [] });
-  const database = {
-    isDistributed: false,
-    writers: 1,
-    charactersPerTurn: 2_000_000,
-    write: async (work: (tx: object) => Promise<unknown>) => {
-      transactions += 1;
-      return work({ name: 'sqlite', statement, valuesStatement: statement });
-    },
-    isUnavailable: () => false,
-  } as unknown as Database<Tables>;
-  return { database, transactions: () => transactions };
-}
-
-test('large units share a transaction, and the event loop runs between them', async () => {
-  const { database, transactions } = emptyDatabase();
-  const units = createUnits(database, () => 'id', new DueTenants(database, systemClock));
+test('large units share a transaction, and the event loop runs between them', async (t) => {
+  const { database, units } = await openUnits(t, inMemory);
+  const write = t.mock.method(database, 'write');
   let turn = 0;
   let running = true;
   const count = () => {
@@ -51,7 +33,7 @@ test('large units share a transaction, and the event loop runs between them', as
   const sizes = [900_000, 900_000, 900_000, 0, 3_000_000, 10, 0];
   const turns = await Promise.all(sizes.map((size) => units.commit(1, { size, work: () => turn })));
   running = false;
-  assert.equal(transactions(), 1);
+  assert.equal(write.mock.callCount(), 1);
   // After two million characters, the next unit waits for the next turn of the event loop.
   const [a, b, c, d, e, f, g] = turns;
   assert.deepEqual([a === b, b === c, d === e, f === g], [true, true, true, true]);
