@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { routes } from '../../../src/fallback/model/api.ts';
 import { isId } from '../../../src/kit/id.ts';
+import type { Route } from '../../../src/kit/route.ts';
 import { chainRequest, createChain, shareFallback } from '../../support/fallback.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -209,22 +211,19 @@ for (const store of stores) {
       assert.equal(Object.keys(body.metadata).length, 10);
     });
 
-    test('204: a chain is deleted; 404: a deleted chain, an unknown id, and a malformed id [F19]', async () => {
+    test('204: a chain is deleted; 404: a deleted chain, an unknown id, and a malformed id, on every route that takes one [F19]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service);
       assert.equal((await service.call('GET', `/chains/${id.toUpperCase()}`)).status, 200);
       const deleted = await service.call('DELETE', `/chains/${id}`);
       assert.deepEqual([deleted.status, deleted.text], [204, '']);
       for (const gone of [id, unknownId, 'x', 'a%00b']) {
-        for (const [method, tail, body] of [
-          ['GET', ''],
-          ['GET', '/routing'],
-          ['PATCH', '', {}],
-          ['DELETE', ''],
-        ] as const) {
-          const answer = await service.call(method, `/chains/${gone}${tail}`, body === undefined ? {} : { body });
-          assert.deepEqual([answer.status, answer.body.code], [404, 'NOT_FOUND'], `${method} ${gone}${tail}`);
+        for (const { method, path, body } of Object.values<Route>(routes).filter(({ path }) => path.includes('{id}'))) {
+          const answer = await service.call(method, path.replace('{id}', gone), body === undefined ? {} : { body: {} });
+          assert.deepEqual([answer.status, answer.body.code], [404, 'NOT_FOUND'], `${method} ${path} ${gone}`);
         }
+        const rendered = await service.call('POST', '/export-template', { body: { chain_id: unknownId, template: 'x' } });
+        assert.deepEqual([rendered.status, rendered.body.code], [404, 'NOT_FOUND']);
       }
     });
   });

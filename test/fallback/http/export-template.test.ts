@@ -31,12 +31,6 @@ describe('POST /export-template', () => {
     assert.deepEqual([status, body.output], [200, 'openai/gpt-4o,anthropic/claude-sonnet-4-5,llama-3.3-70b']);
     assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
   });
-
-  test('404: an unknown chain', async () => {
-    const service = await shareFallback();
-    const { status, body } = await render(service, { chain_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', template: 'x' });
-    assert.deepEqual([status, body.code], [404, 'NOT_FOUND']);
-  });
 });
 
 describe('Named templates', () => {

@@ -395,14 +395,6 @@ for (const store of stores) {
       assert.notEqual(renewed.body.token, first.body.token);
       assert.equal(await tokenOf(one.id, on), renewed.body.token);
     });
-
-    test('404 for an unknown chain', async () => {
-      const on = await shareFallback(store);
-      for (const method of ['GET', 'POST']) {
-        const answer = await on.call(method, '/chains/0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b/rehearsal-token');
-        assert.deepEqual([answer.status, answer.body.code], [404, 'NOT_FOUND']);
-      }
-    });
   });
 }
 
