@@ -444,7 +444,7 @@ describe('POST /chains/{id}/export?rehearsal=true', () => {
     }
     const { status: code, body } = await on.call('POST', `/chains/${id}/export?rehearsal_base=http://a`);
     assert.deepEqual([code, body.field], [400, 'rehearsal_base']);
-    for (const base of ['http://%C2%BD', 'http://a:99999']) {
+    for (const base of ['http://1.2.3.256', 'http://a:99999']) {
       const { status, text } = await on.call('POST', `/chains/${id}/export?rehearsal=true&rehearsal_base=${base}`);
       assert.equal(status, 400, text);
       assert.match(text, /rehearsal_base must be a URL/);
