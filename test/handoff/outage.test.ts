@@ -91,6 +91,8 @@ describe('When PostgreSQL stops', () => {
       const metrics = await service.call('GET', '//metrics', { key: null });
       assert.equal(metrics.status, 200);
       assert.match(metrics.text, /^service_database_up 0$/m);
+      // What is not known is left out.
+      assert.doesNotMatch(metrics.text, / nan$/im);
       // Errors that need no database are still reported as usual.
       assert.equal((await service.call('GET', '/packets', { key: null })).status, 401);
       assert.equal((await service.call('GET', '/nope', { key: null })).status, 404);

@@ -111,6 +111,13 @@ for (const store of stores) {
       assert.equal(await active(), 1);
     });
 
+    test('/metrics leaves out what is not known yet', async (t) => {
+      const service = await startService(t, { store });
+      const { status, text } = await service.call('GET', '//metrics', { key: null });
+      assert.equal(status, 200);
+      assert.doesNotMatch(text, / nan$/im);
+    });
+
     test('/metrics has packets by status and the age of the oldest question, over all tenants [H280]', async (t) => {
       const service = await startService(t, { store });
       // With what PostgreSQL can't decode, and what only looks like it.
