@@ -33,7 +33,7 @@ export async function testEvents(id: string, { id: owner }: Caller, { tests, str
     throw new LimitReached(detail, { name: 'connections', max: maxConnections }, retryAfterSeconds);
   }
   try {
-    const text = await tests.find(id);
+    const text = await tests.find(id, { prompts: false });
     if (text === undefined) throw notFound('test result');
     const follow: Follow = (listener) => tests.follow(id, text, listener);
     return eventStream({ streams, feed: (open) => feedOf(open, follow, release), abandon: release });

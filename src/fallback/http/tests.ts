@@ -5,7 +5,6 @@ import type { Streams } from '../../kit/http/streams.ts';
 import { OwnerQuota } from '../../kit/owner-quota.ts';
 import { routes } from '../model/api.ts';
 import type { Caller } from '../service/access.ts';
-import { withoutPrompts } from '../service/record.ts';
 import type { TestService } from '../service/tests.ts';
 import { testEvents } from './events.ts';
 
@@ -27,8 +26,8 @@ export function mountTests(mount: Mount<Caller>, { tests, streams }: { tests: Te
     return new HttpResponse<never>({ status: 201, headers: { location }, body: new JsonText(await started.ended) });
   });
   mount(routes.getTestResult, async ({ params, query }) => {
-    const text = await tests.find(params.id);
-    if (text !== undefined) return new HttpResponse<never>({ body: new JsonText(query.prompts ? text : withoutPrompts(text)) });
+    const text = await tests.find(params.id, query);
+    if (text !== undefined) return new HttpResponse<never>({ body: new JsonText(text) });
     const page = await tests.ofChain(params.id, query);
     if (page === undefined) throw notFound('test result');
     const next = query.offset + page.texts.length;

@@ -1,9 +1,8 @@
 import type { Clock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
-import type { TestResult } from '../model/test.ts';
 import type { Store } from '../store/store.ts';
-import { storedText } from './record.ts';
+import type { ResultHead } from './record.ts';
 import type { RunningTest } from './running-test.ts';
 
 /**
@@ -64,9 +63,10 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
     for (const orphan of await store.results.orphans(now)) {
       if (runningTests.has(orphan.id)) continue;
       const completed_at = clock().toISOString();
-      const result = { ...(readJson(storedText(orphan)) as TestResult), status: 'cancelled', error: cancelled.byStop, completed_at };
-      const { id, chain_id: chainId } = orphan;
-      const end = { id, chainId, status: result.status, text: JSON.stringify(result), keep: retention.perChain, unlessLeasedAt: now };
+      const head = { ...(readJson(orphan.text) as ResultHead), status: 'cancelled', error: cancelled.byStop, completed_at };
+      const { id, chain_id: chainId, prompts } = orphan;
+      const texts = { text: JSON.stringify(head), prompts };
+      const end = { id, chainId, status: head.status, ...texts, keep: retention.perChain, unlessLeasedAt: now };
       if (await store.results.end(end)) ended += 1;
     }
     return ended;

@@ -1,4 +1,3 @@
-import { readJson } from '../../kit/json.ts';
 import type { PromptResult, TestProgress, TestResult, TestStatus } from '../model/test.ts';
 import type { Engine } from '../rules/engine.ts';
 import { type FinishedPrompt, Tally } from '../rules/statistics.ts';
@@ -22,6 +21,9 @@ type TestParameters = Pick<
   | 'assumptions'
 >;
 
+/** A result without its prompts. */
+export type ResultHead = Omit<TestResult, 'results'>;
+
 /** How many attempts of a prompt a result shows; it counts the others. */
 const shownAttempts = 100;
 
@@ -31,7 +33,7 @@ const maxPromptBytes = 16 * 1024 * 1024;
 /** A running test: its result so far, and its finished prompts. */
 export class TestRecord {
   /** The result without its prompts. Its figures and its progress are those of the start. */
-  readonly head: TestResult;
+  readonly head: ResultHead;
   readonly #tally: Tally;
   readonly #rehearsal: Rehearsal | undefined;
   /** The results of the prompts as JSON, by index, each serialized once for the store and all answers. */
@@ -62,7 +64,6 @@ export class TestRecord {
       ...rehearsal?.figures(),
       chain,
       findings,
-      results: [],
     };
   }
 
@@ -109,13 +110,15 @@ export class TestRecord {
     return JSON.stringify({ ...this.head, ...this.#tally.figures(), ...this.#rehearsal?.figures(), progress: this.progress().progress });
   }
 
-  /** The result as JSON, with its prompts ordered by index. */
-  text(): string {
+  /** The result and its prompts, ordered by index. */
+  texts(): ResultTexts {
     // An index whose prompt has not finished is a gap, which `filter` skips.
-    return insertPrompts(
-      this.headText(),
-      this.#texts.filter(() => true),
-    );
+    return { text: this.headText(), prompts: `[${this.#texts.filter(() => true).join(',')}]` };
+  }
+
+  /** The result as one JSON text. */
+  text(): string {
+    return joined(this.texts());
   }
 
   progress(): TestProgress {
@@ -132,33 +135,18 @@ function shownText(result: PromptResult, most: number): string {
 }
 
 /** The progress of a test, from its result. */
-export function progressOf({ id, status, progress, success_count, failure_count, fallback_count, verdict }: TestResult): TestProgress {
+export function progressOf({ id, status, progress, success_count, failure_count, fallback_count, verdict }: ResultHead): TestProgress {
   return { id, status, progress, success_count, failure_count, fallback_count, verdict };
 }
 
-/**
- * Parses a result without its prompts, which are at the end and most of the text. If another part of the text looks like
- * the start of the prompts, the text before it is not valid JSON, and the whole result is parsed.
- */
-export function headOf(text: string): Omit<TestResult, 'results'> {
-  const end = text.indexOf(',"results":[{"index":');
-  if (end !== -1) {
-    try {
-      return readJson(`${text.slice(0, end)}}`) as Omit<TestResult, 'results'>;
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-    }
-  }
-  return readJson(text) as TestResult;
+/** A result as two JSON texts: all but its prompts, and the list of these. */
+export interface ResultTexts {
+  readonly text: string;
+  readonly prompts: string;
 }
 
-/** Empties the list of prompts of a result in JSON. */
-export const withoutPrompts = (text: string): string => JSON.stringify({ ...headOf(text), results: [] });
+/** A result as one JSON text. Its prompts are last, since they are most of it. */
+export const joined = ({ text, prompts }: ResultTexts): string => `${text.slice(0, -1)},"results":${prompts}}`;
 
-/** The JSON of a stored result. While a test runs, its prompts are stored separately. */
-export function storedText({ text, prompts }: { readonly text: string; readonly prompts: readonly string[] }): string {
-  return prompts.length === 0 ? text : insertPrompts(text, prompts);
-}
-
-/** Inserts prompts into the empty list at the end of a result. */
-const insertPrompts = (head: string, prompts: readonly string[]) => `${head.slice(0, -2)}${prompts.join(',')}]}`;
+/** A result as one JSON text with an empty list of prompts. */
+export const withoutPrompts = ({ text }: Pick<ResultTexts, 'text'>): string => joined({ text, prompts: '[]' });

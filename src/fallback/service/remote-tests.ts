@@ -1,9 +1,8 @@
 import { conflict } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
-import type { TestResult } from '../model/test.ts';
 import type { Store } from '../store/store.ts';
 import type { Leases } from './leases.ts';
-import { progressOf } from './record.ts';
+import { progressOf, type ResultHead } from './record.ts';
 import type { ProgressListener } from './running-test.ts';
 
 /** Creates the operations on tests that run on other instances. They are seen in the store, in every round of the leases. */
@@ -15,7 +14,7 @@ export function createRemoteTests({ results }: Store, { nextRound }: Leases) {
       // If the store can't be read, the next round tries again.
       const found = await results.head(id).catch(() => undefined);
       if (found === undefined || hasLeft()) continue;
-      listener(progressOf(readJson(found.text) as TestResult));
+      listener(progressOf(readJson(found.text) as ResultHead));
       isRunning = found.status === 'running';
     }
   }

@@ -1,25 +1,29 @@
 import { isId } from '../../kit/id.ts';
+import { readJson } from '../../kit/json.ts';
 import type { LastTest } from '../model/summary.ts';
 import type { StoredResult } from '../store/results.ts';
 import type { Store } from '../store/store.ts';
-import { headOf, storedText, withoutPrompts } from './record.ts';
+import { joined, type ResultHead, type ResultTexts, withoutPrompts } from './record.ts';
 import type { RunningTest } from './running-test.ts';
 
 /** Creates the reads of results, as JSON: of tests that run on this instance from memory, of all others from the store. */
 export function createResults({ chains, results }: Store, running: ReadonlyMap<string, RunningTest>) {
-  const textOf = (row: StoredResult): string => running.get(row.id)?.record.text() ?? storedText(row);
+  const textsOf = (row: StoredResult): ResultTexts => running.get(row.id)?.record.texts() ?? row;
 
   async function stored(id: string): Promise<string | undefined> {
     const found = await results.find(id);
-    return found && storedText(found);
+    return found && joined(found);
   }
 
   return {
     /** A result as stored; undefined if there is none. */
     stored,
 
-    /** The current result; undefined if there is none. */
-    find: async (id: string): Promise<string | undefined> => (isId(id) ? (running.get(id)?.record.text() ?? stored(id)) : undefined),
+    /** The current result; undefined if there is none. `prompts`: with its prompts. */
+    async find(id: string, { prompts = true } = {}): Promise<string | undefined> {
+      const texts = isId(id) ? (running.get(id)?.record.texts() ?? (await results.find(id))) : undefined;
+      return texts && (prompts ? joined : withoutPrompts)(texts);
+    },
 
     /**
      * A page of a chain's results, newest first, and their total number; undefined if no chain has this id. A page with
@@ -32,7 +36,7 @@ export function createResults({ chains, results }: Store, running: ReadonlyMap<s
       for (;;) {
         const { rows, total } = await results.ofChain(chainId, { limit: limit - texts.length, offset: offset + texts.length });
         if (total === 0 && (await chains.find(chainId)) === undefined) return undefined;
-        texts.push(...rows.map((row) => (prompts ? textOf(row) : withoutPrompts(textOf(row)))));
+        texts.push(...rows.map((row) => (prompts ? joined : withoutPrompts)(textsOf(row))));
         if (prompts || rows.length === 0 || texts.length === limit) return { texts, total };
       }
     },
@@ -41,7 +45,9 @@ export function createResults({ chains, results }: Store, running: ReadonlyMap<s
     async lastOf(chainId: string): Promise<LastTest | null> {
       const [row] = (await results.ofChain(chainId, { limit: 1, offset: 0 })).rows;
       if (row === undefined) return null;
-      const { id, status, mode, verdict, prompt_count, success_rate, chain_version, started_at, completed_at } = headOf(textOf(row));
+      const { id, status, mode, verdict, prompt_count, success_rate, chain_version, started_at, completed_at } = readJson<ResultHead>(
+        textsOf(row).text,
+      );
       return { id, status, mode, verdict, prompt_count, success_rate, chain_version, started_at, completed_at };
     },
   };

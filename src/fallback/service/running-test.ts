@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Place } from '../../kit/fair-queue.ts';
 import type { TestProgress } from '../model/test.ts';
 import type { Store } from '../store/store.ts';
-import type { TestRecord } from './record.ts';
+import { joined, type TestRecord } from './record.ts';
 import { type Run, runTest } from './runs.ts';
 
 /** Finished prompts are stored together: after this many, or after this time in milliseconds. */
@@ -91,9 +91,9 @@ export class RunningTest {
     }
     record.close(clock(), now() - startedAt);
     await this.#storing.catch(() => undefined);
-    const text = record.text();
+    const texts = record.texts();
     const { id, chain_id: chainId, status } = record.head;
-    return (await store.results.end({ id, chainId, status, text, keep })) ? text : undefined;
+    return (await store.results.end({ id, chainId, status, ...texts, keep })) ? joined(texts) : undefined;
   }
 
   /** Stores the finished prompts that are not stored yet, in batches, so that a crash loses few. */

@@ -3,7 +3,7 @@ import { FairQueue, type Place } from '../../kit/fair-queue.ts';
 import { readJson } from '../../kit/json.ts';
 import { MemoryBudget } from '../../kit/memory-budget.ts';
 import type { ChainSummary } from '../model/summary.ts';
-import type { TestPlan, TestProgress, TestRequest, TestResult } from '../model/test.ts';
+import type { TestPlan, TestProgress, TestRequest } from '../model/test.ts';
 import { definitionOf } from '../rules/chain.ts';
 import { routingOf } from '../rules/routing.ts';
 import { summaryOf } from '../rules/summary.ts';
@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts';
 import type { ChainService } from './chains.ts';
 import { cancelled, createLeases, type Retention } from './leases.ts';
 import { type PrepareParts, prepare, type Rehearsing } from './prepare.ts';
-import { progressOf } from './record.ts';
+import { progressOf, type ResultHead } from './record.ts';
 import type { Rehearsals } from './rehearsal.ts';
 import { createRemoteTests } from './remote-tests.ts';
 import { createResults } from './results.ts';
@@ -77,7 +77,7 @@ export function createTestService(parts: TestServiceParts) {
       isHeld = memory.acquire(owner, bytes);
       if (!isHeld) throw tooManyPending('large tests');
       place = queue.enter(owner, test.signal);
-      await store.results.begin({ id, chainId: chain_id, text: record.text(), leaseUntil: leases.until() });
+      await store.results.begin({ id, chainId: chain_id, text: record.headText(), leaseUntil: leases.until() });
     } catch (error) {
       release();
       throw error;
@@ -152,7 +152,7 @@ export function createTestService(parts: TestServiceParts) {
           },
         };
       }
-      const now = progressOf(readJson(text) as TestResult);
+      const now = progressOf(readJson(text) as ResultHead);
       return { now, leave: now.status === 'running' ? remote.follow(id, listener) : () => undefined };
     },
 

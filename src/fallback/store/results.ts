@@ -9,6 +9,8 @@ import type { Tables } from './tables.ts';
 /** The status of a running test; all others are final. */
 const running = 'running';
 
+const columns = ['id', 'status', 'text', 'prompts'] as const;
+
 /** The most old results that a transaction deletes, so that other writes need not wait long. */
 const pruneTogether = 200;
 
@@ -27,10 +29,10 @@ export interface ResultPage {
 export interface StoredResult {
   readonly id: string;
   readonly status: string;
-  /** The result as JSON; without its prompts while the test runs. */
+  /** The result as JSON, without its prompts. */
   readonly text: string;
-  /** While the test runs: the finished prompts as JSON, in order. */
-  readonly prompts: readonly string[];
+  /** The finished prompts as a JSON list, in order. */
+  readonly prompts: string;
 }
 
 /** A finished prompt: its index in the test and its result as JSON. */
@@ -44,6 +46,8 @@ export interface EndedResult {
   readonly chainId: string;
   readonly status: string;
   readonly text: string;
+  /** Its prompts, as a JSON list. */
+  readonly prompts: string;
   /** How many of the chain's newest results to keep; 0: all. */
   readonly keep?: number;
   /** Ends the test only if its lease has expired at this time. */
@@ -52,13 +56,14 @@ export interface EndedResult {
 
 /** The stored results of tests, which outlive their chains: one short function for each query, so longer than a screen. */
 export function createResultStore(database: Database<Tables>) {
-  async function promptsOf(id: string, status: string): Promise<string[]> {
-    if (status !== running) return [];
+  /** While a test runs, its prompts have rows of their own. */
+  async function promptsOf({ id, status, prompts }: StoredResult): Promise<string> {
+    if (status !== running) return prompts;
     const rows = await database.reads.selectFrom('test_prompts').select('text').where('result_id', '=', id).orderBy('position').execute();
-    return rows.map(({ text }) => text);
+    return `[${rows.map(({ text }) => text).join(',')}]`;
   }
-  const whole = async <R extends { id: string; status: string; text: string }>(rows: readonly R[]) =>
-    Promise.all(rows.map(async (row) => ({ ...row, prompts: await promptsOf(row.id, row.status) })));
+  const whole = async <R extends StoredResult>(rows: readonly R[]) =>
+    Promise.all(rows.map(async (row) => ({ ...row, prompts: await promptsOf(row) })));
   const head = (id: string): Promise<Omit<StoredResult, 'prompts'> | undefined> =>
     database.reads.selectFrom('test_results').select(['id', 'status', 'text']).where('id', '=', id).executeTakeFirst();
 
@@ -108,13 +113,13 @@ export function createResultStore(database: Database<Tables>) {
      * Stores the whole result of an ended test, replacing what was stored while it ran. Returns false and changes nothing
      * if the test has already ended.
      */
-    async end({ id, chainId, status, text, keep = 0, unlessLeasedAt }: EndedResult): Promise<boolean> {
+    async end({ id, chainId, status, text, prompts, keep = 0, unlessLeasedAt }: EndedResult): Promise<boolean> {
       return database.transaction(async (tx) => {
         const [{ numInsertedOrUpdatedRows } = { numInsertedOrUpdatedRows: 0n }] = await tx
           .insertInto('test_results')
-          .values({ id, chain_id: chainId, status, text })
+          .values({ id, chain_id: chainId, status, text, prompts })
           .onConflict((conflict) => {
-            const update = conflict.column('id').doUpdateSet({ status, text }).where('test_results.status', '=', running);
+            const update = conflict.column('id').doUpdateSet({ status, text, prompts }).where('test_results.status', '=', running);
             if (unlessLeasedAt === undefined) return update;
             return update.where(sql`coalesce(test_results.lease_until, '')`, '<', unlessLeasedAt.toISOString());
           })
@@ -130,7 +135,7 @@ export function createResultStore(database: Database<Tables>) {
     head,
 
     async find(id: string): Promise<StoredResult | undefined> {
-      const row = await head(id);
+      const row = await database.reads.selectFrom('test_results').select(columns).where('id', '=', id).executeTakeFirst();
       return row && (await whole([row]))[0];
     },
 
@@ -143,12 +148,7 @@ export function createResultStore(database: Database<Tables>) {
       const rows =
         ids.length === 0
           ? []
-          : await database.reads
-              .selectFrom('test_results')
-              .select(['id', 'status', 'text'])
-              .where('id', 'in', ids)
-              .orderBy('id', 'desc')
-              .execute();
+          : await database.reads.selectFrom('test_results').select(columns).where('id', 'in', ids).orderBy('id', 'desc').execute();
       const total = await countOf(database.reads.selectFrom('test_results').where('chain_id', '=', chainId));
       return { rows: await whole(rows), total };
     },
@@ -158,7 +158,10 @@ export function createResultStore(database: Database<Tables>) {
      * all running tests, for a database that no other instance can have open.
      */
     async orphans(now: Date | undefined): Promise<(StoredResult & { readonly chain_id: string })[]> {
-      const query = database.reads.selectFrom('test_results').select(['id', 'chain_id', 'status', 'text']).where('status', '=', running);
+      const query = database.reads
+        .selectFrom('test_results')
+        .select(['chain_id', ...columns])
+        .where('status', '=', running);
       const without = now === undefined ? query : query.where(sql`coalesce(lease_until, '')`, '<', now.toISOString());
       return whole(await without.orderBy('id').execute());
     },
@@ -193,7 +196,7 @@ async function fittingIds(
   const prompts = sql`(select sum(octet_length(text)) from test_prompts where result_id = test_results.id)`;
   const rows = await reads
     .selectFrom('test_results')
-    .select(['id', sql<number>`octet_length(text) + coalesce(${prompts}, 0)`.as('bytes')])
+    .select(['id', sql<number>`octet_length(text) + octet_length(prompts) + coalesce(${prompts}, 0)`.as('bytes')])
     .where('chain_id', '=', chainId)
     .orderBy('id', 'desc')
     .limit(limit)

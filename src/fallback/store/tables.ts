@@ -8,7 +8,7 @@ export interface Tables {
    */
   chains: { id: string; version: number; text: string; rehearsal_token: Generated<string | null>; findings: Generated<string> };
   /**
-   * `text` is the result as JSON, without its prompts while the test runs. Until `lease_until`, an ISO 8601 text, the
+   * `text` is the result as JSON without its prompts; `prompts` is their list as JSON, empty while the test runs. Until `lease_until`, an ISO 8601 text, the
    * instance that runs the test counts as alive.
    */
   test_results: {
@@ -16,6 +16,7 @@ export interface Tables {
     chain_id: string;
     status: string;
     text: string;
+    prompts: Generated<string>;
     lease_until: Generated<string | null>;
     cancel_requested: Generated<number>;
   };

@@ -27,7 +27,7 @@ for (const store of stores) {
     test('the result of a running test has its finished prompts, in order', async (t) => {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{"done":0}', leaseUntil });
-      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'running', text: '{"done":0}', prompts: [] });
+      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'running', text: '{"done":0}', prompts: '[]' });
       await results.addPrompts(
         idOf(1),
         [
@@ -38,7 +38,7 @@ for (const store of stores) {
       );
       await results.addPrompts(idOf(1), [{ position: 2, text: '"c"' }], '{"done":3}');
       await results.addPrompts(idOf(1), [], '{"done":9}');
-      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'running', text: '{"done":3}', prompts: ['"a"', '"b"', '"c"'] });
+      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'running', text: '{"done":3}', prompts: '["a","b","c"]' });
       assert.equal(await results.find(idOf(2)), undefined);
     });
 
@@ -46,16 +46,17 @@ for (const store of stores) {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
       await results.addPrompts(idOf(1), [{ position: 0, text: '"a"' }], '{}');
-      await results.end({ id: idOf(1), chainId, status: 'completed', text: '{"all":["a"]}' });
-      await results.end({ id: idOf(2), chainId, status: 'failed', text: '{"all":[]}' });
-      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'completed', text: '{"all":["a"]}', prompts: [] });
+      await results.end({ id: idOf(1), chainId, status: 'completed', text: '{"all":1}', prompts: '["a"]' });
+      await results.end({ id: idOf(2), chainId, status: 'failed', text: '{}', prompts: '[]' });
+      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'completed', text: '{"all":1}', prompts: '["a"]' });
       assert.equal((await results.find(idOf(2)))?.status, 'failed');
       assert.deepEqual(await results.orphans(undefined), []);
     });
 
     test("a chain's results are listed newest first, in pages, with their total [F47]", async (t) => {
       const results = await opened(t, store);
-      for (const number of [1, 3, 2]) await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number) });
+      for (const number of [1, 3, 2])
+        await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number), prompts: '[]' });
       await results.begin({ id: idOf(4), chainId: idOf(9), text: 'other', leaseUntil });
       const textsOf = async (limit: number, offset: number, maxBytes?: number) => {
         const { rows, total } = await results.ofChain(chainId, { limit, offset, ...(maxBytes === undefined ? {} : { maxBytes }) });
@@ -65,8 +66,8 @@ for (const store of stores) {
       assert.deepEqual(await textsOf(10, 0), ['3', '2', '1']);
       assert.deepEqual(await textsOf(2, 1), ['2', '1']);
       assert.deepEqual(await textsOf(2, 3), []);
-      // Of three with a byte each; the first is shown however large it is.
-      assert.deepEqual(await textsOf(10, 0, 2), ['3', '2']);
+      // Of three with three bytes each; the first is shown however large it is.
+      assert.deepEqual(await textsOf(10, 0, 6), ['3', '2']);
       assert.deepEqual(await textsOf(10, 2, 0), ['1']);
     });
 
@@ -74,8 +75,8 @@ for (const store of stores) {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
       await results.addPrompts(idOf(1), [{ position: 0, text: '"a"' }], '{"done":1}');
-      await results.end({ id: idOf(2), chainId, status: 'cancelled', text: '{}' });
-      const left = { id: idOf(1), chain_id: chainId, status: 'running', text: '{"done":1}', prompts: ['"a"'] };
+      await results.end({ id: idOf(2), chainId, status: 'cancelled', text: '{}', prompts: '[]' });
+      const left = { id: idOf(1), chain_id: chainId, status: 'running', text: '{"done":1}', prompts: '["a"]' };
       assert.deepEqual(await results.orphans(undefined), [left]);
       assert.deepEqual(await results.orphans(leaseUntil), []);
       assert.deepEqual(await results.orphans(later), [left]);
@@ -90,7 +91,7 @@ for (const store of stores) {
         [idOf(2)],
       );
       assert.equal(await results.requestCancel(idOf(1)), true);
-      await results.end({ id: idOf(2), chainId, status: 'completed', text: '{}' });
+      await results.end({ id: idOf(2), chainId, status: 'completed', text: '{}', prompts: '[]' });
       assert.deepEqual(await results.renew([idOf(1), idOf(2)], later), [{ id: idOf(1), cancel: true }]);
       for (const number of [2, 3]) assert.equal(await results.requestCancel(idOf(number)), false);
     });
@@ -98,19 +99,20 @@ for (const store of stores) {
     test('a test ends once: a later end, or one during a lease, changes nothing', async (t) => {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
-      const orphan = { id: idOf(1), chainId, status: 'cancelled', text: '{"orphan":1}' };
+      const orphan = { id: idOf(1), chainId, status: 'cancelled', text: '{"orphan":1}', prompts: '[]' };
       assert.equal(await results.end({ ...orphan, unlessLeasedAt: leaseUntil }), false);
       assert.equal(await results.end({ ...orphan, unlessLeasedAt: later }), true);
-      assert.equal(await results.end({ id: idOf(1), chainId, status: 'completed', text: '{"late":1}' }), false);
+      assert.equal(await results.end({ id: idOf(1), chainId, status: 'completed', text: '{"late":1}', prompts: '[]' }), false);
       await results.addPrompts(idOf(1), [{ position: 0, text: '"late"' }], '{"late":1}');
-      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'cancelled', text: '{"orphan":1}', prompts: [] });
+      assert.deepEqual(await results.find(idOf(1)), { id: idOf(1), status: 'cancelled', text: '{"orphan":1}', prompts: '[]' });
     });
 
     test('the newest results of a chain, and those started since a given time, are kept; running tests stay [F54]', async (t) => {
       const results = await opened(t, store);
       await results.begin({ id: idOf(1), chainId, text: '{}', leaseUntil });
-      await results.end({ id: idOf(2), chainId: idOf(9), status: 'completed', text: 'other' });
-      for (const number of [3, 4, 5]) await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number), keep: 2 });
+      await results.end({ id: idOf(2), chainId: idOf(9), status: 'completed', text: 'other', prompts: '[]' });
+      for (const number of [3, 4, 5])
+        await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number), prompts: '[]', keep: 2 });
       const kept = async () => {
         const { rows } = await results.ofChain(chainId, { limit: 10, offset: 0 });
         return rows.map(({ id }) => id);

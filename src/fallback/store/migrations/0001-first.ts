@@ -23,7 +23,7 @@ export const first: Migration = {
       `create index chains_by_name on chains (${nameOf[database]}, id)`,
       // Until `lease_until` an instance runs the test; others request its cancellation by the flag.
       `create table test_results (id ${text} primary key, chain_id ${text} not null, status text not null, text text not null,
-        lease_until ${text}, cancel_requested integer not null default 0)`,
+        prompts text not null default '[]', lease_until ${text}, cancel_requested integer not null default 0)`,
       `create index test_results_by_chain on test_results (chain_id, id)`,
       `create index test_results_running on test_results (id) where status = 'running'`,
       `create table test_prompts (result_id ${text} not null, position integer not null, text text not null, primary key (result_id, position))`,
