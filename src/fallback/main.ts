@@ -4,14 +4,14 @@ import type { DestinationStream, Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause } from '../kit/errors.ts';
-import { createFailureLog, type FailureLog } from '../kit/failure-log.ts';
+import { FailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
 import { parseJson } from '../kit/http/json.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams, type Streams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, systemRandom } from '../kit/id.ts';
 import { starting } from '../kit/lifecycle.ts';
-import { createLoop } from '../kit/loop.ts';
+import { Loop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
 import { Outgoing } from '../kit/outgoing/outgoing.ts';
@@ -107,7 +107,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     onEnded: (method, route, status) => metrics.observe(method, route, status),
     isUnavailable: store.isUnavailable,
   });
-  const loops = createLoops({ streams, tests, failures: createFailureLog({ logger, clock, isUnavailable: store.isUnavailable }) });
+  const loops = createLoops({ streams, tests, failures: new FailureLog({ logger, clock, isUnavailable: store.isUnavailable }) });
 
   const app = createServer({
     version,
@@ -217,14 +217,14 @@ function createServices(settings: Settings, dependencies: Dependencies, base: Se
 
 /** What runs while the service does: heartbeats of streams, and the leases of tests. */
 function createLoops({ streams, tests, failures }: { streams: Streams; tests: TestService; failures: FailureLog }) {
-  const heartbeat = createLoop({
+  const heartbeat = new Loop({
     async runOnce() {
       streams.sendHeartbeats();
       return heartbeatCheckMs;
     },
     onError: (error) => failures.failed('heartbeat', error),
   });
-  const leases = createLoop({
+  const leases = new Loop({
     async runOnce() {
       const next = await tests.runOnce();
       failures.succeeded('leases');

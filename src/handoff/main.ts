@@ -4,13 +4,13 @@ import type { DestinationStream, Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause } from '../kit/errors.ts';
-import { createFailureLog, type FailureLog } from '../kit/failure-log.ts';
+import { FailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, randomFraction, systemRandom } from '../kit/id.ts';
 import { starting } from '../kit/lifecycle.ts';
-import { createLoop } from '../kit/loop.ts';
+import { Loop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
 import { Mailer } from '../kit/outgoing/mail.ts';
@@ -44,11 +44,11 @@ import { createSend } from './jobs/senders.ts';
 import { createSweeper } from './jobs/sweeper.ts';
 import { Hub } from './live/hub.ts';
 import type { RedisLink } from './live/redis.ts';
-import { createRelay } from './live/relay.ts';
+import { Relay } from './live/relay.ts';
 import { ReplayMemory } from './live/replay-memory.ts';
 import { WaitingList } from './live/waiting.ts';
 import type { Extension as McpExtension } from './mcp/server.ts';
-import { createAgentService } from './service/agents.ts';
+import { AgentService } from './service/agents.ts';
 import { createAnswerLinkService } from './service/answer-links.ts';
 import { createBriefService } from './service/brief.ts';
 import { createChannelService } from './service/channels.ts';
@@ -148,7 +148,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   opened(() => tracer?.stop());
   const store = await openStore({ databaseUrl, clock, newId, charactersPerTurn: dependencies.charactersPerTurn, unclaimedTtlSeconds });
   opened(() => store.close());
-  const failures = createFailureLog({ logger, clock, isUnavailable: store.isUnavailable });
+  const failures = new FailureLog({ logger, clock, isUnavailable: store.isUnavailable });
   // Loaded only if it is used: the Redis library is a fifth of what a start loads.
   const redis = redisUrl === undefined ? undefined : (await import('./live/redis.ts')).createRedisLink(redisUrl, { logger, clock });
   opened(() => redis?.stop());
@@ -234,7 +234,7 @@ function createLive(
   });
   store.onCommit((appended) => hub.receive(appended));
   if (redis !== undefined) {
-    const relay = createRelay({
+    const relay = new Relay({
       redis,
       onHint: (tenant, position) => hub.hint(tenant, position),
       onReady: () => {
@@ -252,7 +252,7 @@ type Live = ReturnType<typeof createLive>;
 /** Wires the operations, and the requests to receivers of webhooks and messages. */
 function createServices({ settings, dependencies, clock, newId, random, tracer }: Base, store: Store, { metrics, waitingList }: Live) {
   const parts = { store, clock, newId, random };
-  const agents = createAgentService(store, clock);
+  const agents = new AgentService(store, clock);
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
   const turns = new Turns();
   const views = createPacketViews(store, turns);
@@ -267,7 +267,7 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     contracts,
     limits: tierLimits(settings),
     quotas: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
-    onSeen: agents.seen,
+    onSeen: (tenant, agentId) => agents.seen(tenant, agentId),
     onCreated: metrics.handedOver,
   });
   return {
@@ -386,7 +386,7 @@ function createJobs(base: Base, { store, live, services, failures, recheck }: Jo
     },
   };
   const loopOf = (name: string, job: () => Promise<number>, firstAfterMs = 0) =>
-    createLoop({
+    new Loop({
       async runOnce() {
         const next = await job();
         failures.succeeded(name);

@@ -11,39 +11,52 @@ interface FailureLogParts {
 /** How often a line says that the database is still unavailable, in milliseconds. */
 const remindEveryMs = 60_000;
 
-export type FailureLog = ReturnType<typeof createFailureLog>;
-
 /**
  * The log of background jobs. While the database is unavailable each of them fails every second, so that is one line at its
  * beginning, one with the count of failures each minute, and one at its end.
  */
-export function createFailureLog({ logger, clock, isUnavailable }: FailureLogParts) {
-  let outage: { since: number; said: number; failures: number; jobs: Set<string> } | undefined;
-  const seconds = (from: number) => Math.round((clock().getTime() - from) / 1000);
-  return {
-    /** Logs the failure of a job. */
-    failed(job: string, error: unknown): void {
-      if (!isUnavailable(error)) {
-        logger.error({ job, err: describeCause(error) }, 'job failed');
-        return;
-      }
-      const err = describeBriefly(error);
-      const now = clock().getTime();
-      if (outage === undefined) {
-        logger.error({ job, err }, 'database unavailable');
-        outage = { since: now, said: now, failures: 0, jobs: new Set() };
-      }
-      outage.jobs.add(job);
-      outage.failures += 1;
-      if (now - outage.said < remindEveryMs) return;
-      outage.said = now;
-      logger.error({ seconds: seconds(outage.since), failures: outage.failures, err }, 'database still unavailable');
-    },
-    /** Ends an outage, if this job failed in it: a job that needs no database says nothing about it. */
-    succeeded(job: string): void {
-      if (outage?.jobs.has(job) !== true) return;
-      logger.info({ seconds: seconds(outage.since), failures: outage.failures }, 'database available again');
-      outage = undefined;
-    },
-  };
+export class FailureLog {
+  readonly #parts: FailureLogParts;
+  #outage: { since: number; said: number; failures: number; jobs: Set<string> } | undefined;
+
+  constructor(parts: FailureLogParts) {
+    this.#parts = parts;
+  }
+
+  /** Logs the failure of a job. */
+  failed(job: string, error: unknown): void {
+    const { logger, isUnavailable } = this.#parts;
+    if (!isUnavailable(error)) {
+      logger.error({ job, err: describeCause(error) }, 'job failed');
+      return;
+    }
+    const err = describeBriefly(error);
+    const now = this.#now();
+    if (this.#outage === undefined) {
+      logger.error({ job, err }, 'database unavailable');
+      this.#outage = { since: now, said: now, failures: 0, jobs: new Set() };
+    }
+    const outage = this.#outage;
+    outage.jobs.add(job);
+    outage.failures += 1;
+    if (now - outage.said < remindEveryMs) return;
+    outage.said = now;
+    logger.error({ seconds: this.#secondsSince(outage.since), failures: outage.failures, err }, 'database still unavailable');
+  }
+
+  /** Ends an outage, if this job failed in it: a job that needs no database says nothing about it. */
+  succeeded(job: string): void {
+    const outage = this.#outage;
+    if (outage?.jobs.has(job) !== true) return;
+    this.#parts.logger.info({ seconds: this.#secondsSince(outage.since), failures: outage.failures }, 'database available again');
+    this.#outage = undefined;
+  }
+
+  #now(): number {
+    return this.#parts.clock().getTime();
+  }
+
+  #secondsSince(from: number): number {
+    return Math.round((this.#now() - from) / 1000);
+  }
 }

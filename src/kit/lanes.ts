@@ -42,46 +42,49 @@ interface LaneOptions {
  * Two queues that keep short work from waiting behind long work. The cost of work can't be known in advance, so it is
  * predicted from its owner's recent work: an owner whose work took long uses the slow lane for a while.
  */
-export function createLanes<Runner>({ fast, slow, longMs, stayMs, clock }: LaneParts<Runner>) {
-  const now = () => clock().getTime();
+export class Lanes<Runner> {
+  readonly #parts: LaneParts<Runner>;
   /** When the last long work of each owner ended; the owner whose long work is longest ago comes first. */
-  const lastLong = new Map<unknown, number>();
+  readonly #lastLong = new Map<unknown, number>();
 
-  function forget(): void {
-    for (const [owner, endedAt] of lastLong) {
-      const ago = now() - endedAt;
+  constructor(parts: LaneParts<Runner>) {
+    this.#parts = parts;
+  }
+
+  /** Runs the work when it is its owner's turn. @throws ServiceError 503 when the owner has too much pending, or it waited too long */
+  run<T>(owner: unknown, work: (runner: Runner) => Promise<Timed<T>>, { signal, long = false }: LaneOptions = {}): Promise<T> {
+    this.#forget();
+    const { queue, runner } = long || this.#lastLong.has(owner) ? this.#parts.slow : this.#parts.fast;
+    const measured = async () => {
+      const start = this.#now();
+      try {
+        const { value, tookMs } = await work(runner);
+        this.#keepTime(owner, tookMs);
+        return value;
+      } catch (error) {
+        this.#keepTime(owner, this.#now() - start);
+        throw error;
+      }
+    };
+    return queue.run(owner, measured, signal);
+  }
+
+  #forget(): void {
+    for (const [owner, endedAt] of this.#lastLong) {
+      const ago = this.#now() - endedAt;
       // A clock that was set back keeps no owner in the slow lane for longer.
-      if (ago >= 0 && ago < stayMs) return;
-      lastLong.delete(owner);
+      if (ago >= 0 && ago < this.#parts.stayMs) return;
+      this.#lastLong.delete(owner);
     }
   }
 
-  function keepTime(owner: unknown, tookMs: number): void {
-    if (tookMs <= longMs) return;
-    lastLong.delete(owner);
-    lastLong.set(owner, now());
+  #keepTime(owner: unknown, tookMs: number): void {
+    if (tookMs <= this.#parts.longMs) return;
+    this.#lastLong.delete(owner);
+    this.#lastLong.set(owner, this.#now());
   }
 
-  return {
-    /** Runs the work when it is its owner's turn. @throws ServiceError 503 when the owner has too much pending, or it waited too long */
-    run<T>(owner: unknown, work: (runner: Runner) => Promise<Timed<T>>, { signal, long = false }: LaneOptions = {}): Promise<T> {
-      forget();
-      const { queue, runner } = long || lastLong.has(owner) ? slow : fast;
-      const measured = async () => {
-        const start = now();
-        try {
-          const { value, tookMs } = await work(runner);
-          keepTime(owner, tookMs);
-          return value;
-        } catch (error) {
-          keepTime(owner, now() - start);
-          throw error;
-        }
-      };
-      return queue.run(owner, measured, signal);
-    },
-  };
+  #now(): number {
+    return this.#parts.clock().getTime();
+  }
 }
-
-/** Two queues for work that is short or long. */
-export type Lanes<Runner> = ReturnType<typeof createLanes<Runner>>;

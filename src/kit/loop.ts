@@ -11,41 +11,49 @@ interface LoopParts {
 }
 
 /** A loop over `runOnce`, one round at a time. Tests call the same `runOnce` and never start the loop. */
-export function createLoop({ runOnce, onError, retryMs = 1000, firstAfterMs = 0 }: LoopParts) {
-  let running: Promise<void> | undefined;
-  let stopped = false;
-  let pause = new AbortController();
+export class Loop {
+  readonly #parts: LoopParts;
+  #running: Promise<void> | undefined;
+  #stopped = false;
+  #pause = new AbortController();
 
-  const rest = (ms: number) => sleep(ms, undefined, { signal: pause.signal, ref: false }).catch(() => undefined);
+  constructor(parts: LoopParts) {
+    this.#parts = parts;
+  }
 
-  async function rounds(): Promise<void> {
-    if (firstAfterMs > 0) await rest(firstAfterMs);
-    while (!stopped) {
-      pause = new AbortController();
+  start(): void {
+    this.#running ??= this.#rounds();
+  }
+
+  /** Starts the next round now instead of at the end of the pause. */
+  wake(): void {
+    this.#pause.abort();
+  }
+
+  /** Waits for the current round. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#pause.abort();
+    await this.#running;
+  }
+
+  async #rounds(): Promise<void> {
+    const { runOnce, onError, retryMs = 1000, firstAfterMs = 0 } = this.#parts;
+    if (firstAfterMs > 0) await this.#rest(firstAfterMs);
+    while (!this.#stopped) {
+      this.#pause = new AbortController();
       let waitMs = retryMs;
       try {
         waitMs = await runOnce();
       } catch (error) {
         onError(error);
       }
-      if (stopped) return;
-      await rest(waitMs);
+      if (this.#stopped) return;
+      await this.#rest(waitMs);
     }
   }
 
-  return {
-    start(): void {
-      running ??= rounds();
-    },
-    /** Starts the next round now instead of at the end of the pause. */
-    wake(): void {
-      pause.abort();
-    },
-    /** Waits for the current round. */
-    async stop(): Promise<void> {
-      stopped = true;
-      pause.abort();
-      await running;
-    },
-  };
+  #rest(ms: number): Promise<void> {
+    return sleep(ms, undefined, { signal: this.#pause.signal, ref: false }).catch(() => undefined);
+  }
 }

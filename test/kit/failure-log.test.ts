@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { createFailureLog } from '../../src/kit/failure-log.ts';
+import { FailureLog } from '../../src/kit/failure-log.ts';
 
 test('An outage of the database is a line at its beginning, one each minute with the count of failures, and one at its end', () => {
   const lines: { level: string; message: string; [field: string]: unknown }[] = [];
   const at = (level: string) => (fields: object, message: string) => void lines.push({ level, message, ...fields });
   let now = 0;
   const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-  const log = createFailureLog({
+  const log = new FailureLog({
     logger: { error: at('error'), info: at('info') },
     clock: () => new Date(now),
     isUnavailable: (error) => error === away,

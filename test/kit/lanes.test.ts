@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { FairQueue } from '../../src/kit/fair-queue.ts';
-import { createLanes } from '../../src/kit/lanes.ts';
+import { Lanes } from '../../src/kit/lanes.ts';
 
 /** Lanes whose places are strings, and a clock that work advances. */
 function timed() {
   let nowMs = 0;
   const laneOf = (runner: string) => ({ queue: new FairQueue({ concurrency: 1, perOwner: 1 }), runner });
-  const lanes = createLanes({ fast: laneOf('fast'), slow: laneOf('slow'), longMs: 50, stayMs: 30_000, clock: () => new Date(nowMs) });
+  const lanes = new Lanes({ fast: laneOf('fast'), slow: laneOf('slow'), longMs: 50, stayMs: 30_000, clock: () => new Date(nowMs) });
   const pass = (milliseconds: number) => {
     nowMs += milliseconds;
   };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createLoop } from '../../src/kit/loop.ts';
+import { Loop } from '../../src/kit/loop.ts';
 
 /** A promise and its resolve functions. */
 function gate(): { passed: Promise<void>; open(): void } {
@@ -18,7 +18,7 @@ describe('A loop', () => {
   test('does nothing until it is started, and then runs its first round at once', async () => {
     let rounds = 0;
     const first = gate();
-    const loop = createLoop({
+    const loop = new Loop({
       runOnce: async () => {
         rounds += 1;
         first.open();
@@ -42,7 +42,7 @@ describe('A loop', () => {
       first.open();
       return never;
     };
-    const loop = createLoop({ runOnce, onError: noError, firstAfterMs: never });
+    const loop = new Loop({ runOnce, onError: noError, firstAfterMs: never });
     loop.start();
     await new Promise(setImmediate);
     assert.equal(rounds, 0);
@@ -56,7 +56,7 @@ describe('A loop', () => {
     let running = 0;
     let rounds = 0;
     const third = gate();
-    const loop = createLoop({
+    const loop = new Loop({
       async runOnce() {
         running += 1;
         assert.equal(running, 1);
@@ -77,7 +77,7 @@ describe('A loop', () => {
   test('woken, runs the next round at once', async () => {
     const rounds = [gate(), gate()];
     let count = 0;
-    const loop = createLoop({
+    const loop = new Loop({
       runOnce: async () => {
         rounds[count]?.open();
         count += 1;
@@ -100,7 +100,7 @@ describe('A loop', () => {
     const release = gate();
     const second = gate();
     let count = 0;
-    const loop = createLoop({
+    const loop = new Loop({
       async runOnce() {
         count += 1;
         if (count === 2) second.open();
@@ -123,7 +123,7 @@ describe('A loop', () => {
     const errors: unknown[] = [];
     const second = gate();
     let count = 0;
-    const loop = createLoop({
+    const loop = new Loop({
       async runOnce() {
         count += 1;
         if (count === 1) throw new Error('once');
@@ -145,7 +145,7 @@ describe('A loop', () => {
   test('pauses after a failed round for the given time', async () => {
     const other = gate();
     const counts = { failing: 0, other: 0 };
-    const failing = createLoop({
+    const failing = new Loop({
       async runOnce() {
         counts.failing += 1;
         throw new Error('always');
@@ -154,7 +154,7 @@ describe('A loop', () => {
       retryMs: never,
     });
     // A loop without a pause runs several rounds in this time.
-    const restless = createLoop({
+    const restless = new Loop({
       async runOnce() {
         counts.other += 1;
         if (counts.other === 5) other.open();
@@ -174,7 +174,7 @@ describe('A loop', () => {
     const release = gate();
     let ended = false;
     let rounds = 0;
-    const loop = createLoop({
+    const loop = new Loop({
       async runOnce() {
         rounds += 1;
         begun.open();
@@ -202,7 +202,7 @@ describe('A loop', () => {
 
   test('stopped during its pause, stops at once', async () => {
     const first = gate();
-    const loop = createLoop({
+    const loop = new Loop({
       runOnce: async () => {
         first.open();
         return never;
@@ -216,6 +216,6 @@ describe('A loop', () => {
   });
 
   test('that was never started can be stopped', async () => {
-    await createLoop({ runOnce: async () => 0, onError: noError }).stop();
+    await new Loop({ runOnce: async () => 0, onError: noError }).stop();
   });
 });

@@ -33,23 +33,61 @@ interface LeaseParts {
   runningTests: ReadonlyMap<string, RunningTest>;
 }
 
-export type Leases = ReturnType<typeof createLeases>;
-
 /**
  * The leases of running tests in a database that several instances may share. Each instance renews the leases of its
  * tests, carries out requested cancellations, and ends tests whose instance has died.
  */
-export function createLeases({ store, clock, retention, runningTests }: LeaseParts) {
-  let round = newRound();
+export class Leases {
+  readonly #parts: LeaseParts;
+  #round = newRound();
   /** When expired results were deleted last. */
-  let prunedAt = Number.NEGATIVE_INFINITY;
+  #prunedAt = Number.NEGATIVE_INFINITY;
 
-  const until = (): Date => new Date(clock().getTime() + leaseMs);
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+  }
 
-  async function renew(): Promise<void> {
+  /** When a lease that begins now ends. */
+  until(): Date {
+    return new Date(this.#parts.clock().getTime() + leaseMs);
+  }
+
+  /** Ends tests that were running when the process last ended. With SQLite no other process can hold a lease. */
+  recover(): Promise<number> {
+    return this.#endOrphans(this.#parts.store.isExclusive ? undefined : this.#parts.clock());
+  }
+
+  /** Does the due work; returns the milliseconds until the next round. */
+  async runOnce(): Promise<number> {
+    const { store, clock, retention } = this.#parts;
+    await this.#renew();
+    await this.#endOrphans(clock());
+    const now = clock().getTime();
+    // A clock that was set back past the last time must not make it wait.
+    if (retention.seconds > 0 && (now < this.#prunedAt || now >= this.#prunedAt + pruneEveryMs)) {
+      const before = new Date(now - retention.seconds * 1000);
+      while (await store.results.prune(before));
+      this.#prunedAt = now;
+    }
+    this.#round.resolve();
+    this.#round = newRound();
+    return renewEveryMs;
+  }
+
+  /** Resolves after the next round, when stored results of other instances may have changed. @throws ServiceError 503 if the service stops first */
+  nextRound(): Promise<void> {
+    return this.#round.promise;
+  }
+
+  stop(): void {
+    this.#round.reject(new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping; the test runs on another instance.'));
+  }
+
+  async #renew(): Promise<void> {
+    const { store, runningTests } = this.#parts;
     const ids = [...runningTests.keys()];
     if (ids.length === 0) return;
-    const held = new Map((await store.results.renew(ids, until())).map(({ id, cancel }) => [id, cancel]));
+    const held = new Map((await store.results.renew(ids, this.until())).map(({ id, cancel }) => [id, cancel]));
     // A lease that is no longer held: another instance has ended the test, because this one seemed dead.
     for (const id of ids) {
       if (held.get(id) !== false) runningTests.get(id)?.cancel(held.has(id) ? cancelled.byCaller : cancelled.byStop);
@@ -58,7 +96,8 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
   }
 
   /** Ends tests whose instance has died as `cancelled`, with the finished prompts; returns their number. */
-  async function endOrphans(now: Date | undefined): Promise<number> {
+  async #endOrphans(now: Date | undefined): Promise<number> {
+    const { store, clock, retention, runningTests } = this.#parts;
     let ended = 0;
     for (const orphan of await store.results.orphans(now)) {
       if (runningTests.has(orphan.id)) continue;
@@ -71,36 +110,6 @@ export function createLeases({ store, clock, retention, runningTests }: LeasePar
     }
     return ended;
   }
-
-  return {
-    until,
-
-    /** Ends tests that were running when the process last ended. With SQLite no other process can hold a lease. */
-    recover: () => endOrphans(store.isExclusive ? undefined : clock()),
-
-    /** Does the due work; returns the milliseconds until the next round. */
-    async runOnce(): Promise<number> {
-      await renew();
-      await endOrphans(clock());
-      const now = clock().getTime();
-      // A clock that was set back past the last time must not make it wait.
-      if (retention.seconds > 0 && (now < prunedAt || now >= prunedAt + pruneEveryMs)) {
-        const before = new Date(now - retention.seconds * 1000);
-        while (await store.results.prune(before));
-        prunedAt = now;
-      }
-      round.resolve();
-      round = newRound();
-      return renewEveryMs;
-    },
-
-    /** Resolves after the next round, when stored results of other instances may have changed. @throws ServiceError 503 if the service stops first */
-    nextRound: (): Promise<void> => round.promise,
-
-    stop(): void {
-      round.reject(new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping; the test runs on another instance.'));
-    },
-  };
 }
 
 function newRound(): PromiseWithResolvers<void> {

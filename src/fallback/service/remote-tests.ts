@@ -6,10 +6,10 @@ import { progressOf, type ResultHead } from './record.ts';
 import type { ProgressListener } from './running-test.ts';
 
 /** Creates the operations on tests that run on other instances. They are seen in the store, in every round of the leases. */
-export function createRemoteTests({ results }: Store, { nextRound }: Leases) {
+export function createRemoteTests({ results }: Store, leases: Leases) {
   async function report(id: string, listener: ProgressListener, hasLeft: () => boolean): Promise<void> {
     for (let isRunning = true; isRunning; ) {
-      await nextRound();
+      await leases.nextRound();
       if (hasLeft()) return;
       // If the store can't be read, the next round tries again.
       const found = await results.head(id).catch(() => undefined);
@@ -23,7 +23,7 @@ export function createRemoteTests({ results }: Store, { nextRound }: Leases) {
     /** Requests that its instance cancels a test; resolves when the test has ended. @throws ServiceError 409 if it had already ended */
     async cancel(id: string): Promise<void> {
       if (!(await results.requestCancel(id))) throw conflict('This test has already ended; its result does not change.');
-      while ((await results.head(id))?.status === 'running') await nextRound();
+      while ((await results.head(id))?.status === 'running') await leases.nextRound();
     },
 
     /** Reports the progress of a test in every round until it ends. Returns the function that stops the reports. */

@@ -10,7 +10,7 @@ import { summaryOf } from '../rules/summary.ts';
 import { losslessFormats } from '../rules/targets/export.ts';
 import type { Store } from '../store/store.ts';
 import type { ChainService } from './chains.ts';
-import { cancelled, createLeases, type Retention } from './leases.ts';
+import { cancelled, Leases, type Retention } from './leases.ts';
 import { type PrepareParts, prepare, type Rehearsing } from './prepare.ts';
 import { progressOf, type ResultHead } from './record.ts';
 import type { Rehearsals } from './rehearsal.ts';
@@ -47,7 +47,7 @@ export function createTestService(parts: TestServiceParts) {
   const queue = new FairQueue({ ...queueLimits, what: 'tests' });
   const memory = new MemoryBudget(maxBytes);
   const runningTests = new Map<string, RunningTest>();
-  const leases = createLeases({ store, clock, retention, runningTests });
+  const leases = new Leases({ store, clock, retention, runningTests });
   const remote = createRemoteTests(store, leases);
   const results = createResults(store, runningTests);
   let stopping = false;
@@ -103,9 +103,9 @@ export function createTestService(parts: TestServiceParts) {
     find: results.find,
     ofChain: results.ofChain,
     /** Ends tests that were running when the process last ended; returns their number. */
-    recover: leases.recover,
+    recover: () => leases.recover(),
     /** Runs one round of the background work: renews leases, ends tests of dead instances, deletes old results. */
-    runOnce: leases.runOnce,
+    runOnce: () => leases.runOnce(),
     /** The numbers of running and waiting tests. */
     counts: () => queue.counts,
 

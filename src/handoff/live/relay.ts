@@ -26,41 +26,43 @@ interface RelayParts {
  * themselves are read from the database, so other users of the Redis can neither forge nor read them, and a lost message
  * only delays them.
  */
-export function createRelay({ redis, onHint, onReady, onIgnored }: RelayParts) {
-  const pending = new Map<number, number>();
-  let isSending = false;
+export class Relay {
+  readonly #redis: RedisLink;
+  readonly #pending = new Map<number, number>();
+  #isSending = false;
 
-  redis.subscribe(
-    channel,
-    (message) => {
-      const hints = parseHints(message);
-      if (hints === undefined) onIgnored();
-      else for (const [tenant, position] of hints) onHint(tenant, position);
-    },
-    onReady,
-  );
-
-  /** Sends one message at a time and merges later hints into the next, so that no backlog builds up behind a slow Redis. */
-  async function sendAll(): Promise<void> {
-    isSending = true;
-    try {
-      while (pending.size > 0) {
-        const hints = [...pending].slice(0, maxHints);
-        for (const [tenant] of hints) pending.delete(tenant);
-        await redis.publish(channel, JSON.stringify(hints));
-      }
-    } finally {
-      isSending = false;
-    }
+  constructor({ redis, onHint, onReady, onIgnored }: RelayParts) {
+    this.#redis = redis;
+    redis.subscribe(
+      channel,
+      (message) => {
+        const hints = parseHints(message);
+        if (hints === undefined) onIgnored();
+        else for (const [tenant, position] of hints) onHint(tenant, position);
+      },
+      onReady,
+    );
   }
 
-  return {
-    /** Announces the last position of a tenant's trail. */
-    publish(tenant: number, position: number): void {
-      pending.set(tenant, position);
-      if (!isSending) sendAll().catch(rethrow);
-    },
-  };
+  /** Announces the last position of a tenant's trail. */
+  publish(tenant: number, position: number): void {
+    this.#pending.set(tenant, position);
+    if (!this.#isSending) this.#sendAll().catch(rethrow);
+  }
+
+  /** Sends one message at a time and merges later hints into the next, so that no backlog builds up behind a slow Redis. */
+  async #sendAll(): Promise<void> {
+    this.#isSending = true;
+    try {
+      while (this.#pending.size > 0) {
+        const hints = [...this.#pending].slice(0, maxHints);
+        for (const [tenant] of hints) this.#pending.delete(tenant);
+        await this.#redis.publish(channel, JSON.stringify(hints));
+      }
+    } finally {
+      this.#isSending = false;
+    }
+  }
 }
 
 /** Parses a message into hints; undefined for an invalid message. */

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 
 import type { Clock } from '../../kit/clock.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
-import { createLanes, type Lane, type Lanes, type Timed, timed } from '../../kit/lanes.ts';
+import { type Lane, Lanes, type Timed, timed } from '../../kit/lanes.ts';
 import { isShared, openDatabase } from '../../kit/sql/database.ts';
 import type { Database, DatabaseOptions, Execute } from '../../kit/sql/dialect.ts';
 import { type WatchedDatabase, watchSpace } from '../../kit/sql/space.ts';
@@ -98,7 +98,7 @@ interface Opened {
 export function openWithReaders(databaseUrl: string, clock: Clock, options: DatabaseOptions = {}): Opened {
   const now = () => clock().getTime();
   const lanesOf = (name: Database<Tables>['name'], lanes: { fast: Lane<Reader>; slow: Lane<Reader> }) =>
-    createLanes<Reader>({ ...lanes, longMs: longMs[name], stayMs, clock });
+    new Lanes<Reader>({ ...lanes, longMs: longMs[name], stayMs, clock });
   if (!isShared(databaseUrl)) {
     const database = watchSpace(openDatabase<Tables>(databaseUrl, options), clock);
     const lane = { queue: new FairQueue({ concurrency: 4, perOwner: 1 }), runner: readerInPlace(database, now) };

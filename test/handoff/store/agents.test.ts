@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
 import pg from 'pg';
 
-import { createAgentService } from '../../../src/handoff/service/agents.ts';
+import { AgentService } from '../../../src/handoff/service/agents.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { isShared, openDatabase } from '../../../src/kit/sql/database.ts';
@@ -20,7 +20,7 @@ async function openAgents(t: TestContext, testStore: TestStore) {
     await store.close();
     await drop();
   });
-  const agents = createAgentService(store, clock.read);
+  const agents = new AgentService(store, clock.read);
   const seen = async (tenant = 1) => {
     const { agents: page } = await agents.page(tenant, { limit: 50, offset: 0 }, new AbortController().signal);
     return page.map(({ agent_id, last_seen_at }) => [agent_id, last_seen_at.slice(11, 19)]);

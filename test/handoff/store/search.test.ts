@@ -5,7 +5,7 @@ import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { phrasesOf } from '../../../src/handoff/rules/tokenizer.ts';
 import type { PacketFilter } from '../../../src/handoff/store/packet-filter.ts';
-import { createBudget, unlimited } from '../../../src/handoff/store/search/budget.ts';
+import { Budget, unlimited } from '../../../src/handoff/store/search/budget.ts';
 import { createIndexer } from '../../../src/handoff/store/search/indexer.ts';
 import { createSearcher, type SearchPage, type SearchPlace, type SearchResult } from '../../../src/handoff/store/search/search.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
@@ -57,7 +57,7 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
   /** A search with a budget; a millisecond passes whenever the time is read. */
   const askWithin = (allowance: { ms?: number; steps?: number }, q: string, filter: PacketFilter = {}): Promise<SearchResult> => {
     let ms = 0;
-    const budget = createBudget({ ...unlimited, ...allowance }, () => ms++);
+    const budget = new Budget({ ...unlimited, ...allowance }, () => ms++);
     return createSearcher(database, { ...bounds, ...other }, budget).search({ tenant, phrases: phrasesOf(q), filter, limit: 5, offset: 0 });
   };
   const ask = ({ q, filter = {}, limit = 5, offset = 0, from }: Asked): Promise<SearchResult> =>

@@ -19,29 +19,38 @@ export const unlimited: SearchBudget = { ms: Number.POSITIVE_INFINITY, steps: Nu
 /** The search exceeds its budget. */
 export class OverBudget extends Error {}
 
-export type Budget = ReturnType<typeof createBudget>;
-
 /** What a search has used of its budget. `now` returns milliseconds. */
-export function createBudget(budget: SearchBudget = unlimited, now: () => number = () => 0) {
-  let usedMs = 0;
-  let since = now();
-  const usedSoFar = () => usedMs + now() - since;
-  return {
-    /** The most steps of one statement. */
-    steps: budget.steps,
-    /** Lets other reads of the thread run between two statements. @throws OverBudget when the search has used its time */
-    async pause(): Promise<void> {
-      usedMs = usedSoFar();
-      since = now();
-      if (usedMs > budget.ms) throw new OverBudget();
-      await nextTurn();
-      since = now();
-    },
-    /** @throws OverBudget when a statement with this many steps is not allowed */
-    allow(steps: number): void {
-      if (steps > budget.steps) throw new OverBudget();
-    },
-    /** The search's own time so far, without that of the reads during its pauses. */
-    usedMs: usedSoFar,
-  };
+export class Budget {
+  /** The most steps of one statement. */
+  readonly steps: number;
+  readonly #ms: number;
+  readonly #now: () => number;
+  #usedMs = 0;
+  #since: number;
+
+  constructor({ ms, steps }: SearchBudget = unlimited, now: () => number = () => 0) {
+    this.steps = steps;
+    this.#ms = ms;
+    this.#now = now;
+    this.#since = now();
+  }
+
+  /** The search's own time so far, without that of the reads during its pauses. */
+  get usedMs(): number {
+    return this.#usedMs + this.#now() - this.#since;
+  }
+
+  /** Lets other reads of the thread run between two statements. @throws OverBudget when the search has used its time */
+  async pause(): Promise<void> {
+    this.#usedMs = this.usedMs;
+    this.#since = this.#now();
+    if (this.#usedMs > this.#ms) throw new OverBudget();
+    await nextTurn();
+    this.#since = this.#now();
+  }
+
+  /** @throws OverBudget when a statement with this many steps is not allowed */
+  allow(steps: number): void {
+    if (steps > this.steps) throw new OverBudget();
+  }
 }

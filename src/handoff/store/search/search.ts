@@ -7,7 +7,7 @@ import { type Searched, searchableTexts, snippetIn, snippetOf } from '../../rule
 import { ofPacket, shortText, wholeText } from '../packet-texts.ts';
 import { maxPageBytes, type Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
-import { type Budget, createBudget, OverBudget } from './budget.ts';
+import { Budget, OverBudget } from './budget.ts';
 import { type FullTextQuery, type Matches, type SearchFor, searchBounds } from './matches.ts';
 import { createPostgresMatches } from './postgres.ts';
 import { createSqliteMatches } from './sqlite.ts';
@@ -82,7 +82,7 @@ interface Listed extends Omit<SearchPage, 'rows' | 'next'> {
 }
 
 /** Searches the index. A search may take long, so it runs on a worker thread where there is one, and pauses between its statements. */
-export function createSearcher(database: Database<Tables>, bounds = searchBounds(database.name), budget: Budget = createBudget()) {
+export function createSearcher(database: Database<Tables>, bounds = searchBounds(database.name), budget: Budget = new Budget()) {
   const matches = (database.name === 'sqlite' ? createSqliteMatches : createPostgresMatches)(database, bounds, budget);
 
   /** The condition that a packet is one of these. The plus sign keeps SQLite from scanning all packets of the tenant. */

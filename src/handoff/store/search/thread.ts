@@ -6,7 +6,7 @@ import type { Row } from '../../../kit/sql/dialect.ts';
 import { serveTasks, threadData } from '../../../kit/thread.ts';
 import { createPageReads, type PacketPage } from '../pages.ts';
 import type { Tables } from '../tables.ts';
-import { createBudget, fastLane, unlimited } from './budget.ts';
+import { Budget, fastLane, unlimited } from './budget.ts';
 import { createIndexer, type Range } from './indexer.ts';
 import { createSearcher, encoded, type Search } from './search.ts';
 
@@ -35,9 +35,9 @@ const tasks = {
   prepare: (range: Range) => indexer.prepare(range),
   write: (_: Record<string, never>) => indexer.write(),
   async search({ search, isFast }: { search: Search; isFast: boolean }, signal: AbortSignal) {
-    const budget = createBudget(isFast && database.name === 'sqlite' ? fastLane : unlimited, clock);
+    const budget = new Budget(isFast && database.name === 'sqlite' ? fastLane : unlimited, clock);
     const value = encoded(await createSearcher(database, undefined, budget).search(search, signal));
-    return { value, tookMs: budget.usedMs() };
+    return { value, tookMs: budget.usedMs };
   },
   async largePage({ tenant, page }: { tenant: number; page: PacketPage }) {
     let tookMs = 0;
