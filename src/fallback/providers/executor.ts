@@ -39,12 +39,12 @@ export function follow(
   const walk = new Walk(run, scene, index, prompt);
   for (;;) {
     const called = walk.call();
-    if (called instanceof Promise) return followCalls(walk, called);
+    if (!('condition' in called)) return followCalls(walk, called);
     const done = walk.decide(called);
     if (done !== null) return done;
     const waiting = walk.wait();
-    if (waiting instanceof Promise) return followCalls(walk, null, waiting);
-    run.signal.throwIfAborted();
+    // Without a promise, nothing can abort the run in between.
+    if (waiting !== undefined) return followCalls(walk, null, waiting);
   }
 }
 
