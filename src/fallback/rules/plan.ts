@@ -1,5 +1,5 @@
 import { faultOf, invalidRequest, type Fault as RequestFault } from '../../kit/errors.ts';
-import type { ChainDefinition, Condition } from '../model/chain.ts';
+import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
 import { defaultPrompts, type Fault, type Preset, type TestRequest } from '../model/test.ts';
 import { withoutNulls } from './chain.ts';
 import { type Failing, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
@@ -46,7 +46,8 @@ export function planOf(engine: Engine, request: TestRequest): Plan {
     return [{ name: 'the faults given', faults: request.faults.map((fault) => sceneFault(engine.chain, fault)), expects: 'either' }];
   }
   const preset = presetOf(request);
-  return preset === null ? [healthy] : presetPlans[preset](engine);
+  if (preset === null) return [healthy];
+  return preset === 'coverage' && request.mode === 'rehearsal' ? thorough(engine, coveragePlan(engine)) : presetPlans[preset](engine);
 }
 
 /** The scene of a prompt. */
@@ -193,6 +194,20 @@ function coveragePlan(engine: Engine): Plan {
   if (defaultCase !== undefined)
     scenes.push(served(`${labelOf(defaultCase)} at ${providers[0]!.name}, without a rule`, [failing(0, defaultCase)]));
   return [...scenes, ...recovering, healthy];
+}
+
+/**
+ * The plan with a scene for each condition of the first provider. What a chain decides by one rule, or by default, a gateway may
+ * decide otherwise for some of its failures.
+ */
+function thorough({ chain: { providers } }: Engine, plan: Plan): Plan {
+  const isTried = (condition: Condition) =>
+    plan.some(({ faults: [fault, ...others] }) => others.length === 0 && isLasting(fault) && fault?.condition === condition);
+  const isLasting = (fault: SceneFault | undefined) => fault?.provider === 0 && fault.times === null;
+  const others = conditions
+    .filter((condition) => !isTried(condition))
+    .map((condition) => served(`${condition} at ${providers[0]!.name}, lasting`, [failing(0, usual(condition))]));
+  return [...plan.slice(0, -1), ...others, ...plan.slice(-1)];
 }
 
 const labelOf = ({ condition, status_code }: Failing) =>

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 
-import { assertAccessible, type Dashboard, type SlowProvider, scrollToEnd } from '../../support/dashboard.ts';
+import { assertAccessible, assertFits, type Dashboard, type SlowProvider, scrollToEnd } from '../../support/dashboard.ts';
+import { startGateway } from '../../support/gateway.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
@@ -140,6 +141,54 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await heading(page, 'Test of slow cancelled').waitFor();
     await page.getByRole('region', { name: '2 prompts' }).waitFor();
     assert.equal((await read(page.url().split('/').at(-1)!)).status, 'cancelled');
+  });
+
+  test('a rehearsal shows each scene beside what was expected, and findings of the import beside what they explain', async (t) => {
+    const model = (name: string) => ({ model_name: name, litellm_params: { model: `openai/${name}`, timeout: 3 } });
+    const content = {
+      model_list: [model('gpt-4o'), model('claude')],
+      router_settings: {
+        ...{ num_retries: 0, disable_cooldowns: true },
+        ...{ fallbacks: [{ 'gpt-4o': ['claude'] }], context_window_fallbacks: [{ 'gpt-4o': ['claude'] }] },
+      },
+    };
+    const imported = await dashboard().service.call('POST', '/import?format=litellm', { body: { content } });
+    const { id } = imported.body.chain;
+    const { token } = (await dashboard().service.call('GET', `/chains/${id}/rehearsal-token`)).body;
+    const base = `${dashboard().address}/rehearsal/${token}`;
+    // It ends a prompt on status 400, which the chain does not.
+    const upstreams = ['gpt-4o', 'claude'].map((name) => ({ base: `${base}/${name}/v1`, retries: new Map() }));
+    const gateway = await startGateway(t, upstreams);
+
+    const page = await dashboard().open(t, `/chains/${id}/what-if?provider=claude&condition=context_length`);
+    await page.getByText('The imported file behaves otherwise.', { exact: true }).waitFor();
+    const marked = page.getByRole('button', { name: /the imported file differs/ });
+    assert.equal(await marked.count(), 2, 'the finding about context_length is at both providers');
+
+    await page.goto(page.url().replace(/what-if.*/, 'rehearse'));
+    await page.getByLabel('Address of the gateway').fill(gateway.url);
+    await button(page, 'Rehearse').click();
+    await heading(page, /Test of gpt-4o differs/).waitFor();
+    const rows = page.getByRole('table', { name: 'Scenes, differing ones first' }).getByRole('row');
+    const texts = await rows.allTextContents();
+    assert.match(texts[0]!, /Scene.*The chain says.*The gateway did.*Result/);
+    assert.match(texts.find((text) => /^context_length/.test(text))!, /gpt-4oclaudegpt-4oerrordiffers$/);
+    const differing = texts.map((text) => text.endsWith('differs'));
+    assert.ok(differing[1] && !differing.at(-1));
+    assert.deepEqual(
+      differing.slice(1),
+      differing.slice(1).toSorted((one, other) => Number(other) - Number(one)),
+    );
+    const difference = (name: RegExp) => page.getByRole('listitem').filter({ hasText: name });
+    assert.match(
+      (await difference(/400 \(context_length\)/).textContent())!,
+      /Explained by the import: LiteLLM treats a prompt that is too long/,
+    );
+    assert.doesNotMatch((await difference(/400 \(invalid_request\)/).textContent())!, /Explained/);
+    await assertAccessible(page);
+    await page.setViewportSize({ width: 390, height: 900 });
+    await assertFits(page);
+    await page.setViewportSize({ width: 1280, height: 900 });
   });
 
   test("the history lists a chain's tests, newest first, and compares two of them", async (t) => {

@@ -10,6 +10,9 @@ import { stores } from '../../support/stores.ts';
 const rules = [
   { condition: 'server_error', action: 'retry', max_retries: 2, wait_ms: 0 },
   { condition: 'rate_limit', action: 'retry', max_retries: 1, wait_ms: 0 },
+  // The gateway of the tests sees only statuses.
+  { condition: 'quota_exceeded', action: 'retry', max_retries: 1, wait_ms: 0, status_codes: [429] },
+  { condition: 'context_length', action: 'fail', status_codes: [400] },
 ];
 const providers = [
   { name: 'gpt-4o', model_id: 'openai/gpt-4o', timeout_ms: 3_000 },
@@ -77,7 +80,8 @@ describe('A rehearsal', () => {
     assert.deepEqual(result.differences, []);
     assert.deepEqual(result.agreement, { prompts: result.prompt_count, agreeing: result.prompt_count, differing: 0, stray_calls: 0 });
     assert.equal(result.error, null);
-    assert.equal(result.verdict, 'pass');
+    // The chain, and so the gateway, returns a refused request to the caller.
+    assert.equal(result.verdict, 'lost_as_ruled');
     assert.ok(result.prompt_count > 4, 'as many prompts as the plan has scenes');
     for (const { agrees, expected, attempts, served_by } of result.results) {
       assert.equal(agrees, true);
@@ -222,7 +226,7 @@ describe('A rehearsal', () => {
     const only = [{ condition: 'timeout', action: 'fail', providers: ['bedrock'] }];
     const { id, gateway } = await rehearsed(t, undefined, { providers: mixed, fallback_rules: [...rules, ...only] });
     const result = await rehearse(id, gateway);
-    assert.equal(result.verdict, 'pass');
+    assert.equal(result.verdict, 'lost_as_ruled');
     assert.deepEqual(result.assumptions, [
       "bedrock is left out of the rehearsal, because its protocol can't be redirected to a fake provider.",
     ]);

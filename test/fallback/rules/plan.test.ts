@@ -60,6 +60,16 @@ describe('A plan', () => {
     ]);
   });
 
+  test('of a rehearsal also has each other condition at the first provider, since a gateway may tell them apart [F38]', () => {
+    const more = scenes(3, { mode: 'rehearsal' }).filter((name) => !scenes(3, {}).includes(name));
+    assert.deepEqual(
+      more,
+      ['connection_error', 'auth_error', 'quota_exceeded', 'context_length', 'content_filter', 'invalid_request', 'invalid_response'].map(
+        (condition) => `${condition} at a, lasting`,
+      ),
+    );
+  });
+
   test("fails other providers until a rule's provider is reached, and omits rules that can never apply", () => {
     const more: RuleRequest[] = [
       { condition: 'server_error', action: 'fail', providers: ['b'], status_codes: [503] },

@@ -146,7 +146,7 @@ function warnOfSharedStatuses({ provider: { name }, isLast, reactionTo, loss }: 
     const { retries, failsOver } = reactionTo(condition);
     return retries > 0 || (failsOver && !isLast);
   };
-  const broken = `${name}: Portkey returns a broken or empty answer to the caller; it never retries it or fails over.`;
+  const broken = `${name}: Portkey returns a broken or empty answer (invalid_response) to the caller; it never retries it or fails over.`;
   if (goesOn('invalid_response')) loss('invalid_response', null, broken);
   const filtered = `${name}: Portkey returns an answer with the finish reason content_filter to the caller.`;
   if (goesOn('content_filter')) loss('content_filter', null, filtered);
