@@ -10,7 +10,7 @@ describe('If-Match', () => {
   });
 
   test('refuses another tag, a weak one and a bare number with 412 and the current tag', () => {
-    for (const header of ['"2"', 'W/"3"', '3', '']) {
+    for (const header of ['"2"', 'W/"3"', '3', '', '""', 'x', '"2", "4"']) {
       assert.throws(
         () => requireMatch(header, entityTagOf(3), 'chain'),
         (error) => error instanceof ServiceError && error.status === 412 && error.message.includes(`the chain's ETag is "3" now`),
@@ -19,7 +19,7 @@ describe('If-Match', () => {
   });
 });
 
-test('If-None-Match accepts a weak tag and `*`', () => {
-  for (const header of ['"3"', 'W/"3"', '"1", W/"3"', '*']) assert.equal(isKnown(header, '"3"'), true, header);
+test('If-None-Match accepts a weak tag, a list and `*` [H57]', () => {
+  for (const header of ['"3"', 'W/"3"', '"1", W/"3"', '"1","3"', '*']) assert.equal(isKnown(header, '"3"'), true, header);
   for (const header of [undefined, '"1"', '3']) assert.equal(isKnown(header, '"3"'), false);
 });

@@ -59,47 +59,22 @@ for (const store of stores) {
     for (const operation of operations) {
       const { name, from, success } = operation;
 
-      test(`${name}: succeeds with the current tag [H55]`, async () => {
+      test(`${name}: 412 with a stale or weak tag, and nothing changes; succeeds with the current one, or with * [H55, H269]`, async () => {
         const service = await shareService(store);
-        const { id } = await packetIn(service, from);
-        const tag = String((await get(service, id)).headers.etag);
-        assert.equal((await run(service, operation, id, tag)).status, success);
-      });
-
-      test(`${name}: 412 with a stale tag, and nothing changes [H55, H269]`, async () => {
-        const service = await shareService(store);
-        const { id } = await packetIn(service, from);
-        const stale = String((await get(service, id)).headers.etag);
+        const [{ id }, { id: other }] = [await packetIn(service, from), await packetIn(service, from)];
         await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'Someone was here.' } } });
-        const before = (await get(service, id)).body;
+        const { body: before, headers } = await get(service, id);
+        const tag = String(headers.etag);
         const history = await happenings(service, id);
-        const answer = await run(service, operation, id, stale);
-        assert.equal(answer.status, 412);
-        assert.deepEqual([answer.body.code, answer.body.field, answer.body.status_code], ['PRECONDITION_FAILED', null, 412]);
+        for (const stale of ['"1"', `W/${tag}`]) {
+          const answer = await run(service, operation, id, stale);
+          assert.equal(answer.status, 412, stale);
+          assert.deepEqual([answer.body.code, answer.body.field, answer.body.status_code], ['PRECONDITION_FAILED', null, 412]);
+        }
         assert.deepEqual((await get(service, id)).body, before);
         assert.deepEqual(await happenings(service, id), history);
-      });
-
-      test(`${name}: * matches any existing packet`, async () => {
-        const service = await shareService(store);
-        const { id } = await packetIn(service, from);
-        assert.equal((await run(service, operation, id, '*')).status, success);
-      });
-
-      test(`${name}: one matching tag of several is enough`, async () => {
-        const service = await shareService(store);
-        const { id, revision } = await packetIn(service, from);
-        assert.equal((await run(service, operation, id, '"77", "78"')).status, 412);
-        assert.equal((await run(service, operation, id, `"77" , "${revision}","78"`)).status, success);
-      });
-
-      test(`${name}: 412 with an unknown tag, a weak tag, or a tag without quotes`, async () => {
-        const service = await shareService(store);
-        const { id, revision } = await packetIn(service, from);
-        for (const tag of ['"0"', `"${revision + 1}"`, `W/"${revision}"`, `${revision}`, '""', 'x']) {
-          assert.equal((await run(service, operation, id, tag)).status, 412, tag);
-        }
-        assert.equal((await get(service, id)).body.revision, revision);
+        assert.equal((await run(service, operation, id, tag)).status, success);
+        assert.equal((await run(service, operation, other, '*')).status, success);
       });
     }
 
@@ -156,17 +131,6 @@ for (const store of stores) {
       const changed = await get(service, id, { 'If-None-Match': '"1"' });
       assert.equal(changed.status, 200);
       assert.deepEqual([changed.body.status, changed.headers.etag], ['claimed', '"2"']);
-    });
-
-    test('weak tags, several tags and * are supported [H57]', async () => {
-      const service = await shareService(store);
-      const { id } = await createPacket(service);
-      for (const known of ['W/"1"', '"7", "1"', '"7",W/"1"', '*']) {
-        assert.equal((await get(service, id, { 'If-None-Match': known })).status, 304, known);
-      }
-      for (const other of ['"2"', 'W/"2"', '1', '""']) {
-        assert.equal((await get(service, id, { 'If-None-Match': other })).status, 200, other);
-      }
     });
   });
 }

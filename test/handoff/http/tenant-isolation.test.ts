@@ -147,40 +147,6 @@ for (const store of stores) {
       assert.equal(essence(foreign, []), essence(await service.call('GET', '/packets?limit=1&cursor=garbage', { key: b.key }), []));
     });
 
-    test('tenants do not share idempotency keys', async () => {
-      const service = await shareService(store);
-      const a = await newTenant(service);
-      const b = await newTenant(service);
-      const create = (key: string) =>
-        service.call('POST', '/packets', { key, body: packetRequest(), headers: { 'idempotency-key': 'same' } });
-      const [first, second] = await Promise.all([create(a.key), create(b.key)]);
-      assert.deepEqual([first.status, second.status], [201, 201]);
-      assert.notEqual(first.body.id, second.body.id);
-      assert.equal((await create(b.key)).body.id, second.body.id);
-    });
-
-    test('in a batch with an own and a foreign packet, the own one is processed and the foreign one unknown', async () => {
-      const service = await shareService(store);
-      const a = await newTenant(service);
-      const b = await newTenant(service);
-      const foreign = await createPacket(service, {}, a.key);
-      const own = await createPacket(service, {}, b.key);
-      const { status, body } = await service.call('POST', '/packets/batch/claim', {
-        key: b.key,
-        body: { packet_ids: [foreign.id, own.id], agent_id: 'b' },
-      });
-      assert.equal(status, 200);
-      assert.deepEqual(
-        body.claimed.map(({ id }: { id: string }) => id),
-        [own.id],
-      );
-      assert.deepEqual(
-        body.errors.map(({ packet_id, code }: Record<string, string>) => [packet_id, code]),
-        [[foreign.id, 'NOT_FOUND']],
-      );
-      assert.equal((await service.call('GET', `/packets/${foreign.id}`, { key: a.key })).body.status, 'created');
-    });
-
     test('does not change field names in other packets, whatever field names its own objects have', async () => {
       const service = await shareService(store);
       const a = await newTenant(service);
