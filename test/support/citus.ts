@@ -54,18 +54,35 @@ export async function openSingleDatabase(): Promise<TestDatabase> {
   return { url: addressOf(servers[0]!, name), drop };
 }
 
-async function create(schema: 'handoff' | undefined): Promise<string> {
-  created += 1;
-  const name = `baton_${process.pid}_${created}`;
-  for (const server of servers) {
+/** Creates a database on the servers of a cluster, whose rows are on these workers; returns its address. */
+export async function createClusterDatabase(name: string, all: readonly string[], workers = all.slice(1)): Promise<string> {
+  for (const server of all) {
     await onServer(server, 'postgres', [`create database ${name}`]);
     await onServer(server, name, ['create extension citus']);
   }
-  const [coordinator, ...workers] = servers.map((server) => `'${server.replace(':', "', ")}`);
-  await onServer(servers[0]!, name, [
-    `select citus_set_coordinator_host(${coordinator})`,
-    ...workers.map((worker) => `select citus_add_node(${worker})`),
-  ]);
+  await onServer(all[0]!, name, [`select citus_set_coordinator_host(${placeOf(all[0]!)})`]);
+  await addWorkers(name, all[0]!, workers);
+  return `${addressOf(all[0]!, name)}?citus=true`;
+}
+
+/** Adds workers to a cluster. */
+export async function addWorkers(name: string, coordinator: string, workers: readonly string[]): Promise<void> {
+  await onServer(
+    coordinator,
+    name,
+    workers.map((worker) => `select citus_add_node(${placeOf(worker)})`),
+  );
+}
+
+const placeOf = (server: string) => `'${server.replace(':', "', ")}`;
+
+/** The addresses of a database on the workers of the cluster. */
+export const workersOf = (url: string): string[] => servers.slice(1).map((server) => addressOf(server, new URL(url).pathname.slice(1)));
+
+async function create(schema: 'handoff' | undefined): Promise<string> {
+  created += 1;
+  const name = `baton_${process.pid}_${created}`;
+  await createClusterDatabase(name, servers);
   if (schema === undefined) return name;
   const store = await openStore({
     databaseUrl: `${addressOf(servers[0]!, name)}?citus=true`,
