@@ -11,7 +11,8 @@ import { connectByMcp, type McpAgent, ToolError } from './mcp-agent.ts';
 /**
  * `npm run demo:agents -- [FILE]`: three agents hand a case over, each by another protocol. The frontline agent creates the packet
  * by REST; the agent for whom it is works on it by MCP and asks a person, who answers by an answer link; a supervisor follows
- * it by A2A and has the frontline agent tell the customer. FILE has a create request in each line; by default there is one case.
+ * it by A2A and has the frontline agent tell the customer. FILE has a create request in each line; by default there is one case,
+ * whose receiver has a contract: the first attempt to hand it over is refused, and corrected by what the refusal says.
  * It starts its own service in memory, or uses the one at SERVICE_URL with SERVICE_API_KEY.
  */
 
@@ -32,6 +33,23 @@ const example: CreateRequest = {
   context: { summary: 'Order 4711 was charged twice; the customer asks for a refund.' },
   actions: { pending: [{ id: 'a1', description: 'Refund the second charge', assignee: 'resolver' }] },
 };
+
+/** What the agent for whom the example is asks for. */
+const contract = {
+  description: 'Refunds need the order: custom.order_id, such as ORD-4711.',
+  schema: {
+    properties: {
+      context: {
+        required: ['custom'],
+        properties: { custom: { required: ['order_id'], properties: { order_id: { type: 'string', pattern: '^ORD-[0-9]+$' } } } },
+      },
+    },
+  },
+  examples: [{ context: { custom: { order_id: 'ORD-4711' } } }],
+};
+
+/** What the frontline agent can say of the example, by the field that a refusal names. */
+const knowledge: Readonly<Record<string, unknown>> = { 'context.custom': { order_id: 'ORD-4711' } };
 
 /** Ends the demonstration with a message for the user. */
 class Stop extends Error {}
@@ -118,12 +136,32 @@ async function showHistory(client: HandoffClient, line: number, chain: readonly 
   return count;
 }
 
+/** Hands a case over; a refusal by the contract of the receiver is corrected by the fields that it names, as far as they are known. */
+async function handOver(client: HandoffClient, line: number, body: CreateRequest): Promise<Packet> {
+  try {
+    return await client.createPacket({ body });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'CONTRACT_VIOLATION') throw error;
+    const missing = error.errors.filter(({ field }) => Object.hasOwn(knowledge, field));
+    if (missing.length < error.errors.length) throw error;
+    say(line, 'refused', error.message);
+    const { description } = error.body.contract as { description: string | null };
+    say(line, '', `${body.metadata.target_agent.id} asks for: ${description}`);
+    const corrected = structuredClone(body) as unknown as Record<string, Record<string, unknown>>;
+    for (const { field } of missing) {
+      const [part, name] = field.split('.') as [string, string];
+      corrected[part] = { ...corrected[part], [name]: knowledge[field] };
+    }
+    return client.createPacket({ body: corrected as unknown as CreateRequest });
+  }
+}
+
 /** Plays one case; returns the number of events in its history. */
 async function play(agents: Agents, line: number, request: CreateRequest): Promise<number> {
   const { frontline, worker, supervisor } = agents;
   const tag = `demo-${randomUUID()}`;
   const tags = [...(request.metadata?.tags ?? []), tag];
-  const packet = await frontline.createPacket({ body: { ...request, metadata: { ...request.metadata, tags } } });
+  const packet = await handOver(frontline, line, { ...request, metadata: { ...request.metadata, tags } });
   const { source_agent, target_agent } = packet.metadata;
   say(line, 'REST', `${source_agent.id} creates ${packet.id} for ${target_agent.id}`);
   say(line, '', packet.context.summary);
@@ -155,6 +193,16 @@ function casesIn(file: string | undefined): { line: number; request: CreateReque
   });
 }
 
+/** Publishes the contract of the example's receiver, unless it has one. */
+async function publish(client: HandoffClient, agent_id: string): Promise<void> {
+  try {
+    await client.publishContract({ params: { agent_id }, body: contract, headers: { 'if-none-match': '*' } });
+    say(1, 'REST', `${agent_id} publishes a contract: ${contract.description}`);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status_code !== 412) throw error;
+  }
+}
+
 async function main(args: readonly string[], { SERVICE_URL: given, SERVICE_API_KEY: givenKey = '' }: NodeJS.ProcessEnv): Promise<void> {
   if (args.length > 1 || args[0]?.startsWith('-')) throw new Stop(usage);
   if (given && givenKey === '') throw new Stop('SERVICE_API_KEY must hold an API key of the service at SERVICE_URL.');
@@ -171,6 +219,7 @@ async function main(args: readonly string[], { SERVICE_URL: given, SERVICE_API_K
   const [first] = (await worker.instructions('resolver')).split('\n');
   console.log(`The prompt work_on_next tells a model: ${first} ...\n`);
   const counts = { cases: 0, refused: 0, events: 0 };
+  if (args[0] === undefined) await publish(frontline, 'resolver');
   for (const { line, request } of cases) {
     try {
       counts.events += await play({ frontline, worker, supervisor }, line, request);

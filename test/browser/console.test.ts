@@ -172,6 +172,32 @@ describe('the console', { skip: withoutBrowser }, () => {
     await assertAccessible(page);
   });
 
+  test('the agents show the contract of each, with an example to copy', async (t) => {
+    const { page, key } = await signIn(t, '/agents');
+    await call(key, 'PUT', '/agents/resolver/contract', {
+      schema: { properties: { context: { required: ['custom'] } } },
+      description: 'Refunds need the <b>order</b>.',
+      examples: [{ context: { summary: 'A refund', custom: { order_id: 'ORD-1' } } }],
+    });
+    await call(key, 'POST', '/packets', packetRequest({ context: { summary: 'A refund', custom: {} } }));
+    await go(page, '/agents');
+    await page
+      .getByRole('row', { name: /frontline/ })
+      .getByText('None')
+      .waitFor();
+    await button(page, 'Version 1').click();
+    const dialog = page.getByRole('dialog', { name: 'Contract of resolver' });
+    await dialog.getByText('Refunds need the <b>order</b>.').waitFor();
+    await dialog.getByRole('region', { name: 'Example' }).getByText('"order_id": "ORD-1"').waitFor();
+    await assertAccessible(page);
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await button(page, 'Copy example').click();
+    await dialog.getByText('Copied').waitFor({ state: 'attached' });
+    assert.deepEqual(JSON.parse(await page.evaluate('navigator.clipboard.readText()')).context.custom, { order_id: 'ORD-1' });
+    await page.setViewportSize({ width: 320, height: 800 });
+    await assertFits(page);
+  });
+
   test('the overview shows what waits, is held, was asked and done, as figures, as plots and as a table', async (t) => {
     const { key } = await newTenant(service, { tier: 'business' });
     await ask(key, refund);

@@ -43,6 +43,8 @@ describe('npm run demo:agents', { skip: !isInstalled }, () => {
     assert.equal(exitCode, 0);
     const told = lines.join('\n').replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID');
     for (const step of [
+      'line 1 refused The contract of resolver (version 1) refuses the packet: context.custom is ...',
+      'line 1 resolver asks for: Refunds need the order: custom.order_id, such as ORD-4711.',
       'line 1 REST frontline creates ID for resolver',
       'line 1 MCP resolver claims ID',
       'line 1 A2A supervisor sees input-required: Refund the second charge?',

@@ -11,6 +11,7 @@ import { count, cut } from '../../../kit/web/format.ts';
 import type { Agent } from '../../model/agent.ts';
 import { claimableStatus } from '../../rules/packet-life.ts';
 import { useAnswer } from '../data/queries.ts';
+import { ContractButton } from '../parts/contract.tsx';
 import { Command } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
 
@@ -70,6 +71,11 @@ const AgentTable = ({ agents }: { agents: readonly Agent[] }) => (
         cell: ({ agent_id, waiting }) => figure(waiting, packetsOf({ target_agent: agent_id, status: claimableStatus })),
       },
       { name: 'Holding', number: true, cell: ({ agent_id, holding }) => figure(holding, packetsOf({ claimed_by: agent_id })) },
+      {
+        name: 'Contract',
+        cell: ({ agent_id, contract }) =>
+          contract === null ? <span className="muted">None</span> : <ContractButton agentId={agent_id} version={contract} />,
+      },
       { name: 'Last seen', muted: true, tabular: true, cell: ({ last_seen_at }) => <Ago at={last_seen_at} /> },
     ]}
   />
