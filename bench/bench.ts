@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { claim } from './cases/claim.ts';
+import { contracts } from './cases/contracts.ts';
 import { cost } from './cases/cost.ts';
 import { create, createLarge } from './cases/create.ts';
 import { drill, getChain, simulate } from './cases/fallback.ts';
@@ -32,6 +33,7 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   searches,
   beside,
   hostile,
+  contracts,
   postgres,
   memory,
   webhooks,

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { a2a } from '../../support/a2a.ts';
+import { hostileSchemas, product } from '../../support/hostile-schemas.ts';
 import { callTool } from '../../support/mcp.ts';
-import { createPacket, startService, type TestService } from '../../support/service.ts';
+import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
 /** The processor time of the main thread in each turn of the event loop while the work lasts, in microseconds. */
@@ -50,6 +51,23 @@ const attacks: Readonly<Record<string, (service: TestService) => Promise<() => P
     assert.equal(made.status, 201, made.text);
     const { pathname } = new URL(made.body.url);
     return () => times(async () => assert.equal((await service.call('GET', `/${pathname}`)).status, 200));
+  },
+  async 'a batch under a contract that is slow to check'(service) {
+    await service.call('PUT', '/agents/resolver/contract', { body: { schema: product('allOf', { type: 'object' }) } });
+    const packets = Array.from({ length: count }, () => packetRequest());
+    return async () => {
+      const { body, text } = await service.call('POST', '/packets/batch', { body: { packets } });
+      assert.deepEqual([body.errors.length, body.errors[0].code], [count, 'CONTRACT_VIOLATION'], text.slice(0, 200));
+      assert.match(body.errors[0].error, /took too many steps/);
+    };
+  },
+  async 'publications of contracts that are slow to compile'(service) {
+    const [schema] = hostileSchemas['490 branches for each item']!;
+    const some = Array.from({ length: 8 });
+    return () =>
+      Promise.all(
+        some.map(async () => assert.ok((await service.call('PUT', '/agents/resolver/contract', { body: { schema } })).status < 300)),
+      );
   },
 };
 
