@@ -1,5 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
+import { hostileSchemas, product } from '../test/support/hostile-schemas.ts';
+
 /** A request of the hostile tenant, and what it does with the answer. */
 export interface HostileRequest {
   readonly name: string;
@@ -53,6 +55,21 @@ async function post({ url, key }: Target, text: string, body: string): Promise<v
   await (await fetch(url + path(text), { method: 'POST', headers, body })).arrayBuffer();
 }
 
+/** Publishes a contract of the agent for whom the packets of `contracted` are. */
+async function publish({ url, key }: Target, schema: unknown): Promise<void> {
+  const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+  const body = JSON.stringify({ schema });
+  await (await fetch(url + path('/agents/contracted/contract'), { method: 'PUT', headers, body })).arrayBuffer();
+}
+
+/** A batch of packets for an agent with a contract. */
+const contracted = JSON.stringify({
+  packets: Array.from({ length: 20 }, () => ({
+    metadata: { source_agent: { id: 'a', name: 'a', framework: 'f' }, target_agent: { id: 'contracted', name: 'c' } },
+    context: { summary: 's' },
+  })),
+});
+
 let rounds = 0;
 
 /** The most expensive known requests, each repeated. */
@@ -70,6 +87,14 @@ export const hostileRequests: readonly HostileRequest[] = [
   { name: 'large pages by cursor and offset', send: (target) => get(target, '/packets?limit=20&offset=0') },
   { name: 'a phrase that no packet has', send: (target) => get(target, `/packets/search?q=${encodeURIComponent('"x x"')}`) },
   { name: 'escaped names', send: (target) => post(target, '/packets/batch', escapedNames) },
+  { name: 'a contract that is slow to compile', send: (target) => publish(target, hostileSchemas['490 branches for each item']![0]) },
+  {
+    name: 'a contract that is slow to check',
+    async send(target) {
+      await publish(target, product('allOf', { type: 'object' }));
+      await post(target, '/packets/batch', contracted);
+    },
+  },
   {
     name: 'different names',
     send(target) {
