@@ -20,7 +20,7 @@ import { published } from './schemas.ts';
 import type { Session } from './session.ts';
 import { cancelTask, type Task, taskOf } from './tasks.ts';
 import { fenced } from './text.ts';
-import { type Tool, tools } from './tools.ts';
+import { scopesOf, type Tool, tools } from './tools.ts';
 
 /** The era of a connection: `modern` is revision 2026-07-28, `legacy` what came before. */
 type Era = 'modern' | 'legacy';
@@ -203,7 +203,7 @@ async function toolsOf({ call }: Session, refusalOf: McpParts['refusalOf']) {
   });
   return own === undefined
     ? listed
-    : listed.filter(({ annotations }) => own.scopes.includes(annotations.readOnlyHint === true ? 'read' : 'work'));
+    : listed.filter(({ name }) => scopesOf(tools[name as keyof typeof tools]).some((scope) => own.scopes.includes(scope)));
 }
 
 const noTask = () => new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such task.');

@@ -1,7 +1,7 @@
 import type { Static, TObject } from 'typebox';
 import { readJson } from '../../kit/json.ts';
 import { routes } from '../model/api.ts';
-import { statuses } from '../model/common.ts';
+import { type Scope, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { askedStatus } from '../rules/packet-life.ts';
 import { answerOf, changed, must, type ToolResult } from './results.ts';
@@ -23,6 +23,8 @@ export interface Tool {
   readonly input: TObject;
   readonly output: TObject;
   readonly annotations: Hints;
+  /** The scopes that suffice for it, if several do. */
+  readonly scopes?: readonly Scope[];
   /** How long it waits if a call does not say, in seconds; left out for a tool that does not wait. */
   readonly waitsFor?: number;
   run(args: never, session: Session): Promise<ToolResult | Task>;
@@ -261,6 +263,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
       'What a packet for an agent must contain. Call it before hand_over: a packet that does not satisfy the contract is refused.',
     output: outputs.contract,
     annotations: reads,
+    scopes: ['read', 'work'],
     run: async ({ target_agent: agent_id }, { call }) => {
       const none = { agent_id, version: null, schema: null, description: null, examples: [] };
       const found = await call(routes.getContract, { params: { agent_id } }).catch(unlessNone);
@@ -276,6 +279,9 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
 function unlessNone(error: unknown): undefined {
   if ((error as { code?: unknown }).code !== 'NOT_FOUND') throw error;
 }
+
+/** The scopes of which a key needs one for a tool. */
+export const scopesOf = ({ annotations, scopes = [annotations.readOnlyHint ? 'read' : 'work'] }: Tool): readonly Scope[] => scopes;
 
 /** Whether a call of a tool may wait. */
 export function mayWait({ name, arguments: args }: { name?: unknown; arguments?: Record<string, unknown> | null }): boolean {
