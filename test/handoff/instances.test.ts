@@ -328,12 +328,18 @@ describe('Instances that share a PostgreSQL', () => {
 for (const store of stores) {
   describe(`Requests of the same moment on ${store.name}`, () => {
     test('a hard delete also removes changes of the packet in the same commit', async (t) => {
-      const { packets, tenant, newPacket } = await openPackets(t, store);
+      const { store: opened, packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
-      const answers = await Promise.allSettled([
+      const before = [
         packets.patch(caller, id, { status: 'awaiting_human', metadata: { tags: ['secret'] }, hitl: createExample.hitl }),
         packets.respond(caller, id, { response: 'A secret answer', responded_by: 'dana' }),
         packets.chain(caller, id, packetRequest() as ChainRequest),
+      ];
+      // A new packet is first checked against contracts, in the same turn of the event loop.
+      for (let step = 0; step < 10 && opened.waiting() < before.length; step += 1) await Promise.resolve();
+      assert.equal(opened.waiting(), before.length);
+      const answers = await Promise.allSettled([
+        ...before,
         packets.remove(caller, id),
         packets.patch(caller, id, { context: { summary: 'Too late' } }),
       ]);
