@@ -207,6 +207,7 @@ function createLive(
   { store, redis, failures }: { store: Store; redis: RedisLink | undefined; failures: FailureLog },
 ) {
   const replays = new ReplayMemory(clock);
+  const turns = new Turns();
   const hub = new Hub({
     trail: {
       sizesAfter: async (tenant, position, limit) => store.of(tenant).trail.sizesAfter(position, limit),
@@ -215,6 +216,7 @@ function createLive(
       positions: async (tenants) => store.trail.positions(tenants),
     },
     memory: replays,
+    turns,
     onFailure(error, tenant_id) {
       metrics.failedAfterCommit();
       if (store.isUnavailable(error)) failures.failed('events', error);
@@ -244,18 +246,17 @@ function createLive(
     });
     store.onCommit(({ tenant, last }) => relay.publish(tenant, last));
   }
-  return { hub, streams, metrics, waitingList: new WaitingList(hub) };
+  return { hub, streams, metrics, turns, waitingList: new WaitingList(hub) };
 }
 
 type Live = ReturnType<typeof createLive>;
 
 /** Wires the operations, and the requests to receivers of webhooks and messages. */
-function createServices({ settings, dependencies, clock, newId, random, tracer }: Base, store: Store, { metrics, waitingList }: Live) {
+function createServices({ settings, dependencies, clock, newId, random, tracer }: Base, store: Store, live: Live) {
   const parts = { store, clock, newId, random };
   const agents = new AgentService(store, clock);
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
-  const turns = new Turns();
-  const views = createPacketViews(store, turns);
+  const views = createPacketViews(store, live.turns);
   const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl });
   const { smtpUrl: url, mailFrom: from } = settings;
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
@@ -268,12 +269,12 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     limits: tierLimits(settings),
     quotas: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
     onSeen: (tenant, agentId) => agents.seen(tenant, agentId),
-    onCreated: metrics.handedOver,
+    onCreated: live.metrics.handedOver,
   });
   return {
-    ...{ keys, connections, agents, contracts, packets, answerLinks, turns, views },
+    ...{ keys, connections, agents, contracts, packets, answerLinks, views },
     tenants: createTenantService(parts),
-    waiting: createWaitingService({ views, packets, connections, list: waitingList }),
+    waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
     notices: createNoticeService({ views, clock, answerLinks }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
     pushes: createPushService({ ...parts, urlProblem: guard.problem }),
@@ -294,8 +295,8 @@ interface HttpParts {
 }
 
 /** What mounts the routes of each noun. */
-function mountsOf({ settings, clock }: Base, { store, services }: HttpParts): MountNoun[] {
-  const { packets, waiting, keys, tenants, agents, contracts, answerLinks, webhooks, channels, turns, views } = services;
+function mountsOf({ settings, clock }: Base, { store, live: { turns }, services }: HttpParts): MountNoun[] {
+  const { packets, waiting, keys, tenants, agents, contracts, answerLinks, webhooks, channels, views } = services;
   const { batchMax } = settings;
   const lists = createListService(store);
   return [

@@ -1,5 +1,6 @@
 import { nextTurn } from '../../kit/awaitable.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
+import type { Turns } from '../../kit/turns.ts';
 import { positionOf } from '../rules/channels.ts';
 import { type LiveEvent, liveEvent, type TrailEvent } from './event.ts';
 import type { ReplayMemory } from './replay-memory.ts';
@@ -97,6 +98,8 @@ const replayReads = { concurrency: 6, perOwner: 2, maxWaitingPerOwner: Number.PO
 interface HubParts {
   readonly trail: Trail;
   readonly memory: ReplayMemory;
+  /** A page is read and sent in a turn of its tenant. */
+  readonly turns: Turns;
   /** Called when the events of a tenant could not be read or sent. The next `poll` tries again. */
   onFailure(error: unknown, tenantId: string): void;
 }
@@ -225,7 +228,10 @@ export class Hub {
     const release = await this.#parts.memory.acquire(tenant_id, listener, bytes);
     try {
       if (!listener.isOpen()) return;
-      const events = await this.#replayReads.run(tenant_number, () => this.#parts.trail.between(tenant_number, listener.position, upTo));
+      const events = await this.#replayReads.run(tenant_number, async () => {
+        await this.#parts.turns.take(tenant_number);
+        return this.#parts.trail.between(tenant_number, listener.position, upTo);
+      });
       await new Promise<void>((resolve) => {
         let pending = 1;
         const done = () => {

@@ -5,6 +5,7 @@ import type { TrailEvent } from '../../../src/handoff/live/event.ts';
 import { Hub, type Listener, type Trail } from '../../../src/handoff/live/hub.ts';
 import { parseHints } from '../../../src/handoff/live/relay.ts';
 import { ReplayMemory } from '../../../src/handoff/live/replay-memory.ts';
+import { Turns } from '../../../src/kit/turns.ts';
 import { TestClock } from '../../support/service.ts';
 import { AsyncQueue } from '../../support/streams.ts';
 
@@ -33,6 +34,7 @@ function newHub(trail: Partial<Trail>, memory?: number) {
       ...trail,
     },
     memory: replays,
+    turns: new Turns(),
     onFailure: (error) => void failures.push(error),
   });
   return { hub, clock, failures, replays };
@@ -172,6 +174,30 @@ describe('Replays', () => {
     await joining;
     assert.equal(replays.waiting, 0);
   });
+});
+
+test('of many streams that catch up, one page is read and sent in each turn of the event loop', async () => {
+  let turn = 0;
+  const readIn: number[] = [];
+  const page = { sizesAfter: async (_tenant: number, position: number) => (position === 0 ? [{ position: 1, bytes: 1000 }] : []) };
+  const { hub } = newHub({
+    ...page,
+    async between() {
+      readIn.push(turn);
+      return [{ ...eventAt(1), payload: '{}' }];
+    },
+  });
+  let isOver = false;
+  const next = () => {
+    turn += 1;
+    if (!isOver) setImmediate(next);
+  };
+  setImmediate(next);
+  const listeners = Array.from({ length: 20 }, () => newListener(() => 0));
+  await Promise.all(listeners.map((listener) => hub.join(tenantOf(1), listener)));
+  isOver = true;
+  assert.equal(readIn.length, 20);
+  assert.equal(new Set(readIn).size, 20, `${readIn}`);
 });
 
 test('two streams of a tenant read the trail at once to catch up, and those of other tenants do not wait for them', async () => {

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { Hub } from '../../../src/handoff/live/hub.ts';
 import { ReplayMemory } from '../../../src/handoff/live/replay-memory.ts';
 import { WaitingList, type WaitingRequest } from '../../../src/handoff/live/waiting.ts';
+import { Turns } from '../../../src/kit/turns.ts';
 import { until } from '../../support/until.ts';
 
 const tenant = { tenant_id: '019cb8d3-f1a2-7c05-9a2b-3c4d5e6f7a8b', tenant_number: 1 };
@@ -19,6 +20,7 @@ const newList = () =>
         positions: async () => [],
       },
       memory: new ReplayMemory(() => new Date(0)),
+      turns: new Turns(),
       onFailure: (error) => assert.ifError(error),
     }),
   );
