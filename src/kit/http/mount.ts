@@ -46,8 +46,9 @@ export type Mount<Context, Traits = object> = <R extends Route & Traits>(
 /** The result of a Fastify handler: undefined if the response is already sent, else a promise of the reply. */
 type Handled = Promise<FastifyReply> | undefined;
 
-/** The largest total of large bodies, and of large responses, in bytes. */
+/** The largest totals of large bodies and of large answers, in bytes. An answer has been a text and a read before, which a collection has yet to free. */
 const usualLargeBytes = 256 * 1024 * 1024;
+const usualAnswerBytes = 160 * 1024 * 1024;
 
 /** Returns a function that mounts routes. A known path with another method gets 405 with `Allow` instead of 404. */
 export function createMount<Context, Traits extends object = object>(parts: MountParts<Context, Traits>): Mount<Context, Traits> {
@@ -104,7 +105,7 @@ class Steps<Context, Traits> {
     this.#parts = parts;
     this.#paths = paths;
     this.#budget = new MemoryBudget(parts.maxBodyBytes ?? usualLargeBytes);
-    this.#sender = new Sender(parts.maxAnswerBytes ?? usualLargeBytes);
+    this.#sender = new Sender(parts.maxAnswerBytes ?? usualAnswerBytes);
   }
 
   admit(exchange: Exchange<Context>, path: string, done: (error?: Error) => void): void {
