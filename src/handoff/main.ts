@@ -260,7 +260,7 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
   const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl });
   const { smtpUrl: url, mailFrom: from } = settings;
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
-  const contracts = createContractService({ store, clock, turns: live.turns, onSeen: agents.seen });
+  const contracts = createContractService({ store, clock, turns: live.turns, onSeen: (tenant, agentId) => agents.seen(tenant, agentId) });
   const keys = createKeyService({ ...parts, onChange: contracts.changed });
   const connections = new Connections(keys, tierLimits(settings));
   const packets = createPacketService({
