@@ -431,6 +431,14 @@ describe('LiteLLM', () => {
     assert.match(findings[0].detail, /max_retries is not imported, because LiteLLM's router ignores it/);
   });
 
+  test('with drop_params, a 422 is lost where LiteLLM calls by the client of OpenAI, which is a finding', async () => {
+    const model_list = [model('a', { model: 'openai/m' }), model('b', { model: 'mistral/m' })];
+    const router_settings = { ...still, fallbacks: [{ a: ['b'] }] };
+    const body = await imported('litellm', { model_list, router_settings, litellm_settings: { drop_params: true } });
+    assert.ok(losses(body).includes('drop_params a invalid_request'));
+    assert.ok(!losses(body).includes('drop_params b invalid_request'));
+  });
+
   test('calls that LiteLLM repeats by itself are findings of their provider', async () => {
     const model_list = [...models('a'), model('b', { model: 'anthropic/claude' }), model('c', { model: 'nvidia_nim/x' })];
     const body = await imported('litellm', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b', 'c'] }] } });

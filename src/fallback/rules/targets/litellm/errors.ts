@@ -18,14 +18,20 @@ export interface ErrorClass {
 /** Kinds that LiteLLM calls by clients of its own, which read statuses otherwise than OpenAI's. */
 const ownClients = ['anthropic', 'gemini', 'vertex_ai', 'bedrock', 'cohere', 'ollama', 'ollama_chat', 'databricks'];
 
+/** Kinds that LiteLLM calls by OpenAI's client. */
+const openaiClient = ['openai', 'perplexity', 'cerebras', 'deepinfra', 'nvidia', 'sambanova', 'github', 'lm_studio'];
+
 /** Kinds whose errors are like those of OpenAI's client in all that is not named below. */
 const likeOpenai = [
-  ...['openai', 'azure', 'azure_ai', 'mistral', 'groq', 'deepseek', 'together', 'fireworks', 'openrouter', 'xai', 'perplexity', 'cerebras'],
-  ...['deepinfra', 'nvidia', 'sambanova', 'github', 'lm_studio', 'hosted_vllm'],
+  ...openaiClient,
+  ...['azure', 'azure_ai', 'mistral', 'groq', 'deepseek', 'together', 'fireworks', 'openrouter', 'xai', 'hosted_vllm'],
 ];
 
 /** The kinds whose errors were measured; others are taken for OpenAI's. */
 export const measuredKinds: ReadonlySet<string> = new Set([...ownClients, ...likeOpenai]);
+
+/** Whether LiteLLM, with `drop_params`, calls a provider a second time on status 422, and then ends with an error of its own. */
+export const isLostOn422 = (kind: string): boolean => openaiClient.includes(kind);
 
 const serverClass: ErrorClass = { names: ['InternalServerErrorRetries'], isRetried: true, status: 500 };
 const unnamed: ErrorClass = { names: [], isRetried: true, status: 500 };

@@ -8,7 +8,7 @@ import { rulesOf } from '../decisions.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section } from '../section.ts';
 import { noteDifferences, noteLeftOut } from './differences.ts';
-import { measuredKinds } from './errors.ts';
+import { isLostOn422, measuredKinds } from './errors.ts';
 import { firstGroup, generalFallbacks, readFallbacks } from './fallbacks.ts';
 import { kindNames, policyNames, repeatsOf, repeatsSentence } from './names.ts';
 import { type Deployment, type Policy, type Router, weighed } from './router.ts';
@@ -94,6 +94,9 @@ export function importLitellm(file: Section, group?: string): Draft {
   for (const { kind, provider } of chain.map(({ deployment }) => deployment)) {
     const sentence = `LiteLLM's errors of the kind ${kind} are taken for those of OpenAI's, which decides what of ${provider.name} it retries.`;
     if (!measuredKinds.has(kind)) findings.add('errors', null, sentence, { provider: provider.name, loss: true });
+    const lost = `With drop_params, LiteLLM calls ${provider.name} twice on status 422 and then ends with an error; the chain treats it like other invalid requests.`;
+    if (settings.get('drop_params') === true && isLostOn422(kind))
+      findings.add('drop_params', settings.at('drop_params'), lost, { provider: provider.name, condition: 'invalid_request', loss: true });
   }
   for (const { name, provider } of providers) {
     const repeats = repeatsOf(typeof provider === 'string' ? provider : null);
