@@ -374,7 +374,7 @@ function modulesOf(service: string): Record<string, string> {
       const args = argumentsOf(operation, types);
       const told = answerOf(operation, types, () => true);
       const answer = variants[operation.operationId]?.[2] === 'str' && !told!.endsWith('str') ? `${told} | str` : told;
-      const item = args.some(({ name }) => name === 'offset') ? itemOf(operation, types, components.schemas) : undefined;
+      const item = args.some(({ name }) => ['offset', 'cursor'].includes(name)) ? itemOf(operation, types, components.schemas) : undefined;
       byTag.set(operation.tags[0], [...(byTag.get(operation.tags[0]) ?? []), { operation, verb, path, args, answer, item }]);
     }
   const folder = `packages/python/src/baton_client/${service}`;

@@ -104,7 +104,7 @@ export type ItemOf<Page> = Page extends readonly (infer Item)[]
   : { [Name in keyof Page]: Page[Name] extends readonly (infer Item)[] ? Item : never }[keyof Page];
 
 type Paged<R extends Route> =
-  InputOf<R> extends { readonly query?: { offset?: number } }
+  InputOf<R> extends { readonly query?: { offset?: number; cursor?: string } }
     ? {
         /** All pages from the requested one on, by `next_cursor` if the page has one, else by `offset`. */
         readonly pages: Call<R, AsyncGenerator<ResultOf<R>, void, undefined>>;

@@ -61,9 +61,36 @@ def test_a_packet_is_created_claimed_and_completed(handoff_service: Service) -> 
         with pytest.raises(baton_client.NotFoundError):
             client.get_packet("unknown")
         with pytest.raises(baton_client.ValidationError) as faults:
-            client.create_packet(body={"metadata": {}, "context": {}})  # type: ignore[typeddict-item]
+            client.create_packet(body={"metadata": {}, "context": {}})  # type: ignore[call-overload]
         assert len(faults.value.errors) > 1
         assert client.health()
+
+
+def test_a_contract_says_what_a_packet_lacks(handoff_service: Service) -> None:
+    schema = {"properties": {"context": {"required": ["custom"]}}}
+    with Handoff(handoff_service.url, KEY) as client:
+        contract = client.publish_contract("strict", body={"schema": schema, "description": "Custom fields."})
+        assert contract["version"] == 1
+        request: CreateRequest = {
+            "metadata": {
+                "source_agent": {"id": "frontline", "name": "Frontline", "framework": "pytest"},
+                "target_agent": {"id": "strict", "name": "Strict"},
+            },
+            "context": {"summary": "Refund order 4711"},
+        }
+        with pytest.raises(baton_client.ContractViolation) as refused:
+            client.create_packet(body=request)
+        assert [error["field"] for error in refused.value.errors] == ["context.custom"]
+        assert refused.value.contract == {"agent_id": "strict", "version": 1, "description": "Custom fields."}
+        tried = client.create_packet(body=request, dry_run=True)
+        assert [error["code"] for error in tried["errors"]] == ["CONTRACT_VIOLATION"]
+        request["context"]["custom"] = {}
+        assert client.create_packet(body=request, dry_run=True) == {"ok": True, "errors": []}
+        client.publish_contract("another", body={"schema": {}})
+        assert [found["agent_id"] for found in client.iter_list_contracts(limit=1)] == ["another", "strict"]
+        client.delete_contract("strict")
+        with pytest.raises(baton_client.NotFoundError):
+            client.get_contract("strict")
 
 
 def test_iterators_read_all_pages(handoff_service: Service) -> None:

@@ -28,6 +28,8 @@ def arguments(method: Any) -> tuple[list[str], dict[str, Any]]:
     path = ["unknown" for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     named: dict[str, Any] = {}
     for parameter in parameters:
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            continue
         if parameter.name == "body":
             named["body"] = {}
         elif parameter.name == "limit":

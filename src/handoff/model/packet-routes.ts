@@ -365,7 +365,7 @@ export const packetRoutes = routeTable('packets', {
 export const packetApi = {
   tag: { name: 'packets', description: 'Units of work that agents hand over.' },
   routes: packetRoutes,
-  schemas: { ...packetSchemas, PacketList, PacketHit, SearchList },
+  schemas: { ...packetSchemas, PacketList, PacketHit, SearchList, Trial },
 };
 
 /** The way by which the console answers. It is no part of the API and of its description. */

@@ -42,6 +42,7 @@ Priority = Literal["low", "normal", "high", "critical"]
 Type = Literal["string", "number", "integer", "boolean"]
 Format = Literal["email", "uri", "date", "date-time"]
 Timeout = Literal["keep", "fail", "expire"]
+TrialErrorsCode = Literal["VALIDATION_ERROR", "CONTRACT_VIOLATION", "LOOP_GUARD", "RATE_LIMITED"]
 AnswerLinkStatus = Literal["open", "answered", "closed", "revoked", "expired"]
 Kind = Literal[
     "summary",
@@ -93,12 +94,6 @@ Error = Literal[
 ChannelEvents = Literal["asked", "reminded", "answered"]
 Tier = Literal["free", "pro", "business"]
 Scopes = Literal["read", "work", "respond", "manage"]
-CreatePacketAnswerErrorsCode = Literal[
-    "VALIDATION_ERROR",
-    "CONTRACT_VIOLATION",
-    "LOOP_GUARD",
-    "RATE_LIMITED",
-]
 
 
 class Failure(TypedDict):
@@ -744,6 +739,24 @@ class SearchList(TypedDict):
     next_cursor: str | None
     total_is: Literal["exact", "at_least"]
     """Whether `total` is the number of matches or a lower bound."""
+
+
+class Trial(TypedDict):
+    ok: bool
+    """Whether the packet would be created."""
+    errors: list[TrialErrors]
+    """Why it would be refused, at most 100 faults."""
+
+
+class TrialErrors(TypedDict):
+    code: TrialErrorsCode
+    """Why it would be refused, for a program."""
+    field: str | None
+    """The dotted path of the invalid field; null if the fault is not about a field."""
+    message: str
+    """What is wrong, in a sentence."""
+    detail: str
+    """The same as `message`."""
 
 
 class AnswerLink(TypedDict):
@@ -1443,24 +1456,6 @@ class A2aFailureError(TypedDict):
     """What is wrong, in a sentence."""
     details: list[Any]
     """A `google.rpc.ErrorInfo` whose `reason` is the error of A2A, if it is one."""
-
-
-class CreatePacketAnswer(TypedDict):
-    ok: bool
-    """Whether the packet would be created."""
-    errors: list[CreatePacketAnswerErrors]
-    """Why it would be refused, at most 100 faults."""
-
-
-class CreatePacketAnswerErrors(TypedDict):
-    code: CreatePacketAnswerErrorsCode
-    """Why it would be refused, for a program."""
-    field: str | None
-    """The dotted path of the invalid field; null if the fault is not about a field."""
-    message: str
-    """What is wrong, in a sentence."""
-    detail: str
-    """The same as `message`."""
 
 
 class ListAwaitingAnswer(TypedDict):

@@ -175,3 +175,16 @@ class Agents(Connection):
             timeout=timeout,
         )
         return answer
+
+    def iter_list_contracts(
+        self,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[types.Contract]:
+        """All items of all pages of `list_contracts`; `limit` is the size of a page."""
+        return self._pages(
+            self.list_contracts,
+            limit=limit,
+            timeout=timeout,
+        )

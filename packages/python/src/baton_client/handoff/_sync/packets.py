@@ -31,7 +31,7 @@ class Packets(Connection):
         idempotency_key: str | None = None,
         agent_id: str | None = None,
         timeout: float | None = None,
-    ) -> types.CreatePacketAnswer: ...
+    ) -> types.Trial: ...
     def create_packet(
         self,
         *,
@@ -40,7 +40,7 @@ class Packets(Connection):
         idempotency_key: str | None = None,
         agent_id: str | None = None,
         timeout: float | None = None,
-    ) -> types.CreatePacketAnswer | types.Packet:
+    ) -> types.Trial | types.Packet:
         """Create a packet.
 
         Hands a unit of work to another agent. The packet starts as `created`, with the
@@ -59,7 +59,7 @@ class Packets(Connection):
               characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
-        answer: types.CreatePacketAnswer | types.Packet = self._send(
+        answer: types.Trial | types.Packet = self._send(
             "POST",
             "/api/v1/packets",
             query={
