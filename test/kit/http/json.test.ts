@@ -162,7 +162,8 @@ const alike = (count: number, name: (index: number) => string) =>
 
 test('400: a body with too many names, or too many values and a name that needs an escape, is refused before it is parsed [H250]', () => {
   assert.throws(() => parseJson(alike(maxNames, () => 'role')), { code: 'VALIDATION_ERROR', message: /more than 100000 names/ });
-  assert.throws(() => parseJson(alike(maxValuesByHand + 1, () => '\\"')), { message: /at most 5000 values/ });
+  const escaped = `{"\\"":[${'0,'.repeat(maxValuesByHand)}0]}`;
+  assert.throws(() => parseJson(Buffer.from(escaped)), { message: /at most 5000 values/ });
   assert.throws(() => parseJson(named(235_000, (index) => `\\u0061${index}`)), { code: 'VALIDATION_ERROR' });
 });
 
@@ -181,8 +182,8 @@ test('400: a body with too many different names, escaped or not, is refused befo
 });
 
 test('names with escape sequences are decoded, in any allowed number', () => {
-  const spelled = parseJson(named(9_000, (index) => `\\u00e9\\u0061${index}`));
-  assert.deepEqual(spelled, parseJson(named(9_000, (index) => `\u00e9a${index}`)));
+  const spelled = parseJson(named(4_000, (index) => `\\u00e9\\u0061${index}`));
+  assert.deepEqual(spelled, parseJson(named(4_000, (index) => `\u00e9a${index}`)));
   const needed = parseJson(named(100, (index) => `\\"${index}`)) as { packets: Record<string, number>[] };
   assert.equal(Object.keys(needed.packets[0]!)[7], '"7');
   assert.deepEqual(parseJson(Buffer.from('{"a":"\\\\\\"","\\u0062" : {"c\\/d":"\\u0062"},"e":["\\"",{"\\u0066":1}]}')), {
