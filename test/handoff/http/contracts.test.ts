@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { historyOf } from '../../support/life.ts';
 import { type CallOptions, createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
-import { stores } from '../../support/stores.ts';
+import { stores, storesOfSeveral } from '../../support/stores.ts';
 
 /** A contract that asks for the number of an order. */
 const needsOrder = {
@@ -294,6 +294,22 @@ for (const store of stores) {
         { resource: 'contract', action: 'created', details: { agent_id: 'noted', version: 1 } },
       ]);
     });
+  });
+}
+
+for (const store of storesOfSeveral) {
+  test(`A contract holds on every instance from the answer to its publication on, on ${store.name}`, async (t) => {
+    const first = await startService(t, { store });
+    const second = await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock });
+    assert.equal((await create(second, 'resolver')).status, 201);
+    await published(first, 'resolver');
+    assert.equal((await create(second, 'resolver')).body.contract?.version, 1);
+    await put(second, 'resolver', { schema: {} });
+    assert.equal((await create(first, 'resolver')).status, 201);
+    await put(second, 'resolver');
+    assert.equal((await create(first, 'resolver')).body.contract?.version, 3);
+    assert.equal((await first.call('DELETE', '/agents/resolver/contract')).status, 204);
+    assert.equal((await create(second, 'resolver')).status, 201);
   });
 }
 
