@@ -431,6 +431,15 @@ describe('LiteLLM', () => {
     assert.match(findings[0].detail, /max_retries is not imported, because LiteLLM's router ignores it/);
   });
 
+  test('a key that is refused leads to the other models of its group', async () => {
+    const group = (kind: string) => ['x', 'y'].map((name, weight) => model('a', { model: `${kind}/${name}`, weight: 1 - weight }));
+    for (const status of [401, 403]) {
+      const router_settings = { ...still, num_retries: 1, fallbacks: [{ a: ['b'] }] };
+      const { chain } = await imported('litellm', { model_list: [...group('anthropic'), ...models('b')], router_settings });
+      assert.match(simulatedCalls(chain, 'auth_error', status), /^a a-2 b/, String(status));
+    }
+  });
+
   test('with drop_params, a 422 is lost where LiteLLM calls by the client of OpenAI, which is a finding', async () => {
     const model_list = [model('a', { model: 'openai/m' }), model('b', { model: 'mistral/m' })];
     const router_settings = { ...still, fallbacks: [{ a: ['b'] }] };

@@ -81,7 +81,7 @@ class Walk<D extends Deployment> {
     const given =
       policy === null ? undefined : [...names, 'DefaultRetries'].map((name) => policy[name]).find((count) => count !== undefined);
     // Other models of the group may have another key.
-    const isRetryable = (error: ErrorClass) => error.isRetried || (error.status === 401 && all.length > 1);
+    const isRetryable = (error: ErrorClass) => error.isRetried || ((error.status === 401 || error.status === 403) && all.length > 1);
     const own = failure.deployment?.retries ?? this.#router.retries;
     const retries = given ?? (isRetryable(failure.error) ? own : 0);
     for (let retry = 0; retry < retries; retry += 1) {
