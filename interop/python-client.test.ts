@@ -29,7 +29,7 @@ test('A client that openapi-python-client generates has every operation, and wor
   const { created, ...told } = JSON.parse(stdout);
   const { paths } = JSON.parse(readFileSync(description, 'utf8')) as { paths: Record<string, object> };
   const methods = Object.values(paths).flatMap((operations) =>
-    Object.keys(operations).filter((name) => /^(get|post|patch|delete)$/.test(name)),
+    Object.keys(operations).filter((name) => /^(get|post|put|patch|delete)$/.test(name)),
   );
   assert.deepEqual(told, {
     operations: methods.length,
