@@ -162,11 +162,14 @@ function isUnavailable(error: unknown): boolean {
   // 57P server shutting down, 58 system error, 25006 read-only standby, 25P03, 25P04 and 57014 timeouts, 3D000 no such
   // database, 42501 no privilege to connect or to use a table; then every error of the system, a socket or TLS, since any of
   // them may hide whether a commit happened; and errors of pg itself, which have no code. The severity is localized.
+  // Citus reports the end of its coordinator as an internal error, by this message.
   if (/^(08|28|53|55|57P|58)/.test(code) || ['25006', '25P03', '25P04', '3D000', '42501', '57014'].includes(code)) return true;
   if (/^(E(?!RR_)[A-Z][A-Z_]{2,}|ERR_(SOCKET|SSL|STREAM|TLS)_\w+)$/.test(code)) return true;
   return (
     error instanceof Error &&
-    /connection (terminated|ended)|timeout exceeded|not queryable|query read timeout|client has encountered/i.test(error.message)
+    /connection (terminated|ended)|timeout exceeded|not queryable|query read timeout|client has encountered|postmaster was shut down/i.test(
+      error.message,
+    )
   );
 }
 
