@@ -188,7 +188,11 @@ describe('the console', { skip: withoutBrowser }, () => {
     await button(page, 'Version 1').click();
     const dialog = page.getByRole('dialog', { name: 'Contract of resolver' });
     await dialog.getByText('Refunds need the <b>order</b>.').waitFor();
-    await dialog.getByRole('region', { name: 'Example' }).getByText('"order_id": "ORD-1"').waitFor();
+    const example = dialog.getByRole('region', { name: 'Example' });
+    await example.getByText('"order_id": "ORD-1"').waitFor();
+    await page.setViewportSize({ width: 1280, height: 400 });
+    const lines = (await example.locator('pre').boundingBox())!;
+    assert.ok((await example.boundingBox())!.height > lines.height, 'the dialog scrolls, and not what is in it');
     await assertAccessible(page);
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await button(page, 'Copy example').click();

@@ -128,9 +128,12 @@ export function chainTests(dashboard: () => Dashboard): void {
     await page.goto(`${dashboard().address}/dashboard/chains/${id}/tests`);
     const tabs = page.getByRole('navigation', { name: 'Chain' }).getByRole('link');
     await tabs.first().waitFor();
-    for (const tab of await tabs.all()) {
-      const box = (await tab.boundingBox())!;
-      assert.ok(box.x + box.width <= 390, (await tab.textContent()) ?? '');
+    await tabs.getByText('Export').click();
+    const formats = page.getByRole('navigation', { name: 'Formats' }).getByRole('button');
+    await formats.first().waitFor();
+    for (const one of [...(await tabs.all()), ...(await formats.all())]) {
+      const box = (await one.boundingBox())!;
+      assert.ok(box.x + box.width <= 390, (await one.textContent()) ?? '');
     }
     assert.equal(await page.getByPlaceholder('undefined').count(), 0);
     await page.setViewportSize({ width: 1280, height: 900 });

@@ -10,7 +10,7 @@ const button = (page: Page, name: string | RegExp) => page.getByRole('button', {
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
 /** The size limit of the compressed scripts of the first page, in bytes. */
-const mostScriptBytes = 200 * 1024;
+const mostScriptBytes = 180 * 1024;
 
 /** Tests of the features that all pages share. */
 export function shellTests(dashboard: () => Dashboard): void {

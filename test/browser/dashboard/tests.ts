@@ -57,7 +57,12 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     const own = result.results.filter((prompt: { scenario: string }) => prompt.scenario === scenario).length;
     await button(page, new RegExp(`^${scenario}.*slowest`)).click();
     await page.getByRole('heading', { level: 2, name: `Prompts: ${scenario}` }).waitFor();
-    await page.getByRole('region', { name: `${own} prompts` }).waitFor();
+    const shown = page.getByRole('region', { name: `${own} prompts` });
+    await shown.waitFor();
+    assert.ok(
+      (await shown.boundingBox())!.height <= (await shown.getByRole('list').boundingBox())!.height,
+      'no room below the last prompt',
+    );
     await button(page, 'Show all').click();
     const prompts = page.getByRole('region', { name: '30 prompts' });
     await prompts.getByRole('button').first().press('Enter');

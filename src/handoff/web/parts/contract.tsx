@@ -6,13 +6,14 @@ import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
 import { Dialog } from '../../../kit/web/components/dialog.tsx';
 import type { Contract } from '../../model/contract.ts';
 import { useAnswer } from '../data/queries.ts';
+import styles from './contract.module.css';
 
 /** A button with the version of an agent's contract, which shows the contract. */
 export function ContractButton({ agentId, version }: { agentId: string; version: number }) {
   const [open, setOpen] = useState(false);
   return (
     <>
-      <Button look="quiet" onClick={() => setOpen(true)}>
+      <Button look="link" onClick={() => setOpen(true)}>
         Version {version}
       </Button>
       {open ? <ContractDialog agentId={agentId} onClose={() => setOpen(false)} /> : null}
@@ -50,11 +51,11 @@ function Json({ value, name }: { value: unknown; name: string }) {
   const text = JSON.stringify(value, null, 2);
   return (
     <>
-      <h2>{name}</h2>
-      <CodeBlock text={text} label={name} />
-      <div>
+      <div className={styles.head}>
+        <h2>{name}</h2>
         <CopyButton text={text} label={`Copy ${name.toLowerCase().replace(/,.*/, '')}`} />
       </div>
+      <CodeBlock text={text} label={name} />
     </>
   );
 }

@@ -4,7 +4,7 @@ import { Link } from 'react-router';
 
 import styles from './button.module.css';
 
-type Look = 'primary' | 'plain' | 'quiet' | 'danger';
+type Look = 'primary' | 'plain' | 'quiet' | 'danger' | 'link';
 
 interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   look?: Look;

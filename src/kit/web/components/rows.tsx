@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type CSSProperties, type ReactNode, useEffect, useRef } from 'react';
 
 import styles from './rows.module.css';
 
@@ -31,16 +31,22 @@ export function Rows({ label, count, height, keyOf, row, isHigher = () => false,
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
   useEffect(() => onRange?.(first, last), [first, last, onRange]);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard (WCAG 2.1.1).
-    <section ref={scroller} className={styles.scroller} aria-label={label} tabIndex={0}>
-      <ul className={styles.rows} style={{ height: `${rows.getTotalSize()}px` }}>
+    <section
+      ref={scroller}
+      className={styles.scroller}
+      style={{ '--rows-height': `${rows.getTotalSize()}px` } as CSSProperties}
+      aria-label={label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard (WCAG 2.1.1).
+      tabIndex={0}
+    >
+      <ul className={styles.rows}>
         {items.map(({ index, key, start }) => (
           <li
             key={key}
             // The height of other rows is known, and measuring would force a layout.
             ref={isHigher(index) ? rows.measureElement : undefined}
             data-index={index}
-            className={styles.row}
+            className={index === count - 1 ? `${styles.row} ${styles.last}` : styles.row}
             style={{ transform: `translateY(${start}px)` }}
             aria-setsize={count}
             aria-posinset={index + 1}
