@@ -21,6 +21,7 @@ async function keyWith(service: TestService, by: string, rights: Record<string, 
 
 /** The scopes that suffice for a route, as the guide lists them. */
 function scopesOf({ method, path }: Route): string[] {
+  if (path === '/contracts' || path.endsWith('/contract')) return method === 'GET' ? ['read', 'work'] : ['manage', 'work'];
   const isManaged = /^\/(keys|hooks|channels)/.test(path);
   if (method === 'GET') return isManaged ? ['read', 'manage'] : path.includes('answer-links') ? ['read', 'respond'] : ['read'];
   if (isManaged) return ['manage'];
@@ -60,7 +61,9 @@ for (const store of stores) {
       const { key } = await newTenant(service, { max_api_keys: 20 });
       const only = new Map<string, string>();
       const without = new Map<string, string>();
-      for (const scope of allScopes) only.set(scope, await keyWith(service, key, { scopes: [scope] }));
+      // A contract may be changed with the scope work by a key for its agent.
+      for (const scope of allScopes)
+        only.set(scope, await keyWith(service, key, { scopes: [scope], ...(scope === 'work' ? { agents: [unknownId] } : {}) }));
       for (const route of scoped) {
         const sufficient = scopesOf(route);
         const name = sufficient.join(' or ');
