@@ -90,7 +90,7 @@ describe('service-cli', () => {
     const { id, metadata } = await createPacket(bench.service);
     bench.service.clock.turn(5);
     await output(bench, 'claim', id, '--agent', 'back');
-    assert.match(await output(bench, 'agents'), /^back +2026-03-01T09:30:05\.000Z +1 +0$/m);
+    assert.match(await output(bench, 'agents'), /^back +2026-03-01T09:30:05\.000Z +1 +0 +-$/m);
     assert.deepEqual((await output(bench, 'agents', '-q')).trim().split('\n'), ['back', metadata.source_agent.id]);
     assert.match((await bench.run(['agents', '--limit', '1'])).stderr, /1 to 1 of 2 agents; .*--offset 1/);
   });
