@@ -40,7 +40,9 @@ async function showStorage({ environment, format, out }: Context, { config }: Op
   out.line('');
   out.line(`${megabytes(bytes)} MB, ${packets} packets; ${packets_per_day} packets a day in the last week.`);
   out.line(
-    `In a year: ${megabytes(bytes_in_a_year)} MB, at ${bytes_per_packet} bytes that stay of each packet, if none is deleted permanently.`,
+    bytes_in_a_year === null
+      ? 'There are too few packets for a forecast, which needs a thousand.'
+      : `In a year: ${megabytes(bytes_in_a_year)} MB, at ${bytes_per_packet} bytes that stay of each packet, if none is deleted permanently.`,
   );
 }
 

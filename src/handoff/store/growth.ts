@@ -18,11 +18,14 @@ export interface Growth {
   readonly packets: number;
   /** The packets created in the last week, or since the first one, by day. */
   readonly packets_per_day: number;
-  /** What stays of a packet. */
-  readonly bytes_per_packet: number;
-  /** The size in a year, if as many packets are created each day and none is deleted permanently. */
-  readonly bytes_in_a_year: number;
+  /** What stays of a packet; null with fewer than a thousand packets. */
+  readonly bytes_per_packet: number | null;
+  /** The size in a year, if as many packets are created each day and none is deleted permanently; null with `bytes_per_packet`. */
+  readonly bytes_in_a_year: number | null;
 }
+
+/** The fewest packets from which the database's growth is told: among fewer, the pages of empty tables count for too much. */
+const leastPackets = 1000;
 
 /** The tables of which rows are removed after a time. */
 const removed = ['answer_links', 'agents', 'counters', 'deliveries', 'idempotency', 'idempotency_packets', 'messages', 'search_queue'];
@@ -43,14 +46,14 @@ export async function measureGrowth(database: Database<Tables>, now: Date): Prom
   const days = first === null ? 7 : Math.max((now.getTime() - createdAt(first).getTime()) / dayMs, 1 / 24);
   const sum = (some: readonly TableStorage[]) => some.reduce((total, table) => total + table.bytes, 0);
   const bytes = sum(tables);
-  const bytesPerPacket = packets === 0 ? 0 : sum(tables.filter(({ is_kept }) => is_kept)) / packets;
+  const bytesPerPacket = packets < leastPackets ? null : sum(tables.filter(({ is_kept }) => is_kept)) / packets;
   const packetsPerDay = Number(created) / Math.min(days, 7);
   return {
     tables,
     bytes,
     packets,
     packets_per_day: Math.round(packetsPerDay),
-    bytes_per_packet: Math.round(bytesPerPacket),
-    bytes_in_a_year: Math.round(bytes + 365 * packetsPerDay * bytesPerPacket),
+    bytes_per_packet: bytesPerPacket && Math.round(bytesPerPacket),
+    bytes_in_a_year: bytesPerPacket && Math.round(bytes + 365 * packetsPerDay * bytesPerPacket),
   };
 }

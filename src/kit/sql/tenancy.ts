@@ -23,7 +23,7 @@ export interface OneTenant {
 /** @throws Error when there is no such tenant */
 export async function tenantIn(tx: Kysely<unknown>, { table }: Tenancy, id: string): Promise<OneTenant> {
   const { rows } = await sql<{ number: number }>`select number from ${sql.table(table)} where id = ${id}`.execute(tx);
-  if (rows[0] === undefined) throw new Error(`The database has no tenant ${id}.`);
+  if (rows[0] === undefined) throw new Error(`The database has no tenant with the id ${id}.`);
   return { id, number: Number(rows[0].number) };
 }
 
