@@ -73,6 +73,10 @@ export function kindOfModel(modelId: string): string | null {
   return slash < modelId.length - 1 && isKind ? prefix : null;
 }
 
+/** The usual environment variable of the key for a kind; null if it has none, or if a known kind has another address. */
+export const usualKey = (kind: string | null, api_base: string | null): string | null =>
+  foreignKind(kind)?.api_key_env ?? (api_base === null ? knownKind(kind)?.api_key_env : null) ?? null;
+
 type Addressed = Pick<Provider, 'provider' | 'model_id' | 'api_base'>;
 
 /** The model's name as sent: without the prefix if that is the provider's kind. */

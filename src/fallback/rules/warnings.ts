@@ -5,7 +5,7 @@ import type { Warning } from '../model/common.ts';
 import { isStatusOf, traitsOf } from './conditions.ts';
 import { type Case, createEngine, type Engine } from './engine.ts';
 import { isOwnVariable } from './key-grants.ts';
-import { apiBase, foreignKind, kinds, knownKind } from './kinds.ts';
+import { apiBase, foreignKind, kinds, knownKind, usualKey } from './kinds.ts';
 import { defaulted, reachable, worstCase } from './reach.ts';
 import { WarningList } from './warning-list.ts';
 import { listed, shortened } from './wording.ts';
@@ -65,12 +65,12 @@ function warningsOfProvider(provider: Provider): ProviderWarning[] {
       'provider',
       (names) => `Drill and live tests can't call ${names}: the kind ${kind} is only simulated and exported.`,
     );
-  const usualKey = foreign?.api_key_env ?? (api_base === null ? knownKind(kind)?.api_key_env : null) ?? null;
-  if (usualKey !== null && variable === null)
+  const usual = usualKey(kind, api_base);
+  if (usual !== null && variable === null)
     warn(
       'no_key',
       'api_key_env',
-      (names) => `Without api_key_env, calls of ${names} have no key; the usual variable of ${kind} is ${usualKey}.`,
+      (names) => `Without api_key_env, calls of ${names} have no key; the usual variable of ${kind} is ${usual}.`,
     );
   const known = `Known kinds: ${Object.keys(kinds).join(', ')}.`;
   if (kind !== null && knownKind(kind) === undefined && foreign === undefined)

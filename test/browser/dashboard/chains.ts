@@ -124,7 +124,14 @@ export function chainTests(dashboard: () => Dashboard): void {
     await button(page, 'Actions for in sight').waitFor();
     const { x, width } = (await button(page, 'Actions for in sight').boundingBox())!;
     assert.ok(x + width <= 768, `${x + width} pixels`);
-    await page.setViewportSize({ width: 390, height: 844 });
+    await page.goto(`${dashboard().address}/dashboard/chains/${id}`);
+    for (const viewport of [768, 390]) {
+      await page.setViewportSize({ width: viewport, height: 844 });
+      const price = page.getByRole('row', { name: /own-llama/ }).getByText('unknown');
+      await price.waitFor();
+      const cell = (await price.boundingBox())!;
+      assert.ok(cell.x + cell.width <= viewport, `at ${viewport}: ${cell.x + cell.width} pixels`);
+    }
     await page.goto(`${dashboard().address}/dashboard/chains/${id}/tests`);
     const tabs = page.getByRole('navigation', { name: 'Chain' }).getByRole('link');
     await tabs.first().waitFor();

@@ -6,7 +6,7 @@ import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { bind, Fields } from '../../../kit/web/components/form.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import { counted } from '../../../kit/web/format.ts';
-import { apiBase, kindOfModel } from '../../rules/kinds.ts';
+import { apiBase, kindOfModel, usualKey } from '../../rules/kinds.ts';
 import type { RowProps } from './chain-form.ts';
 import { changed, type ProviderDraft, withoutProvider } from './draft.ts';
 import styles from './fields.module.css';
@@ -17,7 +17,7 @@ export const nameOf = ({ name }: ProviderDraft, index: number) => `provider ${na
 const usual = [
   { name: 'name', label: 'Name' },
   { name: 'model_id', label: 'Model', placeholder: 'openai/gpt-4o' },
-  { name: 'api_key_env', label: 'Key variable', placeholder: 'OPENAI_API_KEY' },
+  { name: 'api_key_env', label: 'Key variable' },
   { name: 'timeout_ms', label: 'Timeout', unit: 'ms', inputMode: 'numeric', placeholder: '30000' },
 ] as const;
 
@@ -29,9 +29,14 @@ const seldom = [
   { name: 'output_cost_per_1m', label: 'Price of output', unit: '$ / 1M', placeholder: 'unknown' },
 ] as const;
 
-/** The address that is called without one of its own. */
-const usualAddress = ({ provider, model_id }: ProviderDraft): string =>
-  apiBase({ provider: provider.trim() === '' ? kindOfModel(model_id.trim()) : provider.trim(), model_id, api_base: null }) ?? 'none known';
+/** What holds for fields without a value, where it depends on the provider. */
+function usualValues({ provider, model_id, api_base }: ProviderDraft): Record<string, { placeholder: string }> {
+  const kind = provider.trim() === '' ? kindOfModel(model_id.trim()) : provider.trim();
+  return {
+    api_base: { placeholder: apiBase({ provider: kind, model_id, api_base: null }) ?? 'none known' },
+    api_key_env: { placeholder: usualKey(kind, api_base.trim() === '' ? null : api_base) ?? 'none' },
+  };
+}
 
 /** The fields of a provider; rarely used ones are collapsed. */
 export function ProviderFields({ row: provider, index, draft, onChange, faultOf, onLeave }: RowProps<ProviderDraft>) {
@@ -41,6 +46,7 @@ export function ProviderFields({ row: provider, index, draft, onChange, faultOf,
     onChange((before) => ({ ...before, providers: changed(before.providers, key, changes) }));
   const faultIn = (field: string) => faultOf(`providers.${index}.${field}`, `${key}.${field}`);
   const bound = bind(provider, change, faultIn, (field) => onLeave(`${key}.${field}`));
+  const placeholders = usualValues(provider);
   const [opened, setOpened] = useState(false);
   const open = opened || [...seldom, { name: 'params' }].some(({ name }) => faultIn(name) !== undefined);
   function remove(): void {
@@ -55,7 +61,7 @@ export function ProviderFields({ row: provider, index, draft, onChange, faultOf,
         // biome-ignore lint/suspicious/noArrayIndexKey: the rows never move.
         <Fields key={row} min="11rem">
           {fields.map(({ name, ...field }) => (
-            <TextField key={name} {...field} {...(name === 'api_base' ? { placeholder: usualAddress(provider) } : {})} {...bound(name)} />
+            <TextField key={name} {...field} {...placeholders[name]} {...bound(name)} />
           ))}
         </Fields>
       ))}

@@ -90,6 +90,7 @@ function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }
 function Providers({ chain }: { chain: Chain }) {
   return (
     <Table
+      stacks
       label="Providers in their order"
       rows={chain.providers}
       keyOf={({ name }) => name}
@@ -98,20 +99,21 @@ function Providers({ chain }: { chain: Chain }) {
         { name: 'Priority', number: true, cell: ({ priority }) => priority },
         { name: 'Model', cell: ({ model_id }) => <code>{model_id}</code> },
         { name: 'Kind', cell: ({ provider }) => provider ?? <span className="muted">none</span> },
-        { name: 'Address', muted: true, cell: (provider) => apiBase(provider) ?? 'none' },
+        { name: 'Address', muted: true, cell: (provider) => <span className={styles.breaks}>{apiBase(provider) ?? 'none'}</span> },
         {
           name: 'Key variable',
-          cell: ({ api_key_env }) => (api_key_env === null ? <span className="muted">none</span> : <code>{api_key_env}</code>),
+          cell: ({ api_key_env }) =>
+            api_key_env === null ? <span className="muted">none</span> : <code className={styles.breaks}>{api_key_env}</code>,
         },
         { name: 'Timeout', number: true, cell: ({ timeout_ms }) => durationText(timeout_ms) },
         {
-          name: 'Price in / out, per 1M tokens',
+          name: 'Price per 1M',
           number: true,
           cell: ({ input_cost_per_1m, output_cost_per_1m }) =>
             input_cost_per_1m === null && output_cost_per_1m === null ? (
               <span className="muted">unknown</span>
             ) : (
-              `${price(input_cost_per_1m)} / ${price(output_cost_per_1m)}`
+              `${price(input_cost_per_1m)} in, ${price(output_cost_per_1m)} out`
             ),
         },
       ]}
