@@ -34,8 +34,13 @@ async function killed(instance: Instance): Promise<void> {
 }
 
 async function stopped(instance: Instance): Promise<void> {
+  const begin = performance.now();
   const code = await instance.stop();
-  if (code !== 0) ledger.violation(`${instance.name} ended with ${code} after SIGTERM`);
+  const seconds = ((performance.now() - begin) / 1000).toFixed(1);
+  if (code !== 0) {
+    const last = instance.errors().at(-1) ?? 'it logged no error';
+    ledger.violation(`${instance.name} ended with ${code}, ${seconds} s after SIGTERM: ${last}`);
+  }
   await instance.start();
 }
 
