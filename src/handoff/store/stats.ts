@@ -83,9 +83,10 @@ async function deliveriesOf(db: Kysely<Tables>, tenant: number) {
     .where('webhooks.removed_at', 'is', null)
     .where('for_packet', 'is', null);
   const pending = destinations
-    .innerJoin('deliveries', (join) =>
-      join.onRef('deliveries.tenant', '=', 'webhooks.tenant').onRef('deliveries.webhook', '=', 'webhooks.seq'),
-    )
+    // SQLite keeps the order of a cross join; of another it would read all deliveries of the tenant.
+    .crossJoin('deliveries')
+    .whereRef('deliveries.tenant', '=', 'webhooks.tenant')
+    .whereRef('deliveries.webhook', '=', 'webhooks.seq')
     .select('deliveries.seq')
     .where('due_at', 'is not', null)
     .limit(maxCounted);

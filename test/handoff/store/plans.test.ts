@@ -412,6 +412,8 @@ test('statistics read counters and the ends of indexes: on SQLite without sortin
       'SEARCH packets USING COVERING INDEX packets_asked (tenant=? AND asked_at>?)',
     ],
   );
+  const waiting = [...statements].find((sql) => sql.includes('"deliveries"."webhook" = "webhooks"."seq"'))!;
+  assert.match(planOf(withPlainParameters(waiting)).join(), /USING INDEX deliveries_due \(webhook=\? AND due_at>\?\)/);
   const counting = [...statements].find((sql) => sql.includes('union all') && sql.includes('"counters"'))!;
   assert.match(planOf(withPlainParameters(counting)).join(), /(USING PRIMARY KEY \(tenant=\? AND name>\? AND name<\?\).*){2}/);
 });
