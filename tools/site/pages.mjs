@@ -8,6 +8,7 @@ export const groups = [
       'docs/guide.md': 'Guide',
       'docs/events.md': 'Streams and webhooks',
       'docs/agents.md': 'MCP and A2A',
+      'docs/contracts.md': 'Contracts of agents',
       'docs/packet-life.md': 'The life of a packet',
     },
   },
