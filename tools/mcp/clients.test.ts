@@ -34,7 +34,18 @@ async function handOver(): Promise<string> {
   return ((await (await rest('/packets', body)).json()) as { id: string }).id;
 }
 
-const toolNames = ['ask_human', 'claim', 'claim_next', 'complete', 'fail', 'find_packets', 'get_answer', 'get_brief', 'get_history'];
+const toolNames = [
+  'ask_human',
+  'claim',
+  'claim_next',
+  'complete',
+  'fail',
+  'find_packets',
+  'get_answer',
+  'get_brief',
+  'get_contract',
+  'get_history',
+];
 const cliProgram = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
 
 describe("MCP Inspector's command line", () => {

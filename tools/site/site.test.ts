@@ -65,6 +65,8 @@ describe('The built site', () => {
   test('its search finds a section of a document and an operation of an API', async () => {
     const page = await browser.newPage();
     await page.goto(origin);
+    // The shortcut works once the page's application is mounted.
+    await page.waitForFunction(() => '__vue_app__' in document.querySelector('#app')!);
     for (const [words, place] of [
       ['exclude_source answer', '/guide.html'],
       ['claimNext', '/api/handoff/packets.html'],
