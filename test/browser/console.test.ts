@@ -695,7 +695,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.getByText('npx service-cli admin-key').waitFor();
     await page.getByLabel('Key', { exact: true }).fill('svc_wrong');
     await page.keyboard.press('Enter');
-    await page.getByText('The service refused this key.').waitFor();
+    await page.getByText('This key was rejected.').waitFor();
     await page.getByLabel('Key', { exact: true }).fill(key);
     await page.getByLabel('Ask for it again when the page is reloaded').check();
     await page.keyboard.press('Enter');
@@ -713,7 +713,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     await call(adminKey, 'DELETE', `/keys/${own.id}`);
     await go(page, '/packets');
     await heading(page, 'API key').waitFor();
-    await page.getByText('The service refused this key.').waitFor();
+    await page.getByText('This key was rejected.').waitFor();
     assert.deepEqual(
       addresses.filter((address) => address.includes(key)),
       [],

@@ -7,7 +7,7 @@ import { type Column, tableLines } from './output/table.ts';
 import type { Options, Row } from './rows.ts';
 import { CliError } from './terminal.ts';
 
-/** Makes a command that works on the database of the settings, and says what it did. Its failures are the operator's to read: 1. */
+/** Makes a command that works on the database of the settings, and says what it did. A failure exits with 1 and its sentence. */
 function onDatabase(operation: 'backup' | 'export' | 'import'): Row['run'] {
   return async (context, { config, tenant }, file = '') => {
     const progress = createProgress(context);

@@ -112,7 +112,7 @@ export async function reading<Result>(context: Context, use: () => Result): Prom
   } catch (error) {
     if (error instanceof CliError) throw error;
     const { serverUrl } = await context.config();
-    throw new CliError(`The answer of ${serverUrl} is malformed: it is not that of a handoff service of this version.`, 1, {
+    throw new CliError(`${serverUrl} did not answer like a handoff service of this version.`, 1, {
       cause: error,
     });
   }

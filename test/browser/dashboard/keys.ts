@@ -28,7 +28,7 @@ export function keyTests(browser: () => Browser): void {
     await page.getByText('Enter a key.').waitFor();
     await page.getByLabel('Key', { exact: true }).fill('wrong');
     await page.keyboard.press('Enter');
-    await page.getByText('The service refused this key.').waitFor();
+    await page.getByText('This key was rejected.').waitFor();
     await page.getByLabel('Key', { exact: true }).fill('write-key-0123456789');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'No chains yet' }).waitFor();

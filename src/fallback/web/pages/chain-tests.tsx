@@ -83,7 +83,7 @@ function ResultTable({ results, picked, onPick }: ResultTableProps) {
         { name: 'Mode', cell: ({ mode, preset }) => `${mode}, ${planName({ mode, preset })}` },
         { name: 'Prompts', number: true, cell: ({ prompt_count }) => count(prompt_count) },
         { name: 'Served', number: true, cell: ({ success_rate }) => percent(success_rate) },
-        { name: 'By fallback', number: true, cell: ({ fallback_rate }) => percent(fallback_rate) },
+        { name: 'Served by fallback', number: true, cell: ({ fallback_rate }) => percent(fallback_rate) },
         { name: 'Latency p95', number: true, cell: ({ latency_ms }) => durationText(latency_ms?.p95) },
         { name: 'Version', number: true, cell: ({ chain_version }) => chain_version },
         {

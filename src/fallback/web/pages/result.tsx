@@ -140,7 +140,7 @@ function Figures({ result }: { result: TestResult }) {
             value: percent(result.success_rate),
             note: `${count(result.success_count)} of ${counted(result.progress.done, 'prompt')}`,
           },
-          { label: 'By fallback', value: percent(result.fallback_rate), note: counted(result.fallback_count, 'prompt') },
+          { label: 'Served by fallback', value: percent(result.fallback_rate), note: counted(result.fallback_count, 'prompt') },
           { label: 'Lost', value: count(result.failure_count), unit: result.failure_count === 1 ? 'prompt' : 'prompts' },
           { label: 'Latency p95', ...duration(result.latency_ms?.p95), note: `median ${durationText(result.latency_ms?.p50)}` },
           { label: 'Added by failures', ...duration(result.added_latency_ms), note: 'mean time before the serving attempt' },

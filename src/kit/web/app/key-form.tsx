@@ -20,7 +20,7 @@ export function KeyForm({ asksToKeep = false, from }: KeyFormProps) {
   const [keep, setKeep] = useState(true);
   const field = useRef<HTMLInputElement>(null);
   const wrong = currentKey() !== null;
-  const [error, setError] = useState(wrong ? 'The service refused this key.' : undefined);
+  const [error, setError] = useState(wrong ? 'This key was rejected.' : undefined);
 
   function submit(): void {
     const value = field.current!.value.trim();
