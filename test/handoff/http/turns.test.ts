@@ -42,15 +42,18 @@ const attacks: Readonly<Record<string, (service: TestService) => Promise<() => P
       assert.equal(body.result?.tasks.length, 12, text.slice(0, 200));
     };
   },
-  async 'pages of an answer link'(service) {
+  async 'pages of answer links'(service) {
     const question = { required: true, reason: 'r', question: 'Go on?' };
-    const { id } = await createPacket(service, { context: large, hitl: question });
-    await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver' } });
-    await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
-    const made = await service.call('POST', `/packets/${id}/answer-links`);
-    assert.equal(made.status, 201, made.text);
-    const { pathname } = new URL(made.body.url);
-    return () => times(async () => assert.equal((await service.call('GET', `/${pathname}`)).status, 200));
+    const paths: string[] = [];
+    // A page that is drawn once is kept, so each is of a packet of its own.
+    for (let index = 0; index < count; index += 1) {
+      const { id } = await createPacket(service, { context: large, hitl: question });
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
+      const made = await service.call('POST', `/packets/${id}/answer-links`);
+      assert.equal(made.status, 201, made.text);
+      paths.push(new URL(made.body.url).pathname);
+    }
+    return () => Promise.all(paths.map(async (path) => assert.equal((await service.call('GET', `/${path}`)).status, 200)));
   },
   async 'a batch under a contract that is slow to check'(service) {
     await service.call('PUT', '/agents/resolver/contract', { body: { schema: product('allOf', { type: 'object' }) } });
@@ -78,14 +81,16 @@ describe("A caller's work on large packets", () => {
   for (const [name, prepare] of Object.entries(attacks))
     test(`${name}: no turn of the event loop has most of it`, async (t) => {
       const service = await startService(t, { store });
-      const shares: number[] = [];
-      // The first round loads what is loaded once, and a collection of garbage may fall into any turn.
-      for (let round = 0; round < 3; round += 1) {
+      // The first round loads what is loaded once, and a collection of garbage may fall into any turn of a round. What takes no
+      // turns has most of every round.
+      let share = 1;
+      for (let round = 0; round < 12 && share >= 0.6; round += 1) {
         const turns = await costOf(await prepare(service));
         service.clock.turn(60);
-        shares.push(Math.max(...turns) / turns.reduce((sum, cost) => sum + cost, 0));
+        const total = turns.reduce((sum, cost) => sum + cost, 0);
+        // The clock of a thread's processor time may not have moved.
+        if (total > 0) share = Math.min(share, Math.max(...turns) / total);
       }
-      const share = Math.min(...shares);
       assert.ok(share < 0.6, `${Math.round(share * 100)} %`);
     });
 });
