@@ -22,7 +22,7 @@ function projectFiles(pattern: string): string[] {
   return globSync(pattern, { cwd: root, exclude: ignored }).sort();
 }
 
-/** The rows of what the specification leaves open, which a test names in its title: `... [H12, F3]`. */
+/** The rows of what the specification leaves open, which a test names in its title: `... [H6, F1]`. */
 const rowsInTitle = /\btest\(\s*(['"`])(?:\\.|(?!\1)[^\\])*? \[([HF]\d+(?:, [HF]\d+)*)\]\1/g;
 
 describe('What the specification leaves open', () => {
@@ -38,7 +38,7 @@ describe('What the specification leaves open', () => {
       const rows = [...read(page).matchAll(/^\| (?!Id |---)(.*) \|$/gm)].map(([, cells]) =>
         cells!.split(/(?<!\\)\| /).map((cell) => cell.trim()),
       );
-      assert.ok(rows.length > 70, `${rows.length} rows`);
+      assert.ok(rows.length > 40, `${rows.length} rows`);
       const faulty = rows.filter(
         ([id = '', subject, decision, ...others]) => !new RegExp(`^${letter}\\d+$`).test(id) || !subject || !decision || others.length > 0,
       );

@@ -122,7 +122,7 @@ const isUp = (address: string) =>
 
 describe('npm start', { concurrency: 2 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    test(`ends both services and exits 0 at ${signal} to npm only [H286]`, { timeout: 60_000 }, async (t) => {
+    test(`ends both services and exits 0 at ${signal} to npm only [H285]`, { timeout: 60_000 }, async (t) => {
       const { child, handoff, fallback, ended } = npmStart(t, anywhere);
       const bases = [await handoff, await fallback];
       for (const base of bases) assert.ok(await isUp(base));
@@ -224,7 +224,7 @@ describe('npm start', { concurrency: 2 }, () => {
     assert.ok(!out.includes('listening'));
   });
 
-  test('names unknown SERVICE_* variables in one warning [H284]', { timeout: 60_000 }, async (t) => {
+  test('names unknown SERVICE_* variables in one warning [H281]', { timeout: 60_000 }, async (t) => {
     const settings = { SERVICE_RATE_LIMT_PER_MINUTE: '5', SERVICE_DATABASE: 'x' };
     const { child, fallback, ended } = npmStart(t, anywhere, settings);
     await fallback;
@@ -249,7 +249,7 @@ describe('The warning of unknown variables', () => {
       assert.match(unknownVariables({ [name]: 'x' }) ?? '', new RegExp(`the nearest known name is ${meant}\\)`));
   });
 
-  test('is not given if every SERVICE_* variable is known [H284]', () => {
+  test('is not given if every SERVICE_* variable is known [H281]', () => {
     const environment = Object.fromEntries(knownVariables.map((name) => [name, 'x']));
     assert.equal(unknownVariables({ ...environment, PATH: '/bin' }), undefined);
   });

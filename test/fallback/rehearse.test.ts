@@ -90,7 +90,7 @@ describe('fallback-service rehearse', () => {
     assert.equal(json.code, 0, json.stdout + json.stderr);
   });
 
-  test('exits with 2 for wrong usage, for a file that cannot be imported, and for a gateway that ends [F66]', async (t) => {
+  test('exits with 2 for wrong usage, for a file that cannot be imported, and for a gateway that ends [F64]', async (t) => {
     const config = await written(t, 'config.yaml', litellm);
     const several = await written(
       t,

@@ -10,7 +10,7 @@ import { stores } from '../support/stores.ts';
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   describe(`A service whose admin keys are all revoked, on ${store.name}`, () => {
-    test('creates a new admin key at the next start and does not restore a revoked one [H191]', async (t) => {
+    test('creates a new admin key at the next start and does not restore a revoked one [H187]', async (t) => {
       const service = await startService(t, { store });
       const [{ id }] = (await service.call('GET', '/keys')).body;
       assert.equal((await service.call('DELETE', `/keys/${id}`)).status, 204);
@@ -47,7 +47,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   });
 
   describe(`SERVICE_ADMIN_KEY for a database that has keys, on ${store.name}`, () => {
-    test('causes a warning at the start, unless it is one of the admin keys [H189]', async (t) => {
+    test('causes a warning at the start, unless it is one of the admin keys [H187]', async (t) => {
       const service = await shareService(store);
       assert.deepEqual(service.handoff.warnings, []);
       const again = await startService(t, { databaseUrl: service.databaseUrl });

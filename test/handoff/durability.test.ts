@@ -261,7 +261,7 @@ describe('A program that ends', { concurrency: true }, () => {
     test(`by kill -9 under load, ${rounds} times on ${store.name}: every answered write is stored, a retry creates nothing twice, streams and webhooks deliver every event [H128]`, (t) =>
       killAgainAndAgain(t, store));
 
-    test(`by SIGTERM on ${store.name}: requests in progress are completed and answered, then it exits with 0 [H291]`, async (t) => {
+    test(`by SIGTERM on ${store.name}: requests in progress are completed and answered, then it exits with 0 [H287]`, async (t) => {
       const { url, drop } = await store.open();
       t.after(drop);
       const program = await startProcess({ databaseUrl: url });

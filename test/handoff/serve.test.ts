@@ -271,7 +271,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     }
   });
 
-  test('finishes requests in progress at SIGTERM before it exits 0 [H291]', async (t) => {
+  test('finishes requests in progress at SIGTERM before it exits 0 [H287]', async (t) => {
     const database = await openEmptyDatabase();
     const { running, address } = await serve(t, temporaryFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
     const client = new pg.Client(database.url);
@@ -430,7 +430,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.ok(!existsSync(join(folder, 'data')));
   });
 
-  test('flags take precedence over the environment, then the file [H282]', async (t) => {
+  test('flags take precedence over the environment, then the file [H281]', async (t) => {
     const folder = temporaryFolder(t);
     writeFileSync(
       join(folder, 'handoff.toml'),
@@ -585,7 +585,7 @@ describe('service-cli', () => {
 });
 
 describe('The settings file', () => {
-  test('is set by SERVICE_CONFIG unless --config is given [H282]', async (t) => {
+  test('is set by SERVICE_CONFIG unless --config is given [H281]', async (t) => {
     const folder = temporaryFolder(t);
     const start = (name: string, text: string) => {
       const path = join(folder, name);

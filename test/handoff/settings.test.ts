@@ -142,7 +142,7 @@ describe('The settings of the handoff service', () => {
     assert.match(problemsOf({ SERVICE_DATABASE_URL: 'sqlite:///./data/x.db' })[0]!, /sqlite:\/\/\.\/data\/x\.db/);
   });
 
-  test('accept any admin key of 16 or more visible characters, and never quote it [H187, H188]', () => {
+  test('accept any admin key of 16 or more visible characters, and never quote it [H187]', () => {
     const generated = keyFrom(Buffer.alloc(32, 1));
     for (const key of ['0123456789abcdef', 'p@ss-word_with.signs!', generated])
       assert.equal(read({ SERVICE_ADMIN_KEY: key }).adminKey, key);
@@ -160,7 +160,7 @@ describe('The settings of the handoff service', () => {
     }
   });
 
-  test('read the quotas: 0 allows none, unlimited is no quota, and 0 turns a request limit off [H226]', () => {
+  test('read the quotas: 0 allows none, unlimited is no quota, and 0 turns a request limit off [H224]', () => {
     const settings = read({
       SERVICE_HANDOFFS_PER_DAY_FREE: '0',
       SERVICE_HANDOFFS_PER_DAY_PRO: '7',

@@ -19,7 +19,7 @@ describe('If-Match', () => {
   });
 });
 
-test('If-None-Match accepts a weak tag, a list and `*` [H57]', () => {
+test('If-None-Match accepts a weak tag, a list and `*` [H55]', () => {
   for (const header of ['"3"', 'W/"3"', '"1", W/"3"', '"1","3"', '*']) assert.equal(isKnown(header, '"3"'), true, header);
   for (const header of [undefined, '"1"', '3']) assert.equal(isKnown(header, '"3"'), false);
 });

@@ -19,7 +19,7 @@ function noted() {
 }
 
 describe('A fair queue', () => {
-  test('starts the tasks of its owners in turn, however many one of them has [H99]', async () => {
+  test('starts the tasks of its owners in turn, however many one of them has [H98]', async () => {
     const { begun, work, end } = noted();
     const queue = new FairQueue({ concurrency: 1, perOwner: 1 });
     const results = ['a1', 'a2', 'a3', 'b1', 'a4', 'c1', 'b2'].map((name) => queue.run(name[0], work(name)));
@@ -71,7 +71,7 @@ describe('A fair queue', () => {
     assert.equal(await queue.run('b', async () => 'next'), 'next');
   });
 
-  test('refuses with 503 when an owner has too many waiting tasks, or one waits too long [H99]', async (t) => {
+  test('refuses with 503 when an owner has too many waiting tasks, or one waits too long [H98]', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { begun, work, end } = noted();
     const queue = new FairQueue({ concurrency: 1, perOwner: 1, maxWaitingPerOwner: 2, maxWaitMs: 10_000 });

@@ -21,7 +21,7 @@ function timed() {
 }
 
 describe('Lanes', () => {
-  test('an owner with long work uses the slow lane for a while after it; other owners do not [H99]', async () => {
+  test('an owner with long work uses the slow lane for a while after it; other owners do not [H98]', async () => {
     const { lanes, pass, taking } = timed();
     assert.equal(await lanes.run('a', taking(50)), 'fast');
     assert.equal(await lanes.run('a', taking(51)), 'fast');

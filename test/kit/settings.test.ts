@@ -71,7 +71,7 @@ describe('Settings', () => {
     assert.deepEqual({ host, level, quick }, { host: 'environment', level: 'debug', quick: false });
   });
 
-  test('are not set by an empty variable [H283]', () => {
+  test('are not set by an empty variable [H281]', () => {
     assert.equal(readSettings(table, { environment: { SERVICE_PORT: '' } }).port, 8080);
   });
 

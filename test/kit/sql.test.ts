@@ -170,7 +170,7 @@ describe('A serial queue', () => {
   });
 });
 
-test('A PostgreSQL database that cannot store every text is refused, and the error names the required encoding [H289]', async (t) => {
+test('A PostgreSQL database that cannot store every text is refused, and the error names the required encoding [H288]', async (t) => {
   const { url, drop } = await createTestDatabase("encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0");
   const database = openDatabase<Tables>(url);
   t.after(async () => {

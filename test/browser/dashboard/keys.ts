@@ -20,7 +20,7 @@ export function keyTests(browser: () => Browser): void {
     for (const work of afters) await work();
   });
 
-  test('the page asks for the key and keeps it in the tab; without chains it says what to do [F91]', async (t) => {
+  test('the page asks for the key and keeps it in the tab; without chains it says what to do [F89]', async (t) => {
     const page = await dashboard.open(t, '/chains');
     await heading(page, 'API key').waitFor();
     await assertAccessible(page);
@@ -57,7 +57,7 @@ export function keyTests(browser: () => Browser): void {
     await heading(page, 'API key').waitFor();
   });
 
-  test('with a read-only key, actions that it does not permit are hidden [F91]', async (t) => {
+  test('with a read-only key, actions that it does not permit are hidden [F89]', async (t) => {
     const headers = { 'x-api-key': 'write-key-0123456789' };
     const created = await dashboard.service.call('POST', '/chains', { body: supportChain, headers });
     assert.equal(created.status, 201, created.text);

@@ -11,7 +11,7 @@ const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
 for (const store of stores) {
   describe(`Chains on ${store.name}`, () => {
-    test('201: a chain has an id, its defaults, a version, its times, and is found at Location [F8, F9, F19]', async () => {
+    test('201: a chain has an id, its defaults, a version, its times, and is found at Location [F1, F9]', async () => {
       const service = await shareFallback(store);
       const answer = await service.call('POST', '/chains', {
         body: chainRequest({ description: 'For the desk', metadata: { team: 'a' } }),
@@ -89,7 +89,7 @@ for (const store of stores) {
       assert.deepEqual(await listed('?offset=7'), []);
     });
 
-    test('the list is an array, oldest first: all chains or a page; X-Total-Count has the total [F19]', async () => {
+    test('the list is an array, oldest first: all chains or a page; X-Total-Count has the total [F9]', async () => {
       const service = await shareFallback(store);
       assert.deepEqual((await service.call('GET', '/chains')).body, []);
       const names: string[] = [];
@@ -113,7 +113,7 @@ for (const store of stores) {
       }
     });
 
-    test('a change is a merge patch: fields by name, whole arrays, null for a default; version, ETag and time advance [F19]', async () => {
+    test('a change is a merge patch: fields by name, whole arrays, null for a default; version, ETag and time advance [F9]', async () => {
       const service = await shareFallback(store);
       const before = await createChain(service, { description: 'Old', metadata: { keep: 1, drop: { a: 1, b: 2 } } });
       service.clock.turn(5);
@@ -137,7 +137,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/chains/${before.id}`)).text, JSON.stringify(body));
     });
 
-    test('400: a change with an invalid result changes nothing [F19]', async () => {
+    test('400: a change with an invalid result changes nothing [F9]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service, { fallback_rules: [{ condition: 'any', action: 'retry', providers: ['claude'] }] });
       const before = (await service.call('GET', `/chains/${id}`)).text;
@@ -155,7 +155,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/chains/${id}`)).text, before);
     });
 
-    test('412: with another version in If-Match nothing is changed or deleted [F19]', async () => {
+    test('412: with another version in If-Match nothing is changed or deleted [F9]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service);
       const headers = { 'if-match': '"1"' };
@@ -199,7 +199,7 @@ for (const store of stores) {
       await isNew();
     });
 
-    test('concurrent changes are carried out one after the other, none is lost [F22]', async () => {
+    test('concurrent changes are carried out one after the other, none is lost [F9]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service, { metadata: {} });
       const answers = await Promise.all(
@@ -211,7 +211,7 @@ for (const store of stores) {
       assert.equal(Object.keys(body.metadata).length, 10);
     });
 
-    test('204: a chain is deleted; 404: a deleted chain, an unknown id, and a malformed id, on every route that takes one [F19]', async () => {
+    test('204: a chain is deleted; 404: a deleted chain, an unknown id, and a malformed id, on every route that takes one [F9]', async () => {
       const service = await shareFallback(store);
       const { id } = await createChain(service);
       assert.equal((await service.call('GET', `/chains/${id.toUpperCase()}`)).status, 200);

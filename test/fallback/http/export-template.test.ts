@@ -51,7 +51,7 @@ describe('Named templates', () => {
     assert.match(body.output, /\| invalid_request \| no \| the caller gets the error \|/);
   });
 
-  test('curl is a shell script that names the variables, for any name of the chain [F73, F74]', async () => {
+  test('curl is a shell script that names the variables, for any name of the chain [F73]', async () => {
     const service = await shareFallback();
     const providers = [{ name: "it's $(id)", model_id: "openai/m'o`id`del", api_key_env: 'OPENAI_API_KEY' }];
     const { body } = await render(service, { chain: { name: '$(id)', providers }, template_name: 'curl' });

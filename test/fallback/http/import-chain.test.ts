@@ -66,7 +66,7 @@ describe('POST /import', () => {
     }
   });
 
-  test('201: a chain as returned by the service can be imported unchanged [F80]', async () => {
+  test('201: a chain as returned by the service can be imported unchanged [F78]', async () => {
     const service = await shareFallback();
     const { body: chain } = await service.call('POST', '/chains', { body: threeProviders });
     const { status, body } = await send(service, 'json', chain);
@@ -79,7 +79,7 @@ describe('POST /import', () => {
     );
   });
 
-  test('201: LiteLLM: the first group names the chain and fallbacks its order; findings list what was not imported, and no key is stored [F75, F80]', async () => {
+  test('201: LiteLLM: the first group names the chain and fallbacks its order; findings list what was not imported, and no key is stored [F75, F78]', async () => {
     const service = await shareFallback();
     const { status, body, text } = await send(service, 'litellm', stringify(litellm));
     assert.equal(status, 201, text);
@@ -212,7 +212,7 @@ const rulesOf = ({ chain }: { chain: { fallback_rules: Record<string, unknown>[]
   );
 
 describe('?dry_run=true', () => {
-  test('200: the chain, its findings and its warnings, and nothing is stored [F76]', async () => {
+  test('200: the chain, its findings and its warnings, and nothing is stored [F75]', async () => {
     const service = await shareFallback();
     const { status, body } = await send(service, 'litellm&dry_run=true', stringify(litellm));
     assert.deepEqual([status, body.chain.name, body.chain.id, body.chain.providers.length], [200, 'main', undefined, 3]);
@@ -220,7 +220,7 @@ describe('?dry_run=true', () => {
     assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
   });
 
-  test('400 where an import would get 400 [F76]', async () => {
+  test('400 where an import would get 400 [F75]', async () => {
     const { status, body } = await send(await shareFallback(), 'litellm&dry_run=true', { model_list: [] });
     assert.deepEqual([status, body.field], [400, 'model_list']);
   });

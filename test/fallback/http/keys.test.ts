@@ -53,7 +53,7 @@ describe('Keys', () => {
     assert.equal(await statusOf(bearer('bare-key-1'), '?api_key=wrong'), 200);
   });
 
-  test('the labels read, reader and viewer permit reading and exporting only; every other label, and none, everything [F86]', async (t) => {
+  test('the labels read, reader and viewer permit reading and exporting only; every other label, and none, everything [F85]', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     const writing = { 'x-api-key': 'labelled-key-2' };
     const { id } = (await service.call('POST', '/chains', { body: chainRequest(), headers: writing })).body;
@@ -78,7 +78,7 @@ describe('Keys', () => {
     assert.equal((await service.call('GET', `/chains/${id}`, { headers: writing })).body.name, 'production-chain');
   });
 
-  test("GET /access returns the key's label and rights [F90]", async (t) => {
+  test("GET /access returns the key's label and rights [F89]", async (t) => {
     const service = await startFallback(t, { environment: keyed, flags: { allowLive: 'true' } });
     const accessOf = async (key: string) => (await service.call('GET', '/access', { headers: { 'x-api-key': key } })).body;
     assert.deepEqual(Object.keys(await accessOf('bare-key-1')), ['label', 'may_write', 'live_allowed', 'version']);
@@ -89,7 +89,7 @@ describe('Keys', () => {
     assert.deepEqual((await open.call('GET', '/access')).body.live_allowed, false);
   });
 
-  test('paths that need no key: health, readiness, metrics, the description, the explorers and the dashboard [F91]', async (t) => {
+  test('paths that need no key: health, readiness, metrics, the description, the explorers and the dashboard [F89]', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     for (const path of ['/health', '/ready', '/metrics', '/docs', '/redoc', '/openapi.json', '/']) {
       assert.equal((await service.call('GET', path)).status, 200, path);
@@ -98,7 +98,7 @@ describe('Keys', () => {
       assert.notEqual((await service.call('GET', path)).status, 401, path);
   });
 
-  test('labels name the caller in the log; no key ever does [F86, F89]', async (t) => {
+  test('labels name the caller in the log; no key ever does [F85, F89]', async (t) => {
     const service = await startFallback(t, { environment: keyed });
     await service.call('GET', '/chains?api_key=labelled-key-2');
     await service.call('GET', '/chains?api_key=bare-key-1');

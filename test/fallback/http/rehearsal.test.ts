@@ -142,7 +142,7 @@ describe('A rehearsal', () => {
     });
   }
 
-  test('draws the faults with a probability for the gateway as for the simulation [F60]', async (t) => {
+  test('draws the faults with a probability for the gateway as for the simulation [F59]', async (t) => {
     const { id, gateway } = await rehearsed(t);
     const faults = [failing('gpt-4o', 'server_error', { probability: 0.5 })];
     const result = await rehearse(id, gateway, { faults, prompt_count: 40 });

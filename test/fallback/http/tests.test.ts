@@ -80,7 +80,7 @@ for (const store of stores) {
       assert.deepEqual([refused.status, refused.body.field], [403, 'mode']);
     });
 
-    test('with prompts has as many as there are, unless prompt_count is given [F29]', async () => {
+    test('with prompts has as many as there are, unless prompt_count is given [F26]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       const countOf = async (body: object) => (await run(service, chain.id, body)).prompt_count;
@@ -110,7 +110,7 @@ for (const store of stores) {
       );
     });
 
-    test("a chain's id gives its results, newest first, in pages; they outlive changes and the chain [F45, F47]", async () => {
+    test("a chain's id gives its results, newest first, in pages; they outlive changes and the chain [F45, F46]", async () => {
       const service = await shareFallback(store);
       const { clock } = service;
       const chain = await createChain(service);
@@ -147,7 +147,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/test-results/${ids[2]}`)).status, 200);
     });
 
-    test("a chain's id gives its 20 newest results by default, with the total [F48]", async () => {
+    test("a chain's id gives its 20 newest results by default, with the total [F45]", async () => {
       const service = await shareFallback(store);
       const { clock } = service;
       const chain = await createChain(service);
@@ -275,7 +275,7 @@ for (const store of stores) {
       assert.equal(after.body.last_test.verdict, 'pass');
     });
 
-    test('drill and live are refused with 403 unless the service was started with --allow-live [F32, F33]', async () => {
+    test('drill and live are refused with 403 unless the service was started with --allow-live [F31, F33]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
       for (const mode of ['drill', 'live']) {
@@ -286,7 +286,7 @@ for (const store of stores) {
       }
     });
 
-    test('routing answers what happens if a provider fails with a condition, and refuses an incomplete question [F11, F24]', async () => {
+    test('routing answers what happens if a provider fails with a condition, and refuses an incomplete question [F11, F23]', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service, chainRequest());
       const plain = await service.call('GET', `/chains/${chain.id}/routing`);

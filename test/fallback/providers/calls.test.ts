@@ -157,7 +157,7 @@ const cases: Case[] = [
 ];
 
 describe('A provider that fails', () => {
-  test('in any of these ways is called once, gets its condition, and fails over to the next [F10, F17]', async (t) => {
+  test('in any of these ways is called once, gets its condition, and fails over to the next [F10]', async (t) => {
     const service = await startLive(t);
     const backup = await startProvider(t);
     for (const { name, does, condition, code, error, timeout_ms = 5000, stream = false } of cases) {
@@ -184,7 +184,7 @@ describe('A provider that fails', () => {
     }
   });
 
-  test('before anything is sent has its cause: refused, unknown name, TLS, an address that is not public [F36]', async (t) => {
+  test('before anything is sent has its cause: refused, unknown name, TLS, an address that is not public [F34]', async (t) => {
     const resolve = async (name: string) => {
       if (name === 'inside.example.com') return [{ address: '10.1.2.3', family: 4 }];
       throw new Error('no such name');
@@ -211,7 +211,7 @@ describe('A provider that fails', () => {
     assert.equal(plain.seen.length, 0);
   });
 
-  test('by redirecting is not followed, and the key is not sent elsewhere [F17]', async (t) => {
+  test('by redirecting is not followed, and the key is not sent elsewhere [F10]', async (t) => {
     const service = await startLive(t);
     const elsewhere = await startProvider(t);
     const provider = await startProvider(t);
@@ -314,7 +314,7 @@ describe('A call', () => {
     assert.deepEqual([provider.seen.length, provider.connections(), backup.seen.length], [2, 1, 1]);
   });
 
-  test("to OpenAI's API has the model, the prompt and the key of its variable, and its cost is read [F37]", async (t) => {
+  test("to OpenAI's API has the model, the prompt and the key of its variable, and its cost is read [F31]", async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
     const result = await live(
@@ -343,7 +343,7 @@ describe('A call', () => {
     assert.equal(result.cost_usd.total, (12 + 3 * 2) / 1_000_000);
   });
 
-  test('uses the prompts in turn [F30]', async (t) => {
+  test('uses the prompts in turn [F26]', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t);
     const prompts = ['one', 'two'];
@@ -358,7 +358,7 @@ describe('A call', () => {
     assert.equal(provider.seen[0]!.headers.authorization, undefined);
   });
 
-  test("to Anthropic's API goes to messages with its own headers [F37]", async (t) => {
+  test("to Anthropic's API goes to messages with its own headers [F31]", async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t, answeringAnthropic());
     const result = await live(service, [{ name: 'a', model_id: 'anthropic/claude', api_base: provider.base, api_key_env: 'FAKE_KEY' }]);
@@ -440,7 +440,7 @@ describe('A key', () => {
 });
 
 describe('A drill', () => {
-  test('injects its faults in front of chosen providers and calls the others [F32]', async (t) => {
+  test('injects its faults in front of chosen providers and calls the others [F31]', async (t) => {
     const service = await startLive(t);
     const [primary, backup] = [await startProvider(t), await startProvider(t)];
     const providers = [
@@ -470,7 +470,7 @@ describe('A drill', () => {
     );
   });
 
-  test('does not wait for injected faults, unless they have a latency [F40]', async (t) => {
+  test('does not wait for injected faults, unless they have a latency [F39]', async (t) => {
     const service = await startLive(t);
     const backup = await startProvider(t);
     const providers = [
@@ -490,7 +490,7 @@ describe('A drill', () => {
     assert.ok(slow.latency_ms >= 48, `${slow.latency_ms}`);
   });
 
-  test('ends a prompt at its deadline, whatever hangs [F30]', async (t) => {
+  test('ends a prompt at its deadline, whatever hangs [F26]', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t, hanging);
     const result = await live(service, [{ name: 'a', model_id: 'm', api_base: provider.base }], [], { deadline_ms: 50 });

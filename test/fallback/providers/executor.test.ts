@@ -123,7 +123,7 @@ describe('No prompt exceeds the worst case', () => {
 });
 
 describe("Routing's answer is what the executor does", () => {
-  test('for every reachable provider, every condition and every status [F24, F37]', async () => {
+  test('for every reachable provider, every condition and every status [F23, F31]', async () => {
     await fc.assert(
       fc.asyncProperty(chainArbitrary, outcomeArbitrary, fc.nat(), fc.nat(), async (chain, { condition, status_code }, at, seed) => {
         const place = at % chain.providers.length;
@@ -193,7 +193,7 @@ describe('A simulation', () => {
     assert.notDeepEqual(await simulate(chainOf(3, rules), request, 8), first);
   });
 
-  test('retries with growing waits, then fails over to the next provider [F13]', async () => {
+  test('retries with growing waits, then fails over to the next provider [F11]', async () => {
     const [result] = await simulate(chainOf(2, rules), { prompt_count: 1, faults: [{ provider: 'a', condition: 'rate_limit' }] });
     assert.deepEqual(
       result!.attempts.map(({ provider, status_code, condition, action, injected }) => [
@@ -224,7 +224,7 @@ describe('A simulation', () => {
     assert.equal(result!.fallback_triggered, true);
   });
 
-  test('waits for Retry-After, up to max_wait_ms, unless the rule does not respect it [F13]', async () => {
+  test('waits for Retry-After, up to max_wait_ms, unless the rule does not respect it [F11]', async () => {
     const waitOf = async (retry_after_ms: number, more: Partial<RuleRequest>) => {
       const chain = chainOf(2, [{ condition: 'rate_limit', action: 'retry', backoff: 'constant', wait_ms: 100, ...more }]);
       const [result] = await simulate(chain, { prompt_count: 1, faults: [{ provider: 'a', condition: 'rate_limit', retry_after_ms }] });
@@ -285,7 +285,7 @@ describe('A simulation', () => {
     assert.ok(waiting[0]!.latency_ms < 300);
   });
 
-  test('has the cost of a prompt if the price is known, and null otherwise [F42]', async () => {
+  test('has the cost of a prompt if the price is known, and null otherwise [F41]', async () => {
     const priced = chainOf(2, [], { input_cost_per_1m: 10, output_cost_per_1m: 30, max_tokens: 100 });
     const [first] = await simulate(priced, { prompt_count: 1, faults: [{ provider: 'a', condition: 'invalid_response' }] });
     const cost = (200 * 10 + 100 * 30) / 1_000_000;

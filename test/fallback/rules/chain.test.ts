@@ -18,7 +18,7 @@ function faultFields(request: Parameters<typeof define>[0]): string[] {
 }
 
 describe('A chain', () => {
-  test('has its providers by priority, by default their position, and ties keep their order [F2]', () => {
+  test('has its providers by priority, by default their position, and ties keep their order [F1]', () => {
     const request = requestOf(3);
     request.providers[0]!.priority = 7;
     request.providers[2]!.priority = 1;
@@ -32,7 +32,7 @@ describe('A chain', () => {
     );
   });
 
-  test('has every default filled in [F7, F12]', () => {
+  test('has every default filled in [F4, F11]', () => {
     const chain = chainOf(
       1,
       [
@@ -106,7 +106,7 @@ describe('A chain', () => {
     assert.deepEqual(merge(chain, { providers: chain.providers, fallback_rules: chain.fallback_rules }), chain);
   });
 
-  test('is called below its base: chat/completions, or messages at Anthropic [F36]', () => {
+  test('is called below its base: chat/completions, or messages at Anthropic [F34]', () => {
     const chain = define({
       name: 'c',
       providers: [
@@ -122,7 +122,7 @@ describe('A chain', () => {
     ]);
   });
 
-  test('is refused with all faults at once, each with its field [F3]', () => {
+  test('is refused with all faults at once, each with its field [F1]', () => {
     const request = requestOf(3, [{ condition: 'any', action: 'fail', providers: ['a', 'z'] }]);
     request.providers[1]!.name = 'a';
     request.providers[0]!.api_base = 'ftp://x';

@@ -94,7 +94,7 @@ describe('Every export', () => {
     );
   });
 
-  test('a key is only a reference to its variable [F68]', () => {
+  test('a key is only a reference to its variable [F67]', () => {
     const references: Record<string, RegExp> = {
       litellm: /os\.environ\/LLAMA_API_KEY/,
       portkey: /\$\{LLAMA_API_KEY\}/,
@@ -107,7 +107,7 @@ describe('Every export', () => {
       assert.match(exported(threeProviders, format as ExportFormat).content, reference);
   });
 
-  test('a provider without a variable gets the variable of its kind, with a warning [F68, F72]', () => {
+  test('a provider without a variable gets the variable of its kind, with a warning [F67, F69]', () => {
     const request = chainWith({ providers: [{ name: 'one', model_id: 'openai/gpt-4o' }] });
     for (const format of ['litellm', 'portkey', 'bifrost', 'envoy-ai-gateway', 'langchain', 'ai-sdk'] as const) {
       const made = exported(request, format);

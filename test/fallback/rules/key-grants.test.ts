@@ -24,7 +24,7 @@ describe('A key', () => {
 });
 
 describe('A grant', () => {
-  test('without a port allows any port by https, and by http only on loopback [F35]', () => {
+  test('without a port allows any port by https, and by http only on loopback [F34]', () => {
     const grants = ['K@llm.example.com', 'K@127.0.0.1', 'K@localhost', 'K@[::1]', 'K@10.0.0.7'].map(parseGrant);
     const cases: [string, boolean][] = [
       ['https://llm.example.com/v1', true],
@@ -39,7 +39,7 @@ describe('A grant', () => {
     for (const [address, may] of cases) assert.equal(mayLeave('K', address, grants), may, address);
   });
 
-  test('with a port allows that port, also by http [F35]', () => {
+  test('with a port allows that port, also by http [F34]', () => {
     const grants = ['K@10.0.0.7:8080', 'K@llm.example.com:443'].map(parseGrant);
     const cases: [string, boolean][] = [
       ['http://10.0.0.7:8080/v1', true],

@@ -94,7 +94,7 @@ describe('A plan', () => {
     assert.deepEqual(scenes(3, { mode: 'live' }), ['healthy']);
   });
 
-  test('of faults applies them to their calls and prompts [F39, F60]', () => {
+  test('of faults applies them to their calls and prompts [F39, F59]', () => {
     const faults = [
       { provider: 'a', condition: 'timeout' as const, times: 2, from: 1, to: 3 },
       { provider: 'a', condition: 'rate_limit' as const, probability: 0.5 },

@@ -31,24 +31,24 @@ const names = (calls: readonly number[]) => calls.map((index) => 'abcdef'[index]
 const long: RuleRequest = { condition: 'context_length', action: 'failover', to: ['d'], providers: ['a'] };
 
 describe('A rule with to', () => {
-  test('names the providers that are tried instead of those of the chain; after the last one the prompt fails [F15]', () => {
+  test('names the providers that are tried instead of those of the chain; after the last one the prompt fails [F11]', () => {
     assert.equal(called([long], ['context_length', 'server_error', 'server_error']), 'a d end');
     assert.equal(called([long], ['server_error', 'server_error']), 'a b c');
     assert.equal(called([{ ...long, to: ['d', 'b'] }], ['context_length', 'timeout', 'timeout']), 'a d b end');
   });
 
-  test('holds for what comes after retries [F15]', () => {
+  test('holds for what comes after retries [F11]', () => {
     const rule: RuleRequest = { condition: 'rate_limit', action: 'retry', max_retries: 1, to: ['c'] };
     assert.equal(called([rule], ['rate_limit', 'rate_limit', 'server_error']), 'a a c end');
   });
 
-  test('of a provider replaces what would come after it, and no provider that was left is called again [F15]', () => {
+  test('of a provider replaces what would come after it, and no provider that was left is called again [F11]', () => {
     const rules: RuleRequest[] = [long, { condition: 'timeout', action: 'failover', to: ['a', 'b', 'c'], providers: ['d'] }];
     assert.equal(called(rules, ['context_length', 'timeout', 'server_error', 'server_error']), 'a d b c end');
     assert.equal(called([{ condition: 'any', action: 'failover', to: ['b', 'a', 'c'] }], ['timeout', 'timeout', 'timeout']), 'a b c end');
   });
 
-  test('must name providers of the chain [F15]', () => {
+  test('must name providers of the chain [F11]', () => {
     const request = requestOf(2, [{ condition: 'timeout', action: 'failover', to: ['b', 'z'] }]);
     assert.deepEqual(
       faultsOf(request).map(({ field }) => field),
@@ -88,7 +88,7 @@ describe('A rule with to', () => {
     );
   });
 
-  test('that names its own provider, or never fails over, is a warning [F15]', () => {
+  test('that names its own provider, or never fails over, is a warning [F11]', () => {
     const codes = (rule: Partial<RuleRequest>) =>
       warningsOf(chainOf(2, [{ condition: 'timeout', action: 'failover', to: ['b'], ...rule }])).map(({ code }) => code);
     assert.ok(codes({ providers: ['b'] }).includes('own_target'));

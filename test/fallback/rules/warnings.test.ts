@@ -20,7 +20,7 @@ function warned(count: number, rules: RuleRequest[], provider = {}): string[] {
 const all: RuleRequest = { condition: 'any', action: 'failover' };
 
 describe('Warnings of a chain', () => {
-  test('name a rule that can never apply, and the rules that decide before it [F14]', () => {
+  test('name a rule that can never apply, and the rules that decide before it [F11]', () => {
     const rules: RuleRequest[] = [
       { condition: 'rate_limit', action: 'retry' },
       { condition: 'rate_limit', action: 'fail' },
@@ -39,7 +39,7 @@ describe('Warnings of a chain', () => {
     assert.deepEqual(warned(2, rules), ['unreachable_provider providers.1', 'shadowed_rule fallback_rules.1']);
   });
 
-  test('name equal priorities, a chain without a backup, and one on a single host [F2]', () => {
+  test('name equal priorities, a chain without a backup, and one on a single host [F1]', () => {
     const request = requestOf(2, [all]);
     for (const provider of request.providers) provider.priority = 3;
     assert.deepEqual(
@@ -50,7 +50,7 @@ describe('Warnings of a chain', () => {
     assert.deepEqual(warned(2, [all], { api_base: 'https://one.example.com/v1' }), ['shared_host providers']);
   });
 
-  test('name unused fields of an action, and retries that are zero or useless [F12]', () => {
+  test('name unused fields of an action, and retries that are zero or useless [F11]', () => {
     assert.deepEqual(warned(2, [{ ...all, max_retries: 3, wait_ms: 5 }]), [
       'unused_field fallback_rules.0.max_retries',
       'unused_field fallback_rules.0.wait_ms',
@@ -104,7 +104,7 @@ describe('Warnings of a chain', () => {
     assert.deepEqual(warningsOf(chainOf(2, [all])), []);
   });
 
-  test('call a rule shadowed exactly when it decides no failure of a reachable provider [F14]', () => {
+  test('call a rule shadowed exactly when it decides no failure of a reachable provider [F11]', () => {
     fc.assert(
       fc.property(chainArbitrary, (chain) => {
         const engine = createEngine(chain);

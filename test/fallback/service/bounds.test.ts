@@ -108,7 +108,7 @@ describe('A test', () => {
     assert.deepEqual(plan, { mode: 'drill', preset: null, prompt_count: 95, max_calls: 99_750, max_calls_per_prompt: 1050 });
   });
 
-  test('shows the first 100 calls of a prompt and counts the others; its figures include all of them [F28]', async (t) => {
+  test('shows the first 100 calls of a prompt and counts the others; its figures include all of them [F27]', async (t) => {
     const { tests, chains } = await opened(t);
     const { chain, faults } = largest();
     const { id } = await chains.create(chain);
@@ -128,7 +128,7 @@ describe('A test', () => {
     assert.deepEqual(result.providers.at(-1), { name: 'provider-49', attempts: 42, successes: 0, failures: 42, served: 0 });
   });
 
-  test('shows calls for at most 16 MiB of its prompts, however long their names are [F28]', async (t) => {
+  test('shows calls for at most 16 MiB of its prompts, however long their names are [F27]', async (t) => {
     const { tests, chains } = await opened(t);
     const { chain, faults } = largest((index) => `${index}${'\u{1f600}'.repeat(250)}`, '\u{1f600}'.repeat(256));
     const { id } = await chains.create(chain);
@@ -170,7 +170,7 @@ describe('A test', () => {
     assert.deepEqual([...new Set(callsOfTurns.values())], [1050]);
   });
 
-  test('waits only while the chains and prompts of its caller and of all callers fit into memory; otherwise it gets 503 [F28]', async (t) => {
+  test('waits only while the chains and prompts of its caller and of all callers fit into memory; otherwise it gets 503 [F27]', async (t) => {
     const { tests, chains } = await opened(t);
     const provider = await startProvider(t, hanging);
     const { id } = await chains.create({ name: 'small', providers: [{ name: 'a', model_id: 'm', api_base: provider.base }] });

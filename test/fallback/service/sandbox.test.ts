@@ -77,7 +77,7 @@ describe('A template', () => {
 });
 
 describe('Filters of our own', () => {
-  test('shell quotes a text for a command line, and cell one for a table [F74]', async () => {
+  test('shell quotes a text for a command line, and cell one for a table [F73]', async () => {
     assert.equal(await render(`{{ a | shell }} {{ b | cell }}`, { a: `it's $HOME`, b: 'a|b' }), `'it'\\''s $HOME' a\\|b`);
   });
 });

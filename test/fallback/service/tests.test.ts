@@ -125,7 +125,7 @@ for (const kind of stores) {
       assert.equal(JSON.parse((await tests.find(result.id))!).status, 'failed');
     });
 
-    test('of a test on another instance are read and followed from the store, and DELETE reaches that instance [F53]', async (t) => {
+    test('of a test on another instance are read and followed from the store, and DELETE reaches that instance [F50]', async (t) => {
       const store = { ...(await openedStore(t, kind)), isExclusive: false };
       // Time stands still, so that the owner keeps its first prompt only when its loop runs.
       const [owner, other] = [0, 1].map(() => createTestService(partsOf(store, {}, () => 0))) as [TestService, TestService];
@@ -242,7 +242,7 @@ describe('A stop of the service', () => {
     return { tests, provider, ended: ended.then((text) => JSON.parse(text) as TestResult) };
   }
 
-  test('lets a call in progress finish, and its test completes [F52]', async (t) => {
+  test('lets a call in progress finish, and its test completes [F51]', async (t) => {
     const called = Promise.withResolvers<() => void>();
     const { tests, ended } = await startCall(t, (response, request) => called.resolve(() => answering()(response, request)));
     const answer = await called.promise;
@@ -254,7 +254,7 @@ describe('A stop of the service', () => {
     assert.deepEqual([status, verdict, success_count], ['completed', 'pass', 1]);
   });
 
-  test('makes no further call after one that fails, and discards its prompt [F52]', async (t) => {
+  test('makes no further call after one that fails, and discards its prompt [F51]', async (t) => {
     const called = Promise.withResolvers<() => void>();
     const rules = [{ condition: 'any' as const, action: 'retry' as const, wait_ms: 0 }];
     const { tests, provider, ended } = await startCall(
@@ -273,7 +273,7 @@ describe('A stop of the service', () => {
     );
   });
 
-  test('cuts a call that is not answered within five seconds [F52]', async (t) => {
+  test('cuts a call that is not answered within five seconds [F51]', async (t) => {
     const { tests, ended } = await startCall(t, hanging);
     t.mock.timers.enable({ apis: ['setTimeout'] });
     let isOver = false;
@@ -288,7 +288,7 @@ describe('A stop of the service', () => {
     assert.equal((await ended).status, 'cancelled');
   });
 
-  test('cuts the call of a gateway in a rehearsal at once [F52]', async (t) => {
+  test('cuts the call of a gateway in a rehearsal at once [F51]', async (t) => {
     const { tests, ended } = await startCall(t, hanging, [], 'rehearsal');
     t.mock.timers.enable({ apis: ['setTimeout'] });
     await tests.stop();

@@ -53,7 +53,7 @@ for (const store of stores) {
       assert.deepEqual(await results.orphans(undefined), []);
     });
 
-    test("a chain's results are listed newest first, in pages, with their total [F47]", async (t) => {
+    test("a chain's results are listed newest first, in pages, with their total [F46]", async (t) => {
       const results = await opened(t, store);
       for (const number of [1, 3, 2])
         await results.end({ id: idOf(number), chainId, status: 'completed', text: String(number), prompts: '[]' });

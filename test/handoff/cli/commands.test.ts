@@ -27,7 +27,7 @@ async function nowhere(): Promise<string> {
 }
 
 describe('service-cli', () => {
-  test('takes a packet from its creation to its completion, by the names of the specification and by their aliases [H293, H294, H295, H296]', async (t) => {
+  test('takes a packet from its creation to its completion, by the names of the specification and by their aliases [H293, H296]', async (t) => {
     const bench = await startCliBench(t);
     const flags = [
       '--source-id',
@@ -68,7 +68,7 @@ describe('service-cli', () => {
       assert.match(await output(bench, ...command), new RegExp(id), command.join(' '));
   });
 
-  test('list filters by every option, and says how to get the next page [H293, H306]', async (t) => {
+  test('list filters by every option, and says how to get the next page [H293, H302]', async (t) => {
     const bench = await startCliBench(t);
     const agent = (id: string) => ({ id, name: id, framework: 'x' });
     for (const [source, target, priority] of [
@@ -93,7 +93,7 @@ describe('service-cli', () => {
     assert.equal((await bench.run(['list', '--limit', '2', '--quiet'])).stderr, '');
   });
 
-  test('--format json prints exactly the JSON of the server, and a bare list as an object [H305]', async (t) => {
+  test('--format json prints exactly the JSON of the server, and a bare list as an object [H302]', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     for (const [args, path] of [
@@ -112,7 +112,7 @@ describe('service-cli', () => {
     }
   });
 
-  test('keys creates, lists and revokes keys; a key is shown only at its creation, and --quiet prints nothing else [H295, H306]', async (t) => {
+  test('keys creates, lists and revokes keys; a key is shown only at its creation, and --quiet prints nothing else [H293, H302]', async (t) => {
     const bench = await startCliBench(t);
     const key = (await output(bench, 'keys', 'create', '--name', 'ci', '--tier', 'pro', '-q')).trim();
     assert.match(key, /^svc_/);
@@ -135,7 +135,7 @@ describe('service-cli', () => {
     refused(await bench.run(['tenants', 'get', tenant]), 1, /No such tenant/);
   });
 
-  test('hooks registers, lists and removes webhooks [H295]', async (t) => {
+  test('hooks registers, lists and removes webhooks [H293]', async (t) => {
     const bench = await startCliBench(t);
     const id = (
       await output(
@@ -182,7 +182,7 @@ describe('service-cli', () => {
     assert.doesNotMatch((await bench.run(['list'])).stderr + (await bench.run(hook, { environment })).stderr, /Other users/);
   });
 
-  test('a flag takes precedence over the environment, then the file, then the default [H300, H301]', async (t) => {
+  test('a flag takes precedence over the environment, then the file, then the default [H300]', async (t) => {
     const bench = await startCliBench(t);
     const { key } = await newTenant(bench.service);
     mkdirSync(join(bench.home, '.config/service'), { recursive: true });
@@ -210,7 +210,7 @@ describe('service-cli', () => {
     assert.ok(!broken.stderr.includes('secret-text'));
   });
 
-  test('--verbose logs requests and answers to standard error, but never the key [H302, H305]', async (t) => {
+  test('--verbose logs requests and answers to standard error, but never the key [H302]', async (t) => {
     const bench = await startCliBench(t);
     const { stdout, stderr } = await bench.run(['list', '--verbose', '--format', 'json']);
     assert.match(stdout, /^\{"packets":\[\]/);
@@ -323,7 +323,7 @@ describe('service-cli ends with', () => {
     refused(await runCli(['list'], { environment }), 1, /is "Baton fallback[^"]*", not this part of a handoff service/);
   });
 
-  test("1 when the server refuses, with the server's sentence [H303, H304]", async (t) => {
+  test("1 when the server refuses, with the server's sentence [H302, H300]", async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     await output(bench, 'claim', id, '--agent', 'a');
@@ -342,7 +342,7 @@ describe('service-cli ends with', () => {
     refused(await bench.run(['respond', id, '--response', 'x', '--by', 'dana']), 1, /claimed/);
   });
 
-  test('2 for wrong usage, and suggests the nearest command for a misspelt one [H302, H303]', async (t) => {
+  test('2 for wrong usage, and suggests the nearest command for a misspelt one [H302]', async (t) => {
     const bench = await startCliBench(t);
     refused(await bench.run(['packet']), 2, /unknown command 'packet'\n\(Did you mean packets\?\)/);
     refused(await bench.run(['packets', 'lst']), 2, /Did you mean list/);
@@ -366,7 +366,7 @@ describe('service-cli ends with', () => {
     assert.equal((await bench.run([])).exitCode, 2);
   });
 
-  test('3 when no server answers, with its address and how to set another [H302, H303]', async () => {
+  test('3 when no server answers, with its address and how to set another [H302]', async () => {
     const url = await nowhere();
     const result = await runCli(['list'], { environment: { HOME: '/nonexistent', SERVICE_URL: url, SERVICE_API_KEY: 'k' } });
     refused(
@@ -377,7 +377,7 @@ describe('service-cli ends with', () => {
     assert.equal(result.stdout, '');
   });
 
-  test('0 for help and version [H303]', async () => {
+  test('0 for help and version [H302]', async () => {
     for (const args of [['--help'], ['packets', 'list', '--help'], ['help', 'claim']]) {
       const { exitCode, stdout, stderr } = await runCli(args, {});
       assert.deepEqual([exitCode, stderr], [0, '']);
@@ -395,7 +395,7 @@ context:
   summary: From YAML
 `;
 
-  test('a packet as JSON or YAML from a file or standard input; flags override its fields [H310]', async (t) => {
+  test('a packet as JSON or YAML from a file or standard input; flags override its fields [H309]', async (t) => {
     const bench = await startCliBench(t);
     const file = join(bench.home, 'packet.yaml');
     writeFileSync(file, yaml);
@@ -418,7 +418,7 @@ context:
     }
   });
 
-  test('many packets as JSON Lines, a list or YAML documents, and sends them in batches [H310]', async (t) => {
+  test('many packets as JSON Lines, a list or YAML documents, and sends them in batches [H309]', async (t) => {
     const bench = await startCliBench(t);
     const lines = Array.from({ length: 250 }, (_, index) => JSON.stringify(packetRequest({ context: { summary: `Packet ${index}` } })));
     const file = join(bench.home, 'packets.jsonl');
@@ -443,14 +443,14 @@ context:
     );
   });
 
-  test('many packets, in smaller batches if the server refuses the size [H310]', async (t) => {
+  test('many packets, in smaller batches if the server refuses the size [H309]', async (t) => {
     const bench = await startCliBench(t, { settings: { SERVICE_BATCH_MAX: '7' } });
     const input = Array.from({ length: 20 }, () => JSON.stringify(packetRequest())).join('\n');
     const { exitCode, stderr } = await bench.run(['create', '-f', '-'], { input });
     assert.deepEqual([exitCode, stderr], [0, '20 created, 0 refused.\n']);
   });
 
-  test('invalid input, and reports the line and field of each error [H310]', async (t) => {
+  test('invalid input, and reports the line and field of each error [H309]', async (t) => {
     const bench = await startCliBench(t);
     const create = (input: string, name: string) => {
       writeFileSync(join(bench.home, name), input);
@@ -472,7 +472,7 @@ context:
     refused(await create(lines, 'p.jsonl'), 1, /p\.jsonl:3: context\.summary is required\.\n1 created, 1 refused\./);
   });
 
-  test('the answer to a question from a prompt, as the number of an option or any text [H294, H311]', async (t) => {
+  test('the answer to a question from a prompt, as the number of an option or any text [H293, H311]', async (t) => {
     const bench = await startCliBench(t);
     const ask = async () => {
       const { id } = await createPacket(bench.service);

@@ -5,7 +5,7 @@ import { output, refused, startCliBench } from '../../support/cli.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { createPacket } from '../../support/service.ts';
 
-test('hooks deliveries, dlq, replay and retry-all list and retry failed deliveries [H295]', async (t) => {
+test('hooks deliveries, dlq, replay and retry-all list and retry failed deliveries [H293]', async (t) => {
   const receiver = await startReceiver(t, 500, 204, 500, 204);
   // One attempt, then a dead letter.
   const bench = await startCliBench(t, { settings: { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_WEBHOOK_RETRY_SECONDS: '60' } });

@@ -8,7 +8,7 @@ import { waiting } from '../../support/until.ts';
 const line = (text: string, name: string) => text.match(new RegExp(`^${name} +(.+)$`, 'm'))?.[1];
 
 describe('service-cli packets', () => {
-  test('claim --lease shows the token once; update, complete and fail require it [H297]', async (t) => {
+  test('claim --lease shows the token once; update, complete and fail require it [H296]', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     const claimed = await output(bench, 'packets', 'claim', id, '--agent', 'back', '--lease', '60');
@@ -32,7 +32,7 @@ describe('service-cli packets', () => {
     refused(await bench.run(['claim', other, '--agent', 'back', '--lease', '0']), 2, /from 1 to 86400/);
   });
 
-  test('next claims the next packet by priority and age; without one it says so and exits with 1 [H298]', async (t) => {
+  test('next claims the next packet by priority and age; without one it says so and exits with 1 [H296]', async (t) => {
     const bench = await startCliBench(t);
     const { id, metadata } = await createPacket(bench.service);
     const target = metadata.target_agent.id;
@@ -57,7 +57,7 @@ describe('service-cli packets', () => {
     assert.equal(waited.stdout, '');
   });
 
-  test('renew restarts the lease, and is refused after the lease has expired [H297]', async (t) => {
+  test('renew restarts the lease, and is refused after the lease has expired [H296]', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     const token = line(await output(bench, 'claim', id, '--agent', 'back', '--lease', '60'), 'Token')!;
@@ -70,7 +70,7 @@ describe('service-cli packets', () => {
     refused(await bench.run(['packets', 'renew', id, '--token', token]), 1, /lease/);
   });
 
-  test('release returns a packet to created, for its holder and with the lease token [H297]', async (t) => {
+  test('release returns a packet to created, for its holder and with the lease token [H296]', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
     const key = (await output(bench, 'keys', 'create', '--name', 'worker', '-q')).trim();
@@ -84,7 +84,7 @@ describe('service-cli packets', () => {
 });
 
 describe('service-cli', () => {
-  test('agents lists the agents with the packets they hold and that wait for them [H299]', async (t) => {
+  test('agents lists the agents with the packets they hold and that wait for them [H293]', async (t) => {
     const bench = await startCliBench(t);
     assert.match((await bench.run(['agents'])).stderr, /No agents\./);
     const { id, metadata } = await createPacket(bench.service);
@@ -107,7 +107,7 @@ describe('service-cli', () => {
     assert.equal(JSON.parse(await output(bench, 'stats', '--format', 'json')).work.waiting, 1);
   });
 
-  test('keys rotate replaces a key, which remains valid for the overlap [H299]', async (t) => {
+  test('keys rotate replaces a key, which remains valid for the overlap [H293]', async (t) => {
     const bench = await startCliBench(t);
     const old = await output(bench, 'keys', 'create', '--name', 'ci');
     const key = (await output(bench, 'keys', 'rotate', line(old, 'ID')!, '--overlap', '60', '-q')).trim();
@@ -118,7 +118,7 @@ describe('service-cli', () => {
     await output(bench, 'list', '--api-key', key);
   });
 
-  test('hooks update changes the given fields, and hooks ping sends a test delivery [H299]', async (t) => {
+  test('hooks update changes the given fields, and hooks ping sends a test delivery [H293]', async (t) => {
     const bench = await startCliBench(t);
     const secret = { environment: { SERVICE_WEBHOOK_SECRET: 'sixteen characters' } };
     const created = await bench.run(['hooks', 'create', '--url', 'https://receiver.example/hook', '-q'], secret);

@@ -158,7 +158,7 @@ describe('Whatever a server answers', () => {
     }
   });
 
-  test('a JSON answer keeps its value, since unprintable characters in it are escaped [H305]', async (t) => {
+  test('a JSON answer keeps its value, since unprintable characters in it are escaped [H302]', async (t) => {
     const body = { packets: [], total: 0, note: hostile };
     const address = await startPeer(t, (reply) => void reply.writeHead(200).end(JSON.stringify(body)));
     for (const terminal of [true, false])

@@ -35,7 +35,7 @@ async function atTerminal(
 }
 
 describe('On a terminal', { skip: findProgram('python3') === undefined }, () => {
-  test('a table is cut to the width of the terminal, and coloured unless NO_COLOR is set [H307]', async (t) => {
+  test('a table is cut to the width of the terminal, and coloured unless NO_COLOR is set [H302]', async (t) => {
     const bench = await startCliBench(t);
     const summary = `Refund \u001b[2J ${'very '.repeat(40)}long`;
     const { id } = await createPacket(bench.service, { context: { summary } });
@@ -80,7 +80,7 @@ describe('On a terminal', { skip: findProgram('python3') === undefined }, () => 
     assert.match(stripVTControlCharacters(await atTerminal(bench, ['respond', id], { steps })), /Answer +Half \(Dana\)/);
   });
 
-  test('create from a file shows a progress bar and removes it at the end [H310]', async (t) => {
+  test('create from a file shows a progress bar and removes it at the end [H309]', async (t) => {
     const bench = await startCliBench(t);
     const file = join(bench.home, 'packets.jsonl');
     writeFileSync(file, `${JSON.stringify(packetRequest())}\n`.repeat(250));
@@ -91,7 +91,7 @@ describe('On a terminal', { skip: findProgram('python3') === undefined }, () => 
     assert.ok(shown.endsWith(`\r[${'#'.repeat(24)}] 100% 250 created, 0 refused\u001b[K\r\u001b[K250 created, 0 refused.\r\n`));
   });
 
-  test('JSON is indented but otherwise unchanged [H305]', async (t) => {
+  test('JSON is indented but otherwise unchanged [H302]', async (t) => {
     const bench = await startCliBench(t);
     const text = await atTerminal(bench, ['list', '--format', 'json']);
     assert.match(text, /^\{\r\n {2}"packets": \[\],\r\n/);

@@ -207,7 +207,7 @@ for (const store of stores) {
       );
     });
 
-    test('lists pages of up to 4 MiB, and names a pageSize that fits [H333]', async () => {
+    test('lists pages of up to 4 MiB, and names a pageSize that fits [H78]', async () => {
       const service = await shareService(store);
       const conversation_state = Array.from({ length: 10 }, () => ({ role: 'user', content: 'y'.repeat(90_000) }));
       for (let index = 0; index < 5; index += 1) await createPacket(service, { context: { summary: 'large', conversation_state } });

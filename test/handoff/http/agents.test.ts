@@ -50,7 +50,7 @@ for (const store of stores) {
       );
     });
 
-    test('are listed for 30 days after a request last named them, and as long as they hold a packet [H116]', async () => {
+    test('are listed for 30 days after a request last named them, and as long as they hold a packet [H115]', async () => {
       const service = await shareService(store);
       const held = await packetFor(service, 'holder');
       await service.call('POST', `/packets/${held.id}/claim`, { body: { agent_id: 'holder' } });

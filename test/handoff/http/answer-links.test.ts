@@ -71,7 +71,7 @@ function withoutScript(page: string): string {
 
 for (const store of stores) {
   describe(`Answer links on ${store.name}`, () => {
-    test('201 with an address that is shown once, listed without it, and revoked [H175]', async () => {
+    test('201 with an address that is shown once, listed without it, and revoked [H174]', async () => {
       const service = await desk(store);
       const { id } = await packetIn(service, 'awaiting_human');
       const made = await service.call('POST', `/packets/${id}/answer-links`, { body: { responder: 'dana', expires_in: 60 } });
@@ -117,7 +117,7 @@ for (const store of stores) {
       assert.deepEqual(new Set(makes.map(({ status }) => status)), new Set([201, 409]));
     });
 
-    test('SERVICE_PUBLIC_URL is the beginning of the address; without it, a Host that is no name is refused [H177]', async () => {
+    test('SERVICE_PUBLIC_URL is the beginning of the address; without it, a Host that is no name is refused [H174]', async () => {
       const service = await desk(store);
       const { id } = await packetIn(service, 'awaiting_human');
       const make = (one: TestService, host: string) => one.call('POST', `/packets/${id}/answer-links`, { headers: { host } });
@@ -143,7 +143,7 @@ for (const store of stores) {
       assert.equal((await open(service, link)).status, 404);
     });
 
-    test('a key with a responder makes links for that person only [H176]', async () => {
+    test('a key with a responder makes links for that person only [H174]', async () => {
       const service = await desk(store);
       const { id } = await packetIn(service, 'awaiting_human');
       const { body: person } = await service.call('POST', '/keys', { body: { name: 'desk', scopes: ['respond'], responder: 'dana' } });
@@ -259,7 +259,7 @@ for (const store of stores) {
       );
     });
 
-    test('without a named person the form asks for the name, and the history marks the answer as unverified [H176]', async () => {
+    test('without a named person the form asks for the name, and the history marks the answer as unverified [H174]', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service);
       assert.match((await open(service, link)).text, /Your name<input name="name" required/);
@@ -496,7 +496,7 @@ for (const store of stores) {
       assert.equal((await from(link.path, '10.2.0.1')).status, 200);
     });
 
-    test('no log line and no metric has a token, whatever the request [H175]', async () => {
+    test('no log line and no metric has a token, whatever the request [H174]', async () => {
       const service = await desk(store);
       const { link, digest } = await asking(service);
       await open(service, link);

@@ -73,7 +73,7 @@ for (const store of stores) {
       );
     });
 
-    test("the tier defaults to the tenant's tier and may be lower, but not higher [H201]", async () => {
+    test("the tier defaults to the tenant's tier and may be lower, but not higher [H194]", async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service, { tier: 'pro' });
       assert.equal((await createKey(service, { name: 'default' }, tenant.key)).body.tier, 'pro');
@@ -114,7 +114,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys')).body.length, 1);
     });
 
-    test('403: only an admin key may create admin keys, or keys for another tenant [H198]', async () => {
+    test('403: only an admin key may create admin keys, or keys for another tenant [H194]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const other = await newTenant(service);
@@ -183,7 +183,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/keys', { key: tenant.key })).body.length, 2);
     });
 
-    test("an admin key works in its own tenant like any other key, and sees no other tenant's packets [H192]", async () => {
+    test("an admin key works in its own tenant like any other key, and sees no other tenant's packets [H194]", async () => {
       const service = await shareService(store);
       const { id: tenant_id, key: plain } = await newTenant(service);
       const made = await service.call('POST', '/keys', { body: { name: 'admin', admin: true, tenant_id } });
@@ -219,7 +219,7 @@ for (const store of stores) {
   });
 
   describe(`GET /keys on ${store.name}`, () => {
-    test("200: the tenant's keys, oldest first, without their values and without revoked keys [H72, H200]", async () => {
+    test("200: the tenant's keys, oldest first, without their values and without revoked keys [H72, H199]", async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const values = [tenant.key];
@@ -275,7 +275,7 @@ for (const store of stores) {
       assert.equal(audit.body.total, 1);
     });
 
-    test('an admin key can revoke the key of any tenant [H198]', async () => {
+    test('an admin key can revoke the key of any tenant [H194]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       assert.equal((await service.call('DELETE', `/keys/${tenant.keyId}`)).status, 204);
@@ -317,7 +317,7 @@ for (const store of stores) {
 }
 
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
-  test(`A key is stored as a digest alone, on ${store.name} [H200]`, async () => {
+  test(`A key is stored as a digest alone, on ${store.name} [H199]`, async () => {
     const service = await shareService(store);
     const tenant = await newTenant(service);
     const made = await service.call('POST', '/keys', {

@@ -287,7 +287,7 @@ for (const store of stores) {
       );
     });
 
-    test('changes of keys and tenants are recorded in the log of the tenant concerned, without the value of a key [H219]', async () => {
+    test('changes of keys and tenants are recorded in the log of the tenant concerned, without the value of a key [H218]', async () => {
       const service = await shareService(store);
       const before = await audit(service);
       const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
@@ -314,7 +314,7 @@ for (const store of stores) {
       assert.deepEqual(await audit(service), before);
     });
 
-    test("the deletion of a tenant is recorded in the log of the deleting admin's tenant, where it can be read [H210]", async () => {
+    test("the deletion of a tenant is recorded in the log of the deleting admin's tenant, where it can be read [H207]", async () => {
       const service = await shareService(store);
       const before = await audit(service);
       const [{ id: adminKeyId }] = (await service.call('GET', '/keys')).body;
@@ -328,7 +328,7 @@ for (const store of stores) {
       assert.equal(details.tenant_id, tenant.id);
     });
 
-    test('a non-ASCII X-Agent-Id is decoded as UTF-8, or else as Latin-1 [H261]', async () => {
+    test('a non-ASCII X-Agent-Id is decoded as UTF-8, or else as Latin-1 [H260]', async () => {
       const service = await shareService(store);
       const address = await service.listen();
       const body = JSON.stringify(packetRequest());
@@ -417,7 +417,7 @@ for (const store of stores) {
       }
     });
 
-    test('the audit log finds a packet by its id in upper case as well [H239]', async () => {
+    test('the audit log finds a packet by its id in upper case as well [H237]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       await createPacket(service);

@@ -125,7 +125,7 @@ async function sendBytes(address: string, bytes: string): Promise<string> {
 
 for (const store of stores) {
   describe(`The key of a request, on ${store.name}`, () => {
-    test('401 without a key, and with an empty, wrong or mistyped key [H270]', async () => {
+    test('401 without a key, and with an empty, wrong or mistyped key [H268]', async () => {
       const service = await shareService(store);
       for (const key of [
         null,
@@ -188,7 +188,7 @@ for (const store of stores) {
       assertUnauthorized(await service.call('GET', '/packets', { key: tenant.key }));
     });
 
-    test('the keys of a deleted tenant are refused from the next request on [H207, H208]', async () => {
+    test('the keys of a deleted tenant are refused from the next request on [H207]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const second = await service.call('POST', '/keys', { key: tenant.key, body: { name: 'second' } });
@@ -383,7 +383,7 @@ describe('Wrong keys', () => {
     assert.equal(await callFrom(service, '198.51.100.1', adminKey), 200);
   });
 
-  test('a missing key is not counted as a guess and is always 401 [H259]', async (t) => {
+  test('a missing key is not counted as a guess and is always 401 [H258]', async (t) => {
     const service = await startService(t);
     for (let call = 0; call < 40; call += 1) assertUnauthorized(await service.call('GET', '/packets', { key: null }));
     assertUnauthorized(await wrong(service));
@@ -391,7 +391,7 @@ describe('Wrong keys', () => {
 });
 
 describe('A key in a request', () => {
-  test('two X-API-Key headers are 401, even if both are valid [H259]', async (t) => {
+  test('two X-API-Key headers are 401, even if both are valid [H258]', async (t) => {
     const service = await startService(t);
     const address = await service.handoff.start();
     assert.equal((await callOverSocket(address, { 'X-API-Key': adminKey })).status, 200);

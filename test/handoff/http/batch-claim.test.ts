@@ -96,7 +96,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${foreign.id}`, { key: other.key })).body.status, 'created');
     });
 
-    test('200 even if no packet could be claimed [H66]', async () => {
+    test('200 even if no packet could be claimed [H62]', async () => {
       const service = await shareService(store);
       const answer = await claimEach(service, [unknownId]);
       assert.equal(answer.status, 200);

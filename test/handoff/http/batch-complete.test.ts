@@ -28,7 +28,7 @@ const lastEvent = async (service: TestService, id: string) => (await service.cal
 
 for (const store of stores) {
   describe(`POST /packets/batch/complete on ${store.name}`, () => {
-    test('200: packets that are claimed or in progress are completed, in the given order [H63]', async () => {
+    test('200: packets that are claimed or in progress are completed, in the given order [H62]', async () => {
       const service = await shareService(store);
       const [one, two] = await claimMany(service, 2);
       await service.call('PATCH', `/packets/${one}`, {
@@ -52,7 +52,7 @@ for (const store of stores) {
       assert.deepEqual((await lastEvent(service, two!)).details, { actions_completed: 0 });
     });
 
-    test('the trail names the agent in the body, else the one in X-Agent-Id, else the claimant [H63]', async () => {
+    test('the trail names the agent in the body, else the one in X-Agent-Id, else the claimant [H62]', async () => {
       const service = await shareService(store);
       const [one, two, three] = await claimMany(service, 3);
       const header = { 'X-Agent-Id': 'header' };
@@ -64,7 +64,7 @@ for (const store of stores) {
       assert.equal((await lastEvent(service, three!)).actor, 'agent:worker');
     });
 
-    test('each packet is completed or refused independently; refused packets stay unchanged [H63, H64]', async () => {
+    test('each packet is completed or refused independently; refused packets stay unchanged [H62]', async () => {
       const service = await shareService(store);
       const other = await newTenant(service);
       const foreign = await createPacket(service, {}, other.key);
@@ -95,7 +95,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${foreign.id}`, { key: other.key })).body.status, 'claimed');
     });
 
-    test('200 even if no packet could be completed [H66]', async () => {
+    test('200 even if no packet could be completed [H62]', async () => {
       const service = await shareService(store);
       const answer = await completeEach(service, [unknownId]);
       assert.equal(answer.status, 200);

@@ -108,7 +108,7 @@ for (const store of stores) {
       assert.equal(await total(service), faulty.length);
     });
 
-    test('400 if every item failed: the error body with an empty created and the reason of each item [H61]', async () => {
+    test('400 if every item failed: the error body with an empty created and the reason of each item [H58]', async () => {
       const service = await shareService(store);
       const before = (await service.call('GET', '/audit')).body;
       const answer = await batch(
@@ -131,7 +131,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', '/audit')).body, before);
     });
 
-    test('400 on packets: none, more than SERVICE_BATCH_MAX, not an array, an unknown field; nothing is created [H59]', async () => {
+    test('400 on packets: none, more than SERVICE_BATCH_MAX, not an array, an unknown field; nothing is created [H58]', async () => {
       const service = await shareService(store, small);
       const one = named('x');
       for (const [body, field] of [
@@ -152,7 +152,7 @@ for (const store of stores) {
       assert.equal((await batch(service, [one, one, one])).status, 201);
     });
 
-    test('a batch takes 100 items by default, but not 101 [H59]', async () => {
+    test('a batch takes 100 items by default, but not 101 [H58]', async () => {
       const service = await shareService(store);
       const items = Array.from({ length: 101 }, (_, index) => named(`${index}`));
       const refused = await batch(service, items);
@@ -162,7 +162,7 @@ for (const store of stores) {
       assert.equal((await batch(service, items.slice(1))).status, 201);
     });
 
-    test("an item over the tier's size is refused with PAYLOAD_TOO_LARGE; one at the limit is created [H68]", async () => {
+    test("an item over the tier's size is refused with PAYLOAD_TOO_LARGE; one at the limit is created [H67]", async () => {
       const service = await shareService(store, small);
       const { key } = await newTenant(service, { tier: 'free' });
       const empty = JSON.stringify(named('')).length;
@@ -182,7 +182,7 @@ for (const store of stores) {
       );
     });
 
-    test('413 for a body over 100 times the size of an item; a body at the limit is accepted [H68]', async () => {
+    test('413 for a body over 100 times the size of an item; a body at the limit is accepted [H67]', async () => {
       const service = await shareService(store, small);
       const { key } = await newTenant(service, { tier: 'free' });
       const body = JSON.stringify({ packets: [named('x')] });
@@ -194,7 +194,7 @@ for (const store of stores) {
       assert.equal(await total(service, key), 1);
     });
 
-    test('413 for a body over 16 MiB, whatever the tier [H68]', async () => {
+    test('413 for a body over 16 MiB, whatever the tier [H67]', async () => {
       const service = await shareService(store);
       const body = JSON.stringify({ packets: [named('x')] });
       const atLimit = await service.call('POST', '/packets/batch', { raw: body + ' '.repeat(16 * 1024 * 1024 - body.length) });
@@ -204,7 +204,7 @@ for (const store of stores) {
       assert.equal(await total(service), 1);
     });
 
-    test('the daily quota applies item by item; a refused item does not count [H60]', async () => {
+    test('the daily quota applies item by item; a refused item does not count [H58]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 3 });
       const answer = await batch(service, [named('1'), {}, named('2'), named('3'), named('4'), named('5')], { key });
@@ -224,7 +224,7 @@ for (const store of stores) {
       assert.equal(await total(service, key), 3);
     });
 
-    test('429 with Retry-After if only the daily quota refused every item; after that wait the batch succeeds [H61]', async () => {
+    test('429 with Retry-After if only the daily quota refused every item; after that wait the batch succeeds [H58]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 1 });
       assert.equal((await batch(service, [named('1')], { key })).status, 201);
@@ -247,7 +247,7 @@ for (const store of stores) {
       assert.equal((await batch(service, [named('2')], { key })).status, 201);
     });
 
-    test('400, not 429, if an item failed for another reason than the daily quota [H61]', async () => {
+    test('400, not 429, if an item failed for another reason than the daily quota [H58]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 0 });
       const answer = await batch(service, [named('1'), {}], { key });
@@ -272,7 +272,7 @@ for (const store of stores) {
       assert.equal(await total(service, key), 25);
     });
 
-    test("an item may name a parent, whose history records it; another tenant's packet is unknown [H40]", async () => {
+    test("an item may name a parent, whose history records it; another tenant's packet is unknown [H37]", async () => {
       const service = await shareService(store);
       const other = await newTenant(service);
       const parent = await createPacket(service);

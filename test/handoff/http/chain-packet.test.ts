@@ -40,7 +40,7 @@ for (const store of stores) {
       assert.deepEqual(body.actions, { pending: [], completed: [], failed: [] });
     });
 
-    test('the parent may be in any status, and stays byte for byte unchanged [H37, H38]', async () => {
+    test('the parent may be in any status, and stays byte for byte unchanged [H37]', async () => {
       const service = await shareService(store);
       for (const status of statuses) {
         const { id } = await packetIn(service, status);
@@ -52,7 +52,7 @@ for (const store of stores) {
       }
     });
 
-    test('the history of the child names its parent, and the history of the parent has a chained event [H38]', async () => {
+    test('the history of the child names its parent, and the history of the parent has a chained event [H37]', async () => {
       const service = await shareService(store);
       const parent = await packetIn(service, 'completed');
       service.clock.turn(60);

@@ -83,7 +83,7 @@ for (const store of stores) {
       );
     });
 
-    test('the URL of Slack is a secret: lists, audit log and logs show no more than its origin and its end [H182]', async (t) => {
+    test('the URL of Slack is a secret: lists, audit log and logs show no more than its origin and its end [H181]', async (t) => {
       const service = await share(t, store);
       const receiver = await startReceiver(t, 200);
       const target = receiver.url.replace('/hook', '/services/T000/B000/secretpath9Qz');
@@ -101,7 +101,7 @@ for (const store of stores) {
       for (const text of texts) assert.ok(!text.includes('secretpat'), text);
     });
 
-    test('400 names the field: kind, target, events; an address that could carry a second one or a header [H182]', async (t) => {
+    test('400 names the field: kind, target, events; an address that could carry a second one or a header [H181]', async (t) => {
       const service = await share(t, store);
       for (const [field, body] of [
         ['kind', { kind: 'pager', target: 'dana@example.com' }],
@@ -166,7 +166,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/channels')).body.length, 1);
     });
 
-    test('a tenant has at most 20 channels, and an Idempotency-Key repeats the answer [H182]', async (t) => {
+    test('a tenant has at most 20 channels, and an Idempotency-Key repeats the answer [H181]', async (t) => {
       const service = await share(t, store);
       const headers = { 'idempotency-key': 'one' };
       const create = () => service.call('POST', '/channels', { body: { kind: 'email', target: 'dana@example.com' }, headers });
@@ -222,7 +222,7 @@ for (const store of stores) {
       assert.equal(made?.details.channel_id, channel);
     });
 
-    test('what is stored of a message has no link: it is made when it is sent [H180]', async (t) => {
+    test('what is stored of a message has no link: it is made when it is sent [H179]', async (t) => {
       const service = await share(t, store);
       await channelTo(service, person());
       const { id } = await packetIn(service, 'awaiting_human');
@@ -231,7 +231,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}/answer-links`)).body.length, 1);
     });
 
-    test("a channel with a responder gets that person's questions only, and its links answer in that name [H180]", async (t) => {
+    test("a channel with a responder gets that person's questions only, and its links answer in that name [H179]", async (t) => {
       const service = await share(t, store);
       const [dana, all] = [person(), person()];
       await channelTo(service, dana, { responder: 'dana' });
@@ -295,7 +295,7 @@ for (const store of stores) {
       );
     });
 
-    test('a removed channel gets nothing more, and the links that it was sent end [H180]', async (t) => {
+    test('a removed channel gets nothing more, and the links that it was sent end [H179]', async (t) => {
       const service = await share(t, store);
       const address = person();
       const { id: channel } = await channelTo(service, address);
@@ -314,7 +314,7 @@ for (const store of stores) {
       );
     });
 
-    test('links of a channel end with the key that set it up, and its next messages have none [H180]', async (t) => {
+    test('links of a channel end with the key that set it up, and its next messages have none [H179]', async (t) => {
       const service = await share(t, store);
       const address = person();
       const { body: second } = await service.call('POST', '/keys', { body: { name: 'operator' } });
@@ -362,7 +362,7 @@ for (const store of stores) {
       assert.equal((await call('PATCH', `/channels/${own.body.id}`, { name: 'Renamed' })).status, 200);
     });
 
-    test('an address that the mail server refuses for good is a dead letter at once, and can be replayed; others are retried [H183, H184]', async (t) => {
+    test('an address that the mail server refuses for good is a dead letter at once, and can be replayed; others are retried [H183]', async (t) => {
       const service = await share(t, store);
       const [gone, busy] = [person(), person()];
       const [first, second] = [await channelTo(service, gone), await channelTo(service, busy)];

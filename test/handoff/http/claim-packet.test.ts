@@ -36,7 +36,7 @@ for (const store of stores) {
       }
     });
 
-    test('an agent other than the target may claim; the target agent stays unchanged [H27]', async () => {
+    test('an agent other than the target may claim; the target agent stays unchanged [H24]', async () => {
       const service = await shareService(store);
       const { id, metadata } = await createPacket(service);
       const answer = await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'stand-in' } });
@@ -66,7 +66,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'created');
     });
 
-    test('409: a claimed packet keeps its holder, whom the answer names [H24, H25, H26]', async () => {
+    test('409: a claimed packet keeps its holder, whom the answer names [H24]', async () => {
       const service = await shareService(store);
       const packet = await packetIn(service, 'claimed');
       service.clock.turn(60);
@@ -128,7 +128,7 @@ for (const store of stores) {
       }
     });
 
-    test('texts that answers and the trail repeat are limited: a framework to 1,024 characters, an answer to 16,384 [H12]', async () => {
+    test('texts that answers and the trail repeat are limited: a framework to 1,024 characters, an answer to 16,384 [H6]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const claim = (framework: string) => service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a', framework } });

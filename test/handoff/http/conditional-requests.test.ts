@@ -59,7 +59,7 @@ for (const store of stores) {
     for (const operation of operations) {
       const { name, from, success } = operation;
 
-      test(`${name}: 412 with a stale or weak tag, and nothing changes; succeeds with the current one, or with * [H55, H269]`, async () => {
+      test(`${name}: 412 with a stale or weak tag, and nothing changes; succeeds with the current one, or with * [H55, H268]`, async () => {
         const service = await shareService(store);
         const [{ id }, { id: other }] = [await packetIn(service, from), await packetIn(service, from)];
         await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'Someone was here.' } } });
@@ -78,7 +78,7 @@ for (const store of stores) {
       });
     }
 
-    test('a stale tag takes precedence over the state: 412 where it would be 409, 410 or 400 [H56]', async () => {
+    test('a stale tag takes precedence over the state: 412 where it would be 409, 410 or 400 [H55]', async () => {
       const service = await shareService(store);
       const claimed = await packetIn(service, 'claimed');
       const expired = await packetIn(service, 'expired');
@@ -121,7 +121,7 @@ for (const store of stores) {
   });
 
   describe(`If-None-Match on ${store.name}`, () => {
-    test('304 without a body while the packet is unchanged, and 200 once it has changed [H57]', async () => {
+    test('304 without a body while the packet is unchanged, and 200 once it has changed [H55]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const same = await get(service, id, { 'If-None-Match': '"1"' });

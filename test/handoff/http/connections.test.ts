@@ -53,7 +53,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'created');
     });
 
-    test('400: no Host header, or two [H257]', async (t) => {
+    test('400: no Host header, or two [H254]', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       for (const second of ['Host: x', 'host: y', 'HOST:']) {
@@ -64,7 +64,7 @@ for (const store of stores) {
       assert.equal((await sendRaw(address, head('GET /health', 'X-Host: y', 'Connection: close'))).status, 200);
     });
 
-    test('405 with Allow: any other method, counted like every request [H242]', async (t) => {
+    test('405 with Allow: any other method, counted like every request [H240]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '1000' } });
       const address = await service.handoff.start();
       const others = METHODS.filter((method) => !['GET', 'HEAD', 'POST', 'CONNECT'].includes(method));
@@ -77,7 +77,7 @@ for (const store of stores) {
       }
     });
 
-    test("a path that can't be decoded is treated like an unknown id: 404 and counted, or 401 without a key [H238]", async (t) => {
+    test("a path that can't be decoded is treated like an unknown id: 404 and counted, or 401 without a key [H237]", async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '1000' } });
       const paths = ['/packets/%zz', '/packets/%', '/packets/%ff', '/packets/%E0%A4/history', '/%zz'];
       for (const [index, path] of paths.entries()) {

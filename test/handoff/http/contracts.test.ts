@@ -251,7 +251,7 @@ for (const store of stores) {
       assert.equal(claimed.status, 200);
     });
 
-    test('a repeated request gets its first answer, whatever the contract asks for by then [H366]', async () => {
+    test('a repeated request gets its first answer, whatever the contract asks for by then [H360]', async () => {
       const service = await shareService(store);
       const headers = { 'Idempotency-Key': 'once' };
       const first = await create(service, 'changing', undefined, { headers });

@@ -45,7 +45,7 @@ for (const store of stores) {
   });
 
   describe(`DELETE /packets/{id}?hard=true on ${store.name}`, () => {
-    test('204: with an admin key the packet is removed from every place where it could be read [H30]', async () => {
+    test('204: with an admin key the packet is removed from every place where it could be read [H29]', async () => {
       const service = await shareService(store);
       const kept = await createPacket(service);
       const { id } = await createPacket(service, { metadata: { ...kept.metadata, tags: ['secret'] } });
@@ -63,7 +63,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?tags=secret')).body.total, 0);
     });
 
-    test('one audit entry without content remains [H30]', async () => {
+    test('one audit entry without content remains [H29]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'completed');
       const before = (await service.call('GET', '/audit')).body.total;
@@ -93,7 +93,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${child.id}`)).body, child);
     });
 
-    test('403 with any other key, and the packet stays unchanged [H30]', async () => {
+    test('403 with any other key, and the packet stays unchanged [H29]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const before = await createPacket(service, {}, tenant.key);

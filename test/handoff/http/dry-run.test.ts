@@ -30,7 +30,7 @@ const contract = { schema: { properties: { context: { properties: { custom: { re
 
 for (const store of stores) {
   describe(`A request that only tries to create a packet, on ${store.name}`, () => {
-    test('leaves every table and its size as it was, whether or not the packet would be created [H362]', async (t) => {
+    test('leaves every table and its size as it was, whether or not the packet would be created [H361]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_OPEN_PACKETS_PER_AGENT: '5' } });
       const { key } = await newTenant(service, { handoffs_per_day: 5 });
       const parent = await createPacket(service, {}, key);
@@ -94,7 +94,7 @@ for (const store of stores) {
   });
 }
 
-test('A request that only tries keeps the statuses of missing rights, bodies that are too large, and bodies that are no JSON [H362]', async (t) => {
+test('A request that only tries keeps the statuses of missing rights, bodies that are too large, and bodies that are no JSON [H361]', async (t) => {
   const service = await startService(t, { settings: { SERVICE_PACKET_BYTES_BUSINESS: '2000' } });
   const { id: tenant_id } = await newTenant(service);
   const restricted = await service.call('POST', '/keys', {
@@ -120,7 +120,7 @@ test('A request that only tries keeps the statuses of missing rights, bodies tha
   assert.equal(made.status, 201, made.text);
 });
 
-test('Elsewhere dry_run is refused [H362]', async (t) => {
+test('Elsewhere dry_run is refused [H361]', async (t) => {
   const service = await startService(t);
   const { id } = await createPacket(service);
   const paths: [string, string, unknown][] = [

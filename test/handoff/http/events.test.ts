@@ -33,7 +33,7 @@ async function createPackets(service: TestService, count: number, changes: Recor
 
 for (const store of stores) {
   describe(`GET /events on ${store.name}`, () => {
-    test('sends every event of the tenant with its type, its id, and the envelope with the summary after the change [H153]', async (t) => {
+    test('sends every event of the tenant with its type, its id, and the envelope with the summary after the change [H151]', async (t) => {
       const service = await shareService(store);
       const stream = await open(service);
       t.after(() => stream.close());
@@ -99,7 +99,7 @@ for (const store of stores) {
       );
     });
 
-    test('resumes after Last-Event-ID with the missed events, byte for byte, once and in order, then new ones [H152]', async (t) => {
+    test('resumes after Last-Event-ID with the missed events, byte for byte, once and in order, then new ones [H151]', async (t) => {
       const service = await shareService(store);
       const first = await open(service);
       const ids = await createPackets(service, 3);
@@ -127,7 +127,7 @@ for (const store of stores) {
       }
     });
 
-    test('connected has the id of the last event before it, so that a client that received no event can resume [H152]', async (t) => {
+    test('connected has the id of the last event before it, so that a client that received no event can resume [H151]', async (t) => {
       const service = await shareService(store);
       await createPackets(service, 2);
       const first = await open(service);
@@ -141,7 +141,7 @@ for (const store of stores) {
       );
     });
 
-    test('an id that is unknown, malformed or of another tenant gets reset, and the stream starts from now [H152]', async (t) => {
+    test('an id that is unknown, malformed or of another tenant gets reset, and the stream starts from now [H151]', async (t) => {
       const service = await shareService(store);
       const other = await newTenant(service);
       await createPackets(service, 3, {}, other.key);
@@ -161,7 +161,7 @@ for (const store of stores) {
       }
     });
 
-    test('events committed during the replay are neither lost nor repeated [H152]', async (t) => {
+    test('events committed during the replay are neither lost nor repeated [H151]', async (t) => {
       const service = await shareService(store);
       const first = await open(service);
       const { id } = await first.events.next();

@@ -268,7 +268,7 @@ for (const store of stores) {
 
 // These requests are refused before the store is used, so one store is enough.
 describe('Every route', () => {
-  test('400 with the field: a wrong type anywhere in any body [H270]', async (t) => {
+  test('400 with the field: a wrong type anywhere in any body [H268]', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const before = await footprint(service);
@@ -289,7 +289,7 @@ describe('Every route', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('400 with the field: an unknown field, or one that only the service sets, at the top level of any body [H3, H49]', async (t) => {
+  test('400 with the field: an unknown field, or one that only the service sets, at the top level of any body [H3, H43]', async (t) => {
     const service = await startService(t);
     const { id } = await createPacket(service);
     const before = await footprint(service);
@@ -324,7 +324,7 @@ describe('Every route', () => {
     assert.deepEqual(await footprint(service), before);
   });
 
-  test('400 with the field: query parameters that are unknown, repeated, out of range or of a wrong type [H243, H270]', async (t) => {
+  test('400 with the field: query parameters that are unknown, repeated, out of range or of a wrong type [H243, H268]', async (t) => {
     const service = await startService(t);
     await createPacket(service);
     const pages = [

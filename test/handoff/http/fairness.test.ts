@@ -18,7 +18,7 @@ async function newReader(service: TestService, summary: string): Promise<string>
 // A store in memory reads synchronously, so nothing waits there.
 for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
   describe(`One tenant beside another on ${store.name}`, () => {
-    test('searches of closed connections are not started and delay no later search [H99]', async (t) => {
+    test('searches of closed connections are not started and delay no later search [H98]', async (t) => {
       const service = await startService(t, { store });
       const address = await service.handoff.start();
       const { server } = service.handoff.app;
@@ -52,7 +52,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
       assert.notEqual(answered.at(-1), 'hasty');
     });
 
-    test('searches and snippets run off the main thread [H99]', async (t) => {
+    test('searches and snippets run off the main thread [H98]', async (t) => {
       const service = await startService(t, { store });
       const { key } = await newTenant(service);
       const conversation_state = [

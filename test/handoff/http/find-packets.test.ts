@@ -14,7 +14,7 @@ async function ids(service: TestService, query: string): Promise<string[]> {
 
 for (const store of stores) {
   describe(`Finding packets, on ${store.name}`, () => {
-    test('claimed_by finds the packets that an agent holds or held last; released packets are not found [H76]', async () => {
+    test('claimed_by finds the packets that an agent holds or held last; released packets are not found [H73]', async () => {
       const service = await shareService(store);
       const [one, two] = [await createPacket(service), await createPacket(service)];
       await service.call('POST', `/packets/${one.id}/claim`, { body: { agent_id: 'resolver' } });
@@ -43,7 +43,7 @@ for (const store of stores) {
       assert.equal((await ids(service, `updated_after=${two.updated_at}&updated_before=${body.updated_at}`)).length, 2);
     });
 
-    test('order=asc lists the oldest first, and its cursors are not valid for order=desc [H76]', async () => {
+    test('order=asc lists the oldest first, and its cursors are not valid for order=desc [H73]', async () => {
       const service = await shareService(store);
       const made: string[] = [];
       for (let index = 0; index < 5; index += 1) made.push((await createPacket(service)).id);

@@ -14,7 +14,7 @@ const settings = { SERVICE_PACKET_BYTES_BUSINESS: '16777216' };
 
 for (const store of stores) {
   describe(`After a hard delete, on ${store.name}`, () => {
-    test('409: an answer stored under an idempotency key is removed with its packet [H267]', async () => {
+    test('409: an answer stored under an idempotency key is removed with its packet [H264]', async () => {
       const service = await shareService(store, settings);
       const headers = { 'idempotency-key': 'once' };
       const made = await service.call('POST', '/packets', { body: packetRequest(), headers });

@@ -186,7 +186,7 @@ for (const store of stores) {
   }
 
   describe(`Idempotency-Key on POST /keys, on ${store.name}`, () => {
-    test('the API key is created once and never shown again: a repeat is 409 [H265]', async () => {
+    test('the API key is created once and never shown again: a repeat is 409 [H264]', async () => {
       const service = await shareService(store);
       const first = await send(service, '/keys', 'key-1', { body: { name: 'ci' } });
       assert.equal(first.status, 201);
@@ -363,7 +363,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets', { body: packetRequest(), headers: odd })).status, 201);
     });
 
-    test('an idempotency key compares bytes: the same JSON formatted differently is another body [H263]', async () => {
+    test('an idempotency key compares bytes: the same JSON formatted differently is another body [H262]', async () => {
       const service = await shareService(store);
       const headers = { 'Idempotency-Key': 'k' };
       const raw = JSON.stringify(packetRequest());

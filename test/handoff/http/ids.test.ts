@@ -7,7 +7,7 @@ import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`ids on ${store.name}`, () => {
-    test('an id may be in upper or lower case, in a path and in a body [H239]', async () => {
+    test('an id may be in upper or lower case, in a path and in a body [H237]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const upper = id.toUpperCase();
@@ -24,7 +24,7 @@ for (const store of stores) {
       assert.equal(child.body.parent_packet_id, id);
     });
 
-    test("400 on hitl: the question of a packet that awaits an answer can't be removed [H23]", async () => {
+    test("400 on hitl: the question of a packet that awaits an answer can't be removed [H21]", async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service, { hitl: { required: true, reason: '', question: 'Go on?' } });
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } })).status, 200);

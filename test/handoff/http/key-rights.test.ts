@@ -206,7 +206,7 @@ for (const store of stores) {
     });
   });
 
-  test(`The responder of a key on ${store.name} is the only name that its answers carry [H196]`, async () => {
+  test(`The responder of a key on ${store.name} is the only name that its answers carry [H195]`, async () => {
     const service = await shareService(store);
     const { key } = await newTenant(service);
     const desk = await keyWith(service, key, { scopes: ['read', 'respond'], responder: 'dana@example.com' });

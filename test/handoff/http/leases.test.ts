@@ -41,7 +41,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${id}`)).body.lease, shown);
     });
 
-    test("a change without the token, with another packet's token or after the lease is 409 LEASE_LOST and changes nothing [H103]", async () => {
+    test("a change without the token, with another packet's token or after the lease is 409 LEASE_LOST and changes nothing [H102]", async () => {
       const service = await shareService(store);
       const { id, token } = await leased(service);
       const other = await leased(service);
@@ -63,7 +63,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 2);
     });
 
-    test('a DELETE needs the token unless the key is an admin key [H103]', async () => {
+    test('a DELETE needs the token unless the key is an admin key [H102]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id } = await createPacket(service, {}, key);
@@ -100,7 +100,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 3);
     });
 
-    test('a batch completes leased packets with the tokens in lease_tokens [H103]', async () => {
+    test('a batch completes leased packets with the tokens in lease_tokens [H102]', async () => {
       const service = await shareService(store);
       const [one, two] = [await leased(service), await leased(service)];
       const { body } = await service.call('POST', '/packets/batch/complete', {
@@ -177,7 +177,7 @@ for (const store of stores) {
   });
 
   describe(`Release without a lease, on ${store.name}`, () => {
-    test('the holder can release the packet; others are refused [H112]', async () => {
+    test('the holder can release the packet; others are refused [H109]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service);
       const { id } = await createPacket(service, {}, key);
@@ -191,7 +191,7 @@ for (const store of stores) {
       assert.equal((await release({ 'x-agent-id': 'resolver' })).body.code, 'CONFLICT');
     });
 
-    test('an admin key can release any packet [H112]', async () => {
+    test('an admin key can release any packet [H109]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       await claim(service, id);
@@ -201,7 +201,7 @@ for (const store of stores) {
   });
 
   describe(`Repeats of claim and respond, on ${store.name}`, () => {
-    test('a repeated claim with the same Idempotency-Key gets the first answer with its token [H114]', async () => {
+    test('a repeated claim with the same Idempotency-Key gets the first answer with its token [H262]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const headers = { 'idempotency-key': 'once' };
@@ -214,7 +214,7 @@ for (const store of stores) {
       assert.equal((await claim(service, id, { lease_seconds: 61 }, headers)).status, 409);
     });
 
-    test('a repeated response with the same Idempotency-Key gets the first answer, and is applied once [H114]', async () => {
+    test('a repeated response with the same Idempotency-Key gets the first answer, and is applied once [H262]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };

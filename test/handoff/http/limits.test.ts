@@ -69,7 +69,7 @@ describe('The limit of requests a minute', () => {
     });
   }
 
-  test('60 requests pass, and the next is 429 until the first of them is 60 seconds old [H231]', async () => {
+  test('60 requests pass, and the next is 429 until the first of them is 60 seconds old [H223]', async () => {
     const service = await shareService(memory, minute);
     const { key } = await newTenant(service);
     const answers = await times(60, () => read(service, key));
@@ -145,7 +145,7 @@ describe('The limit of requests a minute', () => {
     }
   });
 
-  test('counts a HEAD like a GET [H241]', async () => {
+  test('counts a HEAD like a GET [H240]', async () => {
     const service = await shareService(memory, minute);
     const { key } = await newTenant(service);
     assert.equal((await service.call('HEAD', '/packets', { key })).headers['x-ratelimit-remaining'], '59');
@@ -170,7 +170,7 @@ describe('The limit of requests a minute', () => {
     assert.equal(count(await times(8, () => read(limited, adminKey)), 200), 7);
   });
 
-  test('0 turns it off [H226]', async () => {
+  test('0 turns it off [H224]', async () => {
     const service = await shareService(memory);
     const { key } = await newTenant(service);
     const answers = await atOnce(120, () => read(service, key));
@@ -185,7 +185,7 @@ describe('The limit of requests a minute', () => {
 describe('The limit of requests an hour', () => {
   const hour = { ...minute, SERVICE_HOURLY_QUOTA_FREE: '10', SERVICE_HOURLY_QUOTA_PRO: '20', SERVICE_HOURLY_QUOTA_BUSINESS: '40' };
 
-  test('is per tenant and shared by its keys [H231]', async () => {
+  test('is per tenant and shared by its keys [H223]', async () => {
     const service = await shareService(memory, hour);
     const { key } = await newTenant(service, { tier: 'pro' });
     const other = await newTenant(service, { tier: 'pro' });
@@ -245,14 +245,14 @@ describe('The limit of requests an hour', () => {
     }
   });
 
-  test('reports the longer wait if both limits are used up [H225]', async (t) => {
+  test('reports the longer wait if both limits are used up [H223]', async (t) => {
     const service = await startService(t, { settings: { ...hour, SERVICE_RATE_LIMIT_PER_MINUTE: '10' } });
     const { key } = await newTenant(service, { tier: 'free' });
     await times(10, () => read(service, key));
     assertRefused(await read(service, key), 3600);
   });
 
-  test("follows a change of the tenant's tier at once [H204]", async () => {
+  test("follows a change of the tenant's tier at once [H202]", async () => {
     const service = await shareService(memory, hour);
     const { id, key } = await newTenant(service, { tier: 'free' });
     await times(10, () => read(service, key));
@@ -266,7 +266,7 @@ describe('The limit of requests an hour', () => {
     assert.equal((await read(service, key)).status, 200);
   });
 
-  test('0 turns it off [H226]', async (t) => {
+  test('0 turns it off [H224]', async (t) => {
     const service = await startService(t, { settings: { ...hour, SERVICE_HOURLY_QUOTA_FREE: '0' } });
     const { key } = await newTenant(service, { tier: 'free' });
     assert.equal(count(await times(50, () => read(service, key)), 200), 50);
@@ -357,7 +357,7 @@ describe('The headers of the limits', () => {
     assert.equal((await read(service, key)).headers['x-ratelimit-remaining'], '1');
   });
 
-  test('without a limit per minute report that per hour; without either an answer only has X-RateLimit-Tier [H230]', async (t) => {
+  test('without a limit per minute report that per hour; without either an answer only has X-RateLimit-Tier [H229]', async (t) => {
     const hourly = await startService(t, { settings: { SERVICE_HOURLY_QUOTA_BUSINESS: '5' } });
     const { headers } = await hourly.call('GET', '/packets');
     assert.deepEqual(
@@ -444,7 +444,7 @@ for (const store of stores) {
       assert.equal(count(await times(2, () => create(service, key)), 201), 1);
     });
 
-    test('the settings can change the quotas of the tiers [H226]', async () => {
+    test('the settings can change the quotas of the tiers [H224]', async () => {
       const service = await shareService(store, together);
       for (const [tier, expected] of [
         ['free', 8],
@@ -512,7 +512,7 @@ for (const store of stores) {
       assert.equal((await once()).body.id, first!.body.id);
     });
 
-    test('is affected neither by the pruning of old counters nor by deleting packets [H222]', async () => {
+    test('is affected neither by the pruning of old counters nor by deleting packets [H221]', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free' });
       const [first] = await times(5, () => create(service, key));
@@ -536,7 +536,7 @@ for (const store of stores) {
       assert.equal(count(await times(30, () => read(service, key)), 200), 18);
     });
 
-    test('used up together with the minute: a create gets the wait to midnight, a read the wait of the minute [H231]', async () => {
+    test('used up together with the minute: a create gets the wait to midnight, a read the wait of the minute [H223]', async () => {
       const service = await shareService(store, five);
       const { key } = await newTenant(service, { tier: 'pro', handoffs_per_day: 5 });
       await times(5, () => create(service, key));
@@ -607,7 +607,7 @@ describe('The windows of many callers', () => {
 });
 
 describe('Retry-After', () => {
-  test('is exact for every limit: a request after it is allowed, and one a second earlier is not [H225]', async (t) => {
+  test('is exact for every limit: a request after it is allowed, and one a second earlier is not [H223]', async (t) => {
     const service = await startService(t, {
       clock: new TestClock('2026-03-01T20:00:00.000Z'),
       settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '5', SERVICE_HOURLY_QUOTA_FREE: '14', SERVICE_HANDOFFS_PER_DAY_FREE: '6' },

@@ -300,7 +300,7 @@ describe('POST /mcp', () => {
     assert.ok(text.trimEnd().endsWith('\n`````'));
   });
 
-  test('takes the key as X-API-Key, as bearer token or in the query; 401 names the scheme [H121]', async () => {
+  test('takes the key as X-API-Key, as bearer token or in the query; 401 names the scheme [H119]', async () => {
     const service = await shareService(inMemory);
     const list = (options: Parameters<typeof mcp>[3]) => mcp(service, 'tools/list', {}, { key: null, ...options });
     assert.equal((await list({ key: service.key })).status, 200);

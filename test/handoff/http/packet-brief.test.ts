@@ -41,7 +41,7 @@ for (const store of stores) {
       assert.deepEqual(body.omitted, []);
     });
 
-    test('depth limits the ancestors; those beyond it are one entry of omitted [H15]', async () => {
+    test('depth limits the ancestors; those beyond it are one entry of omitted [H14]', async () => {
       const service = await shareService(store);
       const ids = await chain(service, 4);
       const { body } = await service.call('GET', `/packets/${ids[3]}/brief?depth=1`);
@@ -49,7 +49,7 @@ for (const store of stores) {
       assert.deepEqual(body.omitted, [{ packet_id: ids[1], kind: 'ancestors', count: 1, href: `/api/v1/packets/${ids[1]}` }]);
     });
 
-    test('a permanently deleted ancestor ends the list of ancestors and is listed in omitted [H15]', async () => {
+    test('a permanently deleted ancestor ends the list of ancestors and is listed in omitted [H14]', async () => {
       const service = await shareService(store);
       const ids = await chain(service, 3);
       assert.equal((await service.call('DELETE', `/packets/${ids[1]}?hard=true`)).status, 204);

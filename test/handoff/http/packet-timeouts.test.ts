@@ -26,7 +26,7 @@ for (const store of stores) {
       ['fail', 'failed'],
       ['expire', 'expired'],
     ] as const) {
-      test(`${on_timeout}: the packet is ${end} at its timeout, and not a millisecond before [H32]`, async () => {
+      test(`${on_timeout}: the packet is ${end} at its timeout, and not a millisecond before [H31]`, async () => {
         const service = await shareService(store);
         const before = await packetIn(service, 'awaiting_human', minute(on_timeout));
         service.clock.turn(59.999);
@@ -121,7 +121,7 @@ for (const store of stores) {
   describe(`SERVICE_UNCLAIMED_TTL_SECONDS on ${store.name}`, () => {
     const settings = { SERVICE_UNCLAIMED_TTL_SECONDS: '60', SERVICE_BATCH_MAX: '500' };
 
-    test('off by default: an unclaimed packet never expires [H33]', async () => {
+    test('off by default: an unclaimed packet never expires [H31]', async () => {
       const service = await shareService(store);
       const before = await createPacket(service);
       service.clock.set('2036-03-01T00:00:00.000Z');
@@ -129,7 +129,7 @@ for (const store of stores) {
       assert.deepEqual(await get(service, before.id), before);
     });
 
-    test('a packet still in created expires at its timeout, and not a millisecond before [H33]', async () => {
+    test('a packet still in created expires at its timeout, and not a millisecond before [H31]', async () => {
       const service = await shareService(store, settings);
       const before = await createPacket(service);
       service.clock.turn(59.999);
@@ -144,7 +144,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/packets/${before.id}/claim`, { body: claimant })).status, 410);
     });
 
-    test('packets in other statuses do not expire, even if they were claimed in the last millisecond [H33]', async () => {
+    test('packets in other statuses do not expire, even if they were claimed in the last millisecond [H31]', async () => {
       const service = await shareService(store, settings);
       const kept = await Promise.all(
         (['claimed', 'in_progress', 'awaiting_human', 'completed', 'failed'] as const).map((status) => packetIn(service, status)),
@@ -201,7 +201,7 @@ for (const store of stores) {
       }
     });
 
-    test('the sweeper runs every second, and at once while more packets are due [H32, H33]', async (t) => {
+    test('the sweeper runs every second, and at once while more packets are due [H31]', async (t) => {
       const service = await startService(t, { store, settings: { SERVICE_UNCLAIMED_TTL_SECONDS: '1', SERVICE_BATCH_MAX: '300' } });
       assert.equal(await service.handoff.runOnce.sweep(), 1000);
       const packets = Array.from({ length: 300 }, () => packetRequest());

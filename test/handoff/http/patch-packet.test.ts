@@ -14,7 +14,7 @@ const patch = (service: TestService, id: string, body: unknown, headers: Record<
 
 for (const store of stores) {
   describe(`PATCH /packets/{id} with a status on ${store.name}`, () => {
-    test('200 with the next revision and its tag; a status that the packet cannot move to is 400, with those that it can, and changes nothing [H17]', async () => {
+    test('200 with the next revision and its tag; a status that the packet cannot move to is 400, with those that it can, and changes nothing [H18]', async () => {
       const service = await shareService(store);
       const before = await packetIn(service, 'claimed');
       const moved = await patch(service, before.id, { status: 'in_progress', context: { summary: 'Both found.' } });
@@ -26,7 +26,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, before.id), ['created', 'claimed', 'in_progress']);
     });
 
-    test('no content, or only the current status, is 200 and changes nothing [H20, H53]', async () => {
+    test('no content, or only the current status, is 200 and changes nothing [H18, H43]', async () => {
       const service = await shareService(store);
       const before = await packetIn(service, 'completed');
       service.clock.turn(1);
@@ -61,7 +61,7 @@ for (const store of stores) {
   });
 
   describe(`PATCH /packets/{id} with content on ${store.name}`, () => {
-    test('a completed packet accepts content and stays completed; a new item must be complete [H43, H45]', async () => {
+    test('a completed packet accepts content and stays completed; a new item must be complete [H43, H44]', async () => {
       const service = await shareService(store);
       const before = await packetIn(service, 'completed');
       service.clock.turn(60);
@@ -83,7 +83,7 @@ for (const store of stores) {
       assert.equal((await happenings(service, before.id)).at(-1), 'updated');
     });
 
-    test('fields that are left out stay: lists are merged by id, objects at their top level [H44, H45]', async () => {
+    test('fields that are left out stay: lists are merged by id, objects at their top level [H44]', async () => {
       const service = await shareService(store);
       const before = await createPacket(service, { hitl: question, dependencies: [{ id: 'p1', type: 'api', description: 'Payment' }] });
       const answer = await patch(service, before.id, {
@@ -110,7 +110,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, answer.body);
     });
 
-    test('hitl null removes the question [H48, H50]', async () => {
+    test('hitl null removes the question [H44, H43]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service, { hitl: { ...question, required: true } });
       assert.equal((await service.call('GET', '/packets?hitl_required=true')).body.total, 1);
@@ -180,7 +180,7 @@ for (const store of stores) {
       assert.equal((await happenings(service, id)).length, 51);
     });
 
-    test('null in a PATCH removes hitl; for any other field it is 400 [H50]', async () => {
+    test('null in a PATCH removes hitl; for any other field it is 400 [H43]', async () => {
       const service = await shareService(store);
       const before = await createPacket(service, { hitl: { ...question, timeout_seconds: 60 } });
       const cases: [body: object, field: string][] = [

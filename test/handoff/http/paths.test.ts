@@ -5,7 +5,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { createPacket, startService } from '../../support/service.ts';
 
 describe('GET /', () => {
-  test('shows a browser a page whose links lead to what is there, without a key and without a script [H276]', async (t) => {
+  test('shows a browser a page whose links lead to what is there, without a key and without a script [H274]', async (t) => {
     const service = await startService(t);
     const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
     const answer = await service.call('GET', '//', { key: null, headers: { accept } });
@@ -18,7 +18,7 @@ describe('GET /', () => {
     for (const path of paths) assert.equal((await service.call('GET', `/${path}`, { key: null })).status, 200, path);
   });
 
-  test('returns the name, the version and valid links to a program, without a key and uncounted [H276]', async (t) => {
+  test('returns the name, the version and valid links to a program, without a key and uncounted [H274]', async (t) => {
     const service = await startService(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '2' } });
     const { status, body, headers } = await service.call('GET', '//');
     assert.equal(status, 200);
@@ -65,7 +65,7 @@ test('An id of a task with a colon is 404, not a method that its path does not t
 });
 
 describe('An unknown query parameter', () => {
-  test('is 400 with the list of the known ones [H244]', async (t) => {
+  test('is 400 with the list of the known ones [H243]', async (t) => {
     const service = await startService(t);
     const { status, body } = await service.call('GET', '/audit?sort=asc');
     assert.equal(status, 400);

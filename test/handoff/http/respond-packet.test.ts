@@ -38,7 +38,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, answer.body);
     });
 
-    test('an answer need not be one of the options, and may be empty; notes are optional [H1, H6, H35]', async () => {
+    test('an answer need not be one of the options, and may be empty; notes are optional [H1, H6, H34]', async () => {
       const service = await shareService(store);
       for (const more of [{ response: 'Half of it' }, { response: '', notes: null }]) {
         const { id } = await heldAndWaiting(service, { ...question, options: ['Approve', 'Refuse'] });
@@ -69,7 +69,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/packets/${before.id}`)).body, before);
     });
 
-    test('409: a question is answered once [H36]', async () => {
+    test('409: a question is answered once [H34]', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'awaiting_human');
       assert.equal((await respond(service, id)).status, 200);

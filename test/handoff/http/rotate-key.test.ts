@@ -148,7 +148,7 @@ for (const store of stores) {
   });
 
   describe(`max_api_keys on ${store.name}`, () => {
-    test('follows the tier until it is set [H206]', async () => {
+    test('follows the tier until it is set [H205]', async () => {
       const service = await shareService(store);
       const create = async (body: object) => (await service.call('POST', '/tenants', { body: { name: 'x', ...body } })).body;
       const patch = async (id: string, body: object) => {

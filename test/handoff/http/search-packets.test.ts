@@ -190,7 +190,7 @@ for (const store of stores) {
       );
     });
 
-    test('questions and reasons of checkpoints are searched, also after they change [H83]', async () => {
+    test('questions and reasons of checkpoints are searched, also after they change [H80]', async () => {
       const service = await shareService(store);
       const id = await create(
         service,
@@ -280,7 +280,7 @@ for (const store of stores) {
       assert.equal(await found(service, '"charged"'), 'charged | charged twice for one order | twice charged, one more order');
     });
 
-    test('text without spaces is found by any substring, also next to other scripts [H85]', async () => {
+    test('text without spaces is found by any substring, also next to other scripts [H84]', async () => {
       const service = await shareService(store);
       for (const summary of ['请求退款，订单4711', '返金リクエスト', 'データをAPIで送る', 'API密钥已更换', 'ขอเงินคืน', '환불 요청']) {
         await create(service, request(summary));
@@ -300,7 +300,7 @@ for (const store of stores) {
       assert.equal(await found(service, '환불'), '환불 요청');
     });
 
-    test('summary, conversation, artifacts, decisions and actions are searched [H83]', async () => {
+    test('summary, conversation, artifacts, decisions and actions are searched [H80]', async () => {
       const service = await shareService(store);
       const body = request('wsummary', {
         context: {
@@ -353,7 +353,7 @@ for (const store of stores) {
       assert.equal(await found(service, 'low', '&priority=high'), '');
     });
 
-    test('new packets, created singly, in a chain or in a batch, are found at once, before and after they are indexed [H81]', async () => {
+    test('new packets, created singly, in a chain or in a batch, are found at once, before and after they are indexed [H80]', async () => {
       const service = await shareService(store);
       const id = await create(service, request('first needle'));
       assert.equal(await found(service, 'needle'), 'first needle');
@@ -376,7 +376,7 @@ for (const store of stores) {
       assert.equal((await search(service, 'n299')).total, 1);
     });
 
-    test('an updated packet is found at once by its new words and not by the old, indexed before or not [H81]', async () => {
+    test('an updated packet is found at once by its new words and not by the old, indexed before or not [H80]', async () => {
       const service = await shareService(store);
       for (const indexed of [false, true]) {
         const id = await create(service, request(`old${indexed}`));
@@ -440,7 +440,7 @@ for (const store of stores) {
       );
     });
 
-    test('limit and offset page through every match once, ties oldest first, with the exact total, with and without a filter [H80, H90, H97]', async () => {
+    test('limit and offset page through every match once, ties oldest first, with the exact total, with and without a filter [H80, H90]', async () => {
       const service = await shareService(store);
       const packets = Array.from({ length: 45 }, (_, index) => request('needle', { priority: index % 3 === 0 ? 'high' : 'low' }));
       const made = await service.call('POST', '/packets/batch', { body: { packets } });
@@ -554,7 +554,7 @@ for (const store of stores) {
       assert.equal(await found(service, '!a & b'), 'a b | a near b not c | a or b');
     });
 
-    test('a search for only punctuation or emoji gets 200 with no results [H89]', async () => {
+    test('a search for only punctuation or emoji gets 200 with no results [H82]', async () => {
       const service = await shareService(store);
       await create(service, request('... 👍 !!!'));
       for (const q of ['...', '!', '👍', '""']) assert.equal((await search(service, q)).total, 0, q);
@@ -615,7 +615,7 @@ for (const store of stores) {
       for (const q of ['1_shared', '2_shared', '"1_shared"', '1 shared']) assert.equal((await search(service, q, '', key)).total, 0, q);
     });
 
-    test('no packet prevents others from being found: words cut in half, 20,000 long words, texts that grow [H87]', async () => {
+    test('no packet prevents others from being found: words cut in half, 20,000 long words, texts that grow [H86]', async () => {
       const service = await shareService(store);
       const cut = `a${'\u{10428}'.repeat(40)}`;
       const words = Array.from({ length: 19_000 }, (_, index) => String(index).padStart(53, 'abcdefgh'));
@@ -651,7 +651,7 @@ for (const store of stores) {
       assert.equal(await searchTotal(service, `${words(0, 15)} absent`), 0);
     });
 
-    test('only the first 20,000 words of a packet are searched [H87]', async () => {
+    test('only the first 20,000 words of a packet are searched [H86]', async () => {
       const service = await shareService(store);
       // The separator after each part of a packet takes one position.
       await createPacket(service, { context: { summary: words(0, 20_001) }, decisions: [], actions: {} });
@@ -659,7 +659,7 @@ for (const store of stores) {
       assert.equal(await searchTotal(service, 'w20000'), 0);
     });
 
-    test('a phrase is found as long as its words are among the first 16,383 of the packet and the first 255 of their kind [H88]', async () => {
+    test('a phrase is found as long as its words are among the first 16,383 of the packet and the first 255 of their kind [H86]', async () => {
       const service = await shareService(store);
       await createPacket(service, { context: { summary: words(0, 20_000) }, decisions: [], actions: {} });
       assert.equal(await searchTotal(service, '"w16381 w16382"'), 1);

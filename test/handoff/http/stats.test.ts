@@ -63,7 +63,7 @@ for (const store of stores) {
       assert.equal((await statsOf(service)).questions.oldest_asked_at, later.hitl.requested_at);
     });
 
-    test('have the median time to an answer, within ten percent, of questions that were answered [H332]', async () => {
+    test('have the median time to an answer, within ten percent, of questions that were answered [H330]', async () => {
       const service = await shareService(store);
       for (const seconds of [10, 90, 4000]) {
         const { id } = await packetIn(service, 'awaiting_human');
@@ -77,7 +77,7 @@ for (const store of stores) {
       assert.ok(Math.abs(questions.median_answer_seconds - 90) <= 9, `${questions.median_answer_seconds} s`);
     });
 
-    test('forget what is deleted permanently from then on, and keep what was done [H331]', async () => {
+    test('forget what is deleted permanently from then on, and keep what was done [H330]', async () => {
       const service = await shareService(store);
       const open = await createPacket(service);
       const done = await packetIn(service, 'completed');

@@ -57,7 +57,7 @@ describe('A browser', { skip: executablePath === undefined }, () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  test('on a page of an allowed origin receives events by EventSource and WebSocket, and EventSource resumes by itself; so does the eventsource package [H152]', async (t) => {
+  test('on a page of an allowed origin receives events by EventSource and WebSocket, and EventSource resumes by itself; so does the eventsource package [H151]', async (t) => {
     const origin = await startPage(t);
     const service = await startService(t, { settings: { SERVICE_CORS_ORIGINS: origin } });
     const address = await service.handoff.start();

@@ -24,7 +24,7 @@ async function listen(t: TestContext, address: string, query = '', headers: Reco
 }
 
 describe('A stream', () => {
-  test('is refused before it starts if a channel is malformed, or there are too many [H153]', async (t) => {
+  test('is refused before it starts if a channel is malformed, or there are too many [H151]', async (t) => {
     const { address } = await started(t);
     for (const query of [
       'subscribe=',
@@ -43,7 +43,7 @@ describe('A stream', () => {
     assert.equal(many.status, 400);
   });
 
-  test('takes the key only in a header or the parameter; a wrong key is 401 [H153, H258]', async (t) => {
+  test('takes the key only in a header or the parameter; a wrong key is 401 [H151, H258]', async (t) => {
     const { address } = await started(t);
     await listen(t, address, `?api_key=${adminKey}`, {});
     await listen(t, address, '', keyed);
@@ -61,7 +61,7 @@ describe('A stream', () => {
     }
   });
 
-  test('without a key sees the tenant default in development mode, which still refuses a wrong key and a foreign page [H155, H156]', async (t) => {
+  test('without a key sees the tenant default in development mode, which still refuses a wrong key and a foreign page [H155]', async (t) => {
     const { service, address } = await started(t, { SERVICE_DEV_MODE: 'true' });
     const stream = await listen(t, address, '', {});
     const socket = await openSocket(address);
@@ -113,7 +113,7 @@ describe('A stream', () => {
     }
   });
 
-  test('gets a ping every 30 seconds with the id of the last event; a WebSocket without a pong is closed with 4201 [H158, H167]', async (t) => {
+  test('gets a ping every 30 seconds with the id of the last event; a WebSocket without a pong is closed with 4201 [H157, H167]', async (t) => {
     const { service, address } = await started(t);
     const stream = await listen(t, address, '?subscribe=status:failed');
     const socket = await openSocket(address, `?api_key=${adminKey}`);
@@ -174,7 +174,7 @@ describe('A stream', () => {
     assert.equal((await socket.closed).code, 4001);
   });
 
-  test('gets reset too_old if events after its id are past their retention, over SSE and WebSocket [H152]', async (t) => {
+  test('gets reset too_old if events after its id are past their retention, over SSE and WebSocket [H151]', async (t) => {
     const { service, address } = await started(t, { SERVICE_STREAM_RETENTION_SECONDS: '60' });
     const first = await listen(t, address);
     await createPacket(service);
@@ -208,7 +208,7 @@ describe('A stream', () => {
     assert.deepEqual(calls, [[{ enable: true, initialDelay: 5000, interval: 1000, count: 5 }]]);
   });
 
-  test('whose client does not read is closed and can resume by id; others receive everything [H165]', async (t) => {
+  test('whose client does not read is closed and can resume by id; others receive everything [H163]', async (t) => {
     const { service, address } = await started(t);
     const slow = await listen(t, address);
     const slowSocket = await openSocket(address, `?api_key=${adminKey}`);

@@ -118,7 +118,7 @@ for (const store of stores) {
       assert.doesNotMatch(text, / nan$/im);
     });
 
-    test('/metrics has packets by status and the age of the oldest question, over all tenants [H280]', async (t) => {
+    test('/metrics has packets by status and the age of the oldest question, over all tenants [H279]', async (t) => {
       const service = await startService(t, { store });
       // With what PostgreSQL can't decode, and what only looks like it.
       const hitl = { required: true, reason: 'r', question: 'q\0 \ud800\udc00 \ud800? \\u0000 \\\\ud8ff' };
@@ -148,7 +148,7 @@ for (const store of stores) {
       assert.equal(await age(), 10);
     });
 
-    test('/metrics has the ages of the oldest unclaimed packet and of the oldest claim without a lease, over all tenants [H280]', async (t) => {
+    test('/metrics has the ages of the oldest unclaimed packet and of the oldest claim without a lease, over all tenants [H279]', async (t) => {
       const service = await startService(t, { store });
       const ages = async () => {
         const samples = await readMetrics(service);
@@ -353,7 +353,7 @@ describe('/metrics with SERVICE_METRICS_TOKEN', () => {
 });
 
 describe('/ready', () => {
-  test('503 while the database is unavailable, 200 once it is back; /health is always 200 [H269]', async (t) => {
+  test('503 while the database is unavailable, 200 once it is back; /health is always 200 [H268]', async (t) => {
     const database = await openHandoffDatabase();
     const gate = await startGate(t, database.url);
     const service = await startService(t, { databaseUrl: gate.url });
@@ -438,7 +438,7 @@ describe('The description and its explorers', () => {
 });
 
 describe('HEAD', () => {
-  test('answers as GET does, without a body, on the system endpoints and on every GET route [H241]', async (t) => {
+  test('answers as GET does, without a body, on the system endpoints and on every GET route [H240]', async (t) => {
     const service = await startService(t);
     const packet = await createPacket(service);
     const keyed = [
@@ -464,7 +464,7 @@ describe('HEAD', () => {
 });
 
 describe('A request without a route', () => {
-  test('404 in the error body for an unknown path, at the root and under /api/v1, with a key or without [H241, H268, H270]', async (t) => {
+  test('404 in the error body for an unknown path, at the root and under /api/v1, with a key or without [H240, H268]', async (t) => {
     const service = await startService(t);
     for (const path of [
       '/nowhere',
@@ -490,7 +490,7 @@ describe('A request without a route', () => {
     }
   });
 
-  test('405 in the error body, with Allow, for a known path with another method [H241, H268, H269]', async (t) => {
+  test('405 in the error body, with Allow, for a known path with another method [H240, H268]', async (t) => {
     const service = await startService(t);
     const cases: [string, string, string[]][] = [
       ['PUT', '/packets', ['GET', 'HEAD', 'POST']],

@@ -75,7 +75,7 @@ async function assertHidden(calls: readonly Call[], ids: Ids, about = ''): Promi
 
 for (const store of stores) {
   describe(`Another tenant's packet on ${store.name}`, () => {
-    test('is answered byte for byte like one that does not exist, on every route and in every status [H39, H215]', async () => {
+    test('is answered byte for byte like one that does not exist, on every route and in every status [H37, H215]', async () => {
       const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
@@ -90,7 +90,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets', { key: b.key })).body.total, 0);
     });
 
-    test("can't be removed by another tenant's admin key either [H192]", async () => {
+    test("can't be removed by another tenant's admin key either [H194]", async () => {
       const service = await shareService(store);
       const a = await newTenant(service);
       const { id } = await createPacket(service, {}, a.key);
@@ -184,7 +184,7 @@ for (const store of stores) {
     });
   });
 
-  test(`Another tenant's keys, webhooks, channels, answer links and tenants are answered like ones that do not exist, on every route, on ${store.name} [H215, H216, H217]`, async () => {
+  test(`Another tenant's keys, webhooks, channels, answer links and tenants are answered like ones that do not exist, on every route, on ${store.name} [H215]`, async () => {
     const service = await shareService(store, { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
     const a = await newTenant(service);
     const b = await newTenant(service);

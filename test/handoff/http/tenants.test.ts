@@ -101,7 +101,7 @@ for (const store of stores) {
       assert.notEqual(one.body.id, other.body.id);
     });
 
-    test('a tenant created without a tier is free; a lower tier does not change the tiers of its keys [H202, H203, H204]', async () => {
+    test('a tenant created without a tier is free; a lower tier does not change the tiers of its keys [H202]', async () => {
       const service = await shareService(store);
       const plain = await service.call('POST', '/tenants', { body: { name: 'Plain' } });
       assert.equal(plain.status, 201);
@@ -209,7 +209,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', `/tenants/${before.id}`)).body, before);
     });
 
-    test('a lower max_api_keys revokes no keys and allows no more [H204]', async () => {
+    test('a lower max_api_keys revokes no keys and allows no more [H202]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service, { max_api_keys: 3 });
       await service.call('POST', '/keys', { key: tenant.key, body: { name: 'second' } });
@@ -220,7 +220,7 @@ for (const store of stores) {
   });
 
   describe(`DELETE /tenants/{id} on ${store.name}`, () => {
-    test('204 once, as a soft delete: hidden from then on, with its data kept [H208]', async () => {
+    test('204 once, as a soft delete: hidden from then on, with its data kept [H207]', async () => {
       const service = await shareService(store);
       const tenant = await newTenant(service);
       const before = await activePackets(service);
@@ -276,7 +276,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets', { key: tenant.key, body: large })).status, 201);
     });
 
-    test("is recorded in the tenant's trail when it changes, with the key that changed it [H219]", async () => {
+    test("is recorded in the tenant's trail when it changes, with the key that changed it [H218]", async () => {
       const service = await shareService(store);
       const before = (await service.call('GET', '/audit')).body;
       const tenant = await newTenant(service, { tier: 'free' });
@@ -295,7 +295,7 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', '/audit')).body, before);
     });
 
-    test('a packet that a lower tier no longer allows can still be claimed, put to a person, answered and completed [H28]', async () => {
+    test('a packet that a lower tier no longer allows can still be claimed, put to a person, answered and completed [H54]', async () => {
       const service = await shareService(store);
       const { id: tenant, key } = await newTenant(service, { tier: 'pro' });
       const decisions = [{ id: 'long', decision: 'x'.repeat(100_000), rationale: '' }];

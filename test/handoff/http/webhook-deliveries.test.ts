@@ -137,7 +137,7 @@ for (const store of stores) {
       assert.equal(receiver.posts.length, 4);
     });
 
-    test('each failure without a status has its own class: refused, reset, redirected, unknown name, private address [H130, H132, H139]', async (t) => {
+    test('each failure without a status has its own class: refused, reset, redirected, unknown name, private address [H129, H127, H139]', async (t) => {
       const resetting = await startReceiver(t, (response) => response.socket!.resetAndDestroy());
       const target = await startReceiver(t);
       const redirecting = await startReceiver(t, (response) => response.writeHead(307, { location: target.url }).end());
@@ -170,7 +170,7 @@ for (const store of stores) {
       assert.equal(target.posts.length, 0);
     });
 
-    test('410: a dead letter at once, and the webhook is disabled with a reason and an audit entry [H130, H136, H137, H138, H143, H144, H220]', async (t) => {
+    test('410: a dead letter at once, and the webhook is disabled with a reason and an audit entry [H129, H127, H142, H140, H218]', async (t) => {
       const receiver = await startReceiver(t, 410, 204);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url);
@@ -218,7 +218,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id))[0].status, 'delivered');
     });
 
-    test('a webhook whose deliveries all fail for too long is disabled; a success resets the time [H143]', async (t) => {
+    test('a webhook whose deliveries all fail for too long is disabled; a success resets the time [H142]', async (t) => {
       const receiver = await startReceiver(t, 500, 500, 204, 500, 500, 500);
       const settings = { SERVICE_WEBHOOK_DISABLE_AFTER_SECONDS: '100', SERVICE_WEBHOOK_RETRY_SECONDS: '60,60,60,60,60,60,60' };
       const service = await startHooked(t, { store, settings });
@@ -236,7 +236,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id)).length, 2);
     });
 
-    test('a removed webhook, or one of a deleted tenant, is sent nothing: pending deliveries are cancelled, a running attempt is recorded [H127, H135, H146]', async (t) => {
+    test('a removed webhook, or one of a deleted tenant, is sent nothing: pending deliveries are cancelled, a running attempt is recorded [H127, H72, H146]', async (t) => {
       let answer: (() => void) | undefined;
       const receiver = await startReceiver(t, (response) => {
         answer = () => response.writeHead(204).end();
@@ -308,7 +308,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id)).length, 1);
     });
 
-    test('the deliveries of a deleted tenant are cancelled, and nothing more is sent [H209]', async (t) => {
+    test('the deliveries of a deleted tenant are cancelled, and nothing more is sent [H207]', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await shareHooked(t, store);
       const tenant = await newTenant(service);
@@ -324,7 +324,7 @@ for (const store of stores) {
       assert.deepEqual([await waiting(), receiver.posts.length], ['0', 1]);
     });
 
-    test('a delivered or cancelled delivery is listed for 30 days; a dead letter stays [H148]', async (t) => {
+    test('a delivered or cancelled delivery is listed for 30 days; a dead letter stays [H146]', async (t) => {
       const receiver = await startReceiver(t, 204, 410);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url);
@@ -341,7 +341,7 @@ for (const store of stores) {
       assert.deepEqual(await statuses(), ['dead_letter']);
     });
 
-    test('deliveries are kept as long as the settings say: those that ended, and dead letters, each with its body; 0 is forever [H148]', async (t) => {
+    test('deliveries are kept as long as the settings say: those that ended, and dead letters, each with its body; 0 is forever [H146]', async (t) => {
       const receiver = await startReceiver(t, 204, 410);
       const kept = { SERVICE_DELIVERY_RETENTION_SECONDS: '0', SERVICE_DEAD_LETTER_RETENTION_SECONDS: '3600' };
       const service = await startHooked(t, { store, settings: kept });
@@ -396,7 +396,7 @@ for (const store of stores) {
       );
     });
 
-    test('a delivery that is replayed after 30 days is removed 30 days after it was delivered [H148]', async (t) => {
+    test('a delivery that is replayed after 30 days is removed 30 days after it was delivered [H146]', async (t) => {
       const receiver = await startReceiver(t, 410, 204);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url);
@@ -418,7 +418,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${packet}`)).status, 200);
     });
 
-    test('a ping is a delivery like any other, of type ping and without a packet [H127, H144]', async (t) => {
+    test('a ping is a delivery like any other, of type ping and without a packet [H127, H140]', async (t) => {
       const receiver = await startReceiver(t);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url, { events: ['packet.failed'] });
@@ -444,7 +444,7 @@ for (const store of stores) {
     /** Settings of the next tests: one attempt, and a short overlap of secrets. */
     const settings = { SERVICE_WEBHOOK_RETRY_SECONDS: '3600', SERVICE_WEBHOOK_SECRET_OVERLAP_SECONDS: '600' };
 
-    test('of two concurrent replays one is 200 and one 409; a delivery that is not a dead letter is 409 [H134, H136]', async (t) => {
+    test('of two concurrent replays one is 200 and one 409; a delivery that is not a dead letter is 409 [H134, H127]', async (t) => {
       const receiver = await startReceiver(t, 500, 204);
       const service = await shareHooked(t, store, settings);
       const { id } = await register(service, receiver.url);
@@ -465,7 +465,7 @@ for (const store of stores) {
       assert.deepEqual([two!.body, two!.headers['x-service-delivery']], [one!.body, one!.headers['x-service-delivery']]);
     });
 
-    test('retry-all retries due deliveries, or all with force, filtered by webhook and by the time of the event [H137]', async (t) => {
+    test('retry-all retries due deliveries, or all with force, filtered by webhook and by the time of the event [H127]', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await shareHooked(t, store, settings);
       const one = await register(service, receiver.url);
@@ -501,7 +501,7 @@ for (const store of stores) {
       }
     });
 
-    test('the old secret signs as well for the overlap; a second change drops the oldest [H141]', async (t) => {
+    test('the old secret signs as well for the overlap; a second change drops the oldest [H126]', async (t) => {
       const receiver = await startReceiver(t);
       const service = await shareHooked(t, store, settings);
       const { id } = await register(service, receiver.url);
@@ -526,7 +526,7 @@ for (const store of stores) {
       await signedBy(third!);
     });
 
-    test('after a hard delete of its packet an event is not sent any more, and its body is deleted [H149]', async (t) => {
+    test('after a hard delete of its packet an event is not sent any more, and its body is deleted [H146]', async (t) => {
       const receiver = await startReceiver(t, 500);
       const service = await shareHooked(t, store);
       const { id } = await register(service, receiver.url);

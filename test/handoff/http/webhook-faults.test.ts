@@ -50,7 +50,7 @@ async function outcomesOf(t: TestContext, service: TestService, replies: readonl
   return outcomes;
 }
 
-test('a self-signed or expired TLS certificate, or one of another host, is tls_error; a valid one is accepted [H132]', async (t) => {
+test('a self-signed or expired TLS certificate, or one of another host, is tls_error; a valid one is accepted [H127]', async (t) => {
   const received: string[] = [];
   const urls: Record<string, string> = {};
   for (const name of ['self-signed', 'expired', 'elsewhere', 'good']) {
@@ -83,7 +83,7 @@ test('a self-signed or expired TLS certificate, or one of another host, is tls_e
   assert.deepEqual(received, ['good']);
 });
 
-test('a receiver that never answers, or stops within its headers, is a timeout without a status, and its connection is closed [H131]', async (t) => {
+test('a receiver that never answers, or stops within its headers, is a timeout without a status, and its connection is closed [H129]', async (t) => {
   const ended: Promise<void>[] = [];
   const silent: Reply = (response) => void ended.push(cut(response));
   const halting: Reply = (response) => {
@@ -97,7 +97,7 @@ test('a receiver that never answers, or stops within its headers, is a timeout w
   assert.equal(ended.length, 2);
 });
 
-test('a 2xx status is enough: an endless body is cut at 64 KiB, a slow one at the timeout; a later reset and a gzip bomb are harmless [H131]', async (t) => {
+test('a 2xx status is enough: an endless body is cut at 64 KiB, a slow one at the timeout; a later reset and a gzip bomb are harmless [H129]', async (t) => {
   const ended: Promise<void>[] = [];
   let sent = 0;
   const watched = (handle: (response: ServerResponse) => void): Reply => {
@@ -138,7 +138,7 @@ test('a 2xx status is enough: an endless body is cut at 64 KiB, a slow one at th
   assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes`);
 });
 
-test('Retry-After in seconds or as a date lengthens the delay by at most an hour; an invalid one is ignored [H130]', async (t) => {
+test('Retry-After in seconds or as a date lengthens the delay by at most an hour; an invalid one is ignored [H129]', async (t) => {
   const asking =
     (retryAfter: string): Reply =>
     (response) =>
@@ -174,7 +174,7 @@ test('a fault of the service in an attempt counts as a failure, and ends as a de
   assert.deepEqual([status, attempts, last_error], ['dead_letter', 2, 'internal_error']);
 });
 
-test('redirects of every kind are refused, and their targets get no request [H130]', async (t) => {
+test('redirects of every kind are refused, and their targets get no request [H129]', async (t) => {
   const target = await startReceiver(t);
   const service = await shareHooked(t, stores[0]!);
   const codes = [301, 302, 303, 307, 308];
@@ -287,7 +287,7 @@ async function holdingReceivers(t: TestContext, count: number) {
   };
 }
 
-test('the memory for bodies is bounded by tenant: further attempts of it wait, those of others do not, and all are delivered [H133, H147]', async (t) => {
+test('the memory for bodies is bounded by tenant: further attempts of it wait, those of others do not, and all are delivered [H133]', async (t) => {
   const service = await shareHooked(t, stores[0]!);
   const { key } = await newTenant(service, { tier: 'business' });
   const held = await holdingReceivers(t, 20);
@@ -310,7 +310,7 @@ test('the memory for bodies is bounded by tenant: further attempts of it wait, t
   assert.equal(held.posts().length, 20);
 });
 
-test('a tenant with many slow receivers has at most 256 attempts at once, and leaves the others to other tenants [H147]', async (t) => {
+test('a tenant with many slow receivers has at most 256 attempts at once, and leaves the others to other tenants [H133]', async (t) => {
   const service = await shareHooked(t, stores[0]!);
   const { key } = await newTenant(service, { tier: 'business' });
   const held = await holdingReceivers(t, 70);
@@ -352,7 +352,7 @@ test('a clock that jumps back or ahead neither floods receivers nor stalls deliv
   assert.ok((await deliveriesOf(service, id)).every(({ status }) => status === 'delivered'));
 });
 
-test('retry-all skips a delivery with a running attempt: it is posted once [H137]', async (t) => {
+test('retry-all skips a delivery with a running attempt: it is posted once [H127]', async (t) => {
   let answer: (() => void) | undefined;
   const receiver = await startReceiver(t, 500, (response) => {
     answer = () => response.writeHead(204).end();

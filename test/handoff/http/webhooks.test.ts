@@ -12,7 +12,7 @@ const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
 for (const store of stores) {
   describe(`Webhooks on ${store.name}`, () => {
-    test('201: the webhook as registered, with all eight events by default and without its secret [H124, H135]', async (t) => {
+    test('201: the webhook as registered, with all eight events by default and without its secret [H123, H72]', async (t) => {
       const service = await shareHooked(t, store);
       const made = await service.call('POST', '/hooks', { body: { url, secret, events: null } });
       assert.equal(made.status, 201);
@@ -26,7 +26,7 @@ for (const store of stores) {
       assert.ok(!`${made.text}${listed.text}${service.logs.join()}`.includes(secret));
     });
 
-    test('400 names the field: no or unknown events, a secret that is too short or too long, a forbidden address [H124, H126, H139]', async (t) => {
+    test('400 names the field: no or unknown events, a secret that is too short or too long, a forbidden address [H123, H126, H139]', async (t) => {
       const service = await shareHooked(t, store);
       const body = { url, secret };
       for (const [field, changes] of [
@@ -64,7 +64,7 @@ for (const store of stores) {
       for (const allowed of ['x'.repeat(16), 'ü'.repeat(1024)]) await register(service, url, { secret: allowed });
     });
 
-    test('an Idempotency-Key registers one webhook; another request with it is 409 [H266]', async (t) => {
+    test('an Idempotency-Key registers one webhook; another request with it is 409 [H262]', async (t) => {
       const service = await shareHooked(t, store);
       const headers = { 'idempotency-key': 'once' };
       const first = await service.call('POST', '/hooks', { body: { url, secret }, headers });
@@ -76,7 +76,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/hooks')).body.length, 1);
     });
 
-    test('PATCH changes the given fields, with the checks of registration and an audit entry; a removed one is unknown [H138, H140, H220]', async (t) => {
+    test('PATCH changes the given fields, with the checks of registration and an audit entry; a removed one is unknown [H127, H140, H218]', async (t) => {
       const service = await shareHooked(t, store);
       const { id } = await register(service, url);
       const changed = await service.call('PATCH', `/hooks/${id}`, { body: { url: `${url}/2`, events: ['packet.failed'], active: false } });
@@ -117,7 +117,7 @@ for (const store of stores) {
       );
     });
 
-    test('a tenant has at most 100 webhooks: 409 beyond [H145]', async (t) => {
+    test('a tenant has at most 100 webhooks: 409 beyond [H140]', async (t) => {
       const service = await shareHooked(t, store);
       const made = await Promise.all(Array.from({ length: 105 }, () => service.call('POST', '/hooks', { body: { url, secret } })));
       const statuses = made.map(({ status }) => status);

@@ -34,7 +34,7 @@ const claim = (service: TestService, id: string) => service.call('POST', `/packe
 
 for (const store of stores) {
   describe(`GET /ws on ${store.name}`, () => {
-    test('sends every event of the tenant as the envelope with event_id [H158]', async (t) => {
+    test('sends every event of the tenant as the envelope with event_id [H157]', async (t) => {
       const { service, address, own } = await started(store);
       const socket = await openSocket(address, own);
       t.after(() => socket.socket.terminate());
@@ -48,7 +48,7 @@ for (const store of stores) {
       assert.deepEqual([second.type, second.packet_id, second.data.status], ['packet.claimed', id, 'claimed']);
     });
 
-    test('the first subscribe narrows, later ones add, unsubscribe removes, and without channels nothing is sent [H157, H159]', async (t) => {
+    test('the first subscribe narrows, later ones add, unsubscribe removes, and without channels nothing is sent [H157]', async (t) => {
       const { service, address, own } = await started(store);
       const { socket, messages, send } = await open(t, address, own);
       send({ action: 'subscribe', channel: 'status:claimed', id: 7 });
@@ -107,7 +107,7 @@ for (const store of stores) {
       assert.equal((await messages.next()).packet_id, ids[5]);
     });
 
-    test('?subscribe= works as on /events [H159]', async (t) => {
+    test('?subscribe= works as on /events [H157]', async (t) => {
       const { service, address, own } = await started(store);
       const { messages } = await open(t, address, `${own}&subscribe=status:claimed&subscribe=status:failed`);
       const { id } = await createPacket(service);
@@ -203,7 +203,7 @@ describe('The upgrade', () => {
   const handshake = (path: string, lines = '', version = 13) =>
     `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: ${version}\r\n${lines}\r\n`;
 
-  test('is refused with the error body, and the connection closes [H159, H169]', async (t) => {
+  test('is refused with the error body, and the connection closes [H157, H169]', async (t) => {
     const { service, address, own } = await started(memory, { SERVICE_CONNECTIONS_BUSINESS: '1' });
     const { key } = await newTenant(service);
     const refusals: [string, number, string][] = [

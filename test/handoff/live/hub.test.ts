@@ -70,7 +70,7 @@ const largeTrail = {
 };
 
 describe('Replays', () => {
-  test('of clients that read nothing hold no more memory than the budget; the others wait, and get all of it [H164]', async () => {
+  test('of clients that read nothing hold no more memory than the budget; the others wait, and get all of it [H163]', async () => {
     const { hub, replays } = newHub(largeTrail, 16 * megabyte);
     const unread: (() => void)[] = [];
     let held = 0;

@@ -9,7 +9,7 @@ const fresh = { attempts: 0, status: 'pending' as const };
 const secondsUntil = (moment: string | null) => (Date.parse(moment!) - now.getTime()) / 1000;
 
 describe('a delivery after an attempt', () => {
-  test('Retry-After with 429 or 503 lengthens the delay, up to an hour; an invalid one is ignored [H130]', () => {
+  test('Retry-After with 429 or 503 lengthens the delay, up to an hour; an invalid one is ignored [H129]', () => {
     for (const [retryAfter, statusCode, seconds] of [
       ['120', 429, 120],
       ['120', 503, 120],
@@ -56,7 +56,7 @@ describe('a delivery after an attempt', () => {
   });
 });
 
-test('a webhook has failed for too long from the limit on, and never if the limit is 0 [H143]', () => {
+test('a webhook has failed for too long from the limit on, and never if the limit is 0 [H142]', () => {
   const since = '2026-03-01T09:29:00.000Z';
   assert.deepEqual(
     [60, 61, 0].map((seconds) => hasFailedTooLong(since, seconds, now)),
@@ -64,7 +64,7 @@ test('a webhook has failed for too long from the limit on, and never if the limi
   );
 });
 
-test('the old secret signs as well until the overlap ends [H141]', () => {
+test('the old secret signs as well until the overlap ends [H126]', () => {
   const hook = { secret: 'new', old_secret: 'old', old_secret_until: '2026-03-01T09:30:00.001Z' };
   assert.deepEqual(currentSecrets(hook, now), ['new', 'old']);
   assert.deepEqual(currentSecrets({ ...hook, old_secret_until: now.toISOString() }, now), ['new']);

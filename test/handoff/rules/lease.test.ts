@@ -71,7 +71,7 @@ describe('a lease', () => {
     assert.throws(() => decide(packet, remove('lease_two'), now, lease), code('LEASE_LOST'));
   });
 
-  test('is suspended while the packet awaits a person, and restarts in full after the answer [H111]', () => {
+  test('is suspended while the packet awaits a person, and restarts in full after the answer [H110]', () => {
     const asked = after([claim(60), now], [ask(token), later(50)]);
     assert.deepEqual(asked.packet.lease, { generation: 1, expires_at: null });
     const hitl = { ...asked.packet.hitl!, on_timeout: 'fail', expires_at: later(90).toISOString() } as const;
@@ -80,7 +80,7 @@ describe('a lease', () => {
     assert.deepEqual(answered.packet.lease, { generation: 1, expires_at: later(5060).toISOString() });
   });
 
-  test('when it expires, and not before, the sweeper returns the packet to created [H113]', () => {
+  test('when it expires, and not before, the sweeper returns the packet to created [H109]', () => {
     const { packet, lease } = after([claim(60), now]);
     assert.deepEqual(decide(packet, { kind: 'time_out' }, later(59), lease).events, []);
     const { packet: free, events } = decide(packet, { kind: 'time_out' }, later(60), lease);
@@ -127,7 +127,7 @@ describe('a release', () => {
     assert.equal(decide(packet, release(undefined, true), now).packet.status, 'created');
   });
 
-  test('records the previous holder [H113]', () => {
+  test('records the previous holder [H109]', () => {
     const { packet } = after([{ kind: 'claim', claimant }, now]);
     const [event] = decide(packet, release('resolver'), now).events;
     assert.deepEqual(event, { event_type: 'released', type: 'packet.updated', actor: 'agent:resolver', details: { claimed_by: claimant } });

@@ -85,7 +85,7 @@ describe('an update keeps everything that it leaves out', () => {
 });
 
 describe('lists are merged by id', () => {
-  test('an existing item is merged field by field and keeps its place [H45]', () => {
+  test('an existing item is merged field by field and keeps its place [H44]', () => {
     const { decisions } = merge({ decisions: [{ id: 'd1', rationale: 'Same order, same minute' }] });
     const [first, second] = fullPacket().decisions;
     assert.deepEqual(decisions, [{ ...first, rationale: 'Same order, same minute' }, second]);
@@ -96,7 +96,7 @@ describe('lists are merged by id', () => {
     assert.deepEqual(merge({ decisions: [added] }).decisions, [...fullPacket().decisions, added]);
   });
 
-  test('a list inside an item is replaced as a whole: only items have ids [H51]', () => {
+  test('a list inside an item is replaced as a whole: only items have ids [H44]', () => {
     const { pending } = merge({ actions: { pending: [{ id: 'a1', depends_on: [] }] } }).actions;
     assert.deepEqual(pending[0], { ...fullPacket().actions.pending[0], depends_on: [] });
   });
@@ -181,7 +181,7 @@ describe('a new item must be complete', () => {
 });
 
 describe('an action that ends is removed from pending', () => {
-  test('for completed, with its description [H46, H47]', () => {
+  test('for completed, with its description [H46]', () => {
     const { actions } = merge({ actions: { completed: [{ id: 'a1', result: 'Refunded', completed_by: 'resolver' }] } });
     assert.deepEqual(
       actions.pending.map(({ id }) => id),
@@ -227,7 +227,7 @@ describe('an action that ends is removed from pending', () => {
     assert.equal(actions.completed.length, 2);
   });
 
-  test('its result or error is still required [H47]', () => {
+  test('its result or error is still required [H46]', () => {
     assert.equal(
       refusedField(() => merge({ actions: { completed: [{ id: 'a1' }] } })),
       'actions.completed.0.result',
@@ -240,13 +240,13 @@ describe('an action that ends is removed from pending', () => {
 });
 
 describe('context and metadata are merged at their top level', () => {
-  test('a given field is replaced as a whole [H48, H51]', () => {
+  test('a given field is replaced as a whole [H44]', () => {
     const packet = fullPacket({ context: { ...fullPacket().context, custom: { ticket: 1, queue: 'a' } } });
     const { context } = merge({ context: { custom: { ticket: 2 }, conversation_state: [] } }, packet);
     assert.deepEqual(context, { ...packet.context, custom: { ticket: 2 }, conversation_state: [] });
   });
 
-  test('priority, tags and target agent change; source agent and creation stay [H48]', () => {
+  test('priority, tags and target agent change; source agent and creation stay [H44]', () => {
     const target_agent = { id: 'desk', name: 'Desk' };
     const { metadata } = merge({ metadata: { priority: 'critical', tags: [], target_agent } });
     assert.deepEqual(metadata, { ...fullPacket().metadata, priority: 'critical', tags: [], target_agent });
@@ -264,7 +264,7 @@ describe('hitl is merged at its top level', () => {
     expires_at: '2026-03-01T10:30:00.000Z',
   };
 
-  test('a given field changes; the others stay, including the answer [H48]', () => {
+  test('a given field changes; the others stay, including the answer [H44]', () => {
     assert.deepEqual(merge({ hitl: { question: 'Refund 60?' } }, fullPacket({ hitl: answered })).hitl, {
       ...answered,
       question: 'Refund 60?',
@@ -276,7 +276,7 @@ describe('hitl is merged at its top level', () => {
     assert.equal(merge({ hitl: null }, fullPacket({ hitl: null })).hitl, null);
   });
 
-  test("the answer and its times can't be set: values that a caller sends are ignored [H11]", () => {
+  test("the answer and its times can't be set: values that a caller sends are ignored [H8]", () => {
     const forged = {
       response: 'Refuse',
       responded_by: 'me',

@@ -251,13 +251,13 @@ describe('PATCH pairs', () => {
     });
   }
 
-  test('claimed is only reached by claim and respond [H19]', () => {
+  test('claimed is only reached by claim and respond [H18]', () => {
     for (const from of statuses.filter((status) => status !== 'claimed')) {
       assert.match(refused(() => decide(packetIn(from), patching({ status: 'claimed' }), now)).message, /claim it/);
     }
   });
 
-  test('with the current status the rest of the body applies, as an update [H20]', () => {
+  test('with the current status the rest of the body applies, as an update [H18]', () => {
     const { packet, events } = decide(packetIn('claimed'), patching({ status: 'claimed', context: { summary: 'Found.' } }), now);
     assert.equal(packet.status, 'claimed');
     assert.equal(packet.context.summary, 'Found.');
@@ -302,7 +302,7 @@ describe('completing', () => {
       assert.deepEqual([error.status, error.code, error.field], [400, 'VALIDATION_ERROR', 'status']);
     });
 
-    test(`${status}: complete is a conflict while a required answer is missing [H64]`, () => {
+    test(`${status}: complete is a conflict while a required answer is missing [H62]`, () => {
       const error = refused(() => decide(packetIn(status, required(null)), { kind: 'complete', agentId: undefined }, now));
       assert.deepEqual([error.status, error.code], [409, 'CONFLICT']);
     });
@@ -366,14 +366,14 @@ describe('claiming', () => {
     }
   });
 
-  test('the holder itself gets the conflict as well [H25]', () => {
+  test('the holder itself gets the conflict as well [H24]', () => {
     assert.equal(refused(() => decide(packetIn('claimed'), { kind: 'claim', claimant }, now)).code, 'CONFLICT');
   });
 });
 
 describe('asking a person', () => {
   for (const status of ['created', 'claimed', 'in_progress'] as const) {
-    test(`${status}: without a question PATCH to awaiting_human is refused on hitl [H22]`, () => {
+    test(`${status}: without a question PATCH to awaiting_human is refused on hitl [H21]`, () => {
       const error = refused(() => decide(packetIn(status, { hitl: null }), patching({ status: 'awaiting_human' }), now));
       assert.deepEqual([error.status, error.code, error.field], [400, 'VALIDATION_ERROR', 'hitl']);
     });
@@ -403,7 +403,7 @@ describe('asking a person', () => {
 
   const answered: Hitl = { ...question, response: 'Approve', responded_by: 'dana', responded_at: began.toISOString(), notes: 'Fine' };
 
-  test('asking again clears the previous answer only if a new hitl is sent [H22]', () => {
+  test('asking again clears the previous answer only if a new hitl is sent [H21]', () => {
     const before = packetIn('claimed', { hitl: answered });
     const same = decide(before, patching({ status: 'awaiting_human' }), now).packet;
     assert.deepEqual([same.hitl?.response, same.hitl?.responded_by, same.hitl?.notes], ['Approve', 'dana', 'Fine']);
@@ -531,7 +531,7 @@ describe('the timeout of a question', () => {
   });
 
   for (const on_timeout of ['keep', undefined] as const) {
-    test(`${on_timeout ?? 'left out'}: nothing happens, and it is never due for the sweeper [H32]`, () => {
+    test(`${on_timeout ?? 'left out'}: nothing happens, and it is never due for the sweeper [H31]`, () => {
       const before = overdue('awaiting_human', on_timeout);
       assertUnchanged(decide(before, { kind: 'time_out' }, now), before);
       assert.equal(dueAt(before), null);
@@ -576,7 +576,7 @@ describe('a new packet', () => {
     assert.deepEqual(events, [{ event_type: 'created', type: 'packet.created', actor: 'agent:frontline', details: {} }]);
   });
 
-  test('starts as created even if it requires an answer; its question is not asked yet [H17]', () => {
+  test('starts as created even if it requires an answer; its question is not asked yet [H18]', () => {
     const { packet } = newPacket(structuredClone(createExample) as never, { id, now, agentId: undefined });
     assert.equal(packet.hitl?.required, true);
     assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [null, null]);

@@ -198,7 +198,7 @@ describe('the searchable texts of a packet', () => {
     assert.ok(!text.includes('here begins'));
   });
 
-  test('are at most 20,000 words, and fit in a full-text index [H87]', () => {
+  test('are at most 20,000 words, and fit in a full-text index [H86]', () => {
     const many = packetWith({ context: { summary: Array.from({ length: 30_000 }, (_, index) => `w${index}`).join(' ') } });
     assert.equal(searchableWords(many).length, 20_000);
     const long = Array.from({ length: 20_000 }, (_, index) => `${'한'.repeat(28)}${index}`).join(' ');
@@ -309,7 +309,7 @@ describe('a text of more than 16,384 characters', () => {
     );
   });
 
-  test('is read no further than its first 20,000 words, at most 16,384 characters at once [H87]', (t) => {
+  test('is read no further than its first 20,000 words, at most 16,384 characters at once [H86]', (t) => {
     const { mock } = t.mock.method(String.prototype, 'normalize');
     searchableWords(packetWith({ context: { summary: 'é à ç '.repeat(170_000) } }));
     const lengths = mock.calls.map(({ this: text }) => String(text).length);
@@ -426,7 +426,7 @@ describe('a snippet', () => {
   });
 });
 
-test('the words of a query are the words of the text it was copied from [H85]', () => {
+test('the words of a query are the words of the text it was copied from [H84]', () => {
   for (const text of ['データをAPIで送る', 'Übergrößen-Rückgabe №5', 'ﬁrst½ „quoted“', '환불 요청 2건', 'ไทย mixed ข้อความ']) {
     assert.deepEqual(phrasesOf(text).flat(), wordsOf(text), text);
   }

@@ -71,7 +71,7 @@ const beginAll = (begin: (tenant: number) => Promise<unknown>): Promise<unknown>
   Promise.all([...Array<number>(flood).fill(hostile), ...Array<number>(few).fill(victim)].map(begin));
 
 // A store in memory reads synchronously, so nothing waits there.
-test('long reads alternate between tenants on SQLite: a tenant with a few does not wait for a flood of another [H99]', async (t) => {
+test('long reads alternate between tenants on SQLite: a tenant with a few does not wait for a flood of another [H98]', async (t) => {
   const { store, clock } = await opened(t, storeNamed('SQLite on disk'));
   for (const [name, read] of Object.entries(longReads)) {
     // Threads start at their first use, which can take long enough to send a tenant to the slow lane.
@@ -88,7 +88,7 @@ test('long reads alternate between tenants on SQLite: a tenant with a few does n
   }
 });
 
-test('long reads of one tenant use at most two of the four connections for them on PostgreSQL [H99]', async (t) => {
+test('long reads of one tenant use at most two of the four connections for them on PostgreSQL [H98]', async (t) => {
   const { store, url } = await opened(t, storeNamed('PostgreSQL'));
   const [lock, observer] = [new pg.Client(url), new pg.Client(url)];
   await Promise.all([lock.connect(), observer.connect()]);

@@ -110,7 +110,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual([order, total, total_is], ['newest', 20, 'at_least']);
     });
 
-    test('paging shows every match once, newest first, however many there are [H92]', async (t) => {
+    test('paging shows every match once, newest first, however many there are [H91]', async (t) => {
       const { page, all } = await searching(t, testStore, numbered(40));
       const newest = numbered(40).reverse();
       const { found, pages } = await all({ q: 'word', limit: 7 });
@@ -122,7 +122,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual((await page({ q: 'word', limit: 40 })).rows.length <= bounds.scannedPackets, true);
     });
 
-    test('with a filter each page scans a bounded number of matches: it may end early, and next continues [H92]', async (t) => {
+    test('with a filter each page scans a bounded number of matches: it may end early, and next continues [H91]', async (t) => {
       const { page, all } = await searching(t, testStore, numbered(40));
       const filter = { priority: 'critical' };
       const first = await page({ q: 'word', filter, limit: 5 });
@@ -189,7 +189,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.deepEqual((await page({ q: '"zephyr refund"' })).rows, []);
     });
 
-    test('ranked paging continues with a few new matches, but not with too many [H94]', async (t) => {
+    test('ranked paging continues with a few new matches, but not with too many [H90]', async (t) => {
       const { page, ask } = await searching(t, testStore, numbered(15));
       const on = await page({ q: 'word', limit: 5, from: { order: 'rank', shown: 5 } });
       assert.deepEqual([on.order, on.rows.length, on.next], ['rank', 5, { order: 'rank', shown: 10 }]);
@@ -250,7 +250,7 @@ for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')
       assert.equal(more > 0, testStore.name !== 'PostgreSQL');
     });
 
-    test('a prefix of more than a thousand words is found too [H95]', async (t) => {
+    test('a prefix of more than a thousand words is found too [H93]', async (t) => {
       const words = Array.from({ length: 1200 }, (_, index) => `re${index}`);
       const { store } = await searching(t, testStore, [words.join(' '), 'refund', 'other']);
       const search = { phrases: phrasesOf('re*'), filter: {}, limit: 5, offset: 0 };

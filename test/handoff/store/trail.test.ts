@@ -66,7 +66,7 @@ const range = (count: number) => Array.from({ length: count }, (_, index) => ind
 
 for (const testStore of stores) {
   describe(`The trail on ${testStore.name}`, () => {
-    test("a tenant's positions rise by one per event, and a commit reports the same events that are read later [H123, H150]", async (t) => {
+    test("a tenant's positions rise by one per event, and a commit reports the same events that are read later [H123]", async (t) => {
       const { instances, caller } = await openInstances(t, testStore);
       const { store, packets, reported } = instances[0]!;
       const [one, two] = [caller(1), caller(2)];

@@ -107,7 +107,7 @@ test('400 with a specific sentence: empty, too many, too long, too small, an inv
   assert.match((await post(app, { name: 'x', at: '2026-02-31T00:00:00Z' })).body.detail, /^at must be an ISO 8601 date/);
 });
 
-test('415: a body that is not declared as JSON in UTF-8 [H252, H269]', async (t) => {
+test('415: a body that is not declared as JSON in UTF-8 [H251, H268]', async (t) => {
   const { app, kept } = things(t);
   for (const type of [
     'text/plain',

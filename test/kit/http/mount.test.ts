@@ -145,7 +145,7 @@ describe('A mounted route', () => {
   });
 });
 
-test('a reset connection is detected during a request; a client that only ends its sending half gets its answer, and no interim one [H99]', async (t) => {
+test('a reset connection is detected during a request; a client that only ends its sending half gets its answer, and no interim one [H98]', async (t) => {
   const app = newApp(t);
   const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitUnrouted: () => undefined, bodyLimit: () => 1024 });
   const route = defineRoute({

@@ -81,7 +81,7 @@ describe('without a key', () => {
       assert.equal((await send('POST', headers)).status, 200, JSON.stringify(headers));
   });
 
-  test('pages of other origins may read what CORS allows them, and write only if their origin is listed [H156]', async (t) => {
+  test('pages of other origins may read what CORS allows them, and write only if their origin is listed [H155]', async (t) => {
     const send = startOwn(t, [], ['https://desk.example']);
     for (const headers of [
       { origin: 'https://evil.example' },
@@ -100,7 +100,7 @@ describe('without a key', () => {
     assert.equal((await send('POST', { origin: 'https://desk.example', 'sec-fetch-site': 'cross-site' })).status, 200);
   });
 
-  test('a body type that a form can send needs the header X-Requested-With [H156]', async (t) => {
+  test('a body type that a form can send needs the header X-Requested-With [H155]', async (t) => {
     const send = startOwn(t, []);
     for (const type of ['text/plain', 'Text/Plain;charset=utf-8', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
       const { status, detail } = await send('POST', { 'content-type': type });

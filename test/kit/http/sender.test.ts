@@ -89,7 +89,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
 const closing = (socket: Socket) =>
   new Promise<void>((resolve) => void (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
 
-test('unread large answers share a limit, of which a tenant may use a quarter: beyond it 503 [H235]', async (t) => {
+test('unread large answers share a limit, of which a tenant may use a quarter: beyond it 503 [H234]', async (t) => {
   const { standing, ask } = await startTexts(t, 8 * length + 100);
   const first = await standing(`/texts/${length}`, 'one');
   await standing(`/texts/${length}`, 'one');
@@ -111,14 +111,14 @@ test('unread large answers share a limit, of which a tenant may use a quarter: b
   assert.equal((await ask(`/texts/${length}`, 'one')).status, 200);
 });
 
-test('an answer sent to many clients at once counts once [H235]', async (t) => {
+test('an answer sent to many clients at once counts once [H234]', async (t) => {
   const { standing, ask } = await startTexts(t, 4 * length + 100);
   for (let reader = 0; reader < 5; reader += 1) await standing('/same', 'one');
   assert.equal((await ask('/same', 'one')).status, 200);
   assert.equal((await ask(`/texts/${length}`, 'one')).status, 503);
 });
 
-test('the connection of a large answer is closed after a minute without progress, not while it is read slowly [H236]', async (t) => {
+test('the connection of a large answer is closed after a minute without progress, not while it is read slowly [H234]', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { standing } = await startTexts(t, 4 * length + 100);
   const still = await standing(`/texts/${length}`, 'one');

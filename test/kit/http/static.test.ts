@@ -47,7 +47,7 @@ describe('A static application', () => {
     assert.equal((await app.inject('/pages')).statusCode, 200);
   });
 
-  test('serves its page for the prefix, with or without a slash, and for paths that do not look like files [F91]', async (t) => {
+  test('serves its page for the prefix, with or without a slash, and for paths that do not look like files [F89]', async (t) => {
     const { app, folder } = serving(t);
     build(folder);
     for (const path of ['/pages', '/pages/', '/pages/chains/1', '/pages/chains/1?tab=2']) {
@@ -59,7 +59,7 @@ describe('A static application', () => {
     }
   });
 
-  test('allows only same-origin scripts, styles and requests, and no framing [F91]', async (t) => {
+  test('allows only same-origin scripts, styles and requests, and no framing [F89]', async (t) => {
     const { app, folder } = serving(t);
     build(folder);
     const policy = String((await app.inject('/pages')).headers['content-security-policy']);

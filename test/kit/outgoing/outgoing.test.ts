@@ -422,14 +422,14 @@ describe('The address guard at connect', () => {
 });
 
 describe('An answer', () => {
-  test('is decided by its status; up to 64 KiB are read and the connection is reused [H131]', async (t) => {
+  test('is decided by its status; up to 64 KiB are read and the connection is reused [H129]', async (t) => {
     const { url, sockets } = await receiver(t, (_request, response) => void response.end('a'.repeat(60_000)));
     const sender = startSender(t, { connectionsPerOrigin: 1 });
     for (let round = 0; round < 3; round += 1) assert.equal((await sender.send({ ...unhurried, url })).status, 200);
     assert.equal(sockets.length, 1);
   });
 
-  test('that is endless is cut at 64 KiB [H131]', async (t) => {
+  test('that is endless is cut at 64 KiB [H129]', async (t) => {
     const { url, sockets } = await receiver(t, (_request, response) => {
       response.writeHead(200);
       const more = () => {
@@ -444,7 +444,7 @@ describe('An answer', () => {
     assert.equal(sender.connections(), 0);
   });
 
-  test('that arrives too slowly is cut at the deadline [H131]', async (t) => {
+  test('that arrives too slowly is cut at the deadline [H129]', async (t) => {
     const { url, sockets } = await receiver(t, (_request, response) => {
       response.writeHead(200);
       response.write('a');

@@ -21,7 +21,7 @@ async function startHolder(t: TestContext, url: string) {
   return child;
 }
 
-test('a SQLite file is locked by one process; a second is refused with the process id of the first [H290]', async (t) => {
+test('a SQLite file is locked by one process; a second is refused with the process id of the first [H288]', async (t) => {
   const url = newFile(t);
   const holder = await startHolder(t, url);
   await assert.rejects(holdFile(url, { waitMs: 0 }), {
@@ -29,7 +29,7 @@ test('a SQLite file is locked by one process; a second is refused with the proce
   });
 });
 
-test('a killed process releases its lock, for a waiting process and for later ones [H290]', async (t) => {
+test('a killed process releases its lock, for a waiting process and for later ones [H288]', async (t) => {
   const url = newFile(t);
   const holder = await startHolder(t, url);
   const waiting = holdFile(url, { waitMs: 60_000 });
@@ -38,7 +38,7 @@ test('a killed process releases its lock, for a waiting process and for later on
   await assert.rejects(holdFile(url, { waitMs: 0 }), new RegExp(`in use by process ${process.pid}\\.`));
 });
 
-test('a database in memory or on a server is not locked [H290]', async () => {
+test('a database in memory or on a server is not locked [H288]', async () => {
   for (const url of ['sqlite::memory:', 'postgres://u:p@localhost/x']) for (let time = 0; time < 2; time += 1) await holdFile(url);
 });
 
