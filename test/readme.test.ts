@@ -122,7 +122,7 @@ test("The README's first handoff works as pasted, with the output shown", async 
   const { service, run } = await terminal(t);
   const [commands, shown] = blocksOf('README.md', 'A first handoff');
   const refusal = 'The packet is claimed; resolver holds it.';
-  assert.ok(commands!.text.includes(`# is refused: ${refusal}\n`));
+  assert.ok(commands!.text.includes(`# refused: ${refusal}\n`));
   const { stdout, stderr } = await run(commands!.text.replace('svc_...', adminKey), '-c');
   assert.match(stderr, new RegExp(`^service-cli: ${refusal.replaceAll('.', '\\.')}\\nservice-cli: Held by resolver since .*\\n$`));
   const history = stdout.slice(stdout.indexOf('TIME'));
