@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
-import { exportFormats, type Target, targets } from '../src/fallback/model/targets.ts';
+import { type ExportFormat, exportFormats, targets } from '../src/fallback/model/targets.ts';
 import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
 import { clientVariables } from '../src/handoff/cli/variables.ts';
 import type { Status } from '../src/handoff/model/common.ts';
@@ -23,8 +23,7 @@ export async function generatedDocuments(): Promise<Record<string, string>> {
     'docs/schema.sqlite.sql': await sqliteSchema(),
     'docs/schema.postgres.sql': postgresSchema(),
     'docs/cli.md': await cliDocument(generatedNote),
-    'docs/chains.md': targetTable('docs/chains.md', 'lacks', ["What it can't express", ({ lacks }) => lacks]),
-    'docs/exports.md': targetTable('docs/exports.md', 'judged', ['Test', ({ judged }) => judged]),
+    'docs/exports.md': exportsDocument(),
     ...generatedOperations(),
   };
 }
@@ -38,12 +37,25 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 
 const code = (text: string | undefined) => (text === undefined || text === '' ? 'none' : `\`${text}\``);
 
-/** A document whose table of targets, between two comments, is that of `model/targets.ts`. */
-function targetTable(path: string, name: string, [title, read]: [string, (target: Target) => string]): string {
-  const rows = exportFormats.map((format) => [code(format), read(targets[format]), targets[format].importedBy === null ? 'no' : 'yes']);
-  const between = new RegExp(`(<!-- targets: ${name} -->\n)[^]*?(<!-- end -->)`);
-  const text = readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
-  return text.replace(between, (_, start: string, end: string) => `${start}${table(['Target', title, 'Imported'], rows)}\n${end}`);
+/** `docs/exports.md`, whose tables of targets, between two comments each, are those of `model/targets.ts`. */
+function exportsDocument(): string {
+  const row = (format: ExportFormat, how: string) => {
+    const { lacks, importedBy } = targets[format];
+    return [code(format), how, lacks, importedBy === null ? 'no' : 'yes'];
+  };
+  const run = exportFormats.flatMap((format) => {
+    const { judged } = targets[format];
+    return 'run' in judged ? [row(format, judged.run)] : [];
+  });
+  const checked = exportFormats.flatMap((format) => {
+    const { judged } = targets[format];
+    return 'checked' in judged ? [row(format, judged.checked)] : [];
+  });
+  const text = readFileSync(new URL('../docs/exports.md', import.meta.url), 'utf8');
+  return [
+    ['run', table(['Target', 'Run in', "What it can't express", 'Imported'], run)],
+    ['checked', table(['Target', 'Checked', "What it can't express", 'Imported'], checked)],
+  ].reduce((filled, [name, rows]) => filled.replace(new RegExp(`(<!-- targets: ${name} -->\n)[^]*?(<!-- end -->)`), `$1${rows}\n$2`), text);
 }
 
 function settingsRows(settings: SettingsTable): string {

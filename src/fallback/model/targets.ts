@@ -11,8 +11,8 @@ export interface Target {
   readonly oneBudget: boolean;
   /** What it can't express, for the documents. */
   readonly lacks: string;
-  /** How its exports are judged, for the documents. */
-  readonly judged: string;
+  /** Where its exports were run, or how they were checked instead, for the documents. */
+  readonly judged: { readonly run: string } | { readonly checked: string };
 }
 
 const targetsGiven = {
@@ -23,8 +23,7 @@ const targetsGiven = {
     importedBy: [/\bmodel_list"?\s*:/],
     oneBudget: false,
     lacks: "retries per provider (its policy is the router's); ending on a condition",
-    judged:
-      "Run: LiteLLM's proxy loads the file and routes requests; the calls at each provider and the answer equal the simulation's, except for what the warnings name",
+    judged: { run: "LiteLLM's proxy" },
   },
   portkey: {
     label: 'Portkey',
@@ -33,8 +32,7 @@ const targetsGiven = {
     importedBy: [/"targets"\s*:/, /"strategy"\s*:/],
     oneBudget: false,
     lacks: 'the difference between conditions of the same status; failover on an unusable answer',
-    judged:
-      "Run: requests go through the gateway `@portkey-ai/gateway`; the calls at each provider and the answer equal the simulation's, except for what the warnings name",
+    judged: { run: 'the gateway `@portkey-ai/gateway`' },
   },
   openrouter: {
     label: 'OpenRouter',
@@ -43,8 +41,10 @@ const targetsGiven = {
     importedBy: null,
     oneBudget: false,
     lacks: 'retries, timeouts, ending on a condition; more than three backups',
-    judged:
-      'Sent by its SDK (`@openrouter/sdk`) to a local server, which received the exported body; failover happens at OpenRouter and was not run',
+    judged: {
+      checked:
+        'Its SDK (`@openrouter/sdk`) sends the exported body to a local server. Failover happens at OpenRouter, which needs an account',
+    },
   },
   langchain: {
     label: 'LangChain JS',
@@ -53,7 +53,7 @@ const targetsGiven = {
     importedBy: null,
     oneBudget: false,
     lacks: 'nothing',
-    judged: "Run: the code is loaded and called; calls and answer equal the simulation's, for every failure",
+    judged: { run: 'the exported module, with LangChain' },
   },
   'ai-sdk': {
     label: 'AI SDK',
@@ -62,7 +62,7 @@ const targetsGiven = {
     importedBy: null,
     oneBudget: false,
     lacks: 'nothing',
-    judged: "Run with `ai-fallback`: the code is loaded and called; calls and answer equal the simulation's, for every failure",
+    judged: { run: 'the exported module, with the AI SDK and `ai-fallback`' },
   },
   bifrost: {
     label: 'Bifrost',
@@ -71,7 +71,7 @@ const targetsGiven = {
     importedBy: null,
     oneBudget: true,
     lacks: 'retries by condition; ending on a condition',
-    judged: 'Checked against its published schema; not run, since no package has its server',
+    judged: { checked: 'By its published schema. Its server could not be installed for a run' },
   },
   'envoy-ai-gateway': {
     label: 'Envoy AI Gateway',
@@ -80,7 +80,7 @@ const targetsGiven = {
     importedBy: null,
     oneBudget: true,
     lacks: 'retries and timeouts by provider',
-    judged: 'Checked against schemas of its documented fields; not run, since no package has its programs',
+    judged: { checked: 'By its published schemas. Its programs could not be installed for a run' },
   },
   json: {
     label: 'JSON',
@@ -89,7 +89,7 @@ const targetsGiven = {
     importedBy: [],
     oneBudget: false,
     lacks: 'nothing',
-    judged: 'Imported again: always the same chain',
+    judged: { run: 'an import, which gives the same chain' },
   },
   yaml: {
     label: 'YAML',
@@ -98,7 +98,7 @@ const targetsGiven = {
     importedBy: [],
     oneBudget: false,
     lacks: 'nothing',
-    judged: 'Imported again: always the same chain',
+    judged: { run: 'an import, which gives the same chain' },
   },
 } as const satisfies Readonly<Record<string, Target>>;
 
