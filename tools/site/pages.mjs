@@ -26,7 +26,7 @@ export const groups = [
     pages: {
       'docs/production.md': 'Production',
       'docs/large-deployments.md': 'Large deployments',
-      'docs/growth.md': 'What a year costs',
+      'docs/growth.md': 'Disk space',
       'docs/settings.md': 'Settings',
       'docs/benchmarks.md': 'Benchmarks',
     },
