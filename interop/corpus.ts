@@ -4,12 +4,15 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parse } from 'yaml';
 
-import type { ChainDefinition, ChainRequest, Condition } from '../src/fallback/model/chain.ts';
+import type { ChainDefinition, ChainRequest, Provider } from '../src/fallback/model/chain.ts';
 import type { Warning } from '../src/fallback/model/common.ts';
-import type { Finding } from '../src/fallback/model/finding.ts';
+import { concerns, type Finding } from '../src/fallback/model/finding.ts';
 import type { ExportFormat } from '../src/fallback/model/targets.ts';
 import { define } from '../src/fallback/rules/chain.ts';
+import { reasonsOf } from '../src/fallback/rules/finding-list.ts';
+import { modelName } from '../src/fallback/rules/kinds.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
+import { asRequested } from '../src/fallback/rules/targets/portkey/names.ts';
 import { exported } from './chains.ts';
 import { completion, type WayName, ways } from './fakes.ts';
 
@@ -19,7 +22,8 @@ export interface CorpusFile {
   text: string;
   chain: ChainDefinition;
   exported: string;
-  said: readonly (Finding | Warning)[];
+  findings: readonly Finding[];
+  warnings: readonly Warning[];
 }
 
 /** The files of a program, imported and exported again. */
@@ -32,7 +36,7 @@ export function corpusOf(format: ExportFormat & ('litellm' | 'portkey')): Corpus
     const { request, findings } = importChain({ format, value });
     const chain = define(request as ChainRequest);
     const { content, warnings } = exported(chain, format);
-    return { name: file.replace(/\.\w+$/, ''), text, chain, exported: content, said: [...findings, ...warnings] };
+    return { name: file.replace(/\.\w+$/, ''), text, chain, exported: content, findings, warnings };
   });
 }
 
@@ -59,30 +63,45 @@ export const scenes: readonly Scene[] = [
 
 export const told = ({ way, everywhere }: Scene) => (way === null ? 'no failure' : `${way}${everywhere ? ' everywhere' : ''}`);
 
-/** The providers that were called, each with the number of its calls. */
-export type Calls = Readonly<Record<string, number>>;
+/** The models that were called, in order, each with its host and, if they share it, its key. */
+export type Calls = readonly string[];
 
 /** A sentence for each difference between the calls of the file and of its export that no finding and no warning explains. */
-export function unexplained({ said }: CorpusFile, runs: readonly { scene: Scene; before: Calls; after: Calls }[]): string[] {
-  return runs.flatMap(({ scene, before, after }) => {
-    if (sameCalls(before, after)) return [];
-    const condition = scene.way === null ? null : ways[scene.way].fault.condition;
-    return said.some((one) => explains(one, condition))
+export function unexplained(file: CorpusFile, runs: readonly { scene: Scene; before: Calls; after: Calls }[]): string[] {
+  return runs.flatMap(({ scene, before, after }) =>
+    String(before) === String(after) || isExplained(file, scene, before, after)
       ? []
-      : [`${told(scene)}: ${JSON.stringify(before)} became ${JSON.stringify(after)}`];
-  });
+      : [`${told(scene)}: ${before.join(', ')} became ${after.join(', ')}`],
+  );
 }
 
 /** What an import says of the calls without a failure: that models are drawn, or unknown. */
 const structural = ['load_balanced', 'unknown_model'];
 
-/** Whether a finding or a warning is about what follows this failure; null: about calls without one. */
-function explains(said: Finding | Warning, condition: Condition | null): boolean {
-  if ('kind' in said) return condition === null ? structural.includes(said.kind) : said.loss && said.condition === condition;
-  return condition !== null && new RegExp(`\\b${condition}\\b`).test(said.detail);
+/** Whether a finding or a warning is about the failure after which the calls part: it names that provider and that condition. */
+function isExplained({ chain, findings, warnings }: CorpusFile, { way }: Scene, before: Calls, after: Calls): boolean {
+  if (way === null) return findings.some(({ kind }) => structural.includes(kind));
+  const { condition } = ways[way].fault;
+  const parted = before.findIndex((call, index) => call !== after[index]);
+  const last = Math.max((parted === -1 ? before.length : parted) - 1, 0);
+  const names = chain.providers.map(({ name }) => name);
+  const said = [...findings.filter(({ provider }) => provider !== null), ...warnings.flatMap((warning) => reasonsOf(warning, names))];
+  return [before[last], after[last]].some((call) => {
+    const called = chain.providers.filter((provider) => call !== undefined && isCallOf(provider, call));
+    return called.some(({ name: provider }) => said.some((reason) => reason.loss && concerns(reason, { provider, condition })));
+  });
 }
 
-const sameCalls = (one: Calls, other: Calls) => JSON.stringify(Object.entries(one).sort()) === JSON.stringify(Object.entries(other).sort());
+/** Whether a call can be one of this provider, by the model, the host and the key. */
+function isCallOf(provider: Provider, call: string): boolean {
+  const [, model, host, account] = /^(.*) at (\S+?)(?: with (\w+))?$/.exec(call)!;
+  const { model_id, api_base, api_key_env } = provider;
+  return (
+    (model_id === asRequested || modelName(provider) === model) &&
+    (api_base === null || new URL(api_base).hostname === host) &&
+    (account === undefined || api_key_env === account)
+  );
+}
 
 /** Providers of all hosts on loopback; a program is made to call `<origin>/<host>/<path>` instead of `https://<host>/<path>`. */
 export interface Internet {
@@ -96,7 +115,7 @@ export interface Internet {
 interface Run {
   scene: Scene;
   first: string | undefined;
-  calls: Record<string, number>;
+  calls: string[];
 }
 
 /** Starts it. */
@@ -114,7 +133,7 @@ export async function startInternet(): Promise<Internet> {
     const account = /\b(\w+_KEY_(?:ONE|TWO))\b/.exec(key)?.[1];
     const provider = `${model} at ${path.split('/')[1]}${account === undefined ? '' : ` with ${account}`}`;
     run.first ??= provider;
-    run.calls[provider] = (run.calls[provider] ?? 0) + 1;
+    run.calls.push(provider);
     const { way, everywhere } = run.scene;
     if (way !== null && (everywhere || run.first === provider)) ways[way].answer(response);
     else answer(path, response);
@@ -123,7 +142,7 @@ export async function startInternet(): Promise<Internet> {
   await new Promise((resolve) => server.once('listening', resolve));
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    play: (scene) => runs.push({ scene, first: undefined, calls: {} }) - 1,
+    play: (scene) => runs.push({ scene, first: undefined, calls: [] }) - 1,
     calls: (run) => runs[run]!.calls,
     stop() {
       server.closeAllConnections();

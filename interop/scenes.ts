@@ -4,6 +4,7 @@ import { runPrompt } from '../src/fallback/providers/executor.ts';
 import { simulation } from '../src/fallback/providers/simulate.ts';
 import type { Failing } from '../src/fallback/rules/conditions.ts';
 import { createEngine } from '../src/fallback/rules/engine.ts';
+import { waysTo } from '../src/fallback/rules/reach.ts';
 
 /** What a fake provider answers; `timeout` and `reset` are no answer. */
 export type Refusal = { status: number; text: string } | 'timeout' | 'reset';
@@ -82,14 +83,38 @@ export interface Judged {
   models: ReadonlyMap<string, Model>;
 }
 
+type Way = (typeof failures)[number];
+
+/** What fails in a scene, by the names of providers. The others answer. */
+type Down = ReadonlyMap<string, Way>;
+
 /** The providers that the chain calls, in order, and whether one answers. */
-async function simulated(chain: ChainDefinition, down: ReadonlySet<string>, { condition, status_code }: Failing) {
-  const fault = { condition, status_code, retry_after_ms: null, latency_ms: null, times: null, from: 0, to: 1, probability: null };
-  const faults = chain.providers.flatMap(({ name }, provider) => (down.has(name) ? [{ ...fault, provider }] : []));
+async function simulated(chain: ChainDefinition, down: Down) {
+  const always = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: 1, probability: null };
+  const faults = chain.providers.flatMap(({ name }, provider) => {
+    const failing = down.get(name);
+    return failing === undefined ? [] : [{ ...always, provider, condition: failing.condition, status_code: failing.status_code }];
+  });
   const { signal } = new AbortController();
   const run = { engine: createEngine(chain), transport: simulation, scene: { name: 'judged', faults, expects: 'either' as const } };
   const { result } = await runPrompt({ ...run, index: 0, prompt: 'p', seed: 1, deadlineMs: null, signal, callSignal: signal });
   return { calls: result.attempts.map(({ provider }) => provider), isServed: result.success };
+}
+
+/** Each provider down in each way, alone and where earlier failures lead to it, and all of them down. */
+function scenesOf(chain: ChainDefinition, tried: readonly Way[]): Down[] {
+  const names = chain.providers.map(({ name }) => name);
+  const leading = waysTo(createEngine(chain)).map((way) =>
+    way?.failures.map(({ provider, condition, status_code }): [string, Way] => {
+      const alike = failures.filter((failing) => failing.condition === condition);
+      return [names[provider]!, alike.find((failing) => failing.status_code === status_code) ?? alike[0]!];
+    }),
+  );
+  return tried.flatMap((failing) => [
+    ...names.map((name) => new Map([[name, failing]])),
+    ...names.flatMap((name, index) => (leading[index]?.length ? [new Map([...leading[index], [name, failing] as const])] : [])),
+    new Map(names.map((name) => [name, failing])),
+  ]);
 }
 
 /** How many scenes were played, how many findings excuse, and a sentence for each difference without one. */
@@ -99,53 +124,53 @@ export interface Judgement {
   unexplained: string[];
 }
 
-/** Compares the program with the chain: each model down in each way, and all of them. */
+/**
+ * Compares the program with the chain. A finding excuses a difference if it names the provider after whose failure the calls
+ * part, and that failure.
+ */
 export async function judge(
   program: ScenePlayer,
   { name, chain, findings, models }: Judged,
   { config, group, fresh, tried = failures }: { config: string; group: string; fresh: boolean; tried?: typeof failures },
 ): Promise<Judgement> {
-  const names = chain.providers.map((provider) => provider.name);
-  const scenes = tried.flatMap((failing) => [
-    ...names.map((one) => ({ failing, down: new Set([one]) })),
-    { failing, down: new Set(names) },
-  ]);
-  const played = await program.play({
-    config,
-    group,
-    fresh,
-    scenes: scenes.map(({ failing: { refusal }, down }) =>
-      Object.fromEntries(
-        chain.providers.flatMap(({ name: one, provider }) =>
-          down.has(one) ? [[models.get(one)!.host, provider === 'anthropic' ? asAnthropic(refusal) : refusal]] : [],
-        ),
-      ),
-    ),
-  });
-  const placeOf = new Map([...models.values()].map(({ host, place }) => [host, place]));
+  const scenes = scenesOf(chain, tried);
+  const kinds = new Map(chain.providers.map((one) => [one.name, one.provider]));
+  const refusals = (down: Down) =>
+    Object.fromEntries(
+      [...down].map(([one, { refusal }]) => [models.get(one)!.host, kinds.get(one) === 'anthropic' ? asAnthropic(refusal) : refusal]),
+    );
+  const played = await program.play({ config, group, fresh, scenes: scenes.map(refusals) });
+  const byHost = new Map([...models].map(([one, { host }]) => [host, one]));
+  const placeOf = (one: string | undefined) => (one === undefined ? undefined : (models.get(one)?.place ?? one));
   const members = (place: string) => [...models.values()].filter((model) => model.place === place).length;
   const judgement: Judgement = { scenes: scenes.length, excused: 0, unexplained: [] };
-  for (const [index, { failing, down }] of scenes.entries()) {
-    const theirs = played[index]!;
-    const ours = await simulated(chain, down, failing);
-    const expected = ours.calls.map((one) => models.get(one)!.place);
-    const actual = theirs.calls.map((host) => placeOf.get(host) ?? host);
-    const isServed = theirs.answer !== null && theirs.answer !== '';
-    if (String(expected) === String(actual) && isServed === ours.isServed) continue;
-    // Where a part of a group fails, a draw that begins at a healthy model agrees.
-    const [only] = down;
-    const model = models.get(only!)!;
-    if (down.size === 1 && members(model.place) > 1 && isServed && !theirs.calls.includes(model.host)) continue;
-    const { condition } = failing;
-    if (
-      findings.some((finding) => finding.loss && finding.condition === condition && finding.provider !== null && down.has(finding.provider))
-    ) {
+  for (const [index, down] of scenes.entries()) {
+    const { calls: called, answer, error } = played[index]!;
+    const theirs = called.map((host) => byHost.get(host) ?? host);
+    const ours = await simulated(chain, down);
+    const isServed = answer !== null && answer !== '';
+    const length = Math.max(ours.calls.length, theirs.length);
+    const parted = Array.from({ length }, (_, at) => at).find((at) => placeOf(ours.calls[at]) !== placeOf(theirs[at]));
+    if (parted === undefined && isServed === ours.isServed) continue;
+    // Where a part of a group fails, a draw of a healthy model agrees.
+    const drawn = theirs.at(-1);
+    const isDraw = isServed && (parted ?? length) === theirs.length && members(placeOf(drawn)!) > 1 && !down.has(drawn!);
+    if (isDraw && down.has(ours.calls[theirs.length - 1]!)) continue;
+    const last = Math.max((parted ?? length) - 1, 0);
+    const isExcused = [ours.calls[last], theirs[last]].some((provider) => {
+      const failing = provider === undefined ? undefined : down.get(provider);
+      return (
+        failing !== undefined &&
+        findings.some((finding) => finding.loss && finding.provider === provider && finding.condition === failing.condition)
+      );
+    });
+    if (isExcused) {
       judgement.excused += 1;
       continue;
     }
-    const what = `${[...down].join(', ')} down with ${condition} ${failing.status_code}`;
+    const what = [...down].map(([one, { condition, status_code }]) => `${one} down with ${condition} ${status_code}`).join(', ');
     judgement.unexplained.push(
-      `${name}: ${what}: it called ${theirs.calls.join(' ')} (${theirs.error ?? 'answered'}), the chain ${ours.calls.join(' ')}`,
+      `${name}: ${what}: it called ${theirs.join(' ')} (${error ?? 'answered'}), the chain ${ours.calls.join(' ')}`,
     );
   }
   return judgement;

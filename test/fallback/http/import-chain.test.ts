@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { stringify } from 'yaml';
 
-import type { ChainRequest, Condition } from '../../../src/fallback/model/chain.ts';
+import { type ChainRequest, type Condition, conditions } from '../../../src/fallback/model/chain.ts';
 import type { Finding } from '../../../src/fallback/model/finding.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { usualStatus } from '../../../src/fallback/rules/conditions.ts';
@@ -396,6 +396,38 @@ describe('LiteLLM', () => {
     assert.equal(down, 'a a-2 a-3 a-3 b b b b');
     assert.ok(losses(body).includes('load_balanced a server_error') && losses(body).includes('load_balanced a-2 timeout'));
     assert.ok(!losses(body).some((loss) => loss.includes(' b ')));
+  });
+
+  test('models without a weight, which are drawn after those with one refuse, have a finding for each failure', async () => {
+    const { findings } = await imported('litellm', {
+      model_list: [
+        model('a', { model: 'openai/a', weight: 1 }),
+        model('a', { model: 'openai/b' }),
+        model('a', { model: 'openai/c' }),
+        model('d', { model: 'openai/d' }),
+      ],
+      router_settings: { num_retries: 1, disable_cooldowns: true, fallbacks: [{ a: ['d'] }] },
+    });
+    const cells = (name: string) =>
+      findings.filter(({ loss, provider }: Finding) => loss && provider === name).map(({ condition }: Finding) => condition);
+    for (const name of ['a-2', 'a-3']) assert.deepEqual([...new Set(cells(name))].sort(), [...conditions].sort());
+  });
+
+  test('a model that only certain failures of another lead to does what follows these', async () => {
+    const { chain } = await imported('litellm', {
+      model_list: [
+        model('a', { model: 'openai/a', weight: 1 }),
+        model('a', { model: 'openai/b' }),
+        ...['d', 'e'].map((name) => model(name, { model: `openai/${name}` })),
+      ],
+      router_settings: { num_retries: 1, disable_cooldowns: true, fallbacks: [{ a: ['d', 'e'] }] },
+    });
+    const { providers } = routingOf(define(chain));
+    const { action, next_provider } = providers
+      .find(({ name }) => name === 'a-2')!
+      .decisions.find(({ condition }) => condition === 'rate_limit')!;
+    // The refusal of the first model has used the only retry.
+    assert.deepEqual([action, next_provider], ['failover', 'd']);
   });
 
   test('failures are retried as LiteLLM reads those of the kind of provider', async () => {

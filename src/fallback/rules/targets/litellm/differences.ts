@@ -1,13 +1,14 @@
 import { plural } from '../../../../kit/wording.ts';
-import { type ChainRequest, type Condition, conditions } from '../../../model/chain.ts';
+import { type ChainRequest, conditions } from '../../../model/chain.ts';
 import { define } from '../../chain.ts';
 import type { Failing } from '../../conditions.ts';
 import { createEngine, type Engine, next, startAt } from '../../engine.ts';
 import type { FindingList } from '../../finding-list.ts';
+import { waysTo } from '../../reach.ts';
 import { listed, times } from '../../wording.ts';
 import type { Draft, Section } from '../section.ts';
 import { classOf, coolsDown, isSkipped } from './errors.ts';
-import { callsOf, type Deployment, type Router, weighed } from './router.ts';
+import { callsOf, type Deployment, type FailureOf, type Router, weighed } from './router.ts';
 import { failures, type Reached } from './rows.ts';
 
 /** A model of a file that is a provider of the chain. */
@@ -47,18 +48,14 @@ export function noteLeftOut<D extends Imported>(
 
 /** Finds what LiteLLM does otherwise than the chain, by calling both in thought. */
 export function noteDifferences<D extends Imported>(findings: FindingList, { draft, ...parts }: Parts<D> & { draft: Draft }): void {
-  const { router, first, chain } = parts;
+  const { router, chain } = parts;
   for (const group of new Set(chain.map(({ deployment }) => deployment.group))) noteDraws(findings, parts, group);
   const engine = createEngine(define(draft as unknown as ChainRequest));
   for (const failing of failures) {
-    const theirs = callsOf(router, first, () => failing);
-    const ours = chainCalls(engine, failing).map((index) => chain[index]!.deployment);
-    const parted = theirs.findIndex((one, index) => groupAndOrder(one) !== groupAndOrder(ours[index]));
-    const at = parted === -1 ? (ours.length > theirs.length ? theirs.length : -1) : parted;
-    if (at === -1) continue;
-    const { provider } = ours[Math.max(at - 1, 0)] ?? theirs[0]!;
-    const what = failing.status_code === null ? failing.condition : `${failing.condition} (${failing.status_code})`;
-    const sentence = `If every model fails with ${what}, LiteLLM makes ${counted(theirs)}; the chain makes ${counted(ours)}.`;
+    const parting = partingOf(engine, parts, () => failing);
+    if (parting === null) continue;
+    const { provider } = parting.ours[Math.max(parting.at - 1, 0)] ?? parting.theirs[0]!;
+    const sentence = `If every model fails with ${shown(failing)}, LiteLLM makes ${counted(parting.theirs)}; the chain makes ${counted(parting.ours)}.`;
     findings.add('calls', null, sentence, { provider: provider.name, condition: failing.condition, loss: true });
   }
   for (const { deployment, outcomes } of chain) {
@@ -85,7 +82,57 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
   }
   const status = 'LiteLLM treats a prompt that is too long as such only with status 400; with 413 its fallbacks for any failure hold.';
   if (router.contextWindow !== null) findings.add('status', null, status, { condition: 'context_length', loss: true });
+  noteCells(findings, engine, parts);
 }
+
+/** Where the calls of LiteLLM and of the chain part, and all calls of both. */
+interface Parting<D> {
+  readonly at: number;
+  readonly theirs: readonly D[];
+  readonly ours: readonly D[];
+}
+
+/** Lets LiteLLM and the chain call models that fail in these ways; null if both do the same. */
+function partingOf<D extends Imported>(engine: Engine, { router, first, chain }: Parts<D>, failureOf: FailureOf<D>): Parting<D> | null {
+  const theirs = callsOf(router, first, failureOf);
+  const ours = chainCalls(engine, (provider) => failureOf(chain[provider]!.deployment)).map((index) => chain[index]!.deployment);
+  const isLost = (calls: readonly D[]) => calls.every((one) => failureOf(one) !== null);
+  const length = Math.max(theirs.length, ours.length);
+  for (let at = 0; at < length; at += 1) if (groupAndOrder(theirs[at]) !== groupAndOrder(ours[at])) return { at, theirs, ours };
+  return isLost(theirs) === isLost(ours) ? null : { at: length, theirs, ours };
+}
+
+/** Finds what differs if a model fails alone, and after the failures that lead to it, as far as no finding is about that failure. */
+function noteCells<D extends Imported>(findings: FindingList, engine: Engine, parts: Parts<D>): void {
+  const { chain } = parts;
+  const leading = waysTo(engine).map((way) =>
+    (way?.failures ?? []).map(
+      (failure) => [chain[failure.provider]!.deployment, failures.find(({ condition }) => condition === failure.condition)!] as const,
+    ),
+  );
+  for (const [index, { deployment }] of chain.entries()) {
+    for (const failing of failures) {
+      for (const before of [[], leading[index]!]) {
+        const down = new Map<D, Failing>([...before, [deployment, failing]]);
+        const parting = partingOf(engine, parts, (one) => down.get(one) ?? null);
+        if (parting === null) continue;
+        const last = Math.max(parting.at - 1, 0);
+        const failed = [parting.ours[last], parting.theirs[last]].find((one) => one !== undefined && down.has(one));
+        if (failed === undefined) continue;
+        const concern = { provider: failed.provider.name, condition: down.get(failed)!.condition };
+        if (
+          findings.items.some(({ loss, provider, condition }) => loss && provider === concern.provider && condition === concern.condition)
+        )
+          continue;
+        const said = listed([...down].map(([{ provider }, one]) => `${provider.name} fails with ${shown(one)}`));
+        const sentence = `If ${said}, LiteLLM makes ${counted(parting.theirs)}; the chain makes ${counted(parting.ours)}.`;
+        findings.add('calls', null, sentence, { ...concern, loss: true });
+      }
+    }
+  }
+}
+
+const shown = ({ condition, status_code }: Failing) => (status_code === null ? condition : `${condition} (${status_code})`);
 
 /** Models that stand for one another: those of a group with the same order. */
 const groupAndOrder = (one: Deployment | undefined) => (one === undefined ? '' : `${one.group} ${one.order}`);
@@ -95,6 +142,7 @@ function noteDraws<D extends Imported>(findings: FindingList, { router, chain }:
   const all = router.groups.get(group)!;
   for (const level of Map.groupBy(all, ({ order }) => order).values()) {
     const drawn = weighed(level);
+    noteRest(findings, { group, rest: level.filter((one) => !drawn.includes(one)) });
     if (drawn.length < 2) continue;
     const lead = chain.find(({ deployment }) => drawn.includes(deployment));
     if (lead === undefined) continue;
@@ -118,24 +166,31 @@ function noteDraws<D extends Imported>(findings: FindingList, { router, chain }:
   }
 }
 
-/** The providers that the chain calls, by index, if all fail in this way. */
-function chainCalls(engine: Engine, { condition, status_code }: Failing): number[] {
+/** Finds that LiteLLM draws models of a group without a weight at random as well, once those with a weight have refused. */
+function noteRest<D extends Imported>(findings: FindingList, { group, rest }: { group: string; rest: readonly D[] }): void {
+  if (rest.length < 2) return;
+  const sentence = `If the models of ${group} with a weight refuse, LiteLLM draws one of the ${rest.length} others at random for each call; the chain calls each once, in order.`;
+  for (const { provider } of rest)
+    for (const condition of conditions)
+      findings.add('load_balanced', 'model_list', sentence, { provider: provider.name, condition, loss: true });
+}
+
+/** The providers that the chain calls, by index, if some fail. */
+function chainCalls(engine: Engine, failureOf: (provider: number) => Failing | null): number[] {
   const position = startAt(engine);
-  const calls = [position.provider];
+  const calls: number[] = [];
   for (;;) {
-    const { end } = next(
-      engine,
-      position,
-      { condition: condition as Condition, status_code, retry_after_ms: null },
-      { random: () => 0, elapsed_ms: 0, deadline_ms: null },
-    );
-    if (end !== null) return calls;
     calls.push(position.provider);
+    const failing = failureOf(position.provider);
+    if (failing === null) return calls;
+    const failure = { ...failing, retry_after_ms: null };
+    const { end } = next(engine, position, failure, { random: () => 0, elapsed_ms: 0, deadline_ms: null });
+    if (end !== null) return calls;
   }
 }
 
 /** The calls as a list: `3 calls of a and 1 call of b`. */
 function counted(calls: readonly Imported[]): string {
-  const groups = Map.groupBy(calls, ({ group }) => group);
-  return listed([...groups].map(([group, list]) => `${plural(list.length, 'call')} of ${group}`));
+  const called = Map.groupBy(calls, ({ provider }) => provider.name);
+  return listed([...called].map(([name, list]) => `${plural(list.length, 'call')} of ${name}`));
 }

@@ -82,9 +82,13 @@ function outcomeOf<D extends Deployment>(
   failing: Failing,
 ) {
   const isDrawnWith = (other: D) => other.group === deployment.group && other.order === deployment.order;
-  const calls = callsOf(router, group, (one) =>
-    one === deployment ? failing : isDrawnWith(one) && path.has(one) ? failing : (path.get(one) ?? serverError),
-  );
+  const callsWith = (drawnBefore: Failing | undefined) =>
+    callsOf(router, group, (one) =>
+      one === deployment ? failing : ((isDrawnWith(one) && path.has(one) ? drawnBefore : undefined) ?? path.get(one) ?? serverError),
+    );
+  const alike = callsWith(failing);
+  // A model without a weight is only drawn after certain failures of those with one.
+  const calls = alike.includes(deployment) ? alike : callsWith(undefined);
   const first = calls.indexOf(deployment);
   const own = calls.filter((one) => one === deployment).length;
   return {
