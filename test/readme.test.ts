@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
@@ -241,6 +241,16 @@ describe('The records of decisions', () => {
     const record = readFileSync(join(root, 'docs/decisions/0013-dependencies.md'), 'utf8');
     const rows = [...record.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name);
     assert.deepEqual(rows.sort(), [...Object.keys(dependencies), ...Object.keys(devDependencies)].sort());
+  });
+
+  test('every folder with a lock file of its own is listed', () => {
+    const record = readFileSync(join(root, 'docs/decisions/0013-dependencies.md'), 'utf8');
+    const listed = [...record.matchAll(/^- `([^`]+)\/`:/gm)].map(([, folder = '']) => folder);
+    const folders = globSync('{interop,{bench,examples,packages,tools}/**}/package-lock.json', {
+      cwd: root,
+      exclude: ['**/node_modules/**'],
+    });
+    assert.deepEqual(listed.sort(), folders.map(dirname).sort());
   });
 
   test('every decision record is listed and has its four parts', () => {

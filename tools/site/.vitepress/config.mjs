@@ -28,7 +28,7 @@ export default defineConfig({
     sidebar: [
       ...groups.map(({ text, pages }) => ({
         text,
-        items: Object.entries(pages).map(([page, title]) => ({ text: title, link: `/${placeOf(page)}` })),
+        items: Object.entries(pages).map(([page, title]) => ({ text: title, link: page === 'README.md' ? '/' : `/${placeOf(page)}` })),
       })),
       ...sections.map(({ name, text, tags }) => ({
         text,
