@@ -32,20 +32,20 @@ const deployed = (kind: string, name: string) => ({
   api_base: `http://${name}.test${['anthropic', 'azure', 'gemini'].includes(kind) ? '' : '/v1'}`,
 });
 
-/** A configuration as people could write it: groups, weights, orders, fallbacks of all kinds and retry policies. */
+/** A configuration as people could write it: groups, weights, orders, patterns, aliases, fallbacks of all kinds and retry policies, in both sections. */
 function generated(seed: number) {
   const random: Random = seeded(seed);
   const below = (most: number) => Math.floor(random() * most);
   const chance = (share: number) => random() < share;
   const pick = <T>(items: readonly T[]): T => items[below(items.length)]!;
-  const groups = ['ada', 'bob', 'cid', 'dan', 'eve'].slice(0, 2 + below(4));
+  const groups = ['ada', chance(0.2) ? 'openai/bob' : 'bob', 'cid', chance(0.2) ? 'gpt-dan' : 'dan', 'eve'].slice(0, 2 + below(4));
   const model_list = groups.flatMap((group): Entry[] => {
     const size = chance(0.7) ? 1 : 2 + below(2);
     const style = size === 1 ? 'plain' : pick(['plain', 'weight', 'some weight', 'order', 'some order'] as const);
     return Array.from({ length: size }, (_, index) => ({
       model_name: group,
       litellm_params: {
-        ...deployed(chance(0.6) ? 'openai' : pick(kinds), `${group}-${index}`),
+        ...deployed(chance(0.6) ? 'openai' : pick(kinds), `${group.replace('/', '.')}-${index}`),
         api_key: 'sk-any',
         ...(chance(0.15) ? { num_retries: below(4) } : {}),
         ...(chance(0.1) ? { max_retries: 1 + below(3) } : {}),
@@ -54,11 +54,22 @@ function generated(seed: number) {
       },
     }));
   });
-  const backups = () => groups.filter(() => chance(0.5));
+  // A pattern, an alias, and a group that the file does not have.
+  if (chance(0.2))
+    model_list.push({ model_name: 'any/*', litellm_params: { model: 'openai/*', api_base: 'http://gus-0.test/v1', api_key: 'sk-any' } });
+  const alias = chance(0.15) ? { fay: pick(groups) } : {};
+  const others = [
+    ...(model_list.at(-1)!.model_name === 'any/*' ? ['any/gus-0'] : []),
+    ...Object.keys(alias),
+    ...(chance(0.1) ? ['nobody'] : []),
+  ];
+  const backups = () => [...groups, ...others].filter(() => chance(0.5));
+  /** A group by the name that its fallbacks may also have. */
+  const keyOf = (group: string) => (chance(0.7) ? group : group === 'openai/bob' ? 'bob' : group === 'gpt-dan' ? 'openai/gpt-dan' : group);
   const maps = (share: number) =>
     groups.flatMap((group) => {
       const list = backups().filter((one) => one !== group);
-      return chance(share) && list.length > 0 ? [{ [group]: list }] : [];
+      return chance(share) && list.length > 0 ? [{ [keyOf(group)]: list }] : [];
     });
   const policy = () =>
     Object.fromEntries(
@@ -68,18 +79,32 @@ function generated(seed: number) {
     );
   const some = <T extends object>(share: number, name: string, value: T) =>
     chance(share) && Object.keys(value).length > 0 ? { [name]: value } : {};
-  const settings = {
+  const wide = () => (chance(0.1) ? [{ '*': backups() }] : []);
+  /** Settings that may be in either section, and those of the router alone. */
+  const either = () => ({
     ...(chance(0.8) ? { num_retries: below(4) } : {}),
-    ...some(0.9, 'fallbacks', maps(0.6)),
+    ...some(0.9, 'fallbacks', [...wide(), ...maps(0.6)]),
     ...some(0.4, 'context_window_fallbacks', maps(0.5)),
     ...some(0.4, 'content_policy_fallbacks', maps(0.5)),
     ...some(0.3, 'default_fallbacks', backups()),
+    ...(chance(0.1) ? { max_fallbacks: 1 + below(3) } : {}),
+  });
+  const routers = {
     ...some(0.4, 'retry_policy', policy()),
     ...some(0.3, 'model_group_retry_policy', { [pick(groups)]: policy() }),
-    ...(chance(0.1) ? { max_fallbacks: 1 + below(3) } : {}),
+    ...some(1, 'model_group_alias', alias),
     ...(chance(0.8) ? { disable_cooldowns: true } : {}),
   };
-  return { group: groups[0]!, model_list, router_settings: settings };
+  const section = pick(['router', 'router', 'litellm', 'both'] as const);
+  const unset = chance(0.5) ? { fallbacks: [], num_retries: null } : {};
+  const router_settings = {
+    ...(section === 'litellm' ? {} : either()),
+    ...(section === 'both' ? unset : {}),
+    ...routers,
+  };
+  const litellm_settings =
+    section === 'router' ? {} : { ...either(), ...(chance(0.2) ? { retry_policy: policy(), disable_cooldowns: true } : {}) };
+  return { group: groups[0]!, model_list, router_settings, litellm_settings };
 }
 
 test(`LiteLLM does with up to ${count} generated files what the imported chain says, except for what a finding names`, async () => {

@@ -430,6 +430,120 @@ describe('LiteLLM', () => {
     assert.deepEqual([action, next_provider], ['failover', 'd']);
   });
 
+  describe('a file is read as LiteLLM reads it', () => {
+    const models = (...names: string[]) => names.map((name) => model(name, { model: `openai/${name.replace('/', '-')}` }));
+    const called = async (content: object, condition: Condition = 'server_error') => {
+      const { chain, findings } = await imported('litellm', content);
+      return { calls: simulatedCalls(chain, condition), said: codesOf({ findings }), findings };
+    };
+
+    test('an empty list or null in router_settings leaves what litellm_settings has', async () => {
+      const { calls } = await called({
+        model_list: models('a', 'b'),
+        litellm_settings: { num_retries: 1, fallbacks: [{ a: ['b'] }] },
+        router_settings: { num_retries: null, fallbacks: [], disable_cooldowns: true },
+      });
+      assert.equal(calls, 'a a b b');
+    });
+
+    test('a setting in the section where LiteLLM ignores it is not imported', async () => {
+      const { calls, said } = await called(
+        {
+          model_list: models('a', 'b'),
+          litellm_settings: { retry_policy: { RateLimitErrorRetries: 3 } },
+          router_settings: { ...settings, request_timeout: 5, disable_cooldowns: true, fallbacks: [{ a: ['b'] }] },
+        },
+        'rate_limit',
+      );
+      assert.equal(calls, 'a b');
+      assert.deepEqual(
+        said.filter((one) => one.startsWith('left_out')),
+        ['left_out litellm_settings.retry_policy', 'left_out router_settings.request_timeout'],
+      );
+    });
+
+    test('the first map of a group counts, and the last of *, which is that of default_fallbacks', async () => {
+      const fallbacks = [{ a: ['b'] }, { a: ['c'] }, { '*': ['c'] }];
+      const router_settings = { ...settings, fallbacks, default_fallbacks: ['d'] };
+      const content = { model_list: models('a', 'b', 'c', 'd', 'e'), router_settings };
+      for (const [group, calls] of [
+        ['a', 'a b'],
+        ['e', 'e d'],
+      ] as const) {
+        const { chain } = await imported(`litellm&group=${group}`, content);
+        assert.equal(simulatedCalls(chain, 'server_error'), calls);
+      }
+    });
+
+    test('a group has the fallbacks of its name without the provider, and of the name with it', async () => {
+      for (const [group, key] of [
+        ['openai/gpt-4o', 'gpt-4o'],
+        ['gpt-4o', 'openai/gpt-4o'],
+      ] as const) {
+        const { calls } = await called({
+          model_list: models(group, 'b'),
+          router_settings: { ...settings, fallbacks: [{ [key]: ['b'] }] },
+        });
+        assert.equal(calls, `${group} b`);
+      }
+    });
+
+    test('a backup may be an alias or fit a pattern', async () => {
+      const { calls, said } = await called({
+        model_list: [...models('a', 'b'), model('any/*', { model: 'groq/*' })],
+        router_settings: {
+          ...settings,
+          fallbacks: [{ a: ['other', 'any/llama'] }],
+          model_group_alias: { other: { model: 'b', hidden: true } },
+        },
+      });
+      assert.equal(calls, 'a b any/llama');
+      assert.ok(!said.some((one) => one.startsWith('unknown_model') || one.startsWith('left_out')), said.join());
+    });
+
+    test('a pattern has no fallbacks, and as the first group it is a finding', async () => {
+      const { calls, said } = await called({
+        model_list: [model('openai/*', { model: 'openai/*' }), ...models('b')],
+        router_settings: { ...settings, fallbacks: [{ 'openai/*': ['b'] }] },
+      });
+      assert.equal(calls, 'openai/*');
+      assert.ok(said.includes('left_out router_settings.fallbacks.0.openai/*') && said.includes('pattern model_list'), said.join());
+    });
+
+    test('a group that the file lacks is that of the first default fallback, of which a finding tells', async () => {
+      const { calls, findings } = await called({
+        model_list: models('a', 'b', 'c'),
+        router_settings: { ...settings, fallbacks: [{ a: ['typo', 'b'] }], default_fallbacks: ['c'] },
+      });
+      assert.equal(calls, 'a c b');
+      assert.match(findings.find(({ kind }: Finding) => kind === 'unknown_model').detail, /LiteLLM then calls c\.$/);
+    });
+
+    test('parameters of a backup and checks before calls are losses', async () => {
+      const { findings } = await called({
+        model_list: models('a', 'b'),
+        router_settings: { ...settings, fallbacks: [{ a: [{ model: 'b', max_tokens: 5 }] }], enable_pre_call_checks: true },
+      });
+      const losses = findings.filter(({ loss }: Finding) => loss);
+      assert.ok(losses.some(({ field }: Finding) => field === 'router_settings.fallbacks.0.a.0'));
+      for (const name of ['a', 'b'])
+        assert.ok(
+          losses.some(
+            ({ kind, provider, condition }: Finding) => kind === 'pre_call_checks' && provider === name && condition === 'context_length',
+          ),
+        );
+    });
+
+    test('a map of several groups is refused as LiteLLM refuses it; of a map for long prompts the first group counts', async () => {
+      const fallbacks = [{ a: ['b'], b: ['a'] }];
+      const file = (name: string) => ({ model_list: models('a', 'b'), router_settings: { ...settings, [name]: fallbacks } });
+      const refused = await send(await shareFallback(), 'litellm&dry_run=true', file('fallbacks'));
+      assert.deepEqual([refused.status, refused.body.field], [400, 'router_settings.fallbacks.0']);
+      const { said } = await called(file('context_window_fallbacks'));
+      assert.ok(said.includes('left_out router_settings.context_window_fallbacks.0.b'), said.join());
+    });
+  });
+
   test('failures are retried as LiteLLM reads those of the kind of provider', async () => {
     const callsWith = async (kind: string, condition: Condition, status_code: number | null) => {
       const router_settings = { ...still, num_retries: 1, retry_policy: { BadRequestErrorRetries: 3, InternalServerErrorRetries: 2 } };

@@ -30,7 +30,8 @@ export function noteLeftOut<D extends Imported>(
   { deployments, chain, router, first }: Parts<D> & { deployments: readonly D[] },
 ): void {
   const isUsed = (group: string) => chain.some(({ deployment }) => deployment.group === group);
-  for (const one of deployments.filter((model) => !chain.some(({ deployment }) => deployment === model))) {
+  // A model that a pattern has become is one of its entry.
+  for (const one of deployments.filter((model) => !chain.some(({ deployment }) => deployment.index === model.index))) {
     const why = isUsed(one.group)
       ? `LiteLLM never calls it: other models of ${one.group} have an order or a weight, and it has none`
       : `the fallbacks of ${first} do not lead to it`;
@@ -38,12 +39,13 @@ export function noteLeftOut<D extends Imported>(
   }
   const lists = [router.general, router.contextWindow, router.contentPolicy].flatMap((list) => list ?? []);
   const named = lists.flatMap((list) => [...list].flatMap(([group, backups]) => (group === '*' || isUsed(group) ? backups : [])));
+  const [byDefault] = router.general.get('*') ?? [];
+  const instead =
+    byDefault === undefined || !router.groups.has(byDefault) ? 'LiteLLM and the chain skip it' : `LiteLLM then calls ${byDefault}`;
   for (const group of new Set(named.filter((name) => !router.groups.has(name))))
-    file.findings.add(
-      'unknown_model',
-      'fallbacks',
-      `The fallbacks name ${group}, which is not in model_list; LiteLLM and the chain skip it.`,
-    );
+    file.findings.add('unknown_model', 'fallbacks', `The fallbacks name ${group}, which is not in model_list; ${instead}.`);
+  const pattern = `${first} is a pattern; name a model that fits it as group.`;
+  if (first.includes('*')) file.findings.add('pattern', 'model_list', pattern, { loss: true });
 }
 
 /** Finds what LiteLLM does otherwise than the chain, by calling both in thought. */

@@ -4,29 +4,60 @@ import { listed } from '../../wording.ts';
 import { type Section, textAt } from '../section.ts';
 import type { Fallbacks } from './router.ts';
 
+/** The fallbacks for every failure, for prompts that are too long, and for refused content; null without any. */
+export type FallbackLists = readonly (Fallbacks | null)[];
+
+export const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
+
+/** Reads the fallbacks of all three kinds. */
+export function readAllFallbacks(router: Section): FallbackLists {
+  return [
+    generalFallbacks(router),
+    readFallbacks(router, 'context_window_fallbacks', { refusesSeveral: false }),
+    readFallbacks(router, 'content_policy_fallbacks', { refusesSeveral: true }),
+  ];
+}
+
 /** The groups in a list of backups, which may be empty; a backup may be an object with other parameters of its call. */
 const groupsAt = (section: Section, name: string): string[] =>
   (isEmpty(section.get(name)) ? [] : section.list(name, 1000)).map((backup, index) => {
-    const group = typeof backup === 'object' && backup !== null ? (backup as { model?: unknown }).model : backup;
-    return textAt(group, `${section.at(name)}.${index}`);
+    const place = `${section.at(name)}.${index}`;
+    if (typeof backup !== 'object' || backup === null) return textAt(backup, place);
+    const { model, ...parameters } = backup as Record<string, unknown>;
+    const group = textAt(model, place);
+    const names = Object.keys(parameters);
+    const sentence = `LiteLLM calls ${group} with ${listed(names)} of ${place}; the chain calls it as its own entry says.`;
+    if (names.length > 0) section.findings.add('left_out', place, sentence, { loss: true });
+    return group;
   });
 
-const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
-
-/** Reads a list of maps, each from a group to the groups that are tried after it; null without any. */
-export function readFallbacks(router: Section, name: string): Fallbacks | null {
+/**
+ * Reads a list of maps, each from a group to the groups that are tried after it; null without any. The first map of a group
+ * counts, and the last of `*`.
+ */
+function readFallbacks(router: Section, name: string, { refusesSeveral }: { refusesSeveral: boolean }): Fallbacks | null {
   const value = router.get(name);
   if (value === undefined || isEmpty(value)) return null;
-  const entries = router
-    .sections(name, 1000)
-    .flatMap((entry) => Object.keys(entry.fields).map((group) => [group, groupsAt(entry, group)] as const));
-  return new Map(entries.toReversed());
+  const entries = router.sections(name, 1000).flatMap((entry) => {
+    const [group, ...others] = Object.keys(entry.fields);
+    if (others.length > 0 && refusesSeveral) throw invalid(entry.path, `${entry.path} must have one group only; LiteLLM refuses several.`);
+    for (const other of others) entry.leaveOut(other, 'LiteLLM only reads the first group of each map');
+    if (group === undefined) return [];
+    const read = [[group, groupsAt(entry, group)] as const];
+    if (group === '*' || !group.includes('*')) return read;
+    // A group that is a pattern has no fallbacks, since a call has the name of its model.
+    entry.leaveOut(group, 'LiteLLM looks for the name of the called model, which a pattern never is');
+    return [];
+  });
+  const general = entries.filter(([group]) => group === '*');
+  return new Map([...entries.filter(([group]) => group !== '*').toReversed(), ...general]);
 }
 
 /** The fallbacks for every failure. `default_fallbacks` are those of groups without their own. */
-export function generalFallbacks(router: Section): Fallbacks {
-  const others = router.get('default_fallbacks') === undefined ? [] : [['*', groupsAt(router, 'default_fallbacks')] as const];
-  return new Map([...others, ...(readFallbacks(router, 'fallbacks') ?? [])]);
+function generalFallbacks(router: Section): Fallbacks {
+  const read = readFallbacks(router, 'fallbacks', { refusesSeveral: true }) ?? [];
+  const defaults = router.get('default_fallbacks');
+  return new Map([...read, ...(defaults === undefined ? [] : [['*', groupsAt(router, 'default_fallbacks')] as const])]);
 }
 
 /**

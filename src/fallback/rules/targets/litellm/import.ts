@@ -9,8 +9,9 @@ import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section } from '../section.ts';
 import { noteDifferences, noteLeftOut } from './differences.ts';
 import { isLostOn422, measuredKinds } from './errors.ts';
-import { firstGroup, generalFallbacks, readFallbacks } from './fallbacks.ts';
-import { kindNames, policyNames, repeatsOf, repeatsSentence } from './names.ts';
+import { type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
+import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
+import { inferredKind, kindNames, policyNames, repeatsOf, repeatsSentence } from './names.ts';
 import { type Deployment, type Policy, type Router, weighed } from './router.ts';
 import { type Reached, reachedFrom, rowsOf } from './rows.ts';
 
@@ -20,14 +21,19 @@ const waits = { wait_ms: 500, max_wait_ms: 8_000 };
 /** What LiteLLM does if a file does not say it (version 1.106.2). */
 const usual = { retries: 2, fallbacks: 5, timeoutSeconds: 6000 };
 
+const routerOnly = [
+  ...['retry_policy', 'model_group_retry_policy', 'timeout', 'disable_cooldowns', 'model_group_alias', 'enable_pre_call_checks'],
+];
+const litellmOnly = ['request_timeout', 'drop_params'];
 const routerNames = [
-  ...['num_retries', 'retry_policy', 'model_group_retry_policy', 'timeout', 'request_timeout'],
-  ...['fallbacks', 'default_fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'max_fallbacks', 'disable_cooldowns'],
+  ...['num_retries', 'fallbacks', 'default_fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'max_fallbacks'],
+  ...routerOnly,
+  ...litellmOnly,
 ];
 /** What does not change the calls of providers, or only how they are counted and logged. */
 const harmlessNames = [
   ...['set_verbose', 'json_logs', 'callbacks', 'success_callback', 'failure_callback', 'service_callbacks', 'turn_off_message_logging'],
-  ...['redis_host', 'redis_port', 'redis_password', 'redis_url', 'enable_pre_call_checks', 'drop_params', 'num_workers', 'telemetry'],
+  ...['redis_host', 'redis_port', 'redis_password', 'redis_url', 'num_workers', 'telemetry'],
 ];
 const harmlessSections = [
   'general_settings',
@@ -71,9 +77,13 @@ export function importLitellm(file: Section, group?: string): Draft {
   const settings = settingsOf(file);
   const timeout = milliseconds(settings, settings.get('timeout') === undefined ? 'request_timeout' : 'timeout');
   const taken = new Set<string>();
-  const deployments = file.sections('model_list', 1000).map((entry, index) => readDeployment(entry, index, taken, timeout));
-  const router = routerOf(settings, deployments);
-  const names = [...router.groups.keys()];
+  const aliases = aliasesOf(settings);
+  const lists = readAllFallbacks(settings);
+  const wanted = [group ?? [], ...aliases.values(), ...lists.flatMap((list) => [...(list ?? [])].flat(2))].flat();
+  const entries = file.sections('model_list', 1000).map((entry, index) => ({ entry, index }));
+  const deployments = withPatterns(entries, wanted).map(({ entry, index }) => readDeployment(entry, index, taken, timeout));
+  const router = routerOf(settings, { deployments, aliases, lists });
+  const names = [...new Set(deployments.map((one) => one.group))];
   const first = firstGroup(names, [router.general, ...[router.contextWindow, router.contentPolicy].flatMap((list) => list ?? [])], group);
   const reached = reachedFrom(router, first);
   const chain = withUndrawn(router, reached);
@@ -99,6 +109,13 @@ export function importLitellm(file: Section, group?: string): Draft {
       findings.add('drop_params', settings.at('drop_params'), lost, { provider: provider.name, condition: 'invalid_request', loss: true });
   }
   for (const { name, provider } of providers) {
+    const skipped = `With enable_pre_call_checks, LiteLLM does not call ${name} with a prompt that it knows to be too long for it; the chain calls it, and fails over when it refuses.`;
+    if (settings.get('enable_pre_call_checks') === true)
+      findings.add('pre_call_checks', settings.at('enable_pre_call_checks'), skipped, {
+        provider: name,
+        condition: 'context_length',
+        loss: true,
+      });
     const repeats = repeatsOf(typeof provider === 'string' ? provider : null);
     for (const condition of repeats?.conditions ?? [])
       findings.add('repeats', null, repeatsSentence(repeats!, [name]), { provider: name, condition, loss: true });
@@ -109,16 +126,23 @@ export function importLitellm(file: Section, group?: string): Draft {
 const nameOf = ({ provider }: FileModel) => provider.name;
 
 /** The router of the file. */
-function routerOf(settings: Section, deployments: readonly FileModel[]): Router<FileModel> {
+function routerOf(
+  settings: Section,
+  { deployments, aliases, lists }: { deployments: readonly FileModel[]; aliases: ReadonlyMap<string, string>; lists: FallbackLists },
+): Router<FileModel> {
+  const groups = Map.groupBy(deployments, ({ group }) => group);
+  const [general, contextWindow, contentPolicy] = lists.map((list) => list && withOtherNames(list, [...groups.keys(), ...aliases.keys()]));
+  // An alias hides a group of the same name.
+  const aliased = [...aliases].flatMap(([alias, group]) => (groups.has(group) ? [[alias, groups.get(group)!] as const] : []));
   const retries = settings.number('num_retries');
   const sentence = `num_retries is not set; LiteLLM then retries ${usual.retries} times, and so does the chain.`;
   if (retries === undefined) settings.findings.add('default', 'num_retries', sentence);
   const byGroup = settings.optional('model_group_retry_policy');
   return {
-    groups: Map.groupBy(deployments, ({ group }) => group),
-    general: generalFallbacks(settings),
-    contextWindow: readFallbacks(settings, 'context_window_fallbacks'),
-    contentPolicy: readFallbacks(settings, 'content_policy_fallbacks'),
+    groups: new Map([...groups, ...aliased]),
+    general: general ?? new Map(),
+    contextWindow: contextWindow ?? null,
+    contentPolicy: contentPolicy ?? null,
     retries: retries ?? usual.retries,
     policy: policyOf(settings.optional('retry_policy')),
     groupPolicies: new Map(
@@ -151,15 +175,28 @@ function withUndrawn(router: Router<FileModel>, reached: readonly Reached<FileMo
   return chain;
 }
 
-/** The router's settings; `fallbacks`, `num_retries` and others may be in either section. */
+/**
+ * The router's settings. Some may be in either section, others count in one of them only. Where both have one, that of
+ * `router_settings` counts, unless it is null or an empty list.
+ */
 function settingsOf(file: Section): Section {
-  const sections = ['litellm_settings', 'router_settings'].flatMap((name) => file.optional(name) ?? []);
-  for (const section of sections) section.leaveOutUnknown(routerNames, harmlessNames);
-  const places = Object.assign(
-    {},
-    ...sections.map((section) => Object.fromEntries(Object.keys(section.fields).map((name) => [name, section.at(name)]))),
-  );
-  return new Section(Object.assign({}, ...sections.map(({ fields }) => fields)), '', file.findings, places);
+  const fields: Record<string, unknown> = {};
+  const places: Record<string, string> = {};
+  for (const [name, unread, right] of [
+    ['litellm_settings', routerOnly, 'router_settings'],
+    ['router_settings', litellmOnly, 'litellm_settings'],
+  ] as const) {
+    const section = file.optional(name);
+    section?.leaveOutUnknown([...routerNames, ...unread], harmlessNames);
+    for (const [field, value] of Object.entries(section?.fields ?? {})) {
+      if (unread.includes(field)) section!.leaveOut(field, `LiteLLM reads it only in ${right}`);
+      else if (value !== null && !(isEmpty(value) && field in fields)) {
+        fields[field] = value;
+        places[field] = section!.at(field);
+      }
+    }
+  }
+  return new Section(fields, '', file.findings, places);
 }
 
 /** @param timeout the timeout of models without one, in milliseconds */
@@ -244,20 +281,12 @@ function withoutSecrets(section: Section, names = Object.keys(section.fields)): 
   );
 }
 
-/** The kinds that LiteLLM infers from the name of a model without one (version 1.106.2). */
-const inferred: readonly [RegExp, string][] = [
-  [/^(ft:)?(gpt-|chatgpt-|o\d)/, 'openai'],
-  [/^claude-/, 'anthropic'],
-  [/^gemini-/, 'vertex_ai'],
-  [/^([a-z-]+\.)?anthropic\.claude-/, 'bedrock'],
-];
-
 /** The model and its provider kind, which LiteLLM writes as `provider/model`. */
 function readModel(parameters: Section, modelId: unknown): { model_id: string; provider?: string } {
   const model = parameters.text('model');
   const { custom_llm_provider: provider } = parameters.fields;
   const named = typeof provider === 'string' ? provider : model.slice(0, Math.max(model.indexOf('/'), 0));
-  const guess = named === '' ? inferred.find(([pattern]) => pattern.test(model))?.[1] : undefined;
+  const guess = named === '' ? inferredKind(model) : undefined;
   const kind = guess ?? kindNamed(kindNames, named);
   if (kind === null) {
     const isKind = /^[a-z0-9][a-z0-9._-]{0,63}$/.test(named);

@@ -53,3 +53,14 @@ export const repeatsSentence = ({ conditions, calls }: Repeats, names: readonly 
 
 /** The settings of a retry policy. */
 export const policyNames: readonly string[] = [...retryNames.flatMap(([, names]) => names), 'DefaultRetries'];
+
+/** The kinds that LiteLLM infers from the name of a model without one (version 1.106.2). */
+const inferred: readonly [RegExp, string][] = [
+  [/^(ft:)?(gpt-|chatgpt-|o\d)/, 'openai'],
+  [/^claude-/, 'anthropic'],
+  [/^gemini-/, 'vertex_ai'],
+  [/^([a-z-]+\.)?anthropic\.claude-/, 'bedrock'],
+];
+
+/** The kind that LiteLLM infers from the name of a model; undefined if it infers none. */
+export const inferredKind = (model: string): string | undefined => inferred.find(([pattern]) => pattern.test(model))?.[1];

@@ -72,7 +72,7 @@ class Walk<D extends Deployment> {
 
   /** Calls the models of a group; returns the error of the last one, or null. */
   #withRetries(group: string, order: number | null): ErrorClass | null {
-    const all = this.#router.groups.get(group) ?? [];
+    const all = modelsOf(this.#router, group);
     const skipped = new Set<D>();
     let failure = this.#callOne(all, order, skipped);
     if (failure === null) return null;
@@ -118,8 +118,8 @@ class Walk<D extends Deployment> {
   }
 
   #fallBack(group: string, { special }: ErrorClass, depth: number, order: number | null): boolean {
-    const { general, contextWindow, contentPolicy, groups } = this.#router;
-    const levels = [...new Set((groups.get(group) ?? []).flatMap((one) => one.order ?? []))].sort((one, other) => one - other);
+    const { general, contextWindow, contentPolicy } = this.#router;
+    const levels = [...new Set(modelsOf(this.#router, group).flatMap((one) => one.order ?? []))].sort((one, other) => one - other);
     if (levels.length > 1 && special === undefined) {
       const later = levels.filter((level) => level > (order ?? levels[0]!)).map((level) => ({ group, order: level }));
       return this.#tryAll([...later, ...this.#listed(general, group)], group, depth);
@@ -147,6 +147,11 @@ class Walk<D extends Deployment> {
     }
     return false;
   }
+}
+
+/** The models of a group. For one that the file does not have, LiteLLM takes those of the first default fallback. */
+function modelsOf<D extends Deployment>({ groups, general }: Router<D>, group: string): readonly D[] {
+  return groups.get(group) ?? groups.get(general.get('*')?.[0] ?? '') ?? [];
 }
 
 /** The error of a call without a model. */

@@ -1,0 +1,89 @@
+import { litellmKinds } from '../../kind-lists.ts';
+import { Section } from '../section.ts';
+import { inferredKind } from './names.ts';
+import type { Fallbacks } from './router.ts';
+
+/** The aliases of groups. */
+export function aliasesOf(settings: Section): ReadonlyMap<string, string> {
+  const section = settings.optional('model_group_alias');
+  return new Map(
+    Object.entries(section?.fields ?? {}).flatMap(([alias, value]) => {
+      const group = typeof value === 'object' && value !== null ? (value as { model?: unknown }).model : value;
+      return typeof group === 'string' && group !== '' ? [[alias, group] as const] : [];
+    }),
+  );
+}
+
+/** Fallbacks with lists for groups that LiteLLM finds by another name: `gpt-4o` also for `openai/gpt-4o`, and the reverse. */
+export function withOtherNames(fallbacks: Fallbacks, groups: readonly string[]): Fallbacks {
+  const other = (group: string) => [...fallbacks.keys()].find((key) => strippedNames(group).includes(key) || key === prefixedName(group));
+  const found = groups.flatMap((group) => {
+    const key = fallbacks.has(group) ? undefined : other(group);
+    return key === undefined ? [] : [[group, fallbacks.get(key)!] as const];
+  });
+  return new Map([...fallbacks, ...found]);
+}
+
+const strippedNames = (group: string) =>
+  [...litellmKinds].flatMap((kind) => (group.startsWith(`${kind}/`) ? [group.replaceAll(`${kind}/`, '')] : []));
+
+function prefixedName(group: string): string | undefined {
+  const kind = group.includes('/') ? undefined : inferredKind(group);
+  return kind === undefined ? undefined : `${kind}/${group}`;
+}
+
+/** An entry of `model_list`. */
+interface Entry {
+  readonly entry: Section;
+  readonly index: number;
+}
+
+/** The entries of the file, and those of the wanted models that LiteLLM takes from the entries whose name is a pattern. */
+export function withPatterns(entries: readonly Entry[], wanted: readonly string[]): Entry[] {
+  const nameOf = ({ entry }: Entry) => String(entry.fields.model_name);
+  const names = new Set(entries.map(nameOf));
+  // The longest pattern that fits counts.
+  const patterns = [...names].filter((name) => name.includes('*')).toSorted((one, other) => other.length - one.length);
+  const made = [...new Set(wanted)].flatMap((name) => {
+    if (names.has(name) || name.includes('*')) return [];
+    for (const asked of [name, prefixedName(name)]) {
+      const pattern = asked === undefined ? undefined : patterns.find((one) => partsOf(one, asked) !== null);
+      if (pattern === undefined) continue;
+      const parts = partsOf(pattern, asked!)!;
+      return entries
+        .filter((one) => nameOf(one) === pattern)
+        .map((one) => ({ ...one, entry: filledIn(one.entry, { name, asked: asked!, parts }) }));
+    }
+    return [];
+  });
+  return [...entries, ...made];
+}
+
+/** What a name has in the places of the asterisks of a pattern; null if it does not begin like the pattern. */
+function partsOf(pattern: string, name: string): string[] | null {
+  const [begin, ...texts] = pattern.split('*') as [string, ...string[]];
+  if (!name.startsWith(begin)) return null;
+  let rest = name.slice(begin.length);
+  const parts: string[] = [];
+  for (const text of texts) {
+    const at = rest.lastIndexOf(text);
+    if (at === -1) return null;
+    parts.push(rest.slice(0, at));
+    rest = rest.slice(at + text.length);
+  }
+  return parts;
+}
+
+/** The entry of a pattern for one model. */
+function filledIn(
+  { fields, path, findings }: Section,
+  { name, asked, parts }: { name: string; asked: string; parts: readonly string[] },
+): Section {
+  const parameters = fields.litellm_params;
+  if (typeof parameters !== 'object' || parameters === null) return new Section({ ...fields, model_name: name }, path, findings);
+  const { model } = parameters as { model?: unknown };
+  const places = String(model).split('*').length - 1;
+  const filled = parts.reduce((text, part) => text.replace('*', () => part), String(model));
+  const called = places === 0 || places >= parts.length ? filled : asked;
+  return new Section({ ...fields, model_name: name, litellm_params: { ...parameters, model: called } }, path, findings);
+}
