@@ -96,7 +96,8 @@ function providerFaults(provider: unknown, index: number, names: Map<string, num
   const faults: Fault[] = [];
   const at = `providers.${index}`;
   const { name, model_id, api_base, api_key_env, params } = provider;
-  if (typeof name === 'string') {
+  // The schema refuses an empty name.
+  if (typeof name === 'string' && name !== '') {
     const first = names.get(name);
     if (first === undefined) names.set(name, index);
     else faults.push(faultOf(`${at}.name`, `is already the name of providers.${first}; names must be unique in a chain.`));

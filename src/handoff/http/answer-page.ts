@@ -19,7 +19,7 @@ article,.card{background:var(--surface);border:1px solid var(--line);border-radi
 main.question>article{display:grid;grid-template-columns:minmax(0,1fr);gap:1rem;padding:0;border:0;background:none}
 .card>:last-child,.card>section:last-child>:last-child{margin-bottom:0}
 .card>section:first-child>h2{margin-top:0}
-.about{max-height:18rem;overflow:auto;background:linear-gradient(var(--surface) 33%,transparent) top/100% 2.5rem no-repeat local,linear-gradient(transparent,var(--surface) 66%) bottom/100% 2.5rem no-repeat local,linear-gradient(var(--line-strong),transparent) top/100% .5rem no-repeat,linear-gradient(transparent,var(--line-strong)) bottom/100% .5rem no-repeat,var(--surface)}
+.about{max-height:18rem;overflow:auto;background:linear-gradient(var(--surface) 33%,transparent) top/100% 2.5rem no-repeat local,linear-gradient(transparent,var(--surface) 66%) bottom/100% 2.5rem no-repeat local,linear-gradient(var(--line),transparent) top/100% .5rem no-repeat,linear-gradient(transparent,var(--line)) bottom/100% .5rem no-repeat,var(--surface)}
 @media(min-width:60rem){main.question>article{grid-template-columns:minmax(0,1fr) minmax(0,1fr);grid-template-rows:auto 1fr;align-items:start}.about{grid-column:2;grid-row:1/3;max-height:none}.messages{grid-column:1/3}}
 h1{font-size:1.375rem;line-height:1.3;margin:0 0 .75rem;white-space:pre-wrap}
 h2{font-size:.9375rem;margin:1.75rem 0 .5rem}
@@ -205,13 +205,14 @@ function answerFields({ hitl }: AskingPacket, { response = '', notes = '', field
     if (!isDangerous) return button(label, ' class="plain"');
     return `<details><summary class="button danger" dir="auto">${escapeHtml(label)}</summary>${button(`Confirm: ${label}`, ' class="danger"')}</details>`;
   });
-  const own = `<label>${choices.length === 0 ? 'Your answer' : 'Another answer'}<textarea name="response" maxlength="16384">${escapeHtml(response)}</textarea></label><button type="submit" name="own" value="1"${choices.length === 0 ? '' : ' class="plain"'}>Send this answer</button>`;
-  if (choices.length === 0) return `${own}${remarks}`;
+  const own = `<label>${choices.length === 0 ? 'Your answer' : 'Another answer'}<textarea name="response" maxlength="16384">${escapeHtml(response)}</textarea></label>`;
+  const send = `<button type="submit" name="own" value="1"${choices.length === 0 ? '' : ' class="plain"'}>Send this answer</button>`;
+  if (choices.length === 0) return `${own}${remarks}${send}`;
   const more = leftOut(choices.length - shownItems, 'option');
   const free =
     hitl.strict_options === true && more === ''
       ? ''
-      : `<details${response === '' ? '' : ' open'}><summary>Answer in your own words</summary>${own}</details>`;
+      : `<details${response === '' ? '' : ' open'}><summary>Answer in your own words</summary>${own}${send}</details>`;
   return `${remarks}<div class="options">${buttons.join('')}</div>${more}${free}`;
 }
 

@@ -61,7 +61,8 @@ export function chainTests(dashboard: () => Dashboard): void {
   test('a save with faults is refused, lists them, and puts the focus on the first', async (t) => {
     const page = await dashboard().open(t, '/chains/new');
     await button(page, 'Save').click();
-    await page.getByText(/\d+ fields to correct/).waitFor();
+    await page.getByText('5 fields to correct').waitFor();
+    await page.getByText('Provider 2 (Name) must not be empty.').waitFor();
     await page.waitForFunction(`document.activeElement?.getAttribute('aria-invalid') === 'true'`);
     await assertAccessible(page);
   });
@@ -77,7 +78,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     await invalid.waitFor();
     assert.equal(await page.getByLabel('Model', { exact: true }).first().getAttribute('aria-invalid'), 'true');
     await button(page, 'Save').click();
-    await page.getByText('Provider 1, Model must not be empty.').waitFor();
+    await page.getByText('Provider 1 (Model) must not be empty.').waitFor();
     assert.ok(!/providers\.\d/.test((await page.textContent('main'))!));
   });
 
@@ -95,7 +96,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     assert.deepEqual(JSON.parse(await params.inputValue()), { api_version: '2024-10-21' });
     await params.fill('{"api_version": ');
     await button(page, 'Save').click();
-    await page.getByText(/^Provider 1, Parameters must be an object/).waitFor();
+    await page.getByText(/^Provider 1 \(Parameters\) must be an object/).waitFor();
     await params.fill('{"api_version": "2025-01-01"}');
     await button(page, 'Save').click();
     await page.getByText('with parameters is saved.').waitFor();

@@ -20,9 +20,9 @@ test('the dashboard names fields by their labels, and conditions by words', () =
   assert.deepEqual(
     faultsSaid(faults).map(({ detail }) => detail),
     [
-      'Provider 1, Model must not be empty.',
-      'Provider 2, Parameters, x: No such parameter.',
-      'Rule 3, Only for HTTP statuses must be a whole number.',
+      'Provider 1 (Model) must not be empty.',
+      'Provider 2 (Parameters, x): No such parameter.',
+      'Rule 3 (Only for HTTP statuses) must be a whole number.',
       'Name is required.',
     ],
   );

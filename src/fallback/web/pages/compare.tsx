@@ -173,11 +173,7 @@ function Alikeness({ left, right }: { left: TestResult; right: TestResult }) {
   const changed = JSON.stringify(left.chain) !== JSON.stringify(right.chain);
   return (
     <>
-      {unlike.length === 0 ? null : (
-        <Callout tone="warn" title="These tests differ:">
-          {unlike.join('; ')}.
-        </Callout>
-      )}
+      {unlike.length === 0 ? null : <Callout tone="warn">These tests differ: {unlike.join('; ')}.</Callout>}
       <Callout tone="info">
         {changed
           ? `The chain changed between them: version ${left.chain_version} and version ${right.chain_version}.`

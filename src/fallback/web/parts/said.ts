@@ -29,14 +29,14 @@ const labels: Readonly<Record<string, string>> = {
   fallback_rules: 'Rules',
 };
 
-/** The name of a field as the editor shows it: `providers.0.model_id` is `Provider 1, Model`. */
+/** The name of a field as the editor shows it: `providers.0.model_id` is `Provider 1 (Model)`. */
 export function fieldName(path: string): string {
   const [first = '', position, field, ...rest] = path.split('.');
   if (position === undefined) return labels[first] ?? first;
   const part = `${first === 'providers' ? 'Provider' : 'Rule'} ${Number(position) + 1}`;
   if (field === undefined) return part;
   const inner = rest.filter((name) => !/^\d+$/.test(name));
-  return `${part}, ${[labels[field] ?? field, ...inner].join(', ')}`;
+  return `${part} (${[labels[field] ?? field, ...inner].join(', ')})`;
 }
 
 const paths = /\b(?:providers|fallback_rules)\.\d+(?:\.[\w-]+)*/g;

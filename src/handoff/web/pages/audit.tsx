@@ -39,7 +39,9 @@ export function Audit() {
   useTitle('Audit');
   const { params, set } = useFilters();
   const [page, setPage] = useState(0);
-  const filters = filtersIn(new URLSearchParams(useDebounced(params.toString(), 250)), names);
+  const { action, ...others } = filtersIn(new URLSearchParams(useDebounced(params.toString(), 250)), names);
+  // As the table shows it, or as the API names it.
+  const filters = { ...others, ...(action === undefined ? {} : { action: action.trim().replaceAll(' ', '_') }) };
   const audit = useAnswer(['audit', filters, page], (client, signal) =>
     client.listAudit({ query: { ...filters, limit: perPage, offset: page * perPage }, signal }),
   );
@@ -88,7 +90,10 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
       keyOf={({ id }) => id}
       columns={[
         { name: 'When', tabular: true, cell: ({ timestamp }) => moment(timestamp) },
-        { name: 'Action', cell: ({ action, resource }) => `${words(resource)}: ${words(action)}` },
+        {
+          name: 'Action',
+          cell: ({ action, resource }) => (resource === 'packet' ? words(action) : `${words(resource)}: ${words(action)}`),
+        },
         {
           name: 'Actor',
           cell: ({ actor }) => <Long>{actor.startsWith('key:') ? `key: ${keyName(actor.slice('key:'.length))}` : actor}</Long>,
@@ -110,7 +115,7 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
           cell: ({ details }) => (
             <Long>
               {Object.entries(details)
-                .filter(([, value]) => value !== null)
+                .filter(([name, value]) => value !== null && !(name === 'response' && details.data))
                 .map(([name, value]) => `${words(name)}: ${textOf(value)}`)
                 .join(' · ')
                 .slice(0, 200)}

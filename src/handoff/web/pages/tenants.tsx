@@ -9,7 +9,7 @@ import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { bind } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { count } from '../../../kit/web/format.ts';
+import { count, counted } from '../../../kit/web/format.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Tier } from '../../model/common.ts';
 import { tiers } from '../../model/constants.ts';
@@ -22,14 +22,14 @@ import { Keys } from './keys.tsx';
 /** A tenant in a form. Empty numbers mean those of the tier. */
 interface Draft {
   name: string;
-  tier: string;
+  tier: Tier;
   perDay: string;
   maxKeys: string;
 }
 
 const patchOf = ({ name, tier, perDay, maxKeys }: Draft): TenantPatch & { name: string } => ({
   name,
-  tier: tier as Tier,
+  tier,
   handoffs_per_day: perDay === '' ? null : Number(perDay),
   ...(maxKeys === '' ? {} : { max_api_keys: Number(maxKeys) }),
 });
@@ -84,6 +84,9 @@ export function Tenants() {
   );
 }
 
+const limitsOf = ({ tier, handoffs_per_day: perDay, max_api_keys: maxKeys }: Tenant) =>
+  `Tier ${tier}${perDay === null ? '' : `, ${counted(perDay, 'packet')} a day`}, at most ${counted(maxKeys, 'key')}`;
+
 /** A tenant with its keys. */
 export const TenantPage = byId(function TenantById({ id }) {
   useTitle('Tenant');
@@ -97,7 +100,7 @@ export const TenantPage = byId(function TenantById({ id }) {
         <>
           <PageHeader
             title={<Name>{found.name}</Name>}
-            subtitle={`Tier ${found.tier}`}
+            subtitle={limitsOf(found)}
             actions={
               <>
                 <Button onClick={() => setAsked('change')}>Change</Button>
