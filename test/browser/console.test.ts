@@ -507,6 +507,12 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.getByText('No packet matches').waitFor();
     await button(page, 'Clear the filters').click();
     await page.getByText('301 packets').waitFor();
+    // The overview leads to what is held, which is of two statuses.
+    await go(page, '/packets?status=claimed,awaiting_human');
+    await page.getByText('1 packet', { exact: true }).waitFor();
+    const status = page.getByLabel('Status', { exact: true }).locator('option:checked');
+    assert.equal(await status.textContent(), 'claimed, awaiting human');
+    await go(page, '/packets');
     await button(page, 'Show as a board').click();
     const column = page.locator('section', { has: page.getByRole('heading', { level: 2, name: 'awaiting human' }) }).last();
     await column.getByText('a zebra crossed').waitFor();
@@ -580,7 +586,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     assert.equal(notes[0]![1], packets[0].id);
   });
 
-  test('webhooks are registered, tested, changed and removed; a dead letter is replayed', async (t) => {
+  test('webhooks are registered, tested, changed and removed; a dead letter names its webhook and is replayed; the tab of the page is marked', async (t) => {
     const { page, key } = await signIn(t, '/webhooks');
     await page.getByText('service-cli hooks create').waitFor();
     await button(page, 'New webhook').click();
@@ -605,7 +611,11 @@ describe('the console', { skip: withoutBrowser }, () => {
     assert.equal(hook.events.length, 7);
     await button(page, 'Activate').click();
     await page.getByText('active', { exact: true }).waitFor();
+    const tab = page.getByRole('navigation', { name: 'Webhooks' }).locator('[aria-current=page]');
+    assert.deepEqual(await tab.allTextContents(), ['Webhooks'], 'a webhook is one of the pages of the first tab');
     await page.getByRole('link', { name: 'Dead letters' }).click();
+    await page.getByRole('row', { name: 'ping' }).getByRole('link', { name: 'http://127.0.0.1:9/hook' }).waitFor();
+    assert.deepEqual(await tab.allTextContents(), ['Dead letters']);
     await button(page, 'Show').click();
     await dialog.getByLabel('Body').getByText(`"webhook_id": "${hook.id}"`).waitFor();
     await assertAccessible(page);
@@ -650,7 +660,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.getByText('No channels yet').waitFor();
   });
 
-  test('a key is created with fewer rights, shown once and revoked; the audit log is downloaded without formulas', async (t) => {
+  test('a key is created with fewer rights, shown once and revoked; the audit log is downloaded without formulas, and filtered by the words that it shows', async (t) => {
     const { page, key } = await signIn(t, '/keys');
     const dialog = page.getByRole('dialog');
     await button(page, 'New key').click();
@@ -682,6 +692,10 @@ describe('the console', { skip: withoutBrowser }, () => {
       for await (const chunk of await download.createReadStream()) text += chunk;
       assert.match(text, pattern);
     }
+    await call(key, 'POST', `/packets/${await ask(key, refund)}/answer-links`, {});
+    await page.getByLabel('Action').fill('answer link created');
+    await page.getByText('agent:@SUM(1)').first().waitFor({ state: 'detached' });
+    await page.getByRole('cell', { name: 'answer link created' }).waitFor();
   });
 
   test('the key stays in the tab, or in memory if the person wants it so; it is never in an address, and a revoked key is asked for again', async (t) => {

@@ -7,7 +7,7 @@ import { useMayWrite } from './data/queries.ts';
 import { ChainList } from './pages/chain-list.tsx';
 
 const links = [
-  { to: '/chains', label: 'Chains' },
+  { to: '/chains', label: 'Chains', also: ['/results', '/compare'] },
   { to: '/import', label: 'Import' },
   { to: '/templates', label: 'Templates' },
 ];

@@ -14,7 +14,7 @@ const mostScriptBytes = 180 * 1024;
 
 /** Tests of the features that all pages share. */
 export function shellTests(dashboard: () => Dashboard): void {
-  let pages: Record<string, { path: string; title: string | RegExp; ready: string | RegExp }>;
+  let pages: Record<string, { path: string; title: string | RegExp; ready: string | RegExp; section?: string | null }>;
   before(async () => {
     const id = await dashboard().chain(supportChain);
     const a = await dashboard().run(id, { prompt_count: 40, seed: 1 });
@@ -31,18 +31,20 @@ export function shellTests(dashboard: () => Dashboard): void {
       export: { path: `/chains/${id}/export`, title: name, ready: 'model_list' },
       result: { path: `/results/${a}`, title: /^Test of/, ready: 'Who served' },
       compare: { path: `/compare?a=${a}&b=${b}`, title: 'Compare two tests', ready: 'Latency p95' },
-      import: { path: '/import', title: 'Import a chain', ready: 'Choose a file' },
-      templates: { path: '/templates', title: 'Templates', ready: `# ${name}` },
-      nowhere: { path: '/nowhere', title: 'Page not found', ready: 'mistyped' },
+      import: { path: '/import', title: 'Import a chain', ready: 'Choose a file', section: 'Import' },
+      templates: { path: '/templates', title: 'Templates', ready: `# ${name}`, section: 'Templates' },
+      nowhere: { path: '/nowhere', title: 'Page not found', ready: 'mistyped', section: null },
     };
   });
-  test('axe finds no violation on any page, light or dark, and no page is wider than a window of 320 or 2,560 pixels', async (t) => {
+  test('axe finds no violation on any page, light or dark, no page is wider than a window of 320 or 2,560 pixels, and each marks its link', async (t) => {
     const page = await dashboard().open(t, '/nowhere');
-    for (const [name, { path, title, ready }] of Object.entries(pages)) {
+    for (const [name, { path, title, ready, section = 'Chains' }] of Object.entries(pages)) {
       await t.test(name, async () => {
         await go(page, path);
         await heading(page, title).waitFor();
         await page.getByText(ready).last().waitFor();
+        const marked = page.getByRole('navigation', { name: 'Main' }).locator('[aria-current=page]');
+        assert.deepEqual(await marked.allTextContents(), section === null ? [] : [section]);
         await assertAccessible(page);
         // Only rules about colours can differ in the other scheme.
         await page.emulateMedia({ colorScheme: 'dark' });

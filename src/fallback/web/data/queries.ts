@@ -65,7 +65,7 @@ export const useResults = (chainId: string, page = 0) =>
     async (client, signal) => {
       const query = { limit: resultsPerPage, offset: page * resultsPerPage, prompts: false };
       const { body, headers } = await client.getTestResult.withResponse({ params: { id: chainId }, query, signal });
-      return { results: body as TestResult[], total: Number(headers['x-total-count']) };
+      return { results: [body].flat(), total: Number(headers['x-total-count']) };
     },
     {
       placeholderData: keepPreviousData,
@@ -73,17 +73,23 @@ export const useResults = (chainId: string, page = 0) =>
     },
   );
 
+/** The result of a test. The id of a chain has a list of them. */
+function one(found: TestResult | TestResult[]): TestResult {
+  if (Array.isArray(found)) throw new Error('This is the address of a chain’s results, not of one.');
+  return found;
+}
+
 /** A result without its prompts, polled while its test runs. */
 export const useFigures = (id: string, enabled = true, everyMs = 2000) =>
   useAnswer(
     ['results', id, 'figures'],
-    async (client, signal) => (await client.getTestResult({ params: { id }, query: { prompts: false }, signal })) as TestResult,
+    async (client, signal) => one(await client.getTestResult({ params: { id }, query: { prompts: false }, signal })),
     { enabled, refetchInterval: ({ state }) => (state.data?.status === 'running' ? everyMs : false) },
   );
 
 /** A result with its prompts: up to 16 MiB. */
 export const useResult = (id: string, enabled = true) =>
-  useAnswer(['results', id], async (client, signal) => (await client.getTestResult({ params: { id }, signal })) as TestResult, { enabled });
+  useAnswer(['results', id], async (client, signal) => one(await client.getTestResult({ params: { id }, signal })), { enabled });
 
 /** A chain to be saved: a new one, or another version of one that exists. */
 interface ChainToSave {

@@ -1,5 +1,8 @@
 import { type ChainRequest, type Params, type ProviderRequest, type RuleRequest, retryDefaults } from '../../model/chain.ts';
 
+/** A field that a rule always has in a draft. */
+type RuleField<Name extends keyof RuleRequest> = NonNullable<RuleRequest[Name]>;
+
 const providerTexts = ['provider', 'api_base', 'api_key_env'] as const;
 const providerNumbers = ['timeout_ms', 'max_tokens', 'input_cost_per_1m', 'output_cost_per_1m'] as const;
 const providerFields = ['name', 'model_id', ...providerTexts, ...providerNumbers] as const;
@@ -19,16 +22,16 @@ export interface ProviderDraft extends Record<(typeof providerFields)[number], s
 /** A rule being edited. */
 export interface RuleDraft extends Record<(typeof retryNumbers)[number], string> {
   readonly key: string;
-  condition: string;
-  action: string;
+  condition: RuleRequest['condition'];
+  action: RuleRequest['action'];
   /** The keys of the providers that it applies to; empty means all. */
   providers: readonly string[];
   /** The keys of the providers of a failover, in order; empty means the chain's order. */
   to: readonly string[];
   status_codes: string;
-  backoff: string;
+  backoff: RuleField<'backoff'>;
   respect_retry_after: boolean;
-  after: string;
+  after: RuleField<'then'>;
 }
 
 /** A chain being edited. */
@@ -92,35 +95,37 @@ export function draftOf(chain: ChainRequest): ChainDraft {
   };
 }
 
+/** A text in place of a value of another type. The service refuses it, and names its field. */
+const refused = (typed: string) => typed as never;
+
 /** The number in a text. An invalid number stays a text, so that the service reports the fault. */
-export function numberOf(typed: string): number | string | null {
+export function numberOf(typed: string): number | null {
   if (typed.trim() === '') return null;
   const value = Number(typed);
-  return Number.isFinite(value) ? value : typed;
+  return Number.isFinite(value) ? value : refused(typed);
 }
 
 const textOf = (typed: string): string | null => (typed.trim() === '' ? null : typed.trim());
 
 /** The object in a text. A text that is not JSON stays a text, so that the service reports the fault. */
-function paramsOf(typed: string): Params | string {
+function paramsOf(typed: string): Params {
   if (typed.trim() === '') return {};
   try {
-    return JSON.parse(typed) as Params;
+    return JSON.parse(typed);
   } catch {
-    return typed;
+    return refused(typed);
   }
 }
 
-const providerRequest = (draft: ProviderDraft, index: number) =>
-  ({
-    name: draft.name.trim(),
-    model_id: draft.model_id.trim(),
-    priority: draft.priority ?? index,
-    ...valuesOf(providerTexts, (name) => textOf(draft[name])),
-    ...valuesOf(providerNumbers, (name) => numberOf(draft[name])),
-    params: paramsOf(draft.params),
-    metadata: draft.metadata,
-  }) as ProviderRequest;
+const providerRequest = (draft: ProviderDraft, index: number): ProviderRequest => ({
+  name: draft.name.trim(),
+  model_id: draft.model_id.trim(),
+  priority: draft.priority ?? index,
+  ...valuesOf(providerTexts, (name) => textOf(draft[name])),
+  ...valuesOf(providerNumbers, (name) => numberOf(draft[name])),
+  params: paramsOf(draft.params),
+  metadata: draft.metadata,
+});
 
 /** Whether a rule can fail over. */
 export const failsOver = ({ action, after }: Pick<RuleDraft, 'action' | 'after'>) =>
@@ -131,7 +136,7 @@ export function ruleRequest(draft: RuleDraft, providers: readonly ProviderDraft[
   const codes = draft.status_codes
     .split(/[\s,]+/)
     .filter(Boolean)
-    .map(numberOf);
+    .flatMap((code) => numberOf(code) ?? []);
   const names = providers.filter(({ key }) => draft.providers.includes(key)).map(({ name }) => name.trim());
   const to = draft.to.flatMap((key) => providers.find((provider) => provider.key === key)?.name.trim() ?? []);
   const retry = {
@@ -147,7 +152,7 @@ export function ruleRequest(draft: RuleDraft, providers: readonly ProviderDraft[
     status_codes: codes.length === 0 ? null : codes,
     to: to.length === 0 || !failsOver(draft) ? null : to,
     ...(draft.action === 'retry' ? retry : {}),
-  } as RuleRequest;
+  };
 }
 
 /** The chain for a request. */

@@ -13,7 +13,11 @@ export const faultNumbers = [
 ] as const;
 
 /** A fault being edited: texts, empty for fields that do not restrict it. */
-export type FaultDraft = Record<'provider' | 'condition' | (typeof faultNumbers)[number]['name'], string>;
+export interface FaultDraft extends Record<(typeof faultNumbers)[number]['name'], string> {
+  provider: string;
+  /** Empty for a provider that is only slow. */
+  condition: NonNullable<Fault['condition']> | '';
+}
 
 /** A test being edited. */
 export interface TestDraft {
@@ -29,10 +33,11 @@ export interface TestDraft {
 }
 
 /** A new fault with the most frequent condition. */
-export const emptyFault = (provider: string): FaultDraft => {
-  const blank = Object.fromEntries(faultNumbers.map(({ name }) => [name, ''])) as Omit<FaultDraft, 'provider' | 'condition'>;
-  return { ...blank, provider, condition: 'rate_limit' };
-};
+export const emptyFault = (provider: string): FaultDraft => ({
+  ...{ times: '', from: '', to: '', probability: '', latency_ms: '', status_code: '', retry_after_ms: '' },
+  provider,
+  condition: 'rate_limit',
+});
 
 /** A new test: a simulation that covers all rules, with a prompt for each scene. */
 export const emptyTest = (): TestDraft => ({
@@ -48,7 +53,7 @@ export const emptyTest = (): TestDraft => ({
 function faultRequest(draft: FaultDraft): Fault {
   const { provider, condition } = draft;
   const numbers = faultNumbers.filter(({ name }) => draft[name].trim() !== '').map(({ name }) => [name, numberOf(draft[name])]);
-  return { provider, ...(condition === '' ? {} : { condition }), ...Object.fromEntries(numbers) } as Fault;
+  return { provider, ...(condition === '' ? {} : { condition }), ...Object.fromEntries(numbers) };
 }
 
 /** The request for a test. */
@@ -65,5 +70,5 @@ export function testRequest({ mode, preset, prompt_count, seed, deadline_ms, pro
     deadline_ms: numberOf(deadline_ms),
     prompts: texts.length === 0 ? null : texts,
     ...(mode === 'live' ? {} : preset === '' ? { faults: faults.map(faultRequest) } : { preset }),
-  } as TestRequest;
+  };
 }

@@ -41,19 +41,15 @@ export function TestForm({ chain }: { chain: Chain }) {
   const bound = bind(draft, set, faultOf);
   const providers = chain.providers.map(({ name }) => name);
   const ownFaults = draft.mode !== 'live' && draft.preset === '';
-  const choosePreset = (preset: string) =>
-    set({
-      preset: preset as TestDraft['preset'],
-      ...(preset === '' && draft.faults.length === 0 ? { faults: [emptyFault(providers[0]!)] } : {}),
-    });
+  const boundPreset = bind({ preset: draft.preset }, ({ preset = '' }) =>
+    set({ preset, ...(preset === '' && draft.faults.length === 0 ? { faults: [emptyFault(providers[0]!)] } : {}) }),
+  );
   const refused = useAccess()?.live_allowed === false && draft.mode !== 'simulate';
   return (
     <Form onSubmit={() => start.mutate(request)}>
       <Fields>
         <SelectField label="Mode" options={modes} {...bound('mode')} />
-        {draft.mode === 'live' ? null : (
-          <SelectField label="Faults" options={presets} value={draft.preset} onChange={({ target }) => choosePreset(target.value)} />
-        )}
+        {draft.mode === 'live' ? null : <SelectField label="Faults" options={presets} {...boundPreset('preset')} />}
         <TextField
           label="Prompts"
           type="number"

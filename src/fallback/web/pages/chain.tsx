@@ -33,8 +33,8 @@ export function ChainPage() {
           />
           <PageTabs
             label="Chain"
-            tabs={[
-              { to: `/chains/${id}`, label: 'Overview', end: true },
+            links={[
+              { to: `/chains/${id}`, label: 'Overview' },
               { to: `/chains/${id}/what-if`, label: 'What happens if' },
               { to: `/chains/${id}/tests`, label: 'Tests' },
               { to: `/chains/${id}/rehearse`, label: 'Rehearse' },

@@ -15,7 +15,7 @@ import type { Chain } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
 import { type RehearsalFormat, rehearsalFormats } from '../../model/rehearsal.ts';
 import { targets } from '../../model/targets.ts';
-import { presets, type TestRequest } from '../../model/test.ts';
+import { type Preset, presets, type TestRequest } from '../../model/test.ts';
 import { useAccess, useMayWrite, useRehearsalExport, useStartTest } from '../data/queries.ts';
 import { saidOf } from '../parts/said.ts';
 import { useCurrentChain } from './chain.tsx';
@@ -60,8 +60,7 @@ function Configuration({ chain, format, onFormat }: ConfigurationProps) {
         <SelectField
           label="Gateway"
           options={rehearsalFormats.map((value) => ({ value, label: targets[value].label }))}
-          value={format}
-          onChange={({ target }) => onFormat(target.value as RehearsalFormat)}
+          {...bind({ format }, ({ format: chosen = format }) => onFormat(chosen))('format')}
         />
       </Fields>
       <Load query={exported} what="The configuration">
@@ -102,7 +101,7 @@ interface Draft {
   url: string;
   model: string;
   key: string;
-  preset: string;
+  preset: Preset;
 }
 
 const urls: Partial<Record<RehearsalFormat, string>> = { portkey: 'http://127.0.0.1:8787/v1' };
@@ -123,7 +122,7 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
   const bound = bind(
     draft,
     (changes) => setDraft((before) => ({ ...before, ...changes })),
-    (name) => faults.filter(({ field }) => field.startsWith(fields[name as keyof Draft])).map(besideField)[0],
+    (name) => faults.filter(({ field }) => field.startsWith(fields[name])).map(besideField)[0],
   );
   const isAllowed = useAccess()?.live_allowed !== false;
   const unshown = faults.filter(({ field }) => !Object.values(fields).some((shown) => field.startsWith(shown)));
@@ -174,7 +173,7 @@ function requestOf({ url, model, key, preset }: Draft, format: RehearsalFormat):
   };
   return {
     mode: 'rehearsal',
-    preset: preset as NonNullable<TestRequest['preset']>,
+    preset,
     gateway: { url: url.trim(), model: model.trim() === '' ? null : model.trim(), headers },
   };
 }

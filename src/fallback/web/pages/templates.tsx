@@ -53,7 +53,7 @@ function variablesOf(text: string): { variables?: Record<string, unknown>; error
   if (text.trim() === '') return { variables: {} };
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { variables: value as Record<string, unknown> };
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { variables: { ...value } };
     return { error: 'Variables are one JSON object.' };
   } catch {
     return { error: 'Variables are one JSON object, and this is not valid JSON.' };

@@ -6,8 +6,8 @@ import { Badge, Skeleton } from '../../../kit/web/components/feedback.tsx';
 import { Panel, ScrollX, Stats } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted, duration, durationText, words } from '../../../kit/web/format.ts';
-import { conditions } from '../../model/chain.ts';
-import type { Decision, Routing, RoutingQuery } from '../../model/routing.ts';
+import { type Condition, conditions } from '../../model/chain.ts';
+import type { Decision, Routing } from '../../model/routing.ts';
 import { useRouting } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
 import { findingNotes } from '../parts/finding-notes.ts';
@@ -20,10 +20,10 @@ export function WhatIf() {
   const chain = useCurrentChain();
   const routing = useRouting(chain);
   const [params, setParams] = useSearchParams();
-  const asked = { provider: params.get('provider') ?? '', condition: params.get('condition') ?? '' };
-  const isAsked =
-    chain.providers.some(({ name }) => name === asked.provider) && (conditions as readonly string[]).includes(asked.condition);
-  const answer = useRouting(chain, asked as RoutingQuery, isAsked);
+  const provider = chain.providers.find(({ name }) => name === params.get('provider'))?.name;
+  const condition = conditions.find((name) => name === params.get('condition'));
+  const asked = provider === undefined || condition === undefined ? undefined : { provider, condition };
+  const answer = useRouting(chain, asked, asked !== undefined);
 
   return (
     <Load query={routing} what="The routing table">
@@ -37,12 +37,12 @@ export function WhatIf() {
               <Grid
                 routing={table}
                 asked={asked}
-                onAsk={(provider, condition) => setParams({ provider, condition }, { replace: true, preventScrollReset: true })}
+                onAsk={(question) => setParams({ ...question }, { replace: true, preventScrollReset: true })}
               />
             </Panel>
             <Panel title="What happens">
               <div aria-live="polite" className="stack">
-                {isAsked ? (
+                {asked ? (
                   answer.data?.path ? (
                     <Path routing={answer.data} />
                   ) : (
@@ -92,21 +92,26 @@ function sentence({ action, max_retries, next_provider, source }: Decision): str
   return `${what} (${source === 'rule' ? 'a rule says so' : 'by default'})`;
 }
 
+interface Question {
+  provider: string;
+  condition: Condition;
+}
+
 interface GridProps {
   routing: Routing;
-  asked: { provider: string; condition: string };
-  onAsk(provider: string, condition: string): void;
+  asked: Question | undefined;
+  onAsk(question: Question): void;
 }
 
 /** Moves the focus to the neighbouring cell in the direction of an arrow key. */
 function moveFocus(event: KeyboardEvent<HTMLTableElement>): void {
   const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-  const cell = (event.target as HTMLElement).closest('td');
-  if (step === undefined || cell === null) return;
-  const row = cell.parentElement as HTMLTableRowElement;
-  const next = (row.parentElement as HTMLTableSectionElement).rows[row.sectionRowIndex + step[0]!]?.cells[cell.cellIndex + step[1]!];
-  const button = next?.querySelector('button');
-  if (button === null || button === undefined) return;
+  const table = event.currentTarget;
+  const cell = event.target instanceof Element ? event.target.closest('td') : null;
+  const row = cell?.closest('tr');
+  if (step === undefined || !cell || !row) return;
+  const button = table.tBodies[0]?.rows[row.sectionRowIndex + step[0]!]?.cells[cell.cellIndex + step[1]!]?.querySelector('button');
+  if (!button) return;
   event.preventDefault();
   button.focus();
 }
@@ -134,7 +139,7 @@ function Grid({ routing, asked, onAsk }: GridProps) {
                 <th scope="row">{words(condition)}</th>
                 {routing.providers.map(({ name, decisions }) => {
                   const decision = decisions[index]!;
-                  const pressed = asked.provider === name && asked.condition === condition;
+                  const pressed = asked?.provider === name && asked.condition === condition;
                   return (
                     <td key={name}>
                       <button
@@ -143,7 +148,7 @@ function Grid({ routing, asked, onAsk }: GridProps) {
                         title={sentence(decision)}
                         className={styles.cell}
                         data-source={decision.source}
-                        onClick={() => onAsk(name, condition)}
+                        onClick={() => onAsk({ provider: name, condition })}
                       >
                         <Action action={decision.action} text={cellText(decision)} />
                         {decision.exceptions.length === 0 ? null : <sup>{decision.exceptions.length}</sup>}

@@ -26,11 +26,12 @@ export function useFilters() {
 export const isTime = (name: string): boolean => /_(after|before)$/.test(name);
 
 /** The filters that are set, as the API takes them. */
-export const filtersIn = (params: URLSearchParams, names: readonly string[]): Record<string, string> =>
-  Object.fromEntries(
-    names.flatMap((name) => {
-      const value = params.get(name) ?? '';
-      if (value === '' || (isTime(name) && Number.isNaN(Date.parse(value)))) return [];
-      return [[name, isTime(name) ? new Date(value).toISOString() : value]];
-    }),
-  );
+export function filtersIn<Name extends string>(params: URLSearchParams, names: readonly Name[]): Partial<Record<Name, string>> {
+  const found: Partial<Record<Name, string>> = {};
+  for (const name of names) {
+    const value = params.get(name) ?? '';
+    if (value === '' || (isTime(name) && Number.isNaN(Date.parse(value)))) continue;
+    found[name] = isTime(name) ? new Date(value).toISOString() : value;
+  }
+  return found;
+}

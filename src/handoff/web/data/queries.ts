@@ -2,13 +2,13 @@ import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
 
 import { systemClock } from '../../../kit/clock.ts';
+import { defined } from '../../../kit/defined.ts';
 import { type Outcome, polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
 import { useHasKey } from '../../../kit/web/app/session.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Scope, Status } from '../../model/common.ts';
 import type { OwnKey } from '../../model/key.ts';
 import type { Packet, PacketSummary } from '../../model/packet.ts';
-import type { PacketQuery, SearchQuery } from '../../model/packet-routes.ts';
 import { askedStatus } from '../../rules/packet-life.ts';
 import { api } from './api.ts';
 
@@ -26,6 +26,9 @@ export const useWrite = <Answer, Input = void>(
     () => queryClient.invalidateQueries({ queryKey }),
     outcome,
   );
+
+/** The webhooks of the tenant. */
+export const useWebhooks = () => useAnswer(['webhooks'], (client, signal) => client.listWebhooks({ signal }));
 
 /** The key of this tab, and its tenant; undefined until they are known. */
 export function useOwnKey(): OwnKey | undefined {
@@ -128,21 +131,37 @@ export const useMyAnswers = (name: string | undefined) =>
     { ...polled, enabled: name !== undefined },
   );
 
-/** The filters of lists and searches, as they stand in the page's address. */
-export type PacketFilters = Omit<PacketQuery & Partial<SearchQuery>, 'limit' | 'offset' | 'cursor' | 'view'>;
+type ListQuery = NonNullable<NonNullable<Parameters<HandoffClient['listPackets']>[0]>['query']>;
+
+/** The filters of a list of packets, or with a text those of a search. */
+export type PacketFilters = Omit<ListQuery, 'limit' | 'offset' | 'cursor' | 'view'> & { q?: string };
 
 /** The filters that a search takes; a list takes all but `q`. */
 export const searchFilters = ['q', 'status', 'target_agent', 'tags', 'priority', 'created_after', 'created_before'] as const;
 
+/** A packet in a list, with an excerpt in that of a search. */
+export type PacketRow = PacketSummary & { snippet?: string };
+
+interface PacketPage {
+  packets: PacketRow[];
+  total: number;
+  total_is?: 'exact' | 'at_least';
+}
+
 /** One page of a list, or of a search if the filters have a text. */
-async function readPage(client: HandoffClient, filters: PacketFilters, page: { limit: number; offset: number }, signal: AbortSignal) {
-  if (filters.q === undefined || filters.q.trim() === '') {
-    const { q: _, ...query } = filters;
-    // Texts of the page's address, which the service checks.
-    return client.listPackets({ query: { ...query, ...page } as never, signal });
+async function readPage(
+  client: HandoffClient,
+  { q = '', ...filters }: PacketFilters,
+  page: { limit: number; offset: number },
+  signal: AbortSignal,
+): Promise<PacketPage> {
+  if (q.trim() === '') {
+    const { packets, total } = await client.listPackets({ query: { ...filters, ...page }, signal });
+    return { packets: packets.filter(isSummary), total };
   }
-  const taken = Object.fromEntries(searchFilters.flatMap((name) => (filters[name] === undefined ? [] : [[name, filters[name]]])));
-  return client.searchPackets({ query: { ...taken, ...page } as never, signal });
+  const { status, target_agent, tags, priority, created_after, created_before } = filters;
+  const taken = defined({ status, target_agent, tags, priority, created_after, created_before });
+  return client.searchPackets({ query: { ...taken, q, ...page }, signal });
 }
 
 /** The rows of a page of packets in a list. */
@@ -161,10 +180,8 @@ export function usePackets(filters: PacketFilters) {
   const offsets = [...new Set([0, firstPage, Math.floor(range.last / perPage)])].map((page) => page * perPage);
   const pages = useQueries({ queries: offsets.map(pageQuery) });
   const { data, error, refetch } = pages[0]!;
-  const at = (index: number) => {
-    const found = pages[offsets.indexOf(Math.floor(index / perPage) * perPage)]?.data?.packets[index % perPage];
-    return found as (PacketSummary & { snippet?: string }) | undefined;
-  };
+  const at = (index: number): PacketRow | undefined =>
+    pages[offsets.indexOf(Math.floor(index / perPage) * perPage)]?.data?.packets[index % perPage];
   return { first: { data, error, refetch }, at, setRange };
 }
 
@@ -175,9 +192,6 @@ export const perColumn = 30;
 export const useColumn = (status: Status, { status: _, ...filters }: PacketFilters) =>
   useAnswer(
     ['packets', 'board', status, filters],
-    async (client, signal) => {
-      const { packets, total } = await readPage(client, { ...filters, status }, { limit: perColumn, offset: 0 }, signal);
-      return { packets: packets.filter(isSummary), total };
-    },
+    (client, signal) => readPage(client, { ...filters, status }, { limit: perColumn, offset: 0 }, signal),
     { ...polled, placeholderData: keepPreviousData },
   );

@@ -75,12 +75,19 @@ export function Channels() {
   );
 }
 
+interface Draft {
+  kind: ChannelKind;
+  target: string;
+  responder: string;
+  events: ChannelEvent[];
+}
+
 function NewChannel({ onClose }: { onClose: () => void }) {
-  const [draft, setDraft] = useState({ kind: 'email', target: '', responder: '', events: ['asked', 'reminded'] as ChannelEvent[] });
-  const set = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes });
+  const [draft, setDraft] = useState<Draft>({ kind: 'email', target: '', responder: '', events: ['asked', 'reminded'] });
+  const set = (changes: Partial<Draft>) => setDraft({ ...draft, ...changes });
   const bound = bind(draft, set);
   const body: ChannelRequest = {
-    kind: draft.kind as ChannelKind,
+    kind: draft.kind,
     target: draft.target,
     events: draft.events,
     ...(draft.responder.trim() === '' ? {} : { responder: draft.responder.trim() }),

@@ -14,9 +14,10 @@ import { Panel } from '../../../kit/web/components/layout.tsx';
 import { type Column, Pager, Table } from '../../../kit/web/components/table.tsx';
 import { report, toast } from '../../../kit/web/components/toasts.tsx';
 import { counted, words } from '../../../kit/web/format.ts';
+import type { ChannelDelivery } from '../../model/channel.ts';
 import { deliveryStatuses } from '../../model/constants.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
-import { useAnswer, useMay, useWrite } from '../data/queries.ts';
+import { useAnswer, useMay, useWebhooks, useWrite } from '../data/queries.ts';
 import { Ago, In } from '../parts/texts.tsx';
 
 const perPage = 50;
@@ -29,19 +30,30 @@ const tones: Record<DeliveryStatus, Tone> = {
   cancelled: 'neutral',
 };
 
-/** What was sent, and how the receiver responded. */
-const columns: Column<Delivery>[] = [
-  {
-    name: 'Event',
-    cell: ({ event_type, packet_id }) => (packet_id === null ? event_type : <Link to={`/packets/${packet_id}`}>{event_type}</Link>),
-  },
-  { name: 'State', cell: ({ status }) => <Badge tone={tones[status]}>{words(status)}</Badge> },
+/** What was sent to a webhook or to a channel. */
+type Sending = Delivery | ChannelDelivery;
+
+const event: Column<Sending> = {
+  name: 'Event',
+  cell: ({ event_type, packet_id }) => (packet_id === null ? event_type : <Link to={`/packets/${packet_id}`}>{event_type}</Link>),
+};
+const attempted: Column<Sending>[] = [
   { name: 'Attempts', number: true, cell: ({ attempts }) => attempts },
-  {
-    name: 'Last response',
-    cell: ({ last_status_code, last_error }) => [last_status_code, last_error && words(last_error)].filter(Boolean).join(', ') || '–',
-  },
+  { name: 'Last response', cell: responseOf },
   { name: 'Happened', muted: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+];
+
+/** The status of the last response, or why there was none. */
+function responseOf({ last_status_code: code, last_error: error }: Sending): string {
+  const reason = error === null || error === 'http_status' ? '' : words(error);
+  return [code, reason].filter(Boolean).join(', ') || '–';
+}
+
+/** What was sent to one receiver, and how it responded. */
+const deliveryColumns: readonly Column<Sending>[] = [
+  event,
+  { name: 'State', cell: ({ status }) => <Badge tone={tones[status]}>{words(status)}</Badge> },
+  ...attempted,
   {
     name: 'Delivered',
     muted: true,
@@ -54,25 +66,25 @@ const columns: Column<Delivery>[] = [
 
 interface DeliveryListProps {
   title: string;
-  query: { data: { rows: Delivery[]; total: number } | undefined; error: Error | null; refetch(): unknown };
+  query: { data: { rows: readonly Sending[]; total: number } | undefined; error: Error | null; refetch(): unknown };
   empty: string;
   page: number;
   onPage(page: number): void;
   actions: ReactNode;
   /** Sends a dead letter again. */
   onReplay: ((id: string) => void) | undefined;
-  /** Whether what they send is stored. A message to a channel is made when it is sent. */
-  hasBodies: boolean;
+  columns: readonly Column<Sending>[];
 }
 
-function DeliveryList({ title, query, empty, page, onPage, actions, onReplay, hasBodies }: DeliveryListProps) {
+function DeliveryList({ title, query, empty, page, onPage, actions, onReplay, columns }: DeliveryListProps) {
   const [shown, setShown] = useState<Delivery>();
-  const buttons: Column<Delivery> = {
+  const buttons: Column<Sending> = {
     name: 'Actions',
     nameHidden: true,
     cell: (delivery) => (
       <>
-        {hasBodies ? (
+        {/* A message to a channel is made when it is sent. */}
+        {'webhook_id' in delivery ? (
           <Button look="quiet" icon={Eye} onClick={() => setShown(delivery)}>
             Show
           </Button>
@@ -93,13 +105,7 @@ function DeliveryList({ title, query, empty, page, onPage, actions, onReplay, ha
             <Empty title={`No ${title.toLowerCase()}`}>{empty}</Empty>
           ) : (
             <>
-              <Table
-                stacks
-                label={title}
-                rows={rows}
-                keyOf={({ id }) => id}
-                columns={onReplay || hasBodies ? [...columns, buttons] : columns}
-              />
+              <Table stacks label={title} rows={rows} keyOf={({ id }) => id} columns={[...columns, buttons]} />
               <Pager page={page} perPage={perPage} total={total} onPage={onPage} />
             </>
           )
@@ -143,22 +149,24 @@ function Sent({ delivery: { id: delivery_id, webhook_id: id, event_type } }: { d
 /** A JSON text with line breaks. */
 const readable = (text: string) => JSON.stringify(JSON.parse(text), null, 2);
 
-const paged = ({ body, headers }: { body: unknown; headers: Readonly<Record<string, string>> }) => ({
-  rows: body as Delivery[],
+const paged = ({ body, headers }: { body: Sending[]; headers: Readonly<Record<string, string>> }) => ({
+  rows: body,
   total: Number(headers['x-total-count']),
 });
 
 /** What was sent to a webhook or a channel. A message to a channel that is a dead letter can be sent again. */
 export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }) {
-  const [status, setStatus] = useState('');
+  const [status, setStatus] = useState<DeliveryStatus>();
   const [page, setPage] = useState(0);
   const mayManage = useMay('manage');
-  const query = { limit: perPage, offset: page * perPage, ...(status === '' ? {} : { status: status as DeliveryStatus }) };
+  const query = { limit: perPage, offset: page * perPage, ...(status && { status }) };
   const deliveries = useAnswer(
     ['deliveries', id, query],
     async (client, signal) => {
       const request = { params: { id }, query, signal };
-      return paged(await (of === 'webhook' ? client.listDeliveries : client.listChannelDeliveries).withResponse(request));
+      return paged(
+        of === 'webhook' ? await client.listDeliveries.withResponse(request) : await client.listChannelDeliveries.withResponse(request),
+      );
     },
     polled,
   );
@@ -177,16 +185,16 @@ export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }
       empty="Send a test, or wait for the next event."
       page={page}
       onPage={setPage}
-      hasBodies={of === 'webhook'}
+      columns={deliveryColumns}
       onReplay={mayManage ? (letter) => replay.mutate(letter) : undefined}
       actions={
         <SelectField
           label="State"
           labelHidden
           options={[{ value: '', label: 'all states' }, ...deliveryStatuses.map((value) => ({ value, label: words(value) }))]}
-          value={status}
+          value={status ?? ''}
           onChange={({ target }) => {
-            setStatus(target.value);
+            setStatus(deliveryStatuses.find((one) => one === target.value));
             setPage(0);
           }}
         />
@@ -200,6 +208,14 @@ export function DeadLetters() {
   useTitle('Dead letters');
   const mayManage = useMay('manage');
   const [page, setPage] = useState(0);
+  const webhooks = useWebhooks().data;
+  const receiver: Column<Sending> = {
+    name: 'Webhook',
+    cell: (letter) => {
+      const webhook = 'webhook_id' in letter ? webhooks?.find(({ id }) => id === letter.webhook_id) : undefined;
+      return webhook === undefined ? '–' : <Link to={`/webhooks/${webhook.id}`}>{webhook.url}</Link>;
+    },
+  };
   const query = { limit: perPage, offset: page * perPage };
   const letters = useAnswer(
     ['deliveries', 'dead', page],
@@ -223,7 +239,7 @@ export function DeadLetters() {
       empty="A delivery that has used up its attempts is kept here until it is replayed."
       page={page}
       onPage={setPage}
-      hasBodies
+      columns={[event, receiver, ...attempted]}
       onReplay={mayManage ? (id) => replay.mutate(id) : undefined}
       actions={
         mayManage && letters.data?.total ? (

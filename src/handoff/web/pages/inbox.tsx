@@ -229,7 +229,8 @@ function useKeys(keys: Keys): void {
   });
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const target = event.target as HTMLElement;
+      const { target } = event;
+      if (!(target instanceof Element)) return;
       const isTyping = target.closest('input, textarea, select, [role=dialog], [role=menu]') !== null;
       if (!usesKeys.get() || isTyping || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       const { move, choose, enter, help } = latest.current;

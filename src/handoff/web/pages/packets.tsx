@@ -2,6 +2,7 @@ import { Columns3, ListIcon, SlidersHorizontal } from 'lucide-react';
 import { memo, useCallback, useState } from 'react';
 import { Link } from 'react-router';
 
+import { defined } from '../../../kit/defined.ts';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useDebounced } from '../../../kit/web/app/queries.ts';
 import { useTitle } from '../../../kit/web/app/title.ts';
@@ -16,9 +17,8 @@ import { count, counted, words } from '../../../kit/web/format.ts';
 import { useMedia } from '../../../kit/web/media.ts';
 import type { Status } from '../../model/common.ts';
 import { priorities, statuses } from '../../model/constants.ts';
-import type { PacketSummary } from '../../model/packet.ts';
 import { filtersIn, isTime, useFilters } from '../data/filters.ts';
-import { type PacketFilters, perColumn, searchFilters, useColumn, usePackets } from '../data/queries.ts';
+import { type PacketFilters, type PacketRow, perColumn, searchFilters, useColumn, usePackets } from '../data/queries.ts';
 import { Command } from '../parts/form-dialog.tsx';
 import { Ago, Name, StatusBadge } from '../parts/texts.tsx';
 import styles from './packets.module.css';
@@ -58,13 +58,32 @@ const choices: Partial<Record<FilterName, readonly (string | { value: string; la
   ],
 };
 
+/** The filters of the page's address. A value that is none of the choices is none. */
+function packetFilters({ status, priority, order, hitl_required, ...texts }: Partial<Record<FilterName | 'q', string>>): PacketFilters {
+  const asked = statuses.filter((one) => status?.split(',').includes(one));
+  return defined({
+    ...texts,
+    status: asked.length === 0 ? undefined : asked,
+    priority: priorities.find((one) => one === priority),
+    order: order === 'asc' ? ('asc' as const) : undefined,
+    hitl_required: hitl_required === undefined ? undefined : hitl_required === 'true',
+  });
+}
+
+/** The choices of a filter; a value that is several of them, to which other pages lead, is one more. */
+function optionsOf(name: FilterName, value: string) {
+  const options = choices[name];
+  if (!value.includes(',')) return options;
+  return options?.concat({ value, label: value.split(',').map(words).join(', ') });
+}
+
 /** All packets, as a list with search and filters, or as a board by status. */
 export function Packets() {
   useTitle('Packets');
   const { params, set, clear } = useFilters();
   const isBoard = params.get('view') === 'board';
   const filters = useDebounced(params.toString(), 250);
-  const wanted: PacketFilters = filtersIn(new URLSearchParams(filters), ['q', ...filterNames]);
+  const wanted = packetFilters(filtersIn(new URLSearchParams(filters), ['q', ...filterNames]));
   return (
     <>
       <PageHeader
@@ -108,7 +127,7 @@ function Filters({ params, isBoard, onChange }: FiltersProps) {
         {shown.map((name) => {
           const common = { label: fields[name], value: params.get(name) ?? '' };
           const onInput = ({ target }: { target: { value: string } }) => onChange(name, target.value);
-          const options = choices[name];
+          const options = optionsOf(name, common.value);
           if (options !== undefined) return <SelectField key={name} {...common} options={options} onChange={onInput} />;
           return <TextField key={name} {...common} type={isTime(name) ? 'datetime-local' : 'text'} onChange={onInput} />;
         })}
@@ -132,14 +151,14 @@ function List({ filters, onClear }: { filters: PacketFilters; onClear: () => voi
   const onRange = useCallback((from: number, to: number) => setRange({ first: from, last: to }), [setRange]);
   return (
     <div className={styles.list}>
-      <Load query={first as { data: typeof first.data; error: Error | null; refetch(): unknown }} what="The packets" height="3rem">
-        {({ total, ...page }) =>
+      <Load query={first} what="The packets" height="3rem">
+        {({ total, total_is }) =>
           total === 0 ? (
             <NoPackets isFiltered={Object.keys(filters).length > 0} onClear={onClear} />
           ) : (
             <>
               <p className={styles.total} role="status">
-                {'total_is' in page && page.total_is === 'at_least' ? 'At least ' : ''}
+                {total_is === 'at_least' ? 'At least ' : ''}
                 {counted(total, 'packet')}
               </p>
               <Rows
@@ -162,7 +181,7 @@ function List({ filters, onClear }: { filters: PacketFilters; onClear: () => voi
 const identity = (index: number) => index;
 
 interface RowProps {
-  packet: (PacketSummary & { snippet?: string }) | undefined;
+  packet: PacketRow | undefined;
   /** Leaves the status out, where it stands above. */
   isCard?: boolean;
 }

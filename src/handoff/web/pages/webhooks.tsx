@@ -14,7 +14,7 @@ import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { HandoffClient } from '../../client/client.ts';
 import { webhookEvents } from '../../model/constants.ts';
 import type { Webhook, WebhookRequest } from '../../model/webhook.ts';
-import { useAnswer, useMay } from '../data/queries.ts';
+import { useMay, useWebhooks } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
 import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago } from '../parts/texts.tsx';
@@ -27,8 +27,8 @@ export function WebhookFrame() {
       <PageHeader title="Webhooks" />
       <PageTabs
         label="Webhooks"
-        tabs={[
-          { to: '/webhooks', label: 'Webhooks', end: true },
+        links={[
+          { to: '/webhooks', label: 'Webhooks' },
           { to: '/webhooks/dead-letters', label: 'Dead letters' },
         ]}
       />
@@ -36,9 +36,6 @@ export function WebhookFrame() {
     </>
   );
 }
-
-/** The webhooks of the tenant. */
-const useWebhooks = () => useAnswer(['webhooks'], (client, signal) => client.listWebhooks({ signal }));
 
 /** The list of webhooks, with a form for a new one. */
 export function Webhooks() {

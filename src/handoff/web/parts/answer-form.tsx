@@ -30,6 +30,14 @@ export interface AnswerKeys {
   send(): boolean;
 }
 
+/** An answer being made: the index of the chosen option or -1, the person's own words, a remark, and the texts of a form's fields. */
+interface Draft {
+  chosen: number;
+  text: string;
+  notes: string;
+  fields: Readonly<Record<string, string>>;
+}
+
 interface Answer {
   response?: string;
   data?: Record<string, unknown>;
@@ -47,8 +55,8 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
   const own = useOwnKey();
   const mayAnswer = useMay('respond');
   const [name, setName] = useState(() => hitl.responder ?? keptName.read() ?? '');
-  const [draft, setDraft] = useState({ chosen: -1, text: '', notes: '', fields: {} as Record<string, string> });
-  const set = (changes: Partial<typeof draft>) => setDraft((before) => ({ ...before, ...changes }));
+  const [draft, setDraft] = useState<Draft>({ chosen: -1, text: '', notes: '', fields: {} });
+  const set = (changes: Partial<Draft>) => setDraft((before) => ({ ...before, ...changes }));
   const [confirming, setConfirming] = useState(false);
   const nameField = useRef<HTMLInputElement>(null);
   const answer = useAnswering(packet);

@@ -4,8 +4,8 @@ import { PageTabs } from '../../../kit/web/components/layout.tsx';
 export const InboxTabs = () => (
   <PageTabs
     label="Inbox"
-    tabs={[
-      { to: '/inbox', label: 'Open questions', end: true },
+    links={[
+      { to: '/inbox', label: 'Open questions' },
       { to: '/inbox/answers', label: 'My answers' },
     ]}
   />

@@ -20,11 +20,11 @@ interface Application {
 
 /** Renders the pages of an application. */
 export function renderApplication({ basename, frame, home, pages }: Application): void {
-  const inside = [
+  const inside: RouteObject[] = [
     ...(home === undefined ? [] : [{ index: true, element: <Navigate to={home} replace /> }]),
     ...pages,
     { path: '*', element: <NotFound /> },
-  ] as RouteObject[];
+  ];
   const errorElement = <PageFailure />;
   const hydrateFallbackElement = <Skeleton lines={6} height="3rem" />;
   // A page that fails keeps the frame.

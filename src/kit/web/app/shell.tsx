@@ -1,9 +1,9 @@
 import { Contrast, KeyRound, Moon, Sun } from 'lucide-react';
 import { Activity, type ReactNode, useEffect, useRef } from 'react';
-import { NavLink, Outlet, ScrollRestoration, useLocation } from 'react-router';
+import { Link, Outlet, ScrollRestoration, useLocation } from 'react-router';
 
 import { Callout } from '../components/feedback.tsx';
-import { ScrollNav } from '../components/layout.tsx';
+import { Nav, type NavItem } from '../components/layout.tsx';
 import { Menu } from '../components/menu.tsx';
 import icon from '../icon.svg';
 import { chooseScheme, useScheme } from '../scheme.ts';
@@ -15,7 +15,7 @@ import { connected } from './transport.ts';
 interface ShellProps {
   /** The name of the application, after that of the product. */
   name: string;
-  links: readonly { to: string; label: ReactNode }[];
+  links: readonly NavItem[];
   /** What stands before the menus. */
   tools?: ReactNode;
   /** Shown instead of the page when a key is needed. */
@@ -47,19 +47,13 @@ export function Shell({ name, links, tools, keyForm }: ShellProps) {
         Skip to content
       </a>
       <header className={links.length > manyLinks ? `${styles.bar} ${styles.many}` : styles.bar}>
-        <NavLink to={links[0]?.to ?? '/'} className={styles.brand!}>
+        <Link to={links[0]?.to ?? '/'} className={styles.brand}>
           <img src={icon} width={20} height={20} alt="" />
           <span>
             Baton <span className={styles.product}>{name}</span>
           </span>
-        </NavLink>
-        <ScrollNav className={styles.nav} label="Main">
-          {links.map(({ to, label }) => (
-            <NavLink key={to} to={to}>
-              {label}
-            </NavLink>
-          ))}
-        </ScrollNav>
+        </Link>
+        <Nav className={styles.nav} label="Main" links={links} />
         <div className={styles.tools}>
           {tools}
           <SchemeMenu />

@@ -39,12 +39,15 @@ type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 /** The fields of `T` that are strings. */
 type TextName<T> = { [Name in keyof T]: T[Name] extends string ? Name : never }[keyof T] & string;
 
-/** Binds controls to the strings of a draft: `<TextField label="Name" {...bound('name')} />`. `onLeave` is called with each field that the user leaves. */
+/**
+ * Binds controls to the strings of a draft: `<TextField label="Name" {...bound('name')} />`. `onLeave` is called with each field that
+ * the user leaves. A field of one of several strings is bound to a control that offers only these.
+ */
 export function bind<T>(
   draft: T,
   onChange: (changes: Partial<T>) => void,
-  faultOf: (name: string) => string | undefined = () => undefined,
-  onLeave?: (name: string) => void,
+  faultOf: (name: TextName<T>) => string | undefined = () => undefined,
+  onLeave?: (name: TextName<T>) => void,
 ) {
   return (name: TextName<T>) => ({
     value: draft[name] as string,

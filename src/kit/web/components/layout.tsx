@@ -1,5 +1,5 @@
 import { type CSSProperties, type ReactNode, useEffect, useRef } from 'react';
-import { NavLink, useLocation } from 'react-router';
+import { Link, useLocation } from 'react-router';
 
 import styles from './layout.module.css';
 
@@ -57,33 +57,49 @@ export function Columns({ min, children }: { min: string; children: ReactNode })
   );
 }
 
-/** A navigation that scrolls sideways where it is wider than the window, to the link of the current page. */
-export function ScrollNav({ label, className, children }: { label: string; className: string | undefined; children: ReactNode }) {
+/** A link of a navigation. */
+export interface NavItem {
+  to: string;
+  label: ReactNode;
+  /** The paths of further pages that belong to it. */
+  also?: readonly string[];
+}
+
+/** The link whose pages the path is one of. Of several, such as a list and one of its pages, it is the longest. */
+function currentOf(links: readonly NavItem[], path: string): NavItem | undefined {
+  const lengthOf = ({ to, also = [] }: NavItem) =>
+    Math.max(...[to, ...also].map((start) => (path === start || path.startsWith(`${start}/`) ? start.length : -1)));
+  return links.filter((link) => lengthOf(link) >= 0).sort((one, other) => lengthOf(other) - lengthOf(one))[0];
+}
+
+interface NavProps {
+  label: string;
+  className: string | undefined;
+  links: readonly NavItem[];
+}
+
+/** A navigation with the link of the current page marked, to which it scrolls sideways where it is wider than the window. */
+export function Nav({ label, className, links }: NavProps) {
   const nav = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
+  const current = currentOf(links, pathname);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the mark depends on the path.
   useEffect(() => {
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [pathname]);
   return (
     <nav ref={nav} className={className} aria-label={label}>
-      {children}
+      {links.map((link) => (
+        <Link key={link.to} to={link.to} aria-current={link === current ? 'page' : undefined}>
+          {link.label}
+        </Link>
+      ))}
     </nav>
   );
 }
 
-/** Links between the pages of a resource, with the current one marked. */
-export function PageTabs({ label, tabs }: { label: string; tabs: readonly { to: string; label: string; end?: boolean }[] }) {
-  return (
-    <ScrollNav className={styles.tabs} label={label}>
-      {tabs.map(({ to, label: text, end = false }) => (
-        <NavLink key={to} to={to} end={end} className={styles.tab!}>
-          {text}
-        </NavLink>
-      ))}
-    </ScrollNav>
-  );
-}
+/** Links between the pages of a resource. */
+export const PageTabs = ({ label, links }: Omit<NavProps, 'className'>) => <Nav className={styles.tabs} label={label} links={links} />;
 
 export interface StatItem {
   label: string;
