@@ -38,7 +38,7 @@ async function stopped(instance: Instance): Promise<void> {
   const code = await instance.stop();
   const seconds = ((performance.now() - begin) / 1000).toFixed(1);
   if (code !== 0) {
-    const last = instance.errors().at(-1) ?? 'it logged no error';
+    const last = instance.lastProblem() ?? 'it said nothing';
     ledger.violation(`${instance.name} ended with ${code}, ${seconds} s after SIGTERM: ${last}`);
   }
   await instance.start();

@@ -249,6 +249,11 @@ describe('The warning of unknown variables', () => {
       assert.match(unknownVariables({ [name]: 'x' }) ?? '', new RegExp(`the nearest known name is ${meant}\\)`));
   });
 
+  test('suggests no setting for a name that is near none', () => {
+    for (const name of ['SERVICE_FOO', 'SERVICE_WEBHOOK_QUEUE_LENGTH'])
+      assert.equal(unknownVariables({ [name]: 'x' }), `not read, because no setting has this name: ${name}`);
+  });
+
   test('is not given if every SERVICE_* variable is known [H281]', () => {
     const environment = Object.fromEntries(knownVariables.map((name) => [name, 'x']));
     assert.equal(unknownVariables({ ...environment, PATH: '/bin' }), undefined);

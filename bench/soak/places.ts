@@ -54,6 +54,11 @@ export class Instance {
     return (this.#program?.lines ?? []).filter((line) => line.startsWith('{'));
   }
 
+  /** What it said last of a problem. */
+  lastProblem(): string | undefined {
+    return this.#program?.errors.at(-1) ?? this.errors().at(-1);
+  }
+
   /** Its resident memory in MiB; undefined while it does not run, and on systems without `/proc`. */
   rss(): number | undefined {
     try {

@@ -10,7 +10,7 @@ import { parseJson } from '../kit/http/json.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams, type Streams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, systemRandom } from '../kit/id.ts';
-import { starting } from '../kit/lifecycle.ts';
+import { type Stop, starting } from '../kit/lifecycle.ts';
 import { Loop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
@@ -72,7 +72,7 @@ export interface Fallback {
   /** Starts listening and returns the address. */
   start(): Promise<string>;
   /** Finishes requests in progress, then closes everything. */
-  stop(): Promise<void>;
+  stop: Stop;
 }
 
 /** Wires a fallback service: settings, store, services, HTTP. If a step fails, it closes what the earlier ones have opened. */
@@ -128,22 +128,27 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   opened(() => app.close());
 
   let stopping: Promise<void> | undefined;
-  async function stop(): Promise<void> {
+  const stop: Stop = async (onStep = () => undefined) => {
     logger.info('stopping');
+    onStep('tests in progress');
     // A test may take longer than a stop; callers that wait for one get the result so far.
     await tests.stop();
+    onStep('jobs and streams');
     await loops.leases.stop();
     await loops.heartbeat.stop();
     await streams.close();
+    onStep('requests in progress');
     await app.close();
     await exports.stop();
     calls.outgoing.close();
     metrics.stop();
+    onStep('the database');
     await store.close();
+    onStep('the traces and the log');
     await tracer?.stop();
     logger.info('stopped');
     await flushed(logger);
-  }
+  };
 
   return {
     app,
@@ -161,10 +166,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
       loops.leases.start();
       return listen(app, settings.host, settings.port);
     },
-    stop() {
-      stopping ??= stop();
-      return stopping;
-    },
+    stop: (onStep) => (stopping ??= stop(onStep)),
   };
 }
 

@@ -9,7 +9,7 @@ import { listen } from '../kit/http/app.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, randomFraction, systemRandom } from '../kit/id.ts';
-import { starting } from '../kit/lifecycle.ts';
+import { type Stop, starting } from '../kit/lifecycle.ts';
 import { Loop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
@@ -66,7 +66,7 @@ import { createTenantService } from './service/tenants.ts';
 import { createTrailService } from './service/trail.ts';
 import { createWaitingService } from './service/waiting.ts';
 import { createWebhookService } from './service/webhooks.ts';
-import { mailProblem, type Settings, tierLimits } from './settings.ts';
+import { mailProblem, noPublicUrl, type Settings, tierLimits, unusedAdminKey } from './settings.ts';
 import { openStore, type Store } from './store/store.ts';
 
 /** The outside world of a service. Tests replace it; programs use the defaults. */
@@ -96,16 +96,10 @@ export interface Handoff {
   /** Starts listening, and the jobs; resolves with the address. */
   start(): Promise<string>;
   /** Finishes the requests and attempts in progress, then closes everything. */
-  stop(): Promise<void>;
+  stop: Stop;
   /** Runs one round of a job, for tests, which control the clock. */
   runOnce: Record<'sweep' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat' | 'agents', () => Promise<number>>;
 }
-
-const unusedAdminKey =
-  'SERVICE_ADMIN_KEY was ignored: the database already has an admin key, and this is not one of its keys. `service-cli admin-key` creates a new one.';
-
-const noPublicUrl =
-  'SERVICE_PUBLIC_URL is not set: the links that channels send begin with the address of the request that made the channel, which may be localhost.';
 
 /** How often the hub polls the database, and the keys of streams and the connection to Redis are checked, in milliseconds. */
 const pollEveryMs = 2000;
@@ -165,19 +159,23 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   const jobs = createJobs(base, { store, live, services, failures, recheck });
   opened(() => jobs.stop());
 
-  async function stop(): Promise<void> {
+  const stop: Stop = async (onStep = () => undefined) => {
     logger.info('stopping');
+    onStep('requests in progress');
     await live.waitingList.stop();
     await app.close();
+    onStep('jobs, and deliveries in progress');
     await jobs.stop();
     await services.agents.write().catch((error: unknown) => failures.failed('agents', error));
     live.metrics.stop();
     await redis?.stop();
+    onStep('the database and its threads');
     await store.close();
+    onStep('the traces and the log');
     await tracer?.stop();
     logger.info('stopped');
     await flushed(logger);
-  }
+  };
 
   let stopped: Promise<void> | undefined;
   return {
@@ -196,7 +194,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
       jobs.start();
       return address;
     },
-    stop: () => (stopped ??= stop()),
+    stop: (onStep) => (stopped ??= stop(onStep)),
     runOnce: jobs.runOnce,
   };
 }

@@ -270,3 +270,11 @@ export function tierLimits(settings: Settings): Record<Tier, TierLimits> {
   });
   return { free: limitsOf('free'), pro: limitsOf('pro'), business: limitsOf('business') };
 }
+
+/** The warning of an admin key in the settings that is none of the database's. */
+export const unusedAdminKey =
+  'SERVICE_ADMIN_KEY was ignored: the database already has an admin key, and this is not one of its keys. `service-cli admin-key` creates a new one.';
+
+/** The warning of channels without the address that their links begin with. */
+export const noPublicUrl =
+  'SERVICE_PUBLIC_URL is not set: the links that channels send begin with the address of the request that made the channel, which may be localhost.';

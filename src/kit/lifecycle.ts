@@ -26,10 +26,13 @@ export async function starting<T>(steps: (opened: (close: () => unknown) => void
   }
 }
 
+/** A stop in steps. `onStep` learns what each step waits for, for the sentence about a stop that takes too long. */
+export type Stop = (onStep?: (waitsFor: string) => void) => Promise<void>;
+
 /** A service whose process ends with it. */
 interface Stoppable {
   /** Closes the listener, finishes requests in progress, then closes everything. */
-  stop(): Promise<void>;
+  stop: Stop;
   /** Logs an error that no code expected. */
   onFatal(error: unknown): void;
 }
@@ -38,17 +41,23 @@ interface Stoppable {
 export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) => void) {
   let stopped: Promise<unknown> | undefined;
   let failed = false;
+  let waitsFor = 'its beginning';
   /** Resolves with the error of the stop, if it failed. */
   const stopOnce = () =>
-    (stopped ??= stop().then(
+    (stopped ??= stop((step) => {
+      waitsFor = step;
+    }).then(
       () => undefined,
       (error: unknown) => error ?? new Error('The stop failed.'),
     ));
   return {
-    /** Stops the service and exits 0; after nine seconds, or if the stop fails, exits 1. Further calls do nothing. */
+    /** Stops the service and exits 0; after nine seconds, or if the stop fails, says why and exits 1. Further calls do nothing. */
     terminate(): void {
       if (stopped !== undefined) return;
-      setTimeout(() => exit(1), stopWithinMs).unref();
+      setTimeout(() => {
+        console.error(`The stop took more than ${stopWithinMs / 1000} seconds. It still waited for ${waitsFor}.`);
+        exit(1);
+      }, stopWithinMs).unref();
       stopOnce()
         .then((error) => {
           if (error !== undefined) console.error(`The stop failed: ${error instanceof Error ? error.message : String(error)}`);

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 
 import { describeCause } from './errors.ts';
-import { endWithProcess } from './lifecycle.ts';
+import { endWithProcess, type Stop } from './lifecycle.ts';
 import { SettingsError } from './settings.ts';
 
 /** A service that is wired but does not listen yet. */
@@ -11,7 +11,7 @@ interface Service {
   /** Starts listening and returns the address. */
   start(): Promise<string>;
   /** Finishes requests in progress, then closes everything. */
-  stop(): Promise<void>;
+  stop: Stop;
   /** Lines to print after the address, for example a key that is shown only once. */
   readonly notices?: readonly string[];
   /** Warnings for the operator, one line each. */

@@ -161,13 +161,17 @@ export function origin(item: string): string {
   throw new Error(`a comma-separated list of origins such as https://app.example.com, or *, not ${JSON.stringify(item)}`);
 }
 
+/** How many characters of a name may differ for it to be near. */
+const mostChanges = 3;
+
 /**
- * The name in the list with the smallest Levenshtein distance to `text`. The part of a name beyond the text's length
- * counts as one change, since people often leave out the end.
+ * The name in the list with the smallest Levenshtein distance to `text`; undefined: none is near, so a suggestion would mislead.
+ * The part of a name beyond the text's length counts as one change, since people often leave out the end.
  */
-export function nearest(text: string, names: readonly string[]): string {
+export function nearest(text: string, names: readonly string[]): string | undefined {
   const changes = (name: string) => Math.min(distance(text, name), distance(text, name.slice(0, text.length)) + 1);
-  return names.reduce((best, name) => (changes(name) < changes(best) ? name : best));
+  const best = names.reduce((found, name) => (changes(name) < changes(found) ? name : found));
+  return changes(best) <= Math.min(mostChanges, Math.floor(text.length / 2)) ? best : undefined;
 }
 
 function distance(from: string, to: string): number {

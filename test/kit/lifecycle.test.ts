@@ -12,8 +12,9 @@ function ending(t: TestContext) {
   let stops = 0;
   const { terminate, fail } = createEnding(
     {
-      stop() {
+      stop(onStep) {
         stops += 1;
+        onStep?.('requests in progress');
         return promise;
       },
       onFatal: (error) => void logged.push(error),
@@ -35,11 +36,14 @@ describe('The end of a process', () => {
     assert.deepEqual(exits, [0]);
   });
 
-  test('a signal exits 1 after nine seconds in any case', (t) => {
+  test('a signal exits 1 after nine seconds in any case, and says what the stop still waited for', (t) => {
+    const said = t.mock.method(console, 'error', () => undefined);
     const { terminate, exits } = ending(t);
     terminate();
     t.mock.timers.tick(9_000);
     assert.deepEqual(exits, [1]);
+    const sentence = 'The stop took more than 9 seconds. It still waited for requests in progress.';
+    assert.deepEqual(said.mock.calls[0]!.arguments, [sentence]);
   });
 
   test('a stop that fails is reported and exits 1', async (t) => {

@@ -246,7 +246,7 @@ export async function callTool(
   const tool: Tool | undefined = Object.hasOwn(tools, name) ? tools[name as keyof typeof tools] : undefined;
   if (tool === undefined) {
     const shown = name.slice(0, 100);
-    const sentence = `There is no tool ${JSON.stringify(shown)}; the nearest name is ${nearest(shown, Object.keys(tools))}.`;
+    const sentence = `There is no tool ${JSON.stringify(shown)}; ${hintAt(shown, Object.keys(tools), 'the tools are')}.`;
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, sentence);
   }
   try {
@@ -266,14 +266,20 @@ function askedFor({ contract }: Refusal['extra']): string {
   return typeof description === 'string' ? `\n${JSON.stringify(agent_id)} asks for:\n${fenced(description)}` : '';
 }
 
-/** Validates the arguments of a tool. An unknown name is refused with the argument that has such a field, else with the nearest known one. */
+/** The known name that is near, else all of them. */
+function hintAt(text: string, known: readonly string[], list: string): string {
+  const near = nearest(text, known);
+  return near === undefined ? `${list} ${known.join(', ')}` : `the nearest name is ${near}`;
+}
+
+/** Validates the arguments of a tool. An unknown name is refused with the argument that has such a field, else with the known names. */
 function validate(name: string, { input }: Tool, args: Record<string, unknown>): void {
   const known = Object.keys(input.properties);
   const unknown = Object.keys(args).find((key) => !known.includes(key));
   if (unknown !== undefined) {
     const shown = unknown.slice(0, 100).toWellFormed();
     const holder = known.find((argument) => Object.hasOwn((input.properties[argument] as { properties?: object }).properties ?? {}, shown));
-    const hint = holder === undefined ? `the nearest name is ${nearest(shown, known)}` : `it is a field of ${holder}`;
+    const hint = holder === undefined ? hintAt(shown, known, 'it takes') : `it is a field of ${holder}`;
     throw invalid(shown, `${shown} is not an argument of ${name}; ${hint}.`);
   }
   validators.get(name)!(args);

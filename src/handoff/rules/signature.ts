@@ -24,12 +24,17 @@ function decoded(secret: string): Buffer | undefined {
   return key.length > 0 && (text === canonical || text === canonical.replace(/=+$/, '')) ? key : undefined;
 }
 
+/** The fewest and the most bytes of a key in Standard Webhooks. */
+const [leastBytes, mostBytes] = [24, 64];
+
 /** Requires that receivers can use the secret of a webhook. @throws ServiceError 400 */
 export function requireSecret(secret: string): void {
-  if (secret.startsWith(encodedPrefix) && decoded(secret) === undefined)
+  if (!secret.startsWith(encodedPrefix)) return;
+  const key = decoded(secret);
+  if (key === undefined || key.length < leastBytes || key.length > mostBytes)
     throw invalid(
       'secret',
-      'secret begins with whsec_, so the rest must be base64 (A to Z, a to z, 0 to 9, +, /), as Standard Webhooks has it.',
+      `secret begins with whsec_, so the rest must be ${leastBytes} to ${mostBytes} bytes in base64 (A to Z, a to z, 0 to 9, +, /), as Standard Webhooks has it.`,
     );
 }
 

@@ -28,8 +28,12 @@ export function openDatabase<Tables>(url: string, options: DatabaseOptions = {})
 }
 
 /** Opens the database of the URL for one piece of work, which may take long. */
-export async function withDatabase<Tables, T>(url: string, work: (database: Database<Tables>) => Promise<T>): Promise<T> {
-  const database = openDatabase<Tables>(url, { withoutTimeout: true });
+export async function withDatabase<Tables, T>(
+  url: string,
+  work: (database: Database<Tables>) => Promise<T>,
+  options: Pick<DatabaseOptions, 'readOnly'> = {},
+): Promise<T> {
+  const database = openDatabase<Tables>(url, { ...options, withoutTimeout: true });
   try {
     return await work(database);
   } catch (error) {

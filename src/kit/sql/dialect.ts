@@ -51,6 +51,8 @@ export interface WriteOptions {
 export interface DatabaseOptions {
   /** Replaces `defaultCharactersPerTurn`. */
   readonly charactersPerTurn?: number | undefined;
+  /** Whether a SQLite file is only read, and stays as it is: it may be of another program. */
+  readonly readOnly?: boolean;
   /** Runs SQLite's long reads on another thread. */
   readonly executeElsewhere?: Execute | undefined;
   /** Whether PostgreSQL's statements may take as long as they need, for a program that nobody waits for. */

@@ -66,6 +66,7 @@ export async function exportTo(
   { databaseUrl, ...parts }: { databaseUrl: string; moved: Moved; tenant?: string | undefined; onProgress: OnProgress },
 ): Promise<{ rows: number; bytes: number }> {
   requireData(databaseUrl);
+  if (!(await hasService(databaseUrl, parts.moved))) throw new Error(`The database has no data of the ${parts.moved.service} service.`);
   return withDatabase<unknown, { rows: number; bytes: number }>(databaseUrl, (database) =>
     writeNewFile(file, (partial) => writeAll(partial, database, parts)),
   );
@@ -108,15 +109,18 @@ export function tablesAt({ migrations }: Moved, what: string, applied: readonly 
 }
 
 /** @throws Error that names the database, when the service was never started on it; nothing is created */
-export async function requireService(databaseUrl: string, { service, migrationsTable }: Omit<Moved, 'migrations'>): Promise<void> {
+export async function requireService(databaseUrl: string, moved: Omit<Moved, 'migrations'>): Promise<void> {
   if (!isShared(databaseUrl)) requireData(databaseUrl);
-  const tables = hasFile(databaseUrl)
-    ? await withDatabase<unknown, string[]>(databaseUrl, ({ name, reads }) => presentTables(reads, name, [migrationsTable]))
-    : [];
-  if (tables.length === 0)
-    throw new Error(
-      `There is no database of the ${service} service at ${databaseName(databaseUrl)}: SERVICE_DATABASE_URL or --config must name it.`,
-    );
+  if (hasFile(databaseUrl) && (await hasService(databaseUrl, moved))) return;
+  throw new Error(
+    `There is no database of the ${moved.service} service at ${databaseName(databaseUrl)}: SERVICE_DATABASE_URL or --config must name it.`,
+  );
+}
+
+/** Whether the service was started on the database, which is only read: it may be of another program. */
+async function hasService(databaseUrl: string, { migrationsTable }: Pick<Moved, 'migrationsTable'>): Promise<boolean> {
+  const look = ({ name, reads }: Database<unknown>) => presentTables(reads, name, [migrationsTable]);
+  return (await withDatabase<unknown, string[]>(databaseUrl, look, { readOnly: true })).length > 0;
 }
 
 /** Which of the tables a database has. */
@@ -150,8 +154,6 @@ async function headerOf(
   moved: Moved,
   tenantId: string | undefined,
 ): Promise<ExportHeader> {
-  if ((await presentTables(tx, database, [moved.migrationsTable])).length === 0)
-    throw new Error(`The database has no data of the ${moved.service} service.`);
   const applied = await sql<{ name: string }>`select name from ${sql.table(moved.migrationsTable)} order by name`.execute(tx);
   const migrations = applied.rows.map(({ name }) => name);
   const rows: Record<string, number> = {};

@@ -104,7 +104,7 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
   const { executeElsewhere, charactersPerTurn = defaultCharactersPerTurn } = options;
   const path = sqlitePath(url);
   const inMemory = path === ':memory:';
-  const { writer, reader } = openConnections(path, inMemory);
+  const { writer, reader } = openConnections(path, inMemory, options.readOnly);
   // From here on, `begin` below waits for the write lock without blocking the event loop.
   writer.exec('pragma busy_timeout = 0');
   const queue = new SerialQueue();
@@ -218,12 +218,16 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
 }
 
 /**
- * The connection that writes and the one that reads. Creates missing folders of a relative path.
+ * The connection that writes and the one that reads; with `readOnly` one that only reads. Creates missing folders of a relative path.
  * @throws Error that names the file, when it can't be opened, can't be written or is not a database
  */
-function openConnections(path: string, inMemory: boolean): { writer: SqliteConnection; reader: SqliteConnection } {
+function openConnections(path: string, inMemory: boolean, readOnly = false): { writer: SqliteConnection; reader: SqliteConnection } {
   let writer: SqliteConnection | undefined;
   try {
+    if (readOnly) {
+      writer = new SqliteConnection(path, { readOnly });
+      return { writer, reader: writer };
+    }
     if (!inMemory) createPrivately(path);
     // SQLite opens a file that it can't write, and refuses the first write without naming it.
     if (!inMemory) accessSync(path, constants.W_OK);

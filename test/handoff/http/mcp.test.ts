@@ -190,11 +190,12 @@ describe('POST /mcp', () => {
     assert.equal(content[0].text, `${rest.body.detail} (${rest.body.code})`);
   });
 
-  test('refuses bad arguments with a sentence for each, and an unknown name with the nearest one', async () => {
+  test('refuses bad arguments with a sentence for each, and an unknown name with one that is near, else with all', async () => {
     const service = await shareService(inMemory);
     for (const [tool, args, sentence] of [
       ['complete', { packet_id: unknownId, completed: [] }, /^completed is not an argument of complete; it is a field of actions\. /],
       ['hand_over', { target_agent: 'x', sumary: 'y' }, /sumary is not an argument of hand_over; the nearest name is summary/],
+      ['release', { finished: true }, /^finished is not an argument of release; it takes packet_id, agent_id, lease_token\. /],
       ['hand_over', { target_agent: 'x' }, /summary is required/],
       ['hand_over', { target_agent: '', summary: '' }, /summary must not be empty.*target_agent|target_agent must not be empty/s],
       ['claim_next', { wait_seconds: 61 }, /wait_seconds must be at most 60/],
@@ -210,6 +211,8 @@ describe('POST /mcp', () => {
     }
     const answer = await mcp(service, 'tools/call', { name: 'claim_nxt', arguments: {} });
     assert.match(answer.body.error.message, /nearest name is claim_next/);
+    const far = await mcp(service, 'tools/call', { name: 'delete_everything', arguments: {} });
+    assert.match(far.body.error.message, /^There is no tool "delete_everything"; the tools are hand_over, .*claim_next/);
   });
 
   test('needs the agent once, in the header, in the query or as an argument [H120]', async () => {

@@ -9,6 +9,8 @@ import { register, secret, shareHooked } from '../../support/webhooks.ts';
 
 const url = 'http://127.0.0.1:9/hook';
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+/** A secret in the form of Standard Webhooks, with a key of so many bytes. */
+const encodedSecret = (bytes: number): string => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
 
 for (const store of stores) {
   describe(`Webhooks on ${store.name}`, () => {
@@ -38,6 +40,8 @@ for (const store of stores) {
         ['secret', { secret: undefined }],
         ['secret', { secret: 'whsec_is-not-base64!' }],
         ['secret', { secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODk==' }],
+        ['secret', { secret: encodedSecret(23) }],
+        ['secret', { secret: encodedSecret(65) }],
         ['url', { url: undefined }],
         ['url', { url: 'http://example.com/hook' }],
         ['url', { url: 'ftp://example.com' }],
@@ -61,7 +65,8 @@ for (const store of stores) {
         assert.equal(answer.body.field, field, answer.text);
       }
       assert.deepEqual((await service.call('GET', '/hooks')).body, []);
-      for (const allowed of ['x'.repeat(16), 'ü'.repeat(1024)]) await register(service, url, { secret: allowed });
+      for (const allowed of ['x'.repeat(16), 'ü'.repeat(1024), encodedSecret(24), encodedSecret(64)])
+        await register(service, url, { secret: allowed });
     });
 
     test('an Idempotency-Key registers one webhook; another request with it is 409 [H262]', async (t) => {

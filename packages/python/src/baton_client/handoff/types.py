@@ -924,7 +924,8 @@ class WebhookRequest(TypedDict):
     """The event types to subscribe to; all eight if left out."""
     secret: str
     """Signs every delivery. It is never shown. The key of `X-SERVICE-Signature` is its UTF-8
-    bytes; that of Standard Webhooks too, unless it is `whsec_` and the key in base64.
+    bytes; that of Standard Webhooks too, unless it is `whsec_` and the key, 24 to 64 bytes,
+    in base64.
     """
 
 
