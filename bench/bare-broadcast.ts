@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocketServer } from 'ws';
 
 import { serveTasks } from './programs.ts';
+import { atEvenIntervals } from './times.ts';
 
 /** The minimal broadcast: `ws` serializes each message once and sends it to every client. */
 
@@ -16,13 +16,11 @@ const tasks = {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   },
   /** Sends a number of messages at a steady rate to every client. */
-  async broadcast({ data, count, rate }: { data: string; count: number; rate: number }): Promise<void> {
-    const first = performance.now();
-    for (let index = 0; index < count; index += 1) {
-      await sleep(Math.max(0, first + (index * 1000) / rate - performance.now()));
+  broadcast({ data, count, rate }: { data: string; count: number; rate: number }): Promise<void> {
+    return atEvenIntervals(count, rate, () => {
       const message = Buffer.from(`${data.slice(0, -1)},"timestamp":"${new Date().toISOString()}"}`);
       for (const client of server.clients) client.send(message, { binary: false });
-    }
+    });
   },
 };
 

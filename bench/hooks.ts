@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 
 import { serveTasks } from './programs.ts';
-import { type LoadResult, Times } from './times.ts';
+import { atEvenIntervals, type LoadResult, Times } from './times.ts';
 
 /** Webhook receivers, and creates at a steady rate whose deliveries they wait for. */
 
@@ -94,9 +93,7 @@ async function pace({ url, headers, body, rate, seconds, receiver }: Pace): Prom
   const request = JSON.parse(body);
   const run = `run-${performance.now()}`;
   const requests: Promise<unknown>[] = [];
-  const first = performance.now();
-  for (let index = 0; index < count; index += 1) {
-    await sleep(Math.max(0, first + (index * 1000) / rate - performance.now()));
+  await atEvenIntervals(count, rate, (index) => {
     const tag = `${run}-${index}`;
     begunAt.set(tag, performance.now());
     const tagged = JSON.stringify({ ...request, metadata: { ...request.metadata, tags: [tag] } });
@@ -106,7 +103,7 @@ async function pace({ url, headers, body, rate, seconds, receiver }: Pace): Prom
         if (answer.statusCode !== 201) throw new Error(`POST /packets: ${answer.statusCode}`);
       }),
     );
-  }
+  });
   await Promise.all(requests);
   await arrived.promise;
   await pool.close();

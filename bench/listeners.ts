@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { WebSocket } from 'ws';
 
 import { serveTasks } from './programs.ts';
+import { quantile } from './times.ts';
 
 /** Many stream listeners: they count messages and measure their delay from the event's timestamp, in milliseconds. */
 
@@ -80,8 +81,7 @@ const tasks = {
         };
       });
     }
-    const sorted = Float64Array.from(delays).sort();
-    return { p50: sorted[Math.floor(sorted.length / 2)] ?? 0, p99: sorted[Math.floor(sorted.length * 0.99)] ?? 0 };
+    return { p50: quantile(delays, 0.5), p99: quantile(delays, 0.99) };
   },
   async closeAll(_: null): Promise<void> {
     for (const listener of listeners) {

@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import autocannon, { type Client, type Request } from 'autocannon';
 import { Pool } from 'undici';
 
 import { serveTasks } from './programs.ts';
-import { type LoadResult, Times, timesOf } from './times.ts';
+import { atEvenIntervals, type LoadResult, Times, timesOf } from './times.ts';
 
 /** A request that is sent repeatedly. */
 export interface LoadRequest {
@@ -65,11 +64,7 @@ async function paced({ url, connections, requests }: Load, seconds: number, rate
   const times = new Times();
   const open: Promise<void>[] = [];
   let failed = 0;
-  const first = performance.now();
-  for (let index = 0; index < rate * seconds; index += 1) {
-    const due = first + (index * 1000) / rate;
-    const early = due - performance.now();
-    if (early > 0) await sleep(early);
+  await atEvenIntervals(rate * seconds, rate, (index, due) => {
     const { method, path, headers, body } = requests[index % requests.length]!;
     const sending = pool.request({ method, path, headers: headers ?? null, body: body ?? null }).then(async (answer) => {
       await answer.body.dump({ limit: Number.MAX_SAFE_INTEGER });
@@ -81,7 +76,7 @@ async function paced({ url, connections, requests }: Load, seconds: number, rate
         failed += 1;
       }),
     );
-  }
+  });
   await Promise.all(open);
   await pool.close();
   return times.result(failed);

@@ -1,3 +1,4 @@
+import type { Figure } from './report.ts';
 import type { LoadResult } from './times.ts';
 
 /** One side of a comparison: the process that does the work, and a round of it. */
@@ -88,4 +89,44 @@ export async function compare(rounds: number, ceiling: Side, product: Side): Pro
 export function requireGood(result: LoadResult): LoadResult {
   if (result.failed > 0 || result.requests === 0) throw new Error(`${result.failed} of ${result.requests} requests failed.`);
   return result;
+}
+
+/** The median of several rounds, after one that warms up. */
+export async function medianOf(rounds: number, measure: () => Promise<number>): Promise<number> {
+  await measure();
+  const values: number[] = [];
+  for (let round = 0; round < rounds; round += 1) values.push(await measure());
+  return median(values);
+}
+
+type Waits = Pick<LoadResult, 'p99'> & Partial<LoadResult>;
+
+/**
+ * The figures of others' requests beside something that `start` starts and returns how to stop, in turns with rounds alone
+ * after one that warms up; `measure` returns them by the names of the figures. The rounds with the lowest p99 count, because other load on
+ * the machine can only raise it.
+ */
+export async function besides(
+  rounds: number,
+  measure: () => Promise<Record<string, Waits>>,
+  start: () => () => Promise<unknown>,
+): Promise<Figure[]> {
+  const names = Object.keys(await measure());
+  const alone: Record<string, Waits>[] = [];
+  const together: typeof alone = [];
+  for (let round = 0; round < rounds; round += 1) {
+    alone.push(await measure());
+    const stop = start();
+    together.push(await measure());
+    await stop();
+  }
+  const quietest = (all: typeof alone, name: string) =>
+    all.map((one) => one[name]!).reduce((best, one) => (one.p99 < best.p99 ? one : best));
+  return names.map((name) => {
+    const quiet = quietest(alone, name);
+    const { perSecond, p50, p99 } = quietest(together, name);
+    const timed = perSecond === undefined || p50 === undefined ? {} : { perSecond, p50 };
+    const against = `alone: p99 ${quiet.p99.toFixed(2)} ms`;
+    return { name, ...timed, p99, against, value: p99 / quiet.p99, target: { better: 'less', required: 2, stretch: 1.3 } };
+  });
 }

@@ -151,22 +151,33 @@ export async function startRun(options: Options, out: Pick<Run, 'report' | 'say'
   };
 }
 
-/** Runs work on a filled PostgreSQL database, and removes the database afterwards. */
-export async function withPostgres(run: Run, packets: number, work: (url: string) => Promise<void>): Promise<void> {
+/** Runs work on a PostgreSQL with databases of these names, at the address below which they are, and removes it afterwards. */
+export async function withDatabases(names: readonly string[], work: (server: string) => Promise<void>): Promise<void> {
   const server = await startPostgres();
-  const query = async (database: string, text: string) => {
-    const client = new pg.Client(`${server.url}/${database}`);
-    await client.connect();
-    await client.query(text);
-    await client.end();
-  };
   try {
-    await query('postgres', 'create database bench');
-    await run.fill(`${server.url}/bench`, packets);
-    // PostgreSQL's autovacuum would do this within a minute.
-    await query('bench', 'vacuum analyze');
-    await work(`${server.url}/bench`);
+    for (const name of names) await query(`${server.url}/postgres`, `create database ${name}`);
+    await work(server.url);
   } finally {
     await server.stop();
   }
+}
+
+/** The rows that a query on a database returns. */
+export async function query(databaseUrl: string, text: string): Promise<Record<string, string>[]> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  const { rows } = await client.query(text);
+  await client.end();
+  return rows;
+}
+
+/** Runs work on a filled PostgreSQL database, and removes the database afterwards. */
+export function withPostgres(run: Run, packets: number, work: (url: string) => Promise<void>): Promise<void> {
+  return withDatabases(['bench'], async (server) => {
+    const url = `${server}/bench`;
+    await run.fill(url, packets);
+    // PostgreSQL's autovacuum would do this within a minute.
+    await query(url, 'vacuum analyze');
+    await work(url);
+  });
 }

@@ -1,3 +1,5 @@
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+
 /** The result of a load. Times are in milliseconds. */
 export interface LoadResult {
   requests: number;
@@ -22,9 +24,26 @@ export class Times {
   }
 
   result(failed: number): LoadResult {
-    const sorted = Float64Array.from(this.#times).sort();
-    const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
-    return { requests: sorted.length, perSecond: (sorted.length / (this.#last - this.#first)) * 1000, p50: at(0.5), p99: at(0.99), failed };
+    const { length } = this.#times;
+    const perSecond = (length / (this.#last - this.#first)) * 1000;
+    return { requests: length, perSecond, p50: quantile(this.#times, 0.5), p99: quantile(this.#times, 0.99), failed };
+  }
+}
+
+/** The value that a part of the values is below, such as 0.99 of them; 0 for no values. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = Float64Array.from(values).sort();
+  return sorted[Math.floor(sorted.length * part)] ?? 0;
+}
+
+/** Begins work a number of times at even intervals, however long it takes. `due`: when it should have begun. */
+export async function atEvenIntervals(count: number, perSecond: number, begin: (index: number, due: number) => void): Promise<void> {
+  const first = performance.now();
+  for (let index = 0; index < count; index += 1) {
+    const due = first + (index * 1000) / perSecond;
+    const early = due - performance.now();
+    await (early > 0 ? sleep(early) : turn());
+    begin(index, due);
   }
 }
 

@@ -3,7 +3,7 @@ import { Pool } from 'undici';
 
 import { packetOfBytes } from './bodies.ts';
 import { serveTasks } from './programs.ts';
-import { type LoadResult, Times, timesOf } from './times.ts';
+import { atEvenIntervals, type LoadResult, Times, timesOf } from './times.ts';
 
 /** Workers of one agent, each with its own connection to a service. */
 interface WorkerOptions {
@@ -115,12 +115,11 @@ const tasks = {
     const working = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
     const begun = performance.now();
     const example = JSON.parse(body);
-    for (let number = 0; number < count; number += 1) {
-      await sleep(Math.max(0, begun + (number * 1000) / perSecond - performance.now()));
+    await atEvenIntervals(count, perSecond, (number) => {
       const summary = `Packet ${number} of ${begun}`;
       sentAt.set(summary, performance.now());
       void ask('POST', '/packets', JSON.stringify({ ...example, context: { ...example.context, summary } }));
-    }
+    });
     await working;
     await close();
     return times.result(wrong);

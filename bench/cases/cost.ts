@@ -11,6 +11,7 @@ import type { LoadRequest } from '../load.ts';
 import { type Program, startProgram } from '../programs.ts';
 import { median, requireGood } from '../rounds.ts';
 import { connections, headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { Tenant } from '../tenant.ts';
 import type { LoadResult } from '../times.ts';
 import { claimOf } from './claim.ts';
 
@@ -131,8 +132,7 @@ async function requests(run: Run, { url, program }: MeasuredService, ids: readon
     requireGood(await run.burst({ url: to, connections, requests: what, count })).requests;
   const read = async (name: string, paths: readonly string[], count = repeated): Promise<Costs> => {
     const all = paths.map((path): LoadRequest => ({ method: 'GET', path: `/api/v1${path}`, headers }));
-    const answer = await fetch(url + all[0]!.path, { headers });
-    const text = await answer.text();
+    const text = await new Tenant(url).get(all[0]!.path);
     return {
       name,
       product: { program, run: () => load(url, all, count) },
@@ -246,20 +246,9 @@ async function messages(run: Run, { url, program }: MeasuredService, { listeners
 /** Deliveries from the table, sent and recorded, beside signed posts of the same bytes without storage. */
 async function deliveries({ url, program }: MeasuredService, { hooks, sender }: Receivers): Promise<Costs> {
   const [own, other] = [await hooks.call('listen', false), await hooks.call('listen', true)];
-  const post = async (path: string, body: unknown, key: string): Promise<{ id: string; key: string }> => {
-    const answer = await fetch(`${url}/api/v1${path}`, {
-      method: 'POST',
-      headers: { ...jsonHeaders, 'x-api-key': key },
-      body: JSON.stringify(body),
-    });
-    if (!answer.ok) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()) as { id: string; key: string };
-  };
   // A tenant of its own, so that the creates of other cases cause no deliveries.
-  const admin = headers['x-api-key'];
-  const tenant = await post('/tenants', { name: 'Receiver', tier: 'business' }, admin);
-  const { key } = await post('/keys', { name: 'receiver', tenant_id: tenant.id }, admin);
-  await post('/hooks', { url: own.url, secret: 'a-secret-for-the-benchmark', events: ['packet.created'] }, key);
+  const tenant = await Tenant.create(url);
+  await tenant.post('/api/v1/hooks', { url: own.url, secret: 'a-secret-for-the-benchmark', events: ['packet.created'] });
   const packet = JSON.parse(packetOfBytes(2048));
   const body = JSON.stringify({ type: 'packet.created', data: packet });
   const requestsOf = async (result: Promise<LoadResult>) => requireGood(await result).requests;
@@ -269,7 +258,7 @@ async function deliveries({ url, program }: MeasuredService, { hooks, sender }: 
       program,
       async prepare() {
         await hooks.call('open', { receiver: own.receiver, isOpen: false });
-        for (let made = 0; made < perRound; made += 100) await post('/packets/batch', { packets: Array(100).fill(packet) }, key);
+        for (let made = 0; made < perRound; made += 100) await tenant.post('/api/v1/packets/batch', { packets: Array(100).fill(packet) });
       },
       async run() {
         const received = requestsOf(hooks.call('receive', { receiver: own.receiver, count: perRound }));

@@ -7,7 +7,8 @@ import type { LoadRequest } from '../load.ts';
 import { startProgram } from '../programs.ts';
 import { figureOf } from '../report.ts';
 import { compareAll, type Side } from '../rounds.ts';
-import { headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { headers, jsonHeaders, type Run } from '../run.ts';
+import { Tenant } from '../tenant.ts';
 
 const posts = (path: string, bodies: readonly string[]): LoadRequest[] =>
   bodies.map((body) => ({ method: 'POST', path, headers: jsonHeaders, body }));
@@ -27,7 +28,8 @@ async function createBodies(run: Run, name: string, bodies: readonly string[]): 
     {
       program: service.program,
       run: () => run.again(service.url, posts('/api/v1/packets', bodies)),
-      finish: () => indexed(service),
+      // Every search begins with indexing the packets that wait for it.
+      finish: () => new Tenant(service.url).get(`/api/v1/packets/search?q=${searched.rare}`),
     },
   ];
   const [ofEcho, ofBare, bareOfEcho] = await compareAll(run.rounds, sides, [
@@ -41,13 +43,6 @@ async function createBodies(run: Run, name: string, bodies: readonly string[]): 
   run.report(figureOf(name, 'echo', ofEcho!, { better: 'more', required: 0.4, stretch: 0.5 }));
   run.report(figureOf(`${name}, of the bare create`, 'bare create', ofBare!));
   run.report(figureOf(`the bare create, ${name.replace('create, ', '')}`, 'echo', bareOfEcho!));
-}
-
-/** Makes the service index all waiting packets, which every search begins with. */
-async function indexed(service: MeasuredService): Promise<void> {
-  const answer = await fetch(`${service.url}/api/v1/packets/search?q=${searched.rare}`, { headers });
-  if (answer.status !== 200) throw new Error(`Searching: ${answer.status} ${await answer.text()}`);
-  await answer.arrayBuffer();
 }
 
 /** Creates packets of 2 KB. */

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { packetOfBytes } from '../bodies.ts';
 import { type FaceAttack, faceAttacks } from '../hostile-faces.ts';
 import { requireGood } from '../rounds.ts';
-import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
+import { headers, type MeasuredService, type Run, withPostgres } from '../run.ts';
+import { Tenant } from '../tenant.ts';
 import type { LoadResult } from '../times.ts';
 
 /** Requests of the other tenant per second. */
@@ -88,8 +89,7 @@ async function beside(run: Run, databaseUrl: string, { prepare }: FaceAttack): P
   const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_PUBLIC_URL: 'http://127.0.0.1' };
   const service = await run.startService(databaseUrl, 'anywhere', settings);
   try {
-    const created = await fetch(`${service.url}/api/v1/packets`, { method: 'POST', headers: jsonHeaders, body: packetOfBytes(2048) });
-    if (created.status !== 201) throw new Error(`POST /packets: ${created.status}`);
+    await new Tenant(service.url).post('/api/v1/packets', JSON.parse(packetOfBytes(2048)));
     const strike = await prepare(service.url);
     const { p99: alone } = await others(run, service);
     const { rss: before } = await service.program.call('memory', null);

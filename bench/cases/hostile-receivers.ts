@@ -4,8 +4,10 @@ import { packetOfBytes } from '../bodies.ts';
 import type { HookTasks } from '../hooks.ts';
 import type { HostileReceiverTasks } from '../hostile-receivers.ts';
 import { startProgram } from '../programs.ts';
-import { requireGood } from '../rounds.ts';
+import { besides, requireGood } from '../rounds.ts';
 import { headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { Tenant } from '../tenant.ts';
+import { quantile } from '../times.ts';
 
 /** The webhooks of the hostile tenant, and the packets that it creates per second. */
 const hooksOfHostile = 20;
@@ -13,16 +15,6 @@ const createsOfHostile = 2;
 
 const body = packetOfBytes(2048);
 const secret = 'a-secret-for-the-benchmark';
-
-async function post(url: string, body: unknown, key?: string): Promise<{ id: string; key: string }> {
-  const answer = await fetch(url, {
-    method: 'POST',
-    headers: { ...jsonHeaders, ...(key === undefined ? {} : { 'x-api-key': key }) },
-    body: JSON.stringify(body),
-  });
-  if (answer.status !== 201) throw new Error(`${url}: ${answer.status} ${await answer.text()}`);
-  return (await answer.json()) as { id: string; key: string };
-}
 
 /** The effect of one tenant's webhooks on the gets and deliveries of others: names that are never answered, and endless answers. */
 export async function hostileReceivers(run: Run): Promise<void> {
@@ -52,45 +44,33 @@ export async function hostileReceivers(run: Run): Promise<void> {
 }
 
 async function beside(run: Run, service: MeasuredService, name: string, urlOf: (index: number) => string): Promise<void> {
-  const api = `${service.url}/api/v1`;
   const hooks = startProgram<HookTasks>('./hooks.ts', { place: 'load' });
+  const own = new Tenant(service.url);
   // Its receiver closes each connection, so that each delivery looks its name up.
   const { receiver, url } = await hooks.call('listenByName', null);
-  await post(`${api}/hooks`, { url, secret, events: ['packet.created'] });
-  const { id } = await post(`${api}/packets`, JSON.parse(body));
+  await own.post('/api/v1/hooks', { url, secret, events: ['packet.created'] });
+  const { id } = await own.post('/api/v1/packets', JSON.parse(body));
+  const hostile = await Tenant.create(service.url);
+  for (let index = 0; index < hooksOfHostile; index += 1)
+    await hostile.post('/api/v1/hooks', { url: urlOf(index), secret, events: ['packet.created'] });
   const seconds = Math.max(4, run.seconds);
   const get = [{ method: 'GET', path: `/api/v1/packets/${id}`, headers }] as const;
   const measure = async () => {
-    const gets = requireGood(await run.load({ url: service.url, connections: 20, requests: get, seconds, rate: 200 }));
+    const { p99 } = requireGood(await run.load({ url: service.url, connections: 20, requests: get, seconds, rate: 200 }));
     const { sent } = await hooks.call('pace', { url: service.url, headers: jsonHeaders, body, rate: 50, seconds, receiver });
-    return { gets: gets.p99, deliveries: sent.toSorted((a, b) => a - b)[Math.floor(sent.length * 0.99)]! };
+    return {
+      [`p99 of gets beside webhooks with ${name}`]: { p99 },
+      [`p99 of deliveries beside webhooks with ${name}`]: { p99: quantile(sent, 0.99) },
+    };
   };
-  const tenant = await post(`${api}/tenants`, { name: 'Hostile', tier: 'business' });
-  const { key } = await post(`${api}/keys`, { name: 'hostile', tenant_id: tenant.id });
-  for (let index = 0; index < hooksOfHostile; index += 1)
-    await post(`${api}/hooks`, { url: urlOf(index), secret, events: ['packet.created'] }, key);
-  await measure();
-  const alone: Awaited<ReturnType<typeof measure>>[] = [];
-  const together: typeof alone = [];
   const failures: unknown[] = [];
-  const create = () => void post(`${api}/packets`, JSON.parse(body), key).catch((error: unknown) => failures.push(error));
-  for (let round = 0; round < run.rounds; round += 1) {
-    alone.push(await measure());
+  const create = () => void hostile.post('/api/v1/packets', JSON.parse(body)).catch((error: unknown) => failures.push(error));
+  const start = () => {
     const timer = setInterval(create, 1000 / createsOfHostile);
-    together.push(await measure());
-    clearInterval(timer);
-  }
+    return async () => clearInterval(timer);
+  };
+  const figures = await besides(run.rounds, measure, start);
   if (failures.length > 0) throw failures[0];
-  for (const what of ['gets', 'deliveries'] as const) {
-    // The least, because other load on the machine can only raise it.
-    const [quiet, loud] = [alone, together].map((rounds) => Math.min(...rounds.map((round) => round[what]))) as [number, number];
-    run.report({
-      name: `p99 of ${what} beside webhooks with ${name}`,
-      p99: loud,
-      against: `alone: p99 ${quiet.toFixed(2)} ms`,
-      value: loud / quiet,
-      target: { better: 'less', required: 2, stretch: 1.3 },
-    });
-  }
+  for (const figure of figures) run.report(figure);
   await hooks.stop();
 }

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { packetOfBytes, searched } from '../bodies.ts';
 import { type Attack, attack, hostileSummaries, pipeline, pongs, replay } from '../hostile.ts';
 import type { LoadRequest } from '../load.ts';
-import { requireGood } from '../rounds.ts';
+import { besides, requireGood } from '../rounds.ts';
 import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
-import type { LoadResult } from '../times.ts';
+import { Tenant } from '../tenant.ts';
 import { hostileFaces } from './hostile-faces.ts';
 import { hostileReceivers } from './hostile-receivers.ts';
 
@@ -71,69 +71,37 @@ async function besideHostile(run: Run, databaseUrl: string, database: string): P
   await service.stop();
 }
 
-interface Others {
-  /** The name of the figure. */
-  name: string;
-  requests: LoadRequest[];
-  /** Requests per second. */
-  rate: number;
-}
-
-/** Reports the p99 of others' requests beside an attack, which `start` starts and returns how to stop, against their p99 alone. */
+/** Reports the p99 of others' requests, at so many per second, beside an attack, which `start` starts and returns how to stop. */
 async function beside(
   run: Run,
   { url }: MeasuredService,
-  { name, requests, rate }: Others,
+  { name, requests, rate }: { name: string; requests: LoadRequest[]; rate: number },
   start: () => () => Promise<unknown>,
 ): Promise<void> {
-  const steady = () => run.load({ url, connections: 20, requests, seconds: Math.max(4, run.seconds), rate });
-  await steady();
-  const alone: LoadResult[] = [];
-  const together: LoadResult[] = [];
-  for (let round = 0; round < run.rounds; round += 1) {
-    alone.push(requireGood(await steady()));
-    const stop = start();
-    together.push(requireGood(await steady()));
-    await stop();
-  }
-  const quiet = leastP99(alone);
-  const { perSecond, p50, p99 } = leastP99(together);
-  const against = `alone: p99 ${quiet.p99.toFixed(2)} ms`;
-  run.report({ name, perSecond, p50, p99, against, value: p99 / quiet.p99, target: { better: 'less', required: 2, stretch: 1.3 } });
+  const measure = async () => ({
+    [name]: requireGood(await run.load({ url, connections: 20, requests, seconds: Math.max(4, run.seconds), rate })),
+  });
+  for (const figure of await besides(run.rounds, measure, start)) run.report(figure);
 }
-
-/** The round with the lowest p99, because other load on the machine can only raise it. */
-const leastP99 = (rounds: readonly LoadResult[]) => rounds.reduce((best, one) => (one.p99 < best.p99 ? one : best));
 
 /** Creates a tenant with packets that make its requests expensive; returns its key, and the id of an event before theirs. */
 async function makeHostile({ url }: MeasuredService): Promise<{ key: string; firstEventId: string }> {
-  const post = async (path: string, body: unknown, key?: string) => {
-    const answer = await fetch(`${url}/api/v1${path}`, {
-      method: 'POST',
-      headers: { ...jsonHeaders, ...(key === undefined ? {} : { 'x-api-key': key }) },
-      body: JSON.stringify(body),
-    });
-    if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()) as { id: string; key: string };
-  };
-  const tenant = await post('/tenants', { name: 'Hostile', tier: 'business' });
-  const { key } = await post('/keys', { name: 'hostile', tenant_id: tenant.id });
+  const tenant = await Tenant.create(url);
+  const { key } = tenant;
   const { context: _, ...packet } = JSON.parse(packetOfBytes(2048));
   const stream = await fetch(`${url}/events`, { headers: { 'x-api-key': key } });
   const events = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
-  await post('/packets', { ...packet, context: { summary: 'first' } }, key);
+  await tenant.post('/api/v1/packets', { ...packet, context: { summary: 'first' } });
   let text = '';
   while (!/^id: ?\S+\n/m.test(text)) text += (await events.read()).value ?? '';
   const firstEventId = /^id: ?(\S+)\n/m.exec(text)![1]!;
   await events.cancel();
-  for (const summary of hostileSummaries) await post('/packets', { ...packet, context: { summary } }, key);
+  for (const summary of hostileSummaries) await tenant.post('/api/v1/packets', { ...packet, context: { summary } });
   // The search waits for the indexing, so that the case measures only requests.
-  await fetch(`${url}/api/v1/packets/search?q=large`, { headers: { 'x-api-key': key } });
+  await tenant.get('/api/v1/packets/search?q=large');
   return { key, firstEventId };
 }
 
 async function gets({ url }: MeasuredService): Promise<LoadRequest[]> {
-  const answer = await fetch(`${url}/api/v1/packets?limit=200`, { headers });
-  const { packets } = (await answer.json()) as { packets: { id: string }[] };
-  return packets.map(({ id }) => ({ method: 'GET', path: `/api/v1/packets/${id}`, headers }));
+  return (await new Tenant(url).packetPaths()).map((path) => ({ method: 'GET', path, headers }));
 }

@@ -5,7 +5,8 @@ import { setTimeout } from 'node:timers/promises';
 import { mcpRequest } from '../../test/support/mcp.ts';
 import { packetOfBytes, searched } from '../bodies.ts';
 import { requireGood } from '../rounds.ts';
-import { connections, headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { connections, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { Tenant } from '../tenant.ts';
 
 const megabyte = 1024 * 1024;
 
@@ -29,11 +30,7 @@ async function reading(run: Run): Promise<void> {
   ];
   const before = await service.program.call('memory', null);
   for (const path of paths) {
-    for (let time = 0; time < 20; time += 1) {
-      const answer = await fetch(`${service.url}/api/v1${path}`, { headers });
-      if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
-      await answer.arrayBuffer();
-    }
+    for (let time = 0; time < 20; time += 1) await new Tenant(service.url).get(`/api/v1${path}`);
   }
   const after = await service.program.call('memory', null);
   await service.stop();

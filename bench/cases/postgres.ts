@@ -1,12 +1,9 @@
-import pg from 'pg';
-
-import { startPostgres } from '../../test/support/postgres.ts';
 import { packetOfBytes } from '../bodies.ts';
 import type { BossTasks } from '../boss.ts';
 import { type Program, startProgram } from '../programs.ts';
 import { type Figure, figureOf } from '../report.ts';
 import { compare, type Side } from '../rounds.ts';
-import { connections, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { connections, jsonHeaders, type MeasuredService, query, type Run, withDatabases } from '../run.ts';
 import type { TransactionTasks } from '../transaction.ts';
 import { claimOf, completeOf, taking } from './claim.ts';
 
@@ -20,24 +17,17 @@ const connectionsOfBoss = 10;
 
 /** The service on its own PostgreSQL, against the bare transaction and against pg-boss. */
 export async function postgres(run: Run): Promise<void> {
-  const server = await startPostgres();
-  try {
-    const admin = new pg.Client(`${server.url}/postgres`);
-    await admin.connect();
-    for (const database of ['service', 'boss']) await admin.query(`create database ${database}`);
-    const { rows } = await admin.query('show server_version');
-    run.say(`PostgreSQL ${rows[0].server_version}, its settings as they come, not pinned to a core.`);
-    await admin.end();
-    const databaseUrl = `${server.url}/service`;
+  await withDatabases(['service', 'boss'], async (server) => {
+    const databaseUrl = `${server}/service`;
+    const [{ server_version } = {}] = await query(databaseUrl, 'show server_version');
+    run.say(`PostgreSQL ${server_version}, its settings as they come, not pinned to a core.`);
     const perRound = run.options.quick ? 2_000 : 10_000;
     const ids = await run.fill(databaseUrl, perRound * (run.rounds + 1));
     const service = await run.startService(databaseUrl);
     await againstTransaction(run, service, databaseUrl, perRound);
-    await againstBoss(run, service, `${server.url}/boss`, ids, perRound);
+    await againstBoss(run, service, `${server}/boss`, ids, perRound);
     await twoInstances(run, service, databaseUrl, perRound);
-  } finally {
-    await server.stop();
-  }
+  });
 }
 
 /** Leaves out CPU ratios, because the CPU time of the database is not measured. */

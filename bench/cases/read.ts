@@ -4,7 +4,8 @@ import { packetOfBytes } from '../bodies.ts';
 import type { LoadRequest } from '../load.ts';
 import { figureOf } from '../report.ts';
 import { type Compared, compare } from '../rounds.ts';
-import { headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { headers, type MeasuredService, type Run } from '../run.ts';
+import { Tenant } from '../tenant.ts';
 
 const read = (path: string): LoadRequest => ({ method: 'GET', path, headers });
 
@@ -18,19 +19,16 @@ async function againstSameBytes(run: Run, service: MeasuredService, paths: reado
   );
 }
 
-async function textOf(service: MeasuredService, path: string): Promise<string> {
-  const answer = await fetch(service.url + path, { headers });
-  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-  return answer.text();
-}
+/** The text that the service answers at a path. */
+const textOf = ({ url }: MeasuredService, path: string): Promise<string> => new Tenant(url).get(path);
 
 /** GET /packets/{id} of two hundred packets. */
 export async function get(run: Run): Promise<void> {
   const service = await run.startService(`sqlite://${join(run.folder, 'get.db')}`);
   const paths: string[] = [];
   for (let index = 0; index < 200; index += 1) {
-    const answer = await fetch(`${service.url}/api/v1/packets`, { method: 'POST', headers: jsonHeaders, body: packetOfBytes(2048, index) });
-    paths.push(`/api/v1/packets/${((await answer.json()) as { id: string }).id}`);
+    const { id } = await new Tenant(service.url).post('/api/v1/packets', JSON.parse(packetOfBytes(2048, index)));
+    paths.push(`/api/v1/packets/${id}`);
   }
   const compared = await againstSameBytes(run, service, paths);
   await service.stop();

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { packetOfBytes, searched } from '../bodies.ts';
 import type { LoadRequest } from '../load.ts';
 import { figureOf } from '../report.ts';
-import { compare, requireGood } from '../rounds.ts';
-import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
-import type { LoadResult } from '../times.ts';
+import { besides, compare, requireGood } from '../rounds.ts';
+import { headers, jsonHeaders, type Run, withPostgres } from '../run.ts';
+import { Tenant } from '../tenant.ts';
 import { inTimes } from './read.ts';
 
 const pageSize = 20;
@@ -111,47 +111,24 @@ export async function beside(run: Run): Promise<void> {
   copyFileSync(original, path);
   // On a single core the result would depend on the scheduler, so the search threads may use a second core.
   const service = await run.startService(`sqlite://${path}`, 'anywhere');
-  const others = await othersOf(service);
-  const seconds = Math.max(4, run.seconds);
-  const steady = (requests: readonly LoadRequest[]) =>
-    run.load({ url: service.url, connections: 20, requests, seconds, rate: othersPerSecond });
-  const searching = () =>
-    run.load({ url: service.url, connections: searchers, requests: [searchFor(searched.everywhere), searchFor(searched.common)], seconds });
-
-  for (const [name, requests] of Object.entries(others)) {
-    await steady(requests);
-    const alone: LoadResult[] = [];
-    const together: LoadResult[] = [];
-    for (let round = 0; round < run.rounds; round += 1) {
-      alone.push(requireGood(await steady(requests)));
-      const [result] = await Promise.all([steady(requests), searching()]);
-      together.push(requireGood(result));
-    }
-    const quiet = quietest(alone);
-    const { perSecond, p50, p99 } = quietest(together);
-    run.report({
-      name: `p99 of ${name} beside ${searchers} searching`,
-      perSecond,
-      p50,
-      p99,
-      against: `alone: p99 ${quiet.p99.toFixed(2)} ms`,
-      value: p99 / quiet.p99,
-      target: { better: 'less', required: 2, stretch: 1.3 },
-    });
-  }
-  await service.stop();
-}
-
-/** The round with the lowest p99, because other load on the machine can only raise it. */
-function quietest(rounds: readonly LoadResult[]): LoadResult {
-  return rounds.reduce((best, one) => (one.p99 < best.p99 ? one : best));
-}
-
-async function othersOf(service: MeasuredService): Promise<Record<string, LoadRequest[]>> {
-  const answer = await fetch(`${service.url}/api/v1/packets?limit=200`, { headers });
-  const { packets } = (await answer.json()) as { packets: { id: string }[] };
-  return {
-    gets: packets.map(({ id }) => ({ method: 'GET', path: `/api/v1/packets/${id}`, headers })),
+  const others: Record<string, LoadRequest[]> = {
+    gets: (await new Tenant(service.url).packetPaths()).map((path) => ({ method: 'GET', path, headers })),
     creates: [{ method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body: packetOfBytes(2048) }],
   };
+  const seconds = Math.max(4, run.seconds);
+  const { url } = service;
+  const searching = [searchFor(searched.everywhere), searchFor(searched.common)];
+  for (const [name, requests] of Object.entries(others)) {
+    const measure = async () => ({
+      [`p99 of ${name} beside ${searchers} searching`]: requireGood(
+        await run.load({ url, connections: 20, requests, seconds, rate: othersPerSecond }),
+      ),
+    });
+    const start = () => {
+      const answered = run.load({ url, connections: searchers, requests: searching, seconds });
+      return () => answered;
+    };
+    for (const figure of await besides(run.rounds, measure, start)) run.report(figure);
+  }
+  await service.stop();
 }

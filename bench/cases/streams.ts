@@ -5,8 +5,9 @@ import { packetOfBytes } from '../bodies.ts';
 import type { Kind, ListenerTasks } from '../listeners.ts';
 import { type Program, startProgram } from '../programs.ts';
 import { digits } from '../report.ts';
-import { median, requireGood } from '../rounds.ts';
+import { median, medianOf, requireGood } from '../rounds.ts';
 import { headers, jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { Tenant } from '../tenant.ts';
 
 const create = { method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body: packetOfBytes(2048) } as const;
 const key = headers['x-api-key'];
@@ -109,19 +110,14 @@ async function fanOut(context: Context, count: number): Promise<void> {
 
 /** An event as long as the service's own, without its timestamp. */
 async function envelope(service: MeasuredService): Promise<string> {
-  const answer = await fetch(`${service.url}/api/v1/packets?limit=1`, { headers });
-  const { packets } = (await answer.json()) as { packets: { id: string }[] };
+  const { packets } = JSON.parse(await new Tenant(service.url).get('/api/v1/packets?limit=1')) as { packets: { id: string }[] };
   return JSON.stringify({ type: 'packet.created', packet_id: packets[0]!.id, data: packets[0] });
 }
 
 /** How much a thousand listeners add to the p99 of creates at a steady rate. */
 async function creating(context: Context): Promise<void> {
   const { run, listeners, service } = context;
-  const rounds = async () => {
-    const p99: number[] = [];
-    for (let round = 0; round <= run.rounds; round += 1) p99.push(requireGood(await pace(context, run.seconds)).p99);
-    return median(p99.slice(1));
-  };
+  const rounds = () => medianOf(run.rounds, async () => requireGood(await pace(context, run.seconds)).p99);
   const alone = await rounds();
   await listeners.call('open', { url: service.url, kind: 'sse', count: 1_000, key });
   const together = await rounds();

@@ -6,11 +6,13 @@ import { packetOfBytes } from '../bodies.ts';
 import type { HookTasks } from '../hooks.ts';
 import { type Program, startProgram } from '../programs.ts';
 import { figureOf } from '../report.ts';
-import { compare, median, requireGood, type Side } from '../rounds.ts';
+import { compare, medianOf, requireGood, type Side } from '../rounds.ts';
 import { jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { Tenant } from '../tenant.ts';
+import { quantile } from '../times.ts';
 
 const body = packetOfBytes(2048);
-const batch = JSON.stringify({ packets: Array(100).fill(JSON.parse(body)) });
+const batch = { packets: Array(100).fill(JSON.parse(body)) };
 const create = { method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body } as const;
 
 interface Context {
@@ -19,21 +21,16 @@ interface Context {
   hooks: Program<HookTasks>;
 }
 
-async function post(service: MeasuredService, path: string, text: string): Promise<string> {
-  const answer = await fetch(`${service.url}/api/v1${path}`, { method: 'POST', headers: jsonHeaders, body: text });
-  if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
-  return answer.text();
-}
-
 /** Registers a webhook with its own receiver. */
 async function register({ service, hooks }: Context, isOpen: boolean): Promise<{ receiver: number; url: string }> {
   const receiver = await hooks.call('listen', isOpen);
-  await post(service, '/hooks', JSON.stringify({ url: receiver.url, secret: 'a-secret-for-the-benchmark', events: ['packet.created'] }));
+  const hook = { url: receiver.url, secret: 'a-secret-for-the-benchmark', events: ['packet.created'] };
+  await new Tenant(service.url).post('/api/v1/hooks', hook);
   return receiver;
 }
 
 async function queue(service: MeasuredService, count: number): Promise<void> {
-  for (let made = 0; made < count; made += 100) await post(service, '/packets/batch', batch);
+  for (let made = 0; made < count; made += 100) await new Tenant(service.url).post('/api/v1/packets/batch', batch);
 }
 
 /** Runs a case with a service that delivers to receivers on this machine. */
@@ -91,23 +88,20 @@ async function throughput(context: Context): Promise<void> {
   run.report(figure);
 }
 
-const at = (times: readonly number[], part: number) => times.toSorted((a, b) => a - b)[Math.floor(times.length * part)]!;
-
 /** The delay from commit to receipt, with creates at half of the maximum rate. */
 async function deliveryDelay(context: Context): Promise<void> {
   const { run, service, hooks } = context;
   const full = requireGood(await run.again(service.url, [create]));
   const { receiver } = await register(context, true);
   const rate = Math.floor(requireGood(await run.again(service.url, [create])).perSecond / 2);
-  const p99: number[] = [];
-  for (let round = 0; round < run.rounds; round += 1) {
+  const p99 = await medianOf(run.rounds, async () => {
     const { committed } = await hooks.call('pace', { url: service.url, headers: jsonHeaders, body, rate, seconds: run.seconds, receiver });
-    p99.push(at(committed, 0.99));
-  }
+    return quantile(committed, 0.99);
+  });
   run.report({
     name: `webhooks: ms from commit to receipt, p99, at ${rate} a second`,
     against: `creates without a webhook: ${Math.round(full.perSecond)} a second`,
-    value: median(p99),
+    value: p99,
     target: { better: 'less', required: 100, stretch: 50 },
   });
 }
@@ -126,20 +120,16 @@ async function besideDeadReceiver(context: Context): Promise<void> {
       seconds: 2 * run.seconds,
       receiver: healthy.receiver,
     });
-    return at(sent, 0.95);
+    return quantile(sent, 0.95);
   };
-  await steady();
-  const alone: number[] = [];
-  for (let round = 0; round < run.rounds; round += 1) alone.push(await steady());
+  const alone = await medianOf(run.rounds, steady);
   await register(context, false);
   await queue(service, waiting);
-  await steady();
-  const beside: number[] = [];
-  for (let round = 0; round < run.rounds; round += 1) beside.push(await steady());
+  const beside = await medianOf(run.rounds, steady);
   run.report({
-    name: `webhooks: p95 beside a dead receiver with ${waiting.toLocaleString('en-US')} waiting, ${median(beside).toFixed(1)} ms`,
-    against: `alone: ${median(alone).toFixed(1)} ms`,
-    value: median(beside) / median(alone),
+    name: `webhooks: p95 beside a dead receiver with ${waiting.toLocaleString('en-US')} waiting, ${beside.toFixed(1)} ms`,
+    against: `alone: ${alone.toFixed(1)} ms`,
+    value: beside / alone,
     target: { better: 'less', required: 1.5, stretch: 1.1 },
   });
 }
@@ -148,19 +138,15 @@ async function besideDeadReceiver(context: Context): Promise<void> {
 async function creating(context: Context): Promise<void> {
   const { run, service } = context;
   const steady = async () =>
-    requireGood(await run.load({ url: service.url, connections: 20, requests: [create], seconds: run.seconds, rate: 200 }));
-  await steady();
-  const alone: number[] = [];
-  for (let round = 0; round < run.rounds; round += 1) alone.push((await steady()).p99);
+    requireGood(await run.load({ url: service.url, connections: 20, requests: [create], seconds: run.seconds, rate: 200 })).p99;
+  const alone = await medianOf(run.rounds, steady);
   for (let index = 0; index < 10; index += 1) await register(context, true);
-  await steady();
-  const together: number[] = [];
-  for (let round = 0; round < run.rounds; round += 1) together.push((await steady()).p99);
+  const together = await medianOf(run.rounds, steady);
   run.report({
     name: 'p99 of creates, 200 a second, with 10 webhooks',
-    p99: median(together),
-    against: `without: p99 ${median(alone).toFixed(2)} ms`,
-    value: median(together) / median(alone),
+    p99: together,
+    against: `without: p99 ${alone.toFixed(2)} ms`,
+    value: together / alone,
     target: { better: 'less', required: 2, stretch: 1.5 },
   });
 }

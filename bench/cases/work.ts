@@ -1,12 +1,10 @@
 import { join } from 'node:path';
-import pg from 'pg';
 
-import { startPostgres } from '../../test/support/postgres.ts';
 import { packetOfBytes } from '../bodies.ts';
 import { type Program, startProgram } from '../programs.ts';
 import { figureOf, type Target } from '../report.ts';
 import { compare, median, requireGood, type Side } from '../rounds.ts';
-import { jsonHeaders, type MeasuredService, type Run } from '../run.ts';
+import { jsonHeaders, type MeasuredService, type Run, withDatabases } from '../run.ts';
 import type { WorkerTasks } from '../workers.ts';
 import { startBoss } from './postgres.ts';
 
@@ -24,20 +22,13 @@ export async function work(run: Run): Promise<void> {
   await arrivals(run, workers, sqlite, 'claim-next');
   await sqlite.stop();
 
-  const server = await startPostgres();
-  try {
-    const admin = new pg.Client(`${server.url}/postgres`);
-    await admin.connect();
-    for (const database of ['service', 'boss']) await admin.query(`create database ${database}`);
-    await admin.end();
-    const service = await run.startService(`${server.url}/service`);
+  await withDatabases(['service', 'boss'], async (server) => {
+    const service = await run.startService(`${server}/service`);
     await againstList(run, workers, service, 'PostgreSQL: claim-next');
-    await againstBoss(run, workers, service, `${server.url}/boss`);
+    await againstBoss(run, workers, service, `${server}/boss`);
     await arrivals(run, workers, service, 'PostgreSQL: claim-next');
     await service.stop();
-  } finally {
-    await server.stop();
-  }
+  });
   await workers.stop();
 }
 
