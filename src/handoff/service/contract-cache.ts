@@ -10,7 +10,7 @@ export interface Enforced {
   readonly checker: Checker;
 }
 
-/** Loads what compiles schemas, with the first contract: most services never get one. */
+/** The compiler of schemas. It is loaded with the first contract, since most services never get one. */
 export const load = () => import('../../kit/json-schema/compile.ts');
 
 /** The most tenants whose contracts are known. */
@@ -19,12 +19,12 @@ const maxTenants = 1000;
 /** The most contracts that are compiled. One takes up to a megabyte. */
 const maxCompiled = 100;
 
-/** Which agents have a contract, until any changes, and the contracts that were used last, compiled. */
+/** The agents that have a contract, until any contract changes, and the most recently used contracts, compiled. */
 export class ContractCache {
   readonly #store: Store;
   /** The versions of the contracts of tenants, by the id of the agent. */
   #versions = new Map<number, Awaitable<ReadonlyMap<string, number>>>();
-  /** By tenant, version and agent. A version never changes, so these stay. The one used last is at the end. */
+  /** By tenant, version and agent. A version never changes, so entries stay valid. The most recently used is last. */
   readonly #compiled = new Map<string, Promise<Enforced | undefined>>();
 
   constructor(store: Store) {
@@ -59,7 +59,7 @@ export class ContractCache {
     keep(this.#compiled, key, making, maxCompiled);
     if (known === undefined)
       making.then(
-        // A later version, or none, is not what the key says.
+        // The contract was replaced or removed after its version was read.
         (made) => made?.version !== version && this.#compiled.delete(key),
         () => this.#compiled.delete(key),
       );
@@ -79,7 +79,7 @@ export class ContractCache {
   }
 }
 
-/** Adds to a cache, which forgets what was added or used first. */
+/** Adds an entry to a cache, which drops its oldest one when it is full. */
 function keep<Key, Value>(cache: Map<Key, Value>, key: Key, value: Value, most: number): void {
   if (cache.size >= most) cache.delete(cache.keys().next().value!);
   cache.set(key, value);

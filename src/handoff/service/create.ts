@@ -55,8 +55,8 @@ interface Trial {
 /** Thrown where a request that only tries would be committed, so that nothing of it is written. */
 class Tried extends Error {}
 
-/** Why a packet may be refused that has the form of one. */
-const refusals: ReadonlySet<ErrorCode> = new Set(trialCodes);
+/** The codes with which a valid request may be refused. */
+const refusalCodes: ReadonlySet<ErrorCode> = new Set(trialCodes);
 
 /** The answer to a create request, new or replayed. */
 export interface CreateAnswer {
@@ -99,7 +99,7 @@ export function createPacketCreation(parts: CreationParts) {
         await createOne(parts, caller, request, { agentId, trial }, unknownParent);
       } catch (error) {
         if (error instanceof Tried) return undefined;
-        if (error instanceof ServiceError && refusals.has(error.code)) return error;
+        if (error instanceof ServiceError && refusalCodes.has(error.code)) return error;
         throw error;
       }
       throw new Error('A request that only tries has created a packet.');
