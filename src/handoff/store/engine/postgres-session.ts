@@ -152,12 +152,16 @@ export function postgresSession(tx: PostgresTransaction): Session {
     },
     async count(table, keys) {
       if (isDistributed) {
-        // A cluster can't count for each given row.
-        const counts = keys.map((key) => {
-          const equal = Object.keys(key).map((column, index) => `${column} = $${index + 1}`);
-          return run(`select count(*) from ${table} where ${equal.join(' and ')}`, Object.values(key));
-        });
-        return (await Promise.all(counts)).map(([row]) => row![0] as number);
+        // A cluster can't count for each given row, only what matches one.
+        const placeOf = (values: Values) => JSON.stringify(values);
+        const different = [...new Map(keys.map((key) => [placeOf(Object.values(key)), key])).values()];
+        const counts = await select(
+          different,
+          (key) =>
+            `select ${namesIn(table, key)}, count(*) from ${table} join ${given(table)} given on ${matches(table, key)}${ofTenant('where', table, key)} group by ${namesIn(table, key)}`,
+        );
+        const found = new Map(counts.map((row) => [placeOf(row.slice(0, -1)), row.at(-1) as number]));
+        return keys.map((key) => found.get(placeOf(Object.values(key))) ?? 0);
       }
       const textOf = (key: readonly string[]) => `select (select count(*) from ${table} where ${matches(table, key)})
         from ${given(table)} with ordinality given order by given.ordinality`;
