@@ -7,9 +7,8 @@ import { startFallback } from '../support/fallback.ts';
 import { injectFault } from '../support/faults.ts';
 import { startFallbackProcess, startProcess } from '../support/process.ts';
 import { createPacket, packetRequest, startService } from '../support/service.ts';
-import { stores } from '../support/stores.ts';
+import { onDisk, stores } from '../support/stores.ts';
 
-const onDisk = stores.find(({ name }) => name === 'SQLite on disk')!;
 const chain = { name: 'one', providers: [{ name: 'a', model_id: 'openai/gpt-4o' }] };
 const isInsert = (sql: string) => /^\s*(insert|with .*insert)/is.test(sql);
 

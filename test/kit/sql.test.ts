@@ -9,7 +9,7 @@ import { databaseUrlProblem, isShared, openDatabase } from '../../src/kit/sql/da
 import { compileOnce, type Database, SerialQueue } from '../../src/kit/sql/dialect.ts';
 import { type Migration, migrate } from '../../src/kit/sql/migrate.ts';
 import { createTestDatabase } from '../support/databases.ts';
-import { stores } from '../support/stores.ts';
+import { onDisk, stores } from '../support/stores.ts';
 
 import { all, openThings, row, type Tables, things } from '../support/things.ts';
 
@@ -226,7 +226,7 @@ test('Errors of an unavailable database are distinguished from errors of a wrong
 });
 
 test('The WAL of a SQLite file stays short, however much is written', async (t) => {
-  const { database, url } = await openThings(t, stores.find(({ name }) => name === 'SQLite on disk')!);
+  const { database, url } = await openThings(t, onDisk);
   const value = 'x'.repeat(256 * 1024);
   for (let index = 0; index < 80; index += 1)
     await inSession(database, async (session) => session.put('things', ['kind', 'id'], [{ id: `${index}`, kind: value, value: index }]));

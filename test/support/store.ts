@@ -12,6 +12,15 @@ export interface TestStore {
   open(schema?: 'handoff'): Promise<TestDatabase>;
 }
 
+/**
+ * A table `numbers` with the numbers from 1 to `count`, in the SQL of the database at the URL. On a cluster nothing can be inserted
+ * from a recursive query.
+ */
+export const numbersTo = (url: string, count: number): string =>
+  url.startsWith('sqlite')
+    ? `(with recursive counted (number) as (select 1 union all select number + 1 from counted where number < ${count}) select number from counted) as numbers`
+    : `generate_series(1, ${count}) as numbers (number)`;
+
 /** The store of tests that don't depend on it. */
 export const inMemory: TestStore = {
   name: 'SQLite in memory',

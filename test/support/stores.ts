@@ -21,15 +21,18 @@ const throughPgbouncer: TestStore = {
   },
 };
 
+/** SQLite in a file, in every run. */
+export const onDisk: TestStore = {
+  name: 'SQLite on disk',
+  async open() {
+    const folder = mkdtempSync(join(tmpdir(), 'baton-'));
+    return { url: `sqlite://${join(folder, 'test.db')}`, drop: async () => rmSync(folder, { recursive: true, force: true }) };
+  },
+};
+
 const usualStores: readonly TestStore[] = [
   inMemory,
-  {
-    name: 'SQLite on disk',
-    async open() {
-      const folder = mkdtempSync(join(tmpdir(), 'baton-'));
-      return { url: `sqlite://${join(folder, 'test.db')}`, drop: async () => rmSync(folder, { recursive: true, force: true }) };
-    },
-  },
+  onDisk,
   { name: 'PostgreSQL', open: (schema) => (schema === 'handoff' ? openHandoffDatabase() : openEmptyDatabase()) },
 ];
 

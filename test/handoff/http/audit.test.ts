@@ -6,7 +6,7 @@ import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { sendRaw } from '../../support/socket.ts';
-import type { TestStore } from '../../support/store.ts';
+import { numbersTo, type TestStore } from '../../support/store.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
 
 interface Entry {
@@ -435,10 +435,9 @@ for (const store of storesOfSeveral) {
       const { id } = await createPacket(service);
       const database = openDatabase<Record<string, never>>(url);
       await database.transaction((tx) =>
-        sql`with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < 10005)
-          insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp)
+        sql`insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp)
           select 'n' || number, tenant, 2000 + number, packet_id, 'small', actor, resource, '{}', timestamp
-          from events cross join numbers where packet_id = ${id} order by number`.execute(tx),
+          from events cross join ${sql.raw(numbersTo(url, 10_005))} where packet_id = ${id} order by number`.execute(tx),
       );
       await database.close();
       const first = await audit(service, 'action=small&limit=3');

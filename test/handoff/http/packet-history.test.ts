@@ -9,6 +9,7 @@ import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { claimant, happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
+import { numbersTo } from '../../support/store.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
 
 const silences = new URL('../../../docs/silences-handoff.md', import.meta.url);
@@ -235,10 +236,9 @@ for (const store of storesOfSeveral) {
       });
       const { id: busy } = await createPacket(service);
       await database.transaction((tx) =>
-        sql`with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < 10005)
-          insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp)
+        sql`insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp)
           select 'n' || number, tenant, 2000 + number, packet_id, 'small', actor, resource, '{}', timestamp
-          from events cross join numbers where packet_id = ${busy} order by number`.execute(tx),
+          from events cross join ${sql.raw(numbersTo(url, 10_005))} where packet_id = ${busy} order by number`.execute(tx),
       );
       await database.close();
       const many = (await service.call('GET', `/packets/${busy}/history`)).body.events;

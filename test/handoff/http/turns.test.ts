@@ -5,7 +5,7 @@ import { a2a } from '../../support/a2a.ts';
 import { hostileSchemas, product } from '../../support/hostile-schemas.ts';
 import { callTool } from '../../support/mcp.ts';
 import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
-import { stores } from '../../support/stores.ts';
+import { onDisk } from '../../support/stores.ts';
 
 /** The processor time of the main thread in each turn of the event loop while the work lasts, in microseconds. */
 async function costOf(work: () => Promise<unknown>): Promise<number[]> {
@@ -75,12 +75,11 @@ const attacks: Readonly<Record<string, (service: TestService) => Promise<() => P
 };
 
 // On PostgreSQL each read waits for the server, so that others get their turn anyway.
-const store = stores.find(({ name }) => name === 'SQLite on disk')!;
 
 describe("A caller's work on large packets", () => {
   for (const [name, prepare] of Object.entries(attacks))
     test(`${name}: no turn of the event loop has most of it`, async (t) => {
-      const service = await startService(t, { store });
+      const service = await startService(t, { store: onDisk });
       // The first round loads what is loaded once, and a collection of garbage may fall into any turn of a round. What takes no
       // turns has most of every round.
       let share = 1;

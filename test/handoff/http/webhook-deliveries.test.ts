@@ -16,7 +16,8 @@ import { startProgram } from '../../support/program.ts';
 import { findProgram } from '../../support/programs.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest } from '../../support/service.ts';
-import { stores } from '../../support/stores.ts';
+import { numbersTo } from '../../support/store.ts';
+import { onDisk, stores } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
 import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../support/webhooks.ts';
 
@@ -378,8 +379,8 @@ for (const store of stores) {
       await looking(service.databaseUrl, ({ query }) => {
         const columns =
           'tenant, webhook, packet_id, event_id, event_type, status, attempts, last_error, next_retry_at, created_at, updated_at';
-        return query(`with recursive copies (number) as (select 1 union all select number + 1 from copies where number < 599)
-          insert into deliveries (id, ${columns}) select 'copy-' || number, ${columns} from deliveries, copies`);
+        return query(`insert into deliveries (id, ${columns}) select 'copy-' || number, ${columns}
+          from deliveries cross join ${numbersTo(service.databaseUrl, 599)}`);
       });
       const dead = async () => (await service.call('GET', '/hooks/dlq?limit=1')).headers['x-total-count'];
       assert.equal(await dead(), '600');
@@ -606,8 +607,7 @@ test('instances on one PostgreSQL share the deliveries: each is posted once [H12
 });
 
 test('a stop finishes running attempts; deliveries not yet attempted are due at once for the next start [H128]', async (t) => {
-  const store = stores.find(({ name }) => name === 'SQLite on disk')!;
-  const opened = await store.open();
+  const opened = await onDisk.open();
   t.after(opened.drop);
   const receiver = await startReceiver(t, (response) => void setImmediate(() => response.writeHead(204).end()));
   const first = await startHooked(t, { databaseUrl: opened.url });

@@ -14,7 +14,7 @@ import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { a2a } from '../../support/a2a.ts';
 import { type Reply, startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
-import { stores } from '../../support/stores.ts';
+import { onDisk, stores } from '../../support/stores.ts';
 import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../support/webhooks.ts';
 
 // Faults of receivers and machines, tested through the deliverer. test/handoff/rules/delivery.test.ts tests the rules,
@@ -156,8 +156,7 @@ test('Retry-After in seconds or as a date lengthens the delay by at most an hour
 });
 
 test('a fault of the service in an attempt counts as a failure, and ends as a dead letter', async (t) => {
-  const store = stores.find(({ name }) => name === 'SQLite on disk')!;
-  const service = await startHooked(t, { store, settings: { SERVICE_WEBHOOK_RETRY_SECONDS: '1,1' } });
+  const service = await startHooked(t, { store: onDisk, settings: { SERVICE_WEBHOOK_RETRY_SECONDS: '1,1' } });
   const { id } = await createPacket(service);
   const config = { taskId: id, id: 'mine', url: 'http://127.0.0.1:9/', token: 'a-token-for-tests-0123456789' };
   await a2a(service, 'CreateTaskPushNotificationConfig', config);

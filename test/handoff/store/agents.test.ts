@@ -7,9 +7,10 @@ import { AgentService } from '../../../src/handoff/service/agents.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { isShared, openDatabase } from '../../../src/kit/sql/database.ts';
+import { isOnCluster, workersOf } from '../../support/citus.ts';
 import { TestClock } from '../../support/service.ts';
-import type { TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { inMemory, type TestStore } from '../../support/store.ts';
+import { stores, storesOfSeveral } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
 
 async function openAgents(t: TestContext, testStore: TestStore) {
@@ -28,8 +29,6 @@ async function openAgents(t: TestContext, testStore: TestStore) {
   return { url, clock, agents, seen };
 }
 
-const [inMemory, onDisk, onPostgres] = stores as [TestStore, TestStore, TestStore];
-
 /** Makes the database refuse to write agents, or accept them again. */
 async function refuseAgents(url: string, refuse: boolean): Promise<void> {
   const other = openDatabase<{ agents: object }>(url);
@@ -42,7 +41,7 @@ async function refuseAgents(url: string, refuse: boolean): Promise<void> {
 }
 
 // No other connection can make a database in memory refuse anything.
-for (const testStore of [onDisk, onPostgres]) {
+for (const testStore of storesOfSeveral) {
   describe(`Agents that were seen, on ${testStore.name}`, () => {
     test('are written later when a write fails, at the time when each was last seen', async (t) => {
       const { url, clock, agents, seen } = await openAgents(t, testStore);
@@ -75,20 +74,24 @@ test('agents are counted once while they wait to be written, and a full list sti
 });
 
 test('instances write agents in the same order on PostgreSQL, so that they do not deadlock', async (t) => {
-  const { url, agents } = await openAgents(t, onPostgres);
+  const { url, agents } = await openAgents(t, stores.at(-1)!);
   for (const id of ['c', 'a', 'b']) agents.seen(1, id);
   await agents.write();
-  const [first, observer] = [new pg.Client(url), new pg.Client(url)];
-  await Promise.all([first.connect(), observer.connect()]);
+  const first = new pg.Client(url);
+  // Of a cluster the worker that has the rows knows who waits.
+  const observers = (isOnCluster ? workersOf(url) : [url]).map((server) => new pg.Client(server));
+  await Promise.all([first, ...observers].map((client) => client.connect()));
   await first.query('begin');
-  await first.query(`select from agents where agent_id = 'a' for update`);
+  await first.query(`select agent_id from agents where tenant = 1 and agent_id = 'a' for update`);
   for (const id of ['c', 'b', 'a']) agents.seen(1, id);
   const writing = agents.write();
   const blocked = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  await until(async () => (await observer.query(blocked)).rowCount !== 0);
+  const waiting = async () =>
+    (await Promise.all(observers.map((observer) => observer.query(blocked)))).some(({ rowCount }) => rowCount !== 0);
+  await until(waiting);
   // The writer waits for the first agent and has locked none of the others.
-  assert.equal((await first.query('select from agents for update skip locked')).rowCount, 3);
+  assert.equal((await first.query('select agent_id from agents where tenant = 1 for update skip locked')).rowCount, 3);
   await first.query('commit');
   assert.equal(await writing, 3);
-  await Promise.all([first.end(), observer.end()]);
+  await Promise.all([first, ...observers].map((client) => client.end()));
 });

@@ -12,10 +12,8 @@ import type { ServiceError } from '../../../src/kit/errors.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { onDisk, stores } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
-
-const storeNamed = (wanted: string): TestStore => stores.find(({ name }) => name === wanted)!;
 
 const agent = { id: 'a', name: 'A', framework: 'f' };
 const newId = createIds();
@@ -72,7 +70,7 @@ const beginAll = (begin: (tenant: number) => Promise<unknown>): Promise<unknown>
 
 // A store in memory reads synchronously, so nothing waits there.
 test('long reads alternate between tenants on SQLite: a tenant with a few does not wait for a flood of another [H98]', async (t) => {
-  const { store, clock } = await opened(t, storeNamed('SQLite on disk'));
+  const { store, clock } = await opened(t, onDisk);
   for (const [name, read] of Object.entries(longReads)) {
     // Threads start at their first use, which can take long enough to send a tenant to the slow lane.
     await Promise.all([hostile, victim].map((tenant) => read(store, tenant)));
@@ -89,7 +87,7 @@ test('long reads alternate between tenants on SQLite: a tenant with a few does n
 });
 
 test('long reads of one tenant use at most two of the four connections for them on PostgreSQL [H98]', async (t) => {
-  const { store, url } = await opened(t, storeNamed('PostgreSQL'));
+  const { store, url } = await opened(t, stores.find(({ name }) => name === 'PostgreSQL')!);
   const [lock, observer] = [new pg.Client(url), new pg.Client(url)];
   await Promise.all([lock.connect(), observer.connect()]);
   // Lists of packets, searches and the audit log are other works of the same queue.
@@ -118,7 +116,7 @@ test('long reads of one tenant use at most two of the four connections for them 
 });
 
 test('in the slow lane on SQLite a tenant does not wait for the statements of three others [H98]', async (t) => {
-  const { url, drop } = await storeNamed('SQLite on disk').open();
+  const { url, drop } = await onDisk.open();
   const { database, lanes, stopReaders } = openWithReaders(url, () => new Date());
   t.after(async () => {
     await stopReaders();
@@ -141,7 +139,7 @@ test('in the slow lane on SQLite a tenant does not wait for the statements of th
 
 // Only there are reads measured by the time of a thread.
 test('a read on SQLite is charged with its own queries, not with those of jobs, metrics and other reads', async (t) => {
-  const { url, drop } = await storeNamed('SQLite on disk').open();
+  const { url, drop } = await onDisk.open();
   const { database, lanes, stopReaders } = openWithReaders(url, () => new Date());
   t.after(async () => {
     await stopReaders();
