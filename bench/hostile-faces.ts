@@ -8,7 +8,7 @@ import { largeContext, Tenant } from './tenant.ts';
 export interface FaceAttack {
   readonly name: string;
   /** Makes a tenant and its packets; returns what does the attack once and resolves when the service has done its work. */
-  prepare(url: string): Promise<() => Promise<unknown>>;
+  readonly prepare: (url: string) => Promise<() => Promise<unknown>>;
 }
 
 /** Resolves when none of the sockets has got anything for half a second. */

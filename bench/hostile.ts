@@ -6,7 +6,7 @@ import { hostileSchemas, product } from '../test/support/hostile-schemas.ts';
 export interface HostileRequest {
   readonly name: string;
   /** Sends it once; resolves when it is answered, refused or abandoned. */
-  send(target: Target): Promise<void>;
+  readonly send: (target: Target) => Promise<void>;
 }
 
 interface Target {
@@ -106,7 +106,7 @@ export const hostileRequests: readonly HostileRequest[] = [
 
 /** An attack that runs until it is stopped. */
 export interface Attack {
-  stop(): Promise<unknown>;
+  stop: () => Promise<unknown>;
 }
 
 const reconnectMs = 100;

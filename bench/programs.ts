@@ -45,7 +45,7 @@ export function startProgram<T extends Tasks>(module: string, { place, env = {},
   const child = spawn(command, parameters, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], env: { ...process.env, ...env } });
   running.add(child);
 
-  const open = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  const open = new Map<number, { resolve(value: unknown): void; reject: (error: Error) => void }>();
   let lastId = 0;
   child.on('message', (reply: Reply) => {
     const waiting = open.get(reply.id);

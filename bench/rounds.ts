@@ -5,10 +5,10 @@ import type { LoadResult } from './times.ts';
 export interface Side {
   program: { cpu(): Promise<number> };
   /** Setup before the round, which is not measured. */
-  prepare?(): Promise<unknown>;
-  run(round: number): Promise<LoadResult>;
+  prepare?: () => Promise<unknown>;
+  run: (round: number) => Promise<LoadResult>;
   /** Finishes work that the round deferred. It counts toward the round's elapsed and CPU time. */
-  finish?(): Promise<unknown>;
+  finish?: () => Promise<unknown>;
 }
 
 /** The result of alternating rounds of two sides. */

@@ -69,7 +69,7 @@ export async function createFallback(
 }
 
 /** Starts a service and returns its address. If it can't start, closes it. */
-function startOrStop({ start, stop }: { start(): Promise<string>; stop(): Promise<void> }): Promise<string> {
+function startOrStop({ start, stop }: { start: () => Promise<string>; stop: () => Promise<void> }): Promise<string> {
   return start().catch(async (error: unknown) => {
     await stop();
     throw error;

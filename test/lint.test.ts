@@ -26,12 +26,15 @@ export async function work<T>(each: () => Awaitable<T>): Promise<void> {
   setTimeout(async () => send(), 1); // no-misused-promises
   void send(); // no-floating-promises
   setTimeout(() => void send(), 1); // no-void
+  const { write, later } = store; // unbound-method
+  await write();
+  await later?.();
   await store.write();
   send().catch(() => undefined);
 }
 `;
 
-test('The linter refuses a promise, or a value that may be one, that nobody awaits', (t) => {
+test('The linter refuses a promise, or a value that may be one, that nobody awaits, and a method that is passed without its object', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'lint-'));
   t.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'source.ts'), source);
@@ -55,7 +58,7 @@ test('The linter refuses a promise, or a value that may be one, that nobody awai
     const [, rule] = / \/\/ (\S+)$/.exec(line) ?? [];
     return rule === undefined ? [] : [`${index + 1} ${rule === 'no-void' ? 'eslint' : 'typescript'}(${rule})`];
   });
-  assert.equal(expected.length, 10);
+  assert.equal(expected.length, 11);
   assert.deepEqual(found, expected);
 });
 

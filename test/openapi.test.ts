@@ -317,7 +317,7 @@ function createChecker(service: TestService) {
   return {
     seen,
     /** The answer of an operation, which must have this status, a described body, and no undescribed headers of the service. */
-    async answer(
+    answer: async (
       id: string,
       status: number,
       {
@@ -326,7 +326,7 @@ function createChecker(service: TestService) {
         query = '',
         ...options
       }: CallOptions & { id?: string; delivery?: string; query?: string } = {},
-    ): Promise<TestAnswer> {
+    ): Promise<TestAnswer> => {
       const { method, path, operation } = operationOf(id);
       const answer = await service.call(
         method,

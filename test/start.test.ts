@@ -23,7 +23,7 @@ interface Running {
   /** The address and process id of the next start of the handoff service. */
   nextHandoff(): { address: Promise<string>; pid: Promise<string> };
   /** Resolves once a line on standard error contains the text. */
-  logged(text: string): Promise<void>;
+  readonly logged: (text: string) => Promise<void>;
   readonly ended: Promise<{ code: number | null; stderr: string }>;
 }
 

@@ -44,8 +44,8 @@ const runs = 4;
 /** A process and what it is measured with: a round resolves with the number of requests, deliveries or messages. */
 interface Side {
   program: { cpu(): Promise<number> };
-  prepare?(): Promise<unknown>;
-  run(round: number): Promise<number>;
+  prepare?: () => Promise<unknown>;
+  run: (round: number) => Promise<number>;
 }
 
 interface Costs {

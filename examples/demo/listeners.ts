@@ -47,11 +47,11 @@ export interface Listeners {
 export interface ListenersParts {
   client: HandoffClient;
   /** Creates the client of the stream; it calls `onOpen` when the stream is open. */
-  streamClient(onOpen: () => void): HandoffClient;
+  streamClient: (onOpen: () => void) => HandoffClient;
   /** Called for each verified delivery, when it first arrives. */
-  onDelivered(delivered: Delivered): void;
+  onDelivered: (delivered: Delivered) => void;
   /** Called if there is no webhook, because the service does not deliver to this machine. */
-  onRefused(): void;
+  onRefused: () => void;
 }
 
 /** Listens on a stream and, if the service delivers to this machine, on a webhook with its own receiver. */

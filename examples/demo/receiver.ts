@@ -14,8 +14,8 @@ export interface Delivered {
 export interface Receiver {
   readonly url: string;
   /** The number of requests with an invalid signature. */
-  forged(): number;
-  close(): void;
+  readonly forged: () => number;
+  readonly close: () => void;
 }
 
 /** Listens for deliveries and calls `onDelivered` for each one that is signed with the secret. */

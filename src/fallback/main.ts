@@ -178,7 +178,7 @@ interface ServiceBase {
   readonly logger: Logger;
   readonly tracer: Tracer | undefined;
   /** Registers what closes a part if a later step of the start fails. */
-  opened(close: () => unknown): void;
+  readonly opened: (close: () => unknown) => void;
 }
 
 /** Wires the operations, and the calls to providers. */

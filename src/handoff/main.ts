@@ -94,7 +94,7 @@ export interface Handoff {
   /** The number of requests that wait for a packet. */
   waiting(): number;
   /** Starts listening, and the jobs; resolves with the address. */
-  start(): Promise<string>;
+  readonly start: () => Promise<string>;
   /** Finishes the requests and attempts in progress, then closes everything. */
   stop: Stop;
   /** Runs one round of a job, for tests, which control the clock. */
@@ -352,7 +352,7 @@ interface JobParts {
   services: Services;
   failures: FailureLog;
   /** Checks the keys of streams and the connection to Redis. */
-  recheck(): Promise<void>;
+  recheck: () => Promise<void>;
 }
 
 /** When the first rounds of pruning and measuring begin after a start, in milliseconds. */
@@ -423,7 +423,7 @@ function createJobs(base: Base, { store, live, services, failures, recheck }: Jo
 
 function delivererOf(
   { settings, dependencies, clock, random }: Base,
-  { store, live, services, failures, wake }: Omit<JobParts, 'recheck'> & { wake(): void },
+  { store, live, services, failures, wake }: Omit<JobParts, 'recheck'> & { wake: () => void },
 ) {
   return new Deliverer({
     store,

@@ -5,7 +5,7 @@ interface FailureLogParts {
   readonly logger: { error(fields: object, message: string): void; info(fields: object, message: string): void };
   readonly clock: Clock;
   /** Whether the error says that the database is unavailable. */
-  isUnavailable(error: unknown): boolean;
+  readonly isUnavailable: (error: unknown) => boolean;
 }
 
 /** How often a line says that the database is still unavailable, in milliseconds. */

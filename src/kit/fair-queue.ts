@@ -19,7 +19,7 @@ export interface Place {
   /** Resolves when the task may start, undefined when it may at once; rejects if it will not start. */
   readonly turn: Promise<void> | undefined;
   /** Leaves the queue, before or after the task has run. */
-  leave(): void;
+  readonly leave: () => void;
 }
 
 /**

@@ -34,7 +34,7 @@ interface Stoppable {
   /** Closes the listener, finishes requests in progress, then closes everything. */
   stop: Stop;
   /** Logs an error that no code expected. */
-  onFatal(error: unknown): void;
+  onFatal: (error: unknown) => void;
 }
 
 /** The end of a process. `exit` ends it at once. */
@@ -52,7 +52,7 @@ export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) 
     ));
   return {
     /** Stops the service and exits 0; after nine seconds, or if the stop fails, says why and exits 1. Further calls do nothing. */
-    terminate(): void {
+    terminate: (): void => {
       if (stopped !== undefined) return;
       setTimeout(() => {
         console.error(`The stop took more than ${stopWithinMs / 1000} seconds. It still waited for ${waitsFor}.`);
@@ -66,7 +66,7 @@ export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) 
         .catch(() => exit(1));
     },
     /** Logs the error as fatal, closes the listener, gives requests in progress up to two seconds, and exits 1. */
-    fail(error: unknown): void {
+    fail: (error: unknown): void => {
       onFatal(error);
       if (failed) return;
       failed = true;

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A background job: `runOnce` does the work that is due and returns the milliseconds until its next round. */
 interface LoopParts {
-  runOnce(): Promise<number>;
+  runOnce: () => Promise<number>;
   /** Called after a failed round; must not throw. The loop continues after `retryMs`. */
-  onError(error: unknown): void;
+  onError: (error: unknown) => void;
   retryMs?: number;
   /** How long the first round waits after `start`, in milliseconds; 0 if left out. */
   firstAfterMs?: number;

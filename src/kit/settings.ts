@@ -13,7 +13,7 @@ export interface Setting<T> {
   /** Returns the value of a text, or throws an Error whose message completes "NAME must be ...". */
   parse(text: string): T;
   /** Reads the setting from a TOML table, if it may be one; throws like `parse`. */
-  parseTable?(table: Readonly<Record<string, unknown>>): T;
+  readonly parseTable?: (table: Readonly<Record<string, unknown>>) => T;
 }
 
 /** The settings of a program, by their name in code. */

@@ -35,7 +35,7 @@ export interface ThreadOptions {
  * after a failure, again at the next. It keeps the process alive only while a call is open.
  */
 export function startThread<T extends Tasks>(entry: URL, data: unknown, { lowPriority = false, heapMib }: ThreadOptions = {}) {
-  const open = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
+  const open = new Map<number, { resolve(value: unknown): void; reject: (error: unknown) => void }>();
   let worker: Worker | undefined;
   let lastId = 0;
   let stopped = false;

@@ -19,13 +19,13 @@ export interface Run {
 
 /** The outside world of `keepRunning`. */
 interface Supervision {
-  run(): Promise<Run>;
+  run: () => Promise<Run>;
   /** The time in milliseconds. */
-  now(): number;
+  now: () => number;
   /** Resolves after the pause, or early with true if the program is no longer wanted. */
-  pause(ms: number): Promise<boolean>;
+  pause: (ms: number) => Promise<boolean>;
   /** Called before the pause that precedes a restart. */
-  onRestart(pauseMs: number): void;
+  onRestart: (pauseMs: number) => void;
 }
 
 /**

@@ -28,7 +28,7 @@ interface DemonstrationOptions {
   key?: string;
   args?: string[];
   /** Called with each chunk of output when it arrives. */
-  onOutput?(text: string): void;
+  onOutput?: (text: string) => void;
 }
 
 /** Runs the demonstration in a separate process. */

@@ -24,8 +24,8 @@ const program = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.ur
 /** A running program: its output so far, and its exit. */
 interface Running {
   readonly child: ChildProcess;
-  stdout(): string[];
-  stderr(): string[];
+  readonly stdout: () => string[];
+  readonly stderr: () => string[];
   /** Resolves when standard output has this many lines. */
   lines(count: number): Promise<string[]>;
   readonly ended: Promise<{ code: number | null; signal: string | null }>;
@@ -47,7 +47,7 @@ function run(
   });
   let out = '';
   let err = '';
-  const waiting: { count: number; resolve(lines: string[]): void; reject(error: Error): void }[] = [];
+  const waiting: { count: number; resolve: (lines: string[]) => void; reject: (error: Error) => void }[] = [];
   const whole = (text: string) => text.split('\n').slice(0, -1);
   child.stdout!.setEncoding('utf8').on('data', (chunk) => {
     out += chunk;

@@ -9,7 +9,7 @@ export class TestClientDependencies implements ClientDependencies {
   /** All waits so far, including timeouts, in seconds, oldest first. */
   readonly waits: number[] = [];
   readonly atOnce: number;
-  readonly #begun = new Set<{ ms: number; end(): void }>();
+  readonly #begun = new Set<{ ms: number; end: () => void }>();
   #keys = 0;
 
   /** @param atOnce the longest wait that ends at once, in seconds */
@@ -57,7 +57,7 @@ export interface Received {
 export async function startPeer(
   t: TestContext,
   answer: (reply: ServerResponse, request: Received, turn: number) => void,
-): Promise<{ address: string; received: Received[]; close(): Promise<void> }> {
+): Promise<{ address: string; received: Received[]; close: () => Promise<void> }> {
   const received: Received[] = [];
   const server = createServer(async (request, reply) => {
     let body = '';

@@ -10,8 +10,8 @@ export type Row = Record<string, any>;
 
 /** A connection to the database of a service, beside the service's own. */
 export interface Inspector {
-  query(sql: string): Promise<Row[]>;
-  close(): Promise<void>;
+  query: (sql: string) => Promise<Row[]>;
+  close: () => Promise<void>;
 }
 
 /** Opens a connection to look into the database at the URL; in memory it is the service's own. */

@@ -19,7 +19,7 @@ export interface TestFallback {
   readonly clock: TestClock;
   /** As `--storage` spells it. */
   readonly storage: string;
-  call(method: string, path: string, options?: FallbackCall): Promise<TestAnswer>;
+  readonly call: (method: string, path: string, options?: FallbackCall) => Promise<TestAnswer>;
   /** All log lines of the service. */
   readonly logs: string[];
 }

@@ -7,7 +7,7 @@ export interface Fault {
   /** How many statements were executed or made to fail since the fault was injected. */
   statements(): number;
   /** Lets all statements through from now on. */
-  remove(): void;
+  remove: () => void;
 }
 
 /** How a statement fails: by an error of its own, since the database has become unavailable (SQLite: disk full), or since its connection breaks. */

@@ -11,7 +11,7 @@ export interface TestProcess {
   /** The lines of its standard error so far. */
   readonly errors: string[];
   /** Calls a path below `/api/v1` over HTTP, or from the root if it begins with `//`. Rejects without an answer. */
-  call(method: string, path: string, options?: Pick<CallOptions, 'body' | 'key' | 'headers'>): Promise<TestAnswer>;
+  readonly call: (method: string, path: string, options?: Pick<CallOptions, 'body' | 'key' | 'headers'>) => Promise<TestAnswer>;
   /** Kills it, as `kill -9` does. */
   kill(): Promise<void>;
   /** Stops it with SIGTERM; resolves with its exit code. */

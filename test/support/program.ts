@@ -11,9 +11,9 @@ export interface Program {
   /** All of its standard output so far. */
   stdout(): string;
   /** All of its standard error so far. */
-  stderr(): string;
+  readonly stderr: () => string;
   /** Resolves with the match of the first line of standard output that matches. Rejects if the program ends before. */
-  printed(pattern: RegExp): Promise<RegExpExecArray>;
+  readonly printed: (pattern: RegExp) => Promise<RegExpExecArray>;
   /** The same for standard error. */
   logged(pattern: RegExp): Promise<RegExpExecArray>;
   /** Resolves with the exit code once the program has ended and its output has arrived; null after a signal. */

@@ -52,7 +52,7 @@ export interface TestService {
   readonly clock: TestClock;
   readonly databaseUrl: string;
   /** Calls a path below `/api/v1`, or from the root if it begins with `//`. */
-  call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>;
+  readonly call: (method: string, path: string, options?: CallOptions) => Promise<TestAnswer>;
   /** All log lines of the service. */
   readonly logs: string[];
   /** Resolves once a line that contains the text is logged after this call. */

@@ -26,7 +26,7 @@ export interface TestPair {
 }
 
 /** Forwards connections of one port to another, which can be changed. */
-async function startForwarder(first: number): Promise<{ port: number; moveTo(port: number): void; stop(): void }> {
+async function startForwarder(first: number): Promise<{ port: number; moveTo(port: number): void; stop: () => void }> {
   let target = first;
   const sockets = new Set<Socket>();
   const server = createServer((inside) => {

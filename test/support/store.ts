@@ -2,7 +2,7 @@
 export interface TestDatabase {
   readonly url: string;
   /** Releases it and terminates all connections to it. */
-  drop(): Promise<void>;
+  readonly drop: () => Promise<void>;
 }
 
 /** A kind of database that contract suites run on. */

@@ -106,7 +106,7 @@ export interface TestSocket {
   readonly pings: AsyncQueue<any>;
   /** The code and reason with which it was closed. */
   readonly closed: Promise<{ code: number; reason: string }>;
-  send(message: unknown): void;
+  readonly send: (message: unknown) => void;
 }
 
 /** Opens `/ws`; rejects with an Error whose message is `<status> <body>` when the upgrade is refused. */

@@ -31,7 +31,7 @@ interface Made<Expected> {
 interface Kept<Expected> {
   readonly moved: Moved;
   /** Fills a database in the folder, at the end of the test. */
-  make(folder: string): Promise<Made<Expected>>;
+  readonly make: (folder: string) => Promise<Made<Expected>>;
 }
 
 /** What the handoff service stored and answered. */

@@ -16,7 +16,7 @@ export interface ClusterServer {
   /** `127.0.0.1:5432`. */
   readonly address: string;
   /** Kills it, as `kill -9` does. */
-  kill(): Promise<void>;
+  readonly kill: () => Promise<void>;
   /** Starts it again, with its data. */
   start(): Promise<void>;
 }

@@ -53,7 +53,7 @@ export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
   return {
     admit,
     /** Counts requests without a route as well. Does not require a key, but refuses a wrong one. */
-    admitUnrouted(request: FastifyRequest, reply: FastifyReply): void {
+    admitUnrouted: (request: FastifyRequest, reply: FastifyReply): void => {
       if (access.isOpen || keyOf(request) === undefined) count(reply, anybody(request.ip));
       else admit({ access: 'read' }, request, reply);
     },

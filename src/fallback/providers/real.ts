@@ -9,9 +9,9 @@ import type { Call, CallResult, Transport } from './transport.ts';
 export interface RealParts extends CallParts {
   mode: 'drill' | 'live';
   /** A monotonic clock, in milliseconds. */
-  now(): number;
+  now: () => number;
   /** The key of a provider's calls; undefined for none. */
-  keyOf(provider: Provider): string | undefined;
+  keyOf: (provider: Provider) => string | undefined;
   stream: boolean;
 }
 

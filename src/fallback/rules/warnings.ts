@@ -51,7 +51,7 @@ interface ProviderWarning {
   readonly code: string;
   readonly field: string;
   /** The sentence about the named providers, one or several. */
-  say(names: string): string;
+  readonly say: (names: string) => string;
 }
 
 function warningsOfProvider(provider: Provider): ProviderWarning[] {

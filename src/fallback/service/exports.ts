@@ -22,9 +22,9 @@ interface ExportServiceParts {
   sandbox: Sandbox;
   tokens: Pick<RehearsalTokens, 'of'>;
   /** Parses JSON as it is parsed in a request. @throws ServiceError 400 */
-  parseJson(text: Buffer): unknown;
+  parseJson: (text: Buffer) => unknown;
   /** Validates an imported chain like a create request. @throws ServiceError 400 with all faults */
-  checkRequest(value: unknown): ChainRequest;
+  checkRequest: (value: unknown) => ChainRequest;
 }
 
 /** A file to import: its content as text or already parsed. */

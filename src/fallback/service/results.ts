@@ -20,7 +20,7 @@ export function createResults({ chains, results }: Store, running: ReadonlyMap<s
     stored,
 
     /** The current result; undefined if there is none. `prompts`: with its prompts. */
-    async find(id: string, { prompts = true } = {}): Promise<string | undefined> {
+    find: async (id: string, { prompts = true } = {}): Promise<string | undefined> => {
       const texts = isId(id) ? (running.get(id)?.record.texts() ?? (await results.find(id))) : undefined;
       return texts && (prompts ? joined : withoutPrompts)(texts);
     },
@@ -29,7 +29,7 @@ export function createResults({ chains, results }: Store, running: ReadonlyMap<s
      * A page of a chain's results, newest first, and their total number; undefined if no chain has this id. A page with
      * prompts ends early if its results exceed the size limit of the store.
      */
-    async ofChain(chainId: string, page: { limit: number; offset: number; prompts: boolean }) {
+    ofChain: async (chainId: string, page: { limit: number; offset: number; prompts: boolean }) => {
       const { limit, offset, prompts } = page;
       if (!isId(chainId)) return undefined;
       const texts: string[] = [];

@@ -18,11 +18,11 @@ interface RunningTestParts {
   store: Store;
   clock: Clock;
   /** A monotonic clock, in milliseconds. */
-  now(): number;
+  now: () => number;
   /** How many results of the chain are kept; 0: all. */
   keep: number;
   /** Called with each internal error of a run. */
-  onError(error: unknown): void;
+  onError: (error: unknown) => void;
 }
 
 /** A test that runs on this instance. */

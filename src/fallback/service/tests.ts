@@ -33,7 +33,7 @@ export interface TestServiceParts extends PrepareParts {
   rehearsals: Rehearsals;
   retention: Retention;
   /** Called with each internal error of a run. */
-  onError(error: unknown): void;
+  onError: (error: unknown) => void;
 }
 
 export type TestService = ReturnType<typeof createTestService>;

@@ -45,7 +45,7 @@ const maxPage = 100;
 const maxRead = 4 * 1024 * 1024;
 
 /** Makes the handler of A2A's methods. Each calls operations of the API. */
-export function createA2aHandler({ refusalOf }: { refusalOf(error: unknown): Refusal }): A2ARequestHandler {
+export function createA2aHandler({ refusalOf }: { refusalOf: (error: unknown) => Refusal }): A2ARequestHandler {
   /** Calls operations, and turns a refusal of the API into the error of A2A with the same sentence. */
   async function refusing<T>(work: () => Promise<T>): Promise<T> {
     try {

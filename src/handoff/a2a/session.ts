@@ -25,13 +25,13 @@ export interface A2aSession {
   /** The push notification configurations of a packet that the caller can read. */
   readonly pushes: Pushes;
   /** A packet as it is now, shared with all who read the same revision; undefined for an unknown one. */
-  view(id: string): Promise<View | undefined>;
+  readonly view: (id: string) => Promise<View | undefined>;
   /** The root of each packet's chain, by the id of the packet; unknown packets are left out. */
   rootsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Resolves when a packet is as wanted or gone, or when nothing happened for a minute. */
   changed(id: string, isWanted: (stamp: { readonly revision: number; readonly status: string }) => boolean): Promise<void>;
   /** Sends a response of a streaming method, as JSON. Many streams share the buffer. */
-  send(response: Buffer): void;
+  readonly send: (response: Buffer) => void;
   /** Aborts when nobody reads the answer any more. */
   readonly signal: AbortSignal;
 }

@@ -22,10 +22,10 @@ export interface Context extends Pick<Terminal, 'environment' | 'stdin' | 'isInt
   readonly out: Writer;
   readonly err: Writer;
   /** The address and the key; read once. */
-  config(): Promise<CliConfig>;
+  readonly config: () => Promise<CliConfig>;
   client(): Promise<HandoffClient>;
   /** Writes a message, unless --quiet is set. */
-  say(line: string): void;
+  readonly say: (line: string) => void;
 }
 
 /** The warning about a secret in an argument, which the list of processes shows. */

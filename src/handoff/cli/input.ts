@@ -12,7 +12,7 @@ export interface Document {
   /** How much of the input has been read after it, from 0 to 1; undefined when the total is unknown. */
   readonly done: number | undefined;
   /** The place of one of its fields, as `file:line`. */
-  locationOf(field: string): Promise<string>;
+  readonly locationOf: (field: string) => Promise<string>;
 }
 
 /** The values of an input: one, or several from a list, YAML documents or JSON lines. */

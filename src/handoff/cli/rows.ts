@@ -23,7 +23,7 @@ export interface Flag {
   readonly completion?: Completion;
   readonly value?: unknown;
   readonly required?: true;
-  parse?(text: string, before: never): unknown;
+  readonly parse?: (text: string, before: never) => unknown;
 }
 
 /** The values of a command's options, by their names in camel case. */
@@ -46,7 +46,7 @@ interface Spec {
 export interface Row extends Spec {
   /** Its operands, each with its explanation: the parameters of its operation's path, unless it names others. */
   readonly operands: readonly Operand[];
-  run(context: Context, options: Options, ...operands: string[]): Promise<void>;
+  readonly run: (context: Context, options: Options, ...operands: string[]) => Promise<void>;
   readonly hidden?: true;
 }
 
@@ -74,7 +74,7 @@ export function row<Name extends OperationName>(
     readonly body?: Fields;
     /** An operand that is a field instead of a parameter of the path. */
     readonly operand?: Operand & { readonly field: string };
-    prepare?(fields: Fields, context: Context): Fields;
+    readonly prepare?: (fields: Fields, context: Context) => Fields;
     readonly show: Show<BodyOf<Name>>;
   },
 ): Row {
@@ -93,7 +93,7 @@ export function row<Name extends OperationName>(
       const prepared = prepare(given, context);
       const request = { params, headers, [body ? 'body' : 'query']: prepared };
       const { withResponse } = (await context.client())[operation] as unknown as {
-        withResponse(request: object): Promise<Answer<BodyOf<Name>>>;
+        withResponse: (request: object) => Promise<Answer<BodyOf<Name>>>;
       };
       await showAnswer(context, await withResponse(request), show, options);
     },

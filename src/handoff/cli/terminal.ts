@@ -6,7 +6,7 @@ export interface Terminal {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Standard input, opened when it is first read. */
-  stdin(): AsyncIterable<Buffer | string>;
+  readonly stdin: () => AsyncIterable<Buffer | string>;
   /** Standard output: the answer, and nothing else. */
   readonly out: Writer;
   /** Standard error: messages, progress and questions. */

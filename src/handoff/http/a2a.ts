@@ -29,7 +29,7 @@ interface A2aRouteParts {
   readonly mount: HandoffMount;
   readonly call: LocalCall<Caller>;
   /** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
-  load(): Promise<A2aEndpoint>;
+  readonly load: () => Promise<A2aEndpoint>;
   readonly listening: Listening;
   readonly pushes: PushService;
   readonly views: PacketViews;
@@ -38,7 +38,7 @@ interface A2aRouteParts {
   readonly waiting: WaitingService;
   readonly clock: Clock;
   /** Logs an error that nobody waits for. */
-  failed(error: unknown): void;
+  readonly failed: (error: unknown) => void;
   readonly version: string;
   /** The agents that the public card names. */
   readonly agents: readonly string[];

@@ -20,7 +20,7 @@ export interface Taken {
   readonly minute: WindowState | undefined;
   readonly hour: WindowState | undefined;
   readonly refused: boolean;
-  uncount(): void;
+  readonly uncount: () => void;
 }
 
 /** Counters of requests. */

@@ -21,12 +21,12 @@ interface McpRouteParts {
   readonly mount: HandoffMount;
   readonly call: LocalCall<Caller>;
   /** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
-  load(): Promise<McpEndpoint>;
+  readonly load: () => Promise<McpEndpoint>;
   readonly listening: Listening;
   readonly views: PacketViews;
   readonly clock: Clock;
   /** Logs an error that nobody waits for. */
-  failed(error: unknown): void;
+  readonly failed: (error: unknown) => void;
 }
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
@@ -116,7 +116,7 @@ function streamOf(
     position,
     leave,
     failed,
-  }: Pick<McpRouteParts, 'listening' | 'failed'> & { position: number; leave(): void },
+  }: Pick<McpRouteParts, 'listening' | 'failed'> & { position: number; leave: () => void },
 ): StreamResponse {
   return eventStream({
     streams,

@@ -116,14 +116,14 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
   return {
     ...metrics,
     /** Takes over how large the database is. */
-    measured(measured: Sizes): void {
+    measured: (measured: Sizes): void => {
       sizes = measured;
     },
     failedAfterCommit: () => afterCommit.inc(),
     relayIgnored: () => ignored.inc(),
     handedOver: (tenantId: string, count: number) => handoffs.inc({ tenant_id: nameOf(tenantId) }, count),
     /** Counts a delivery attempt by its outcome: `delivered`, or the class of the failure. */
-    attempted(outcome: string, seconds: number): void {
+    attempted: (outcome: string, seconds: number): void => {
       attempts.inc({ outcome });
       attemptSeconds.observe(seconds);
     },

@@ -9,7 +9,7 @@ export type HandoffMount = Mount<Caller, HandoffRoute>;
 export interface MountParts {
   readonly mount: HandoffMount;
   /** The largest item of a batch that the caller may send, in bytes. */
-  itemLimit(caller: Caller): number;
+  readonly itemLimit: (caller: Caller) => number;
 }
 
 /** Mounts the routes of a noun. */

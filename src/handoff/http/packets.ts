@@ -35,7 +35,7 @@ interface PacketRoutesParts {
   waiting: WaitingService;
   turns: Turns;
   /** The largest item of a batch that the caller may send, in bytes. */
-  itemLimit(caller: Caller): number;
+  itemLimit: (caller: Caller) => number;
 }
 
 /** Mounts the routes of packets. */

@@ -58,7 +58,7 @@ export function lastEventIdOf(headers: IncomingHttpHeaders, parameter: string | 
 export function listenerOf(
   open: OpenStream,
   position: number,
-  { wants, write }: { wants(event: LiveEvent): boolean; write(event: LiveEvent): Buffer },
+  { wants, write }: { wants: (event: LiveEvent) => boolean; write: (event: LiveEvent) => Buffer },
 ): Listener {
   return {
     position,

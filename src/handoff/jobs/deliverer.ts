@@ -31,7 +31,7 @@ interface DelivererParts {
   abort(): void;
   /** Called with the outcome and the duration of each attempt. */
   onAttempt(outcome: string, seconds: number): void;
-  onError(error: unknown): void;
+  onError: (error: unknown) => void;
   /** Requests another round as soon as possible. */
   wake(): void;
 }

@@ -27,7 +27,7 @@ interface SenderParts {
   store: Store;
   notices: NoticeService;
   /** The body of a push notification of A2A about a packet, of whose chain `root` is the root. */
-  notificationOf(packet: Packet, root: string): Promise<Buffer>;
+  notificationOf: (packet: Packet, root: string) => Promise<Buffer>;
   /** Reads a packet once for all of its push notifications. */
   views: PacketViews;
   outgoing: Outgoing;

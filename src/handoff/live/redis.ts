@@ -27,7 +27,7 @@ class Connection {
   #retryAt = 0;
   #timeouts = 0;
 
-  constructor({ url, clock, onChange }: { url: string; clock: Clock; onChange(isAvailable: boolean): void }) {
+  constructor({ url, clock, onChange }: { url: string; clock: Clock; onChange: (isAvailable: boolean) => void }) {
     this.#clock = clock;
     this.#onChange = onChange;
     this.client = createClient({

@@ -14,11 +14,11 @@ const maxHints = 1000;
 interface RelayParts {
   redis: RedisLink;
   /** Called with a hint from another instance: a tenant's number and the last position of its trail. It may be wrong. */
-  onHint(tenant: number, position: number): void;
+  onHint: (tenant: number, position: number) => void;
   /** Called when the subscription is (re)established: hints sent before were missed. */
-  onReady(): void;
+  onReady: () => void;
   /** Called for an invalid message. */
-  onIgnored(): void;
+  onIgnored: () => void;
 }
 
 /**

@@ -27,9 +27,9 @@ export interface McpHttpAnswer {
 export interface McpSubscription {
   readonly messages: AsyncIterable<Uint8Array>;
   /** Announces what an event on these channels may have changed, at first without channels. Only what the client listens to is sent. */
-  changed(send: SendMessage, channels?: readonly string[]): Promise<void>;
+  readonly changed: (send: SendMessage, channels?: readonly string[]) => Promise<void>;
   /** Ends the subscription, with its last message. */
-  end(): Promise<void>;
+  readonly end: () => Promise<void>;
 }
 
 export interface McpEndpoint {

@@ -71,11 +71,11 @@ export interface McpParts {
   readonly version: string;
   readonly era: Era;
   /** Makes the session of a request. */
-  sessionOf(context: ServerContext): Session;
+  readonly sessionOf: (context: ServerContext) => Session;
   /** Takes the place of the calls of tools. */
   readonly runTool?: RunTool | undefined;
   /** The refusal that an error stands for: its code and its sentence for the caller. Logs an unexpected error. */
-  refusalOf(error: unknown): Refusal;
+  readonly refusalOf: (error: unknown) => Refusal;
   /** Whether changes of resources are announced. */
   readonly subscribe: boolean;
   readonly extension?: Extension | undefined;

@@ -27,9 +27,9 @@ export interface Session {
   /** Whether the client takes a task instead of a result that needs time. */
   readonly takesTasks: boolean;
   /** Reads a packet; inside the service it is shared with all who read the same revision, so nobody changes it. */
-  packet(id: string): Promise<Packet | undefined>;
+  readonly packet: (id: string) => Promise<Packet | undefined>;
   /** Returns the time. */
-  now(): Date;
+  readonly now: () => Date;
 }
 
 /**

@@ -15,7 +15,7 @@ interface StdioParts {
   /** The agent behind the client. */
   readonly agentId: string | undefined;
   /** Reports an unexpected error. */
-  onError(error: unknown): void;
+  readonly onError: (error: unknown) => void;
 }
 
 /** Serves MCP over standard input and output until the input ends. The tools call the API of a service over HTTP. */

@@ -100,7 +100,7 @@ interface RestMethod {
   readonly method: string;
   readonly route: Route & HandoffRoute;
   /** The parameters of the method. */
-  params(input: RestInput): object;
+  readonly params: (input: RestInput) => object;
 }
 
 const taskId = '019ca8bb-b5c0-73e6-bac5-b5d66ec45e54';
@@ -110,7 +110,7 @@ function rest(
   method: string,
   [verb, path]: readonly ['GET' | 'POST' | 'DELETE', string],
   summary: string,
-  { query = [], body, params }: { query?: readonly string[]; body?: object; params(input: RestInput): object },
+  { query = [], body, params }: { query?: readonly string[]; body?: object; params: (input: RestInput) => object },
 ): RestMethod {
   const text = Type.Optional(Type.String({ description: 'As A2A defines it.' }));
   const given = Object.fromEntries(

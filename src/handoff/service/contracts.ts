@@ -16,7 +16,7 @@ import { auditRecord } from './trail.ts';
 interface ContractServiceParts extends Omit<ServiceParts, 'newId'> {
   turns: Turns;
   /** Called with each agent for which a contract is published. */
-  onSeen(tenant: number, agentId: string): void;
+  onSeen: (tenant: number, agentId: string) => void;
 }
 
 /** What a request expects of the contract that it changes. */

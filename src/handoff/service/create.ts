@@ -21,9 +21,9 @@ export interface CreationParts extends ServiceParts {
   quotas: AgentQuotas;
   contracts: ContractService;
   /** Called with each agent that a request of the tenant names: before a claim, after the commit of a create. */
-  onSeen(tenant: number, agentId: string): void;
+  onSeen: (tenant: number, agentId: string) => void;
   /** Called after a commit with the number of packets that a tenant created. */
-  onCreated(tenantId: string, count: number): void;
+  onCreated: (tenantId: string, count: number) => void;
 }
 
 /** Limits that stop runaway agents; 0: off. */

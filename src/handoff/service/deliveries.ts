@@ -14,7 +14,7 @@ interface DeliveryServiceParts {
   /** How long all deliveries of a webhook may fail before it is disabled; 0: never disabled. */
   disableAfterSeconds: number;
   /** Returns a random number from 0 to 1. */
-  chance(): number;
+  chance: () => number;
 }
 
 /** The webhook or channel of a delivery, as the deliverer read it. */

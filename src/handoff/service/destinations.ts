@@ -17,7 +17,7 @@ interface DestinationParts<Shown> extends ServiceParts {
   /** The most of them that a tenant may have. */
   most: number;
   /** One of them as callers see it. */
-  show(stored: StoredWebhook): Shown;
+  show: (stored: StoredWebhook) => Shown;
 }
 
 /** What is left of a new one: the service sets the rest. */
@@ -59,7 +59,7 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
     change,
 
     /** Adds one, or repeats the answer stored under the same idempotency key. */
-    async add(caller: Caller, given: New, details: Record<string, unknown>, idempotency?: Idempotency) {
+    add: async (caller: Caller, given: New, details: Record<string, unknown>, idempotency?: Idempotency) => {
       const now = clock();
       const at = now.toISOString();
       const stored: StoredWebhook = { ...fresh, ...given, id: newId(now), created_at: at, updated_at: at, removed_at: null };
@@ -82,7 +82,7 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
     },
 
     /** Removes one: it is hidden, and the deliverer cancels its pending deliveries. */
-    async remove(caller: Caller, id: string): Promise<void> {
+    remove: async (caller: Caller, id: string): Promise<void> => {
       await change(caller, id, 'deleted', (stored, now) => ({
         stored: { ...stored, active: false, removed_at: now.toISOString() },
         details: {},
@@ -90,7 +90,7 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
     },
 
     /** Queues a test delivery of this type, with a body if it has one. */
-    async test(caller: Caller, id: string, type: string, body?: (timestamp: string) => string): Promise<Delivery> {
+    test: async (caller: Caller, id: string, type: string, body?: (timestamp: string) => string): Promise<Delivery> => {
       if (!isId(id)) throw notFound(destination);
       const now = clock();
       return store.of(caller.tenant_number).commit({
@@ -107,14 +107,14 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
       });
     },
 
-    async deliveries(caller: Caller, id: string, status: DeliveryStatus | undefined, page: Page, signal: AbortSignal) {
+    deliveries: async (caller: Caller, id: string, status: DeliveryStatus | undefined, page: Page, signal: AbortSignal) => {
       const found = isId(id) ? await store.of(caller.tenant_number, signal).deliveries.of(destination, id, status, page) : undefined;
       if (found === undefined) throw notFound(destination);
       return found;
     },
 
     /** Queues a dead letter again; of one of them, if its id is given. */
-    async replay(caller: Caller, deliveryId: string, id?: string): Promise<Delivery> {
+    replay: async (caller: Caller, deliveryId: string, id?: string): Promise<Delivery> => {
       if (!isId(deliveryId)) throw notFound('delivery');
       const now = clock();
       const tenant = store.of(caller.tenant_number);

@@ -27,7 +27,7 @@ export const defaultTenantId = '00000000-0000-7000-8000-000000000001';
 interface KeyServiceParts extends ServiceParts {
   random: RandomSource;
   /** Called when a request finds that a key, a tenant or a contract has changed, before it is admitted. */
-  onChange?(): void;
+  onChange?: () => void;
 }
 
 /** Authentication, and the management of keys. */

@@ -12,5 +12,5 @@ export interface ServiceParts {
 /** What services need that send to URLs of callers. */
 export interface SendingParts extends ServiceParts {
   /** Returns a sentence that says why nothing of a tenant can be sent to a URL; undefined when it can. */
-  urlProblem(url: string, tenant: number): Promise<string | undefined>;
+  urlProblem: (url: string, tenant: number) => Promise<string | undefined>;
 }

@@ -27,7 +27,7 @@ function reads({ database }: ReadParts) {
         eb.and([eb('packets.status', 'in', workingStatuses), eb('packets.lease', 'is', null)]),
       ),
     /** When the oldest packet of all tenants that nobody has claimed was created; undefined when there is none. */
-    async oldestUnclaimed(): Promise<Date | undefined> {
+    oldestUnclaimed: async (): Promise<Date | undefined> => {
       const first = sql<string | null>`(select min(packets.id) from packets
         where packets.tenant = tenants.number and packets.status = ${sql.lit(claimableStatus)})`;
       if (database.isDistributed) {

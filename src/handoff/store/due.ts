@@ -22,9 +22,9 @@ const atOnce = 8;
 /** How a job finds and does its work. */
 interface DueWork {
   /** The tenants that have work now, read from all servers. */
-  scan(): Promise<readonly number[]>;
+  scan: () => Promise<readonly number[]>;
   /** Does work of a tenant, or of all if it is undefined; returns whether there may be more. */
-  work(tenant: number | undefined): Promise<boolean>;
+  work: (tenant: number | undefined) => Promise<boolean>;
 }
 
 /** The tenants of the rows that a query finds. */

@@ -12,12 +12,12 @@ import type { Tables } from './tables.ts';
 export interface Noun {
   readonly kind?: Kind<never, unknown>;
   /** Prepares its reads, once. */
-  reads?(parts: ReadParts): Reads;
+  readonly reads?: (parts: ReadParts) => Reads;
 }
 
 interface Reads {
   /** The reads of one tenant. */
-  of?(scope: Scope): unknown;
+  readonly of?: (scope: Scope) => unknown;
   /** What jobs and admission do, for all tenants. */
   readonly all?: unknown;
 }
@@ -60,5 +60,5 @@ interface ScopeParts {
   readonly lanes: Lanes<Reader>;
   /** Aborted when the caller's connection closes; pending long reads are then not started. */
   readonly signal: AbortSignal | undefined;
-  isTimeout(error: unknown): boolean;
+  readonly isTimeout: (error: unknown) => boolean;
 }

@@ -86,7 +86,7 @@ function eachOnItsOwn(readers: readonly Reader[]): Reader {
 interface Opened {
   readonly database: WatchedDatabase<Tables>;
   readonly lanes: Lanes<Reader>;
-  stopReaders(): Promise<void>;
+  readonly stopReaders: () => Promise<void>;
 }
 
 /**

@@ -80,7 +80,7 @@ export type TenantStore = TenantReads & {
 };
 
 /** Prepares the reads of all nouns. Those of a tenant are made when they are used. */
-function prepareReads(parts: ReadParts): { all: SharedReads; of(scope: Scope, commit: Commit): TenantStore } {
+function prepareReads(parts: ReadParts): { all: SharedReads; of: (scope: Scope, commit: Commit) => TenantStore } {
   class Own {
     readonly #scope: Scope;
     readonly #commit: Commit;

@@ -131,7 +131,7 @@ export function createUnits(database: Database<Tables>, newId: NewId, due: DueTe
     tenantOf: ({ tenant }) => tenant,
   });
   return {
-    commit<T>(tenant: number, unit: Unit<T>): Promise<T> {
+    commit: <T>(tenant: number, unit: Unit<T>): Promise<T> => {
       return groups.submit({ tenant, unit: unit as Unit<unknown>, request: currentRequest() }) as Promise<T>;
     },
     /** Calls the listener after every commit from now on. */

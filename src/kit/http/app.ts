@@ -50,10 +50,10 @@ declare module 'fastify' {
 interface AppParts {
   logger: Logger;
   /** Called for every finished request, for metrics. */
-  onAnswered(method: string, route: string, status: number, seconds: number): void;
+  onAnswered: (method: string, route: string, status: number, seconds: number) => void;
   /** Called for a request that a limit refused, before the response is sent. */
-  onLimited(request: FastifyRequest, reply: FastifyReply): void;
-  isUnavailable(error: unknown): boolean;
+  onLimited: (request: FastifyRequest, reply: FastifyReply) => void;
+  isUnavailable: (error: unknown) => boolean;
   /** The log field of the caller. */
   callerField?: string;
   /** Addresses and CIDR ranges of proxies whose word about the client's address is taken. */

@@ -38,7 +38,7 @@ interface Reading {
   /** The size limit in bytes. */
   limit: number;
   /** The message for a larger body. */
-  tooLarge(limit: number): string;
+  tooLarge: (limit: number) => string;
   /** The body's Content-Length; NaN if there is none. */
   announced: number;
   /** The memory budget of large bodies of all requests in progress. */

@@ -19,15 +19,15 @@ export type Handler<R extends Route, Context> = (
 /** Options of a mounted route. */
 export interface MountOptions {
   /** Faults of a body beyond its schema. Called even if the schema is violated, so that the answer lists all faults at once. */
-  bodyFaults?(body: unknown): readonly Fault[];
+  bodyFaults?: (body: unknown) => readonly Fault[];
   /**
    * The answer to a request that is invalid (400), or whose body is refused, for routes with errors of their own; undefined for the usual
    * one. `isRead`: the body was read, but does not have the form that the route takes.
    */
-  refused?(
+  refused?: (
     refusal: ServiceError,
     request: { readonly isRead: boolean; readonly body: unknown; readonly query: unknown },
-  ): HttpResponse<never> | undefined;
+  ) => HttpResponse<never> | undefined;
 }
 
 /** A route with its validators and its handler. */

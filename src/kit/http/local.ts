@@ -34,10 +34,10 @@ export type LocalCall<Context> = <R extends Route>(
 
 interface LocalParts<Context, Traits> {
   /** Refuses a caller that may not call the route, by a ServiceError. */
-  authorize(route: Route & Traits, caller: Context, headers: IncomingHttpHeaders): void;
+  readonly authorize: (route: Route & Traits, caller: Context, headers: IncomingHttpHeaders) => void;
   readonly turns: Turns;
   /** On whose behalf the call takes its turns. */
-  ownerOf(caller: Context): unknown;
+  readonly ownerOf: (caller: Context) => unknown;
 }
 
 /**
@@ -48,7 +48,7 @@ interface LocalParts<Context, Traits> {
 export function mountLocally<Context, Traits extends object>(
   mount: Mount<Context, Traits>,
   { authorize, turns, ownerOf }: LocalParts<Context, Traits>,
-): { mount: Mount<Context, Traits>; call: LocalCall<Context>; isMounted(route: Route): boolean } {
+): { mount: Mount<Context, Traits>; call: LocalCall<Context>; isMounted: (route: Route) => boolean } {
   const endpoints = new Map<Route, Endpoint<Context>>();
   return {
     mount(route, handler, options) {

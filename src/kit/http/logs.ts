@@ -19,7 +19,7 @@ interface LogOutput extends DestinationStream {
 }
 
 /** Collects lines and passes them on in large texts. `flush` is called after all of them have been passed on. */
-function buffered(write: (text: string) => void, flush: (done?: () => void) => void): LogOutput & { pass(): void } {
+function buffered(write: (text: string) => void, flush: (done?: () => void) => void): LogOutput & { pass: () => void } {
   let lines = '';
   const pass = () => {
     if (lines !== '') write(lines);
@@ -50,7 +50,7 @@ function standardOutput(): LogOutput {
   const output = pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: maxWaiting });
   // After a failed write (full disk, closed terminal) the lines wait, within their limit, for one that succeeds. Until
   // then `flushSync` is disabled, because it would wait forever at the exit.
-  const { flushSync } = output;
+  const flushSync = output.flushSync.bind(output);
   output.on('error', () => {
     Object.assign(output, { flushSync: () => undefined });
   });

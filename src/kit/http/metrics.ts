@@ -9,7 +9,7 @@ interface GaugeParts {
   name: string;
   help: string;
   /** The value, or with a label a value for each of its values. NaN if it is currently unknown, which is then left out. */
-  read(): Awaitable<number | Readonly<Record<string, number>>>;
+  read: () => Awaitable<number | Readonly<Record<string, number>>>;
   label?: string;
 }
 
@@ -17,7 +17,7 @@ interface GaugeParts {
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The gauges of a database: whether it answers, and how many writes wait for their commit. */
-export function databaseGauges({ ping, waiting }: { ping(): Promise<void>; waiting(): number }): GaugeParts[] {
+export function databaseGauges({ ping, waiting }: { ping: () => Promise<void>; waiting: () => number }): GaugeParts[] {
   return [
     {
       name: 'service_database_up',

@@ -17,19 +17,19 @@ import { Sender } from './sender.ts';
 interface MountParts<Context, Traits> {
   app: FastifyInstance;
   /** The path prefixes under which a route is mounted. */
-  prefixes(route: Route): readonly string[];
+  prefixes: (route: Route) => readonly string[];
   /** Authenticates and authorizes the caller, before the body is read. Throws a ServiceError to refuse. */
   admit(route: Route & Traits, request: FastifyRequest, reply: FastifyReply): Awaitable<Context>;
   /** Runs before a 404 or 405 is sent, so that requests without a route count against the rate limit as well. */
-  admitUnrouted(request: FastifyRequest, reply: FastifyReply): Awaitable<unknown>;
+  admitUnrouted: (request: FastifyRequest, reply: FastifyReply) => Awaitable<unknown>;
   /** The largest body that this caller may send to this route, in bytes. */
-  bodyLimit(route: Route & Traits, caller: Context): number;
+  bodyLimit: (route: Route & Traits, caller: Context) => number;
   /** The message of a 413. */
-  tooLarge?(limit: number): string;
+  tooLarge?: (limit: number) => string;
   /** Query parameters that `admit` reads; every route accepts them. */
   admissionParameters?: readonly string[];
   /** Normalizes path parameters. */
-  readParams?(params: Record<string, string>): Record<string, string>;
+  readParams?: (params: Record<string, string>) => Record<string, string>;
   /** The limit on the bytes of large bodies of all requests in progress; a request beyond it gets 503. */
   maxBodyBytes?: number;
   /** The limit on the bytes of large answers that clients have not read yet; a request beyond it gets 503. */

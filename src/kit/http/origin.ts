@@ -10,7 +10,7 @@ interface OwnPages {
   /** Foreign origins whose pages may write; `*` allows all. */
   readonly origins?: readonly string[];
   /** Whether the request carries a key. A web page of somebody else has none, so such a request is not checked. */
-  hasKey(request: FastifyRequest): boolean;
+  readonly hasKey: (request: FastifyRequest) => boolean;
 }
 
 /** The header that a request without a key must carry if its body has a type that a form can send. Its value is free. */

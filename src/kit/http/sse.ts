@@ -36,9 +36,9 @@ const headers = {
 interface EventsParts {
   streams: Streams;
   /** Starts feeding the stream; the response head has been sent. */
-  feed(open: OpenStream): StreamFeed;
+  feed: (open: OpenStream) => StreamFeed;
   /** Called instead if the client is gone or sent HEAD. */
-  abandon(): void;
+  abandon: () => void;
 }
 
 /** An answer that is a stream of server-sent events. */

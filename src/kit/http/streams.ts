@@ -66,7 +66,7 @@ export class OpenStream {
   readonly refusalOf: (error: unknown) => ServiceError;
   readonly #waiting: WaitingMessages;
   /** The messages that wait for the client, oldest first. */
-  readonly #held: { readonly message: Buffer; done(): void }[] = [];
+  readonly #held: { readonly message: Buffer; readonly done: () => void }[] = [];
   #end: StreamEnd | undefined;
 
   constructor(stream: Stream, waiting: WaitingMessages, finished: (why: StreamEnd) => void, refusalOf: (error: unknown) => ServiceError) {
@@ -150,7 +150,7 @@ interface WaitingMessages {
   readonly memory: SharedBuffers;
   readonly owner: string;
   /** Ends streams of an owner, those with the most waiting first, until its messages take no more than they may. */
-  endSlowest(owner: string): void;
+  readonly endSlowest: (owner: string) => void;
 }
 
 interface Entry {
@@ -177,10 +177,10 @@ interface StreamsParts {
   clock: Clock;
   logger: Logger;
   /** Called for every stream that ended, for metrics. */
-  onEnded(method: string, route: string, status: number): void;
+  onEnded: (method: string, route: string, status: number) => void;
   /** The memory for live messages that wait for clients. Streams share a message, so it counts once. */
   memory?: SharedBuffers;
-  isUnavailable(error: unknown): boolean;
+  isUnavailable: (error: unknown) => boolean;
 }
 
 /** Creates a registry of open streams. */

@@ -8,7 +8,7 @@ export interface Upgrade {
   /** Bytes that have already arrived after the request. */
   readonly head: Buffer;
   /** Takes the connection for WebSocket: no HTTP response will be sent on it. */
-  takeSocket(): void;
+  readonly takeSocket: () => void;
 }
 
 const upgrades = new WeakMap<IncomingMessage, Upgrade>();

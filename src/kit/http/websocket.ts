@@ -34,9 +34,9 @@ export interface SocketFeed extends StreamFeed {
 interface SocketParts {
   streams: Streams;
   /** Starts feeding the stream. `close` ends it with a code and a reason. */
-  feed(open: OpenStream, request: FastifyRequest, close: (code: number, reason: string) => void): SocketFeed;
+  feed: (open: OpenStream, request: FastifyRequest, close: (code: number, reason: string) => void) => SocketFeed;
   /** Called instead if the client is gone or sent HEAD. */
-  abandon(): void;
+  abandon: () => void;
 }
 
 // The types of the library lack `closeTimeout`.

@@ -77,7 +77,7 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
      * What is wrong with a URL, including its addresses, which are looked up for `owner`. A name that does not resolve is
      * accepted, since each connect checks the addresses again.
      */
-    async problem(text: string, owner?: unknown): Promise<string | undefined> {
+    problem: async (text: string, owner?: unknown): Promise<string | undefined> => {
       const wrong = formProblem(text);
       if (wrong !== undefined) return wrong;
       const url = new URL(text);

@@ -29,11 +29,11 @@ export interface PostgresTransaction {
   /** Settles when the transaction has begun. Only work that is `pipelined` starts earlier; it awaits this before it writes. */
   readonly begun: Promise<unknown>;
   /** @throws Error when the transaction has not begun */
-  requireBegun(): void;
+  readonly requireBegun: () => void;
   /** Runs a statement, which is prepared once. */
-  run(text: string, values?: readonly unknown[]): Promise<Values[]>;
+  readonly run: (text: string, values?: readonly unknown[]) => Promise<Values[]>;
   /** Lets the commit wait for a statement that nobody awaits. */
-  track(running: Promise<unknown>): void;
+  readonly track: (running: Promise<unknown>) => void;
 }
 
 /** How many characters a transaction reads and writes before the event loop runs other work. */
@@ -114,7 +114,7 @@ export interface Database<Tables> {
    * Returns the result of `read`, or the result that an earlier call with the same name got in the open view. Identical
    * requests that arrive together so cost one read. The result is shared and must not be modified.
    */
-  inView<T>(name: string, read: () => T): T;
+  readonly inView: <T>(name: string, read: () => T) => T;
   /** Reads that all see the same moment, for as long as they take. They delay no writer, unless the database is in memory. */
   snapshot<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
   /**
@@ -136,17 +136,17 @@ export interface Database<Tables> {
   /** The number of writes that are pending or in progress. */
   waiting(): number;
   /** Whether an insert failed because the row already exists. */
-  isDuplicate(error: unknown): boolean;
+  readonly isDuplicate: (error: unknown) => boolean;
   /** Whether a concurrent transaction of another instance made this one fail, so that an immediate retry may succeed. */
   isConflict(error: unknown): boolean;
   /** Whether the database cancelled a read at the statement timeout. */
-  isTimeout(error: unknown): boolean;
+  readonly isTimeout: (error: unknown) => boolean;
   /** Whether the database is unavailable, so that the same request may succeed later. */
-  isUnavailable(error: unknown): boolean;
+  readonly isUnavailable: (error: unknown) => boolean;
   /** Whether a write found no space on the disk. */
-  isFull(error: unknown): boolean;
+  readonly isFull: (error: unknown) => boolean;
   /** Writes without a change, to see whether the disk has space. PostgreSQL isn't asked: it ends when its log finds none. */
-  tryWrite(): Promise<void>;
+  readonly tryWrite: () => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -164,7 +164,7 @@ class Placeholder {
 export function compileOnce<Tables, Params extends Row, Result>(
   db: Kysely<Tables>,
   build: Build<Tables, Params, Result>,
-): { sql: string; bind(params: Params): (string | number | null)[] } {
+): { sql: string; bind: (params: Params) => (string | number | null)[] } {
   const params = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Parameters<Params>;
   const compiled = build(db, params).compile();
   const order = compiled.parameters.map((value) =>

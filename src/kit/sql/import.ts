@@ -36,9 +36,9 @@ interface Import {
   readonly clock: Clock;
   readonly onProgress: OnProgress;
   /** Completes what the file does not have, such as search indexes, in the transaction of the import; of one tenant by its number. */
-  complete?(tx: Kysely<unknown>, tenant: number | undefined): Promise<void>;
+  readonly complete?: (tx: Kysely<unknown>, tenant: number | undefined) => Promise<void>;
   /** Does after the commit what a service would also do when it starts. */
-  afterwards?(database: Database<unknown>): Promise<void>;
+  readonly afterwards?: (database: Database<unknown>) => Promise<void>;
 }
 
 /**
@@ -213,7 +213,7 @@ interface Load extends Omit<Reading, 'tables'> {
   readonly tables: readonly { table: TableShape; where: RawBuilder<unknown> }[];
   readonly tenancy: Tenancy | undefined;
   /** Makes the function that changes the rows of a table. */
-  renumber(shape: TableShape, columns: readonly string[]): (values: Values) => Values;
+  readonly renumber: (shape: TableShape, columns: readonly string[]) => (values: Values) => Values;
   readonly onProgress: OnProgress;
 }
 
@@ -232,7 +232,7 @@ interface ReadTable {
   readonly where: RawBuilder<unknown>;
   readonly columns: readonly string[];
   readonly digest: RowsDigest;
-  renumber(values: Values): Values;
+  readonly renumber: (values: Values) => Values;
 }
 
 /** A row with its new numbers. @throws Error when a list of numbers is none */

@@ -8,7 +8,7 @@ import { distribute } from './distribution.ts';
 export interface Migration {
   /** Four digits and a name, for example `0001-packets`. */
   readonly name: string;
-  up(database: Database<unknown>['name']): readonly string[];
+  readonly up: (database: Database<unknown>['name']) => readonly string[];
 }
 
 /** The key of the advisory lock that makes instances migrate one at a time: any number unused elsewhere in the database. */

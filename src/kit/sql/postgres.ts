@@ -228,7 +228,7 @@ function createWriter(config: pg.ClientConfig, options: WriterOptions) {
     write: <T>(work: (tx: PostgresTransaction) => Promise<T>, options?: WriteOptions) =>
       queue.run(() => retrying(() => transaction(work, options))),
     waiting: () => queue.waiting,
-    async close() {
+    close: async () => {
       await queue.idle();
       await client?.end();
     },

@@ -9,7 +9,7 @@ const noSpace = 'The disk of the database is full: reads are answered, writes ge
 /** A database that knows whether its writes find space. */
 export interface WatchedDatabase<Tables> extends Database<Tables> {
   /** Tries a write; returns a warning for the operator if it found no space. */
-  spaceWarnings(): Promise<string[]>;
+  spaceWarnings: () => Promise<string[]>;
 }
 
 /** The database, whose `ping` also fails while writes fail for want of space. */

@@ -250,7 +250,7 @@ function openConnections(path: string, inMemory: boolean, readOnly = false): { w
  * A read transaction shared by the reads of one turn of the event loop, because acquiring and releasing the WAL's locks
  * costs more than reading a row. It ends with the turn, and before each commit of this process.
  */
-function createView(connection: SqliteConnection): { begin(): void; share<T>(name: string, read: () => T): T; close(): void } {
+function createView(connection: SqliteConnection): { begin: () => void; share: <T>(name: string, read: () => T) => T; close(): void } {
   let open = false;
   /** Replaced and never cleared: V8 links the table of a cleared map to its next one, so that one old table keeps all later ones alive. */
   let known = new Map<string, unknown>();

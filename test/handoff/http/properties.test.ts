@@ -402,7 +402,7 @@ for (const store of stores.filter(({ name }) => name in runs)) {
 
 /** The service under test, as the commands use it. */
 interface Real {
-  call(method: string, path: string, body?: unknown): Promise<TestAnswer>;
+  call: (method: string, path: string, body?: unknown) => Promise<TestAnswer>;
   turn(): void;
   now(): string;
   /** Entries of the audit log before the first command. */

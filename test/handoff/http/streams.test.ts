@@ -198,10 +198,10 @@ describe('A stream', () => {
     const { service, address } = await started(t);
     const calls: unknown[][] = [];
     service.handoff.app.server.on('connection', (socket: Socket) => {
-      const { setKeepAlive } = socket;
+      const setKeepAlive = socket.setKeepAlive.bind(socket) as (...parameters: unknown[]) => Socket;
       socket.setKeepAlive = (...parameters: unknown[]) => {
         calls.push(parameters);
-        return setKeepAlive.apply(socket, parameters as []);
+        return setKeepAlive(...parameters);
       };
     });
     await listen(t, address);

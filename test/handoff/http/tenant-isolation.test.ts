@@ -22,7 +22,7 @@ function essence({ status, text, headers }: TestAnswer, ids: readonly string[]):
 interface Call {
   readonly name: string;
   readonly status: number;
-  ask(ids: Ids): Promise<TestAnswer>;
+  readonly ask: (ids: Ids) => Promise<TestAnswer>;
 }
 type Ids = readonly [id: string, ...others: string[]];
 

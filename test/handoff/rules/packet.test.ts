@@ -89,7 +89,7 @@ const entering = (to: Status): Outcome => ({ to, type: `packet.${to}`, event: to
 interface Row {
   name: string;
   command: Command;
-  outcome(status: Status): Outcome;
+  outcome: (status: Status) => Outcome;
 }
 
 /** Every command by kind. The type makes a kind that is added to `Command` required here. */

@@ -21,7 +21,7 @@ interface Bench {
   readonly tenant: { id: string; number: number; key: string };
   /** The address of its first webhook. */
   readonly hook: string;
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestAnswer>;
+  readonly call: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<TestAnswer>;
 }
 
 type Act = () => Promise<Pick<TestAnswer, 'status' | 'text'>>;

@@ -22,12 +22,12 @@ type Unit = { id: number; text?: string; refused?: boolean; faulty?: boolean; ba
 interface Bench {
   url: string;
   database: Database<Tables>;
-  submit(unit: Unit): Promise<unknown>;
+  submit: (unit: Unit) => Promise<unknown>;
   waiting(): number;
   /** The units of every transaction that was started, in order. */
   transactions: Unit[][];
   /** The stored rows. */
-  ids(): Promise<number[]>;
+  ids: () => Promise<number[]>;
   /** Runs in the next transaction, between its reads and its writes. */
   meanwhile: (() => Promise<void>) | undefined;
 }
@@ -303,7 +303,7 @@ for (const store of stores) {
   });
 }
 
-type Outage = { breakIt(): Promise<unknown>; mend(): Promise<unknown> };
+type Outage = { breakIt: () => Promise<unknown>; mend: () => Promise<unknown> };
 
 /** Limits SQLite to its current pages, which acts like a full disk. */
 function fillDisk({ database }: Bench): Outage {

@@ -9,13 +9,13 @@ interface Library {
   /** The lines that import the clients of each protocol, as far as the chain needs them. */
   readonly clients: Readonly<Record<Protocol, string>>;
   /** The head of the module with the imports it needs. */
-  head(clients: string): string;
+  readonly head: (clients: string) => string;
   /** The comment above the list of providers. */
   readonly order: string;
   /** Additional fields of a provider. */
-  fields?(exported: ExportedProvider): string;
+  readonly fields?: (exported: ExportedProvider) => string;
   /** The code that makes the model of a provider, with the code that reads its key. */
-  model(exported: ExportedProvider, apiKey: string): string;
+  readonly model: (exported: ExportedProvider, apiKey: string) => string;
   /** The rest of the module: how the library tries the providers, and `failureOf`. */
   readonly body: string;
 }

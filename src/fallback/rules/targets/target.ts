@@ -42,13 +42,13 @@ export interface ExportedProvider {
   /** A unique name in a form that other programs accept. */
   readonly slug: string;
   /** The chain's reaction if it fails with `condition`, and with the HTTP `status` if that matters. */
-  reactionTo(condition: Condition, status?: number): Reaction;
+  readonly reactionTo: (condition: Condition, status?: number) => Reaction;
   /** The providers that are tried after it, by index, if it fails with `condition` and each of them with a server error. */
-  onwards(condition: Condition): readonly number[];
+  readonly onwards: (condition: Condition) => readonly number[];
   /** Warns of something about the provider, or its field, that the target can't express. */
-  loss(code: string, field: string | null, detail: string): void;
+  readonly loss: (code: string, field: string | null, detail: string) => void;
   /** Advises about something that does not change how the target behaves. */
-  advise(code: string, field: string | null, detail: string): void;
+  readonly advise: (code: string, field: string | null, detail: string) => void;
 }
 
 /** The providers of a chain, to be exported. */

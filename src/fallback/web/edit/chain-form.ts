@@ -48,7 +48,7 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
     isUnsaved: () => dirty && !saving.isSaved(),
     saving,
     save: () => saving.send(base),
-    keepTheirs(theirs: Chain) {
+    keepTheirs: (theirs: Chain) => {
       queryClient.setQueryData(['chains', theirs.id], theirs);
       const next = draftOf(theirs);
       setBase(theirs);
@@ -56,7 +56,7 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
       setBegun(JSON.stringify(requestOf(next)));
       saving.reset();
     },
-    saveMine(theirs: Chain) {
+    saveMine: (theirs: Chain) => {
       setBase(theirs);
       saving.send(theirs);
     },
@@ -115,7 +115,7 @@ function useSaving(request: ChainRequest) {
     /** Why saving failed, unless the reason is a field or another version. */
     error: isRefusal(error, 400) || isRefusal(error, 412) ? null : error,
     theirs,
-    reset() {
+    reset: () => {
       setTheirs(undefined);
       forget();
     },

@@ -9,9 +9,9 @@ import { draftOf, requestOf } from './draft.ts';
 interface ConflictProps {
   mine: ChainRequest;
   theirs: Chain;
-  onKeepTheirs(theirs: Chain): void;
-  onSaveMine(theirs: Chain): void;
-  onClose(): void;
+  onKeepTheirs: (theirs: Chain) => void;
+  onSaveMine: (theirs: Chain) => void;
+  onClose: () => void;
 }
 
 /** Shows both versions of a chain that somebody else has changed, to choose one. */

@@ -11,9 +11,9 @@ import { emptyFault, type FaultDraft, faultNumbers } from './test-draft.ts';
 interface FaultFieldsProps {
   faults: readonly FaultDraft[];
   providers: readonly string[];
-  onChange(faults: FaultDraft[]): void;
+  onChange: (faults: FaultDraft[]) => void;
   /** The fault of a field, by dotted path. */
-  faultOf(field: string): string | undefined;
+  faultOf: (field: string) => string | undefined;
 }
 
 const conditionOptions = [{ value: '', label: 'only slow' }, ...conditions.map((value) => ({ value, label: words(value) }))];

@@ -4,7 +4,7 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { Dialog } from '../../../kit/web/components/dialog.tsx';
 
 /** Asks before leaving a page with unsaved changes. */
-export function LeaveGuard({ isUnsaved }: { isUnsaved(): boolean }) {
+export function LeaveGuard({ isUnsaved }: { isUnsaved: () => boolean }) {
   const blocker = useBlocker(({ currentLocation, nextLocation }) => isUnsaved() && currentLocation.pathname !== nextLocation.pathname);
   useBeforeUnload((event) => {
     if (isUnsaved()) event.preventDefault();

@@ -55,7 +55,7 @@ interface ToFieldsProps {
   rule: RuleDraft;
   providers: readonly ProviderDraft[];
   fault: string | undefined;
-  onChange(changes: Partial<RuleDraft>): void;
+  onChange: (changes: Partial<RuleDraft>) => void;
 }
 
 /** The providers of a failover, in the order in which they are chosen. */
@@ -83,7 +83,7 @@ function ToFields({ rule: { to }, providers, fault, onChange }: ToFieldsProps) {
 interface RetryFieldsProps {
   rule: RuleDraft;
   bound: ReturnType<typeof bind<RuleDraft>>;
-  onChange(changes: Partial<RuleDraft>): void;
+  onChange: (changes: Partial<RuleDraft>) => void;
 }
 
 function RetryFields({ rule, bound, onChange }: RetryFieldsProps) {

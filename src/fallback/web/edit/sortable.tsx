@@ -10,10 +10,10 @@ import styles from './sortable.module.css';
 interface SortableProps<T extends { key: string }> {
   items: readonly T[];
   /** The name of an item in announcements: `Provider gpt-4o`. */
-  nameOf(item: T, index: number): string;
-  onMove(from: number, to: number): void;
+  nameOf: (item: T, index: number) => string;
+  onMove: (from: number, to: number) => void;
   empty?: ReactNode;
-  children(item: T, index: number): ReactNode;
+  children: (item: T, index: number) => ReactNode;
 }
 
 /** A list that is ordered by dragging, by the arrow keys on a row's handle (Space lifts and drops), or by its buttons. */
@@ -98,7 +98,7 @@ interface RowProps {
   name: string;
   index: number;
   count: number;
-  onMove(from: number, to: number): void;
+  onMove: (from: number, to: number) => void;
   children: ReactNode;
 }
 

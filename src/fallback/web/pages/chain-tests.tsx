@@ -67,7 +67,7 @@ function History({ chainId }: { chainId: string }) {
 interface ResultTableProps {
   results: readonly TestResult[];
   picked: readonly string[];
-  onPick(id: string): void;
+  onPick: (id: string) => void;
 }
 
 function ResultTable({ results, picked, onPick }: ResultTableProps) {

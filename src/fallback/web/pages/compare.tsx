@@ -59,7 +59,7 @@ function Pair({ left }: { left: TestResult }) {
 const titleOf = ({ started_at, mode, preset, chain_version }: TestResult) =>
   `${moment(started_at)} · ${mode} · ${planName({ mode, preset })} · version ${chain_version}`;
 
-function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick(which: 'a' | 'b', id: string): void }) {
+function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick: (which: 'a' | 'b', id: string) => void }) {
   const latest = useResults(left.chain_id).data?.results ?? [];
   // Results in the URL may be older than the latest ones.
   const results = latest.some(({ id }) => id === left.id) ? latest : [...latest, left];
@@ -82,10 +82,10 @@ function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick(whic
 /** A figure of a result and how to compare it. By default lower values are better, and a difference is shown like a value. */
 interface Figure {
   name: string;
-  of(result: TestResult): number | null | undefined;
-  text(value: number): string;
+  of: (result: TestResult) => number | null | undefined;
+  text: (value: number) => string;
   moreIsBetter?: boolean;
-  difference?(value: number): string;
+  difference?: (value: number) => string;
 }
 
 const figures: readonly Figure[] = [

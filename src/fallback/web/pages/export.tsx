@@ -48,7 +48,7 @@ export function ExportPage() {
 interface ExportedProps {
   exported: Export;
   preferRetry: boolean;
-  onPreferRetry(value: boolean): void;
+  onPreferRetry: (value: boolean) => void;
 }
 
 function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {

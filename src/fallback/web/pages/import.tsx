@@ -107,7 +107,7 @@ function ImportForm() {
   );
 }
 
-function FilePicker({ onTake }: { onTake(file: File | undefined): void }) {
+function FilePicker({ onTake }: { onTake: (file: File | undefined) => void }) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <div>

@@ -46,7 +46,7 @@ export function RehearsePage() {
 interface ConfigurationProps {
   chain: Chain;
   format: RehearsalFormat;
-  onFormat(format: RehearsalFormat): void;
+  onFormat: (format: RehearsalFormat) => void;
 }
 
 function Configuration({ chain, format, onFormat }: ConfigurationProps) {

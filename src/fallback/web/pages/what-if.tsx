@@ -100,7 +100,7 @@ interface Question {
 interface GridProps {
   routing: Routing;
   asked: Question | undefined;
-  onAsk(question: Question): void;
+  onAsk: (question: Question) => void;
 }
 
 /** Moves the focus to the neighbouring cell in the direction of an arrow key. */

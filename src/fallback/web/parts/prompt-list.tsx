@@ -66,7 +66,7 @@ interface PromptProps {
   findings: readonly Finding[];
   longestMs: number;
   open: boolean;
-  onToggle(index: number): void;
+  onToggle: (index: number) => void;
 }
 
 const Prompt = memo(function Prompt({ prompt, providers, findings, longestMs, open, onToggle }: PromptProps) {

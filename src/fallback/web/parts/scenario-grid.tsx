@@ -7,7 +7,7 @@ import styles from './scenario-grid.module.css';
 interface ScenarioGridProps {
   result: TestResult;
   chosen: string | null;
-  onChoose(scenario: string | null): void;
+  onChoose: (scenario: string | null) => void;
 }
 
 /** A tile for each scenario of the plan with its outcome, provider and duration. Selecting one filters the prompts. */

@@ -35,19 +35,19 @@ const maxAttempts = 3;
 interface Waiting<Unit> {
   unit: Unit;
   resolve(value: unknown): void;
-  reject(error: unknown): void;
+  reject: (error: unknown) => void;
 }
 
 interface GroupOptions<Unit> {
   /** Whether no request waits for the unit. */
-  isBackground(unit: Unit): boolean;
-  tenantOf(unit: Unit): number;
+  isBackground: (unit: Unit) => boolean;
+  tenantOf: (unit: Unit) => number;
 }
 
 interface Groups<Unit> {
   /** Resolves with the result of a unit when it is committed. */
-  submit(unit: Unit): Promise<unknown>;
-  waiting(): number;
+  submit: (unit: Unit) => Promise<unknown>;
+  waiting: () => number;
 }
 
 /**

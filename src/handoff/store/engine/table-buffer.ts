@@ -16,9 +16,9 @@ interface TableOptions<Stored> {
   /** The columns that an update writes; by default all that are read. */
   readonly updated?: readonly string[];
   /** An item from its row. */
-  decode(row: Row): Stored;
+  readonly decode: (row: Row) => Stored;
   /** The row of a new or changed item. */
-  encode(stored: Stored): Row;
+  readonly encode: (stored: Stored) => Row;
 }
 
 /** An item, and the values of the other columns that were asked for. */

@@ -230,13 +230,13 @@ async function writeRows(database: Database<Tables>, rows: readonly Prepared[], 
 export function createQueueReads(database: Database<Tables>) {
   return {
     /** The number of packets that wait to be indexed, counted up to `most`. */
-    async queued(most: number): Promise<number> {
+    queued: async (most: number): Promise<number> => {
       const { longReads: db } = database;
       return countOf(db.selectFrom(db.selectFrom('search_queue').select('tenant').limit(most).as('some')));
     },
 
     /** Whether at least `count` packets wait to be indexed: a short read that does not queue behind long ones. */
-    async isQueued(count: number): Promise<boolean> {
+    isQueued: async (count: number): Promise<boolean> => {
       const rows = await database.reads
         .selectFrom('search_queue')
         .select('tenant')

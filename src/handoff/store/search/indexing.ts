@@ -98,7 +98,7 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
      * Takes no further packets from the queue, which keeps them for the next start. A stop of the service need not wait for the
      * thread to start, or to read packets; what it writes, it completes.
      */
-    stop(): void {
+    stop: (): void => {
       stopped = true;
       if (isPreparing) thread?.interrupt(new Error('Indexing has stopped.'));
     },

@@ -81,7 +81,7 @@ export interface MatchReads {
    * are scanned instead.
    * @throws OverBudget
    */
-  plan(search: Matches): Promise<FullTextQuery & { readonly isCommon: boolean }>;
+  plan: (search: Matches) => Promise<FullTextQuery & { readonly isCommon: boolean }>;
   /**
    * The number of packets with the word, at most `readPositions + 1`, which a prefix returns. 0 on a database where the cost of
    * a phrase does not depend on how common its words are.

@@ -15,9 +15,9 @@ interface TextParts {
   bounds: SearchBounds;
   budget: Budget;
   /** The size of each packet in bytes. */
-  sizesOf(tenant: number, seqs: readonly number[]): Promise<{ seq: number; whole: number }[]>;
+  sizesOf: (tenant: number, seqs: readonly number[]) => Promise<{ seq: number; whole: number }[]>;
   /** The JSON texts of whole packets. */
-  textsOf(tenant: number, seqs: readonly number[]): Promise<{ seq: number; text: string }[]>;
+  textsOf: (tenant: number, seqs: readonly number[]) => Promise<{ seq: number; text: string }[]>;
 }
 
 /**

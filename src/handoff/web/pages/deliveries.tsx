@@ -69,7 +69,7 @@ interface DeliveryListProps {
   query: { data: { rows: readonly Sending[]; total: number } | undefined; error: Error | null; refetch(): unknown };
   empty: string;
   page: number;
-  onPage(page: number): void;
+  onPage: (page: number) => void;
   actions: ReactNode;
   /** Sends a dead letter again. */
   onReplay: ((id: string) => void) | undefined;

@@ -145,7 +145,7 @@ interface ItemProps {
   isCurrent: boolean;
   /** Whether the selected question is shown beside the list; otherwise the link leads to the packet. */
   isShown: boolean;
-  onSelect(id: string): void;
+  onSelect: (id: string) => void;
 }
 
 /** A question in the list. Of a thousand, a key press renders the two that change. */
@@ -206,10 +206,10 @@ function Selected({ id, keys }: { id: string; keys: RefObject<AnswerKeys | null>
 }
 
 interface Keys {
-  move(step: 1 | -1): void;
-  choose(number: number): void;
-  enter(): unknown;
-  help(): void;
+  move: (step: 1 | -1) => void;
+  choose: (number: number) => void;
+  enter: () => unknown;
+  help: () => void;
 }
 
 /** Whether the keys of the inbox are in use, in this browser: speech input may press them by mistake (WCAG 2.1.4). */

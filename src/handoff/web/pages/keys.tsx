@@ -144,8 +144,8 @@ function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
 
 interface NewKeyProps {
   tenantId: string | undefined;
-  onClose(): void;
-  onCreated(key: string): void;
+  onClose: () => void;
+  onCreated: (key: string) => void;
 }
 
 function NewKey({ tenantId, onClose, onCreated }: NewKeyProps) {

@@ -112,7 +112,7 @@ export function Packets() {
 interface FiltersProps {
   params: URLSearchParams;
   isBoard: boolean;
-  onChange(name: string, value: string): void;
+  onChange: (name: string, value: string) => void;
 }
 
 function Filters({ params, isBoard, onChange }: FiltersProps) {

@@ -141,8 +141,8 @@ interface TenantFormProps {
   title: string;
   submit: string;
   tenant?: Tenant;
-  onClose(): void;
-  send(client: HandoffClient, body: ReturnType<typeof patchOf>): Promise<Tenant>;
+  onClose: () => void;
+  send: (client: HandoffClient, body: ReturnType<typeof patchOf>) => Promise<Tenant>;
 }
 
 function TenantForm({ title, submit, tenant, onClose, send }: TenantFormProps) {

@@ -96,7 +96,7 @@ const newSecret = () => Array.from(crypto.getRandomValues(new Uint8Array(32)), (
 
 interface WebhookFieldsProps {
   draft: WebhookRequest;
-  onChange(draft: WebhookRequest): void;
+  onChange: (draft: WebhookRequest) => void;
   /** What is said beside an empty secret. */
   withoutSecret: string;
 }

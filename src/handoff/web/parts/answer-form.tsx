@@ -199,7 +199,7 @@ function Refusal({ error }: { error: Error | null }) {
 interface OptionsAndTextProps {
   hitl: Hitl;
   draft: { chosen: number; text: string };
-  onChange(changes: { chosen?: number; text?: string }): void;
+  onChange: (changes: { chosen?: number; text?: string }) => void;
 }
 
 function OptionsAndText({ hitl, draft, onChange }: OptionsAndTextProps) {
@@ -260,7 +260,7 @@ interface SchemaFieldProps {
   label: string;
   schema: FormField;
   value: string;
-  onChange(value: string): void;
+  onChange: (value: string) => void;
   error: string | undefined;
 }
 

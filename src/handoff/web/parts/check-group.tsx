@@ -6,7 +6,7 @@ interface CheckGroupProps<T extends string> {
   options: readonly T[];
   hints?: Readonly<Record<T, string>>;
   chosen: readonly string[];
-  onChange(chosen: T[]): void;
+  onChange: (chosen: T[]) => void;
 }
 
 /** Options of which any may be chosen. The chosen ones keep the order of the options. */

@@ -21,7 +21,7 @@ export function ContractButton({ agentId, version }: { agentId: string; version:
   );
 }
 
-function ContractDialog({ agentId, onClose }: { agentId: string; onClose(): void }) {
+function ContractDialog({ agentId, onClose }: { agentId: string; onClose: () => void }) {
   const contract = useAnswer(['agents', 'contract', agentId], (client, signal) =>
     client.getContract({ params: { agent_id: agentId }, signal }),
   );

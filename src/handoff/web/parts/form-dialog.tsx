@@ -13,16 +13,16 @@ import styles from './form-dialog.module.css';
 
 interface FormDialogProps<Answer> {
   title: string;
-  onClose(): void;
+  onClose: () => void;
   /** The text of the button that sends the form. */
   submit: string;
   danger?: boolean;
   /** The request of the form. */
-  send(client: HandoffClient): Promise<Answer>;
+  send: (client: HandoffClient) => Promise<Answer>;
   /** The beginning of the keys of what is read again after the request. */
   refreshes: readonly unknown[];
   /** Called after the request, also if the dialog was closed while it was sent. */
-  onDone?(answer: Answer): void;
+  onDone?: (answer: Answer) => void;
   children: ReactNode;
 }
 
@@ -97,7 +97,7 @@ interface ShownOnceProps {
   title: string;
   /** A secret that the service does not show again; the dialog is closed without one. */
   secret: string | undefined;
-  onClose(): void;
+  onClose: () => void;
   children: ReactNode;
 }
 

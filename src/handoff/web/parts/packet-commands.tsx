@@ -158,8 +158,8 @@ export function AnswerLinks({ packet }: { packet: Packet }) {
 
 interface NewLinkProps {
   packet: Packet;
-  onClose(): void;
-  onCreated(url: string): void;
+  onClose: () => void;
+  onCreated: (url: string) => void;
 }
 
 function NewLink({ packet: { id, hitl }, onClose, onCreated }: NewLinkProps) {

@@ -18,7 +18,7 @@ interface LoadProps<T> {
   back?: { to: string; label: string };
   lines?: number;
   height?: string;
-  children(value: T): ReactNode;
+  children: (value: T) => ReactNode;
 }
 
 const start = { to: '/', label: 'Go to the start' };

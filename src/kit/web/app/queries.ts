@@ -33,8 +33,8 @@ export const reading =
 
 /** What follows a change. It belongs to the change, not to the component that asked for it, which may be gone when the answer arrives. */
 export interface Outcome<Input, Answer> {
-  onSuccess?(answer: Answer, input: Input): void;
-  onError?(error: Error, input: Input): void;
+  onSuccess?: (answer: Answer, input: Input) => void;
+  onError?: (error: Error, input: Input) => void;
 }
 
 /** A change in the service. `refresh` updates the cache with the answer. */

@@ -7,7 +7,7 @@ import styles from './dialog.module.css';
 
 interface DialogProps {
   open: boolean;
-  onClose(): void;
+  onClose: () => void;
   title: string;
   children: ReactNode;
   /** Buttons, the safe one first. */

@@ -23,7 +23,7 @@ interface Ties {
 
 interface FieldProps<Props extends Frame> {
   props: Props;
-  control(props: Omit<Props, keyof Frame> & Ties): ReactNode;
+  control: (props: Omit<Props, keyof Frame> & Ties) => ReactNode;
 }
 
 /** A label with its control, hint and error. */

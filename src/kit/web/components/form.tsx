@@ -3,7 +3,7 @@ import type { ChangeEvent, CSSProperties, ReactNode, Ref } from 'react';
 import styles from './form.module.css';
 
 interface FormProps {
-  onSubmit(): void;
+  onSubmit: () => void;
   children: ReactNode;
   ref?: Ref<HTMLFormElement>;
 }

@@ -8,7 +8,7 @@ export interface MenuEntry {
   label: string;
   icon?: LucideIcon;
   danger?: boolean;
-  onSelect(): void;
+  onSelect: () => void;
 }
 
 /** A button that opens a menu of actions. */

@@ -9,10 +9,10 @@ interface RowsProps {
   count: number;
   /** The height of a row in pixels, with its border. */
   height: number;
-  keyOf(index: number): number | string;
-  row(index: number): ReactNode;
+  keyOf: (index: number) => number | string;
+  row: (index: number) => ReactNode;
   /** Whether a row is higher than the others, so that it has to be measured. */
-  isHigher?(index: number): boolean;
+  isHigher?: (index: number) => boolean;
   /** Called when other rows are rendered, with the first and the last one. */
   onRange?: (first: number, last: number) => void;
 }

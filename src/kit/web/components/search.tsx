@@ -6,7 +6,7 @@ interface SearchFieldProps {
   label: string;
   placeholder: string;
   value: string;
-  onChange(text: string): void;
+  onChange: (text: string) => void;
 }
 
 /** A field for a search, at the top of a panel whose content it filters. */

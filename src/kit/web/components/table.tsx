@@ -23,7 +23,7 @@ interface TableProps<Row> {
   label: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
-  keyOf(row: Row): string;
+  keyOf: (row: Row) => string;
   /** In a narrow window shows each row as a list of names and values, so that the last columns stay in sight. */
   stacks?: boolean;
 }
@@ -74,7 +74,7 @@ interface PagerProps {
   total: number;
   /** Whether `total` is only a lower bound. */
   isLeast?: boolean;
-  onPage(page: number): void;
+  onPage: (page: number) => void;
 }
 
 /** Shows the range of rows, newest first, and buttons to other pages. Renders nothing if all rows fit on one page. */
