@@ -9,7 +9,7 @@ import { listen } from '../kit/http/app.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { createStreams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, randomFraction, systemRandom } from '../kit/id.ts';
-import { type Stop, starting } from '../kit/lifecycle.ts';
+import { type Stop, starting, stopLimits } from '../kit/lifecycle.ts';
 import { Loop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
@@ -343,9 +343,6 @@ function createHttp(base: Base, parts: HttpParts): FastifyInstance {
   });
 }
 
-/** How long a stop waits for running delivery attempts, in milliseconds. */
-const finishMs = 4_000;
-
 interface JobParts {
   store: Store;
   live: Live;
@@ -416,7 +413,7 @@ function createJobs(base: Base, { store, live, services, failures, recheck }: Jo
     async stop() {
       store.index.stop();
       await Promise.all(loops.map((loop) => loop.stop()));
-      await deliverer.stop(finishMs);
+      await deliverer.stop(stopLimits.attempts);
     },
   };
 }

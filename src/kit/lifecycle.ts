@@ -1,5 +1,8 @@
-/** How long a stop may take before the process ends anyway, in milliseconds. */
-const stopWithinMs = 9_000;
+/**
+ * How long a stop may take before the process ends anyway, and how long it waits for requests that are still arriving and then for
+ * attempts at deliveries, in milliseconds. These two leave time for the rest.
+ */
+export const stopLimits = { whole: 9_000, requests: 5_000, attempts: 2_000 } as const;
 
 /** How long requests in progress may take after an unexpected error, in milliseconds. */
 const failWithinMs = 2_000;
@@ -55,9 +58,9 @@ export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) 
     terminate: (): void => {
       if (stopped !== undefined) return;
       setTimeout(() => {
-        console.error(`The stop took more than ${stopWithinMs / 1000} seconds. It still waited for ${waitsFor}.`);
+        console.error(`The stop took more than ${stopLimits.whole / 1000} seconds. It still waited for ${waitsFor}.`);
         exit(1);
-      }, stopWithinMs).unref();
+      }, stopLimits.whole).unref();
       stopOnce()
         .then((error) => {
           if (error !== undefined) console.error(`The stop failed: ${error instanceof Error ? error.message : String(error)}`);

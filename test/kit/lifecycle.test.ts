@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
-import { createEnding } from '../../src/kit/lifecycle.ts';
+import { createEnding, stopLimits } from '../../src/kit/lifecycle.ts';
 
 /** An ending with mocked timers: the exit codes and logged errors so far, and how the stop ends. */
 function ending(t: TestContext) {
@@ -44,6 +44,10 @@ describe('The end of a process', () => {
     assert.deepEqual(exits, [1]);
     const sentence = 'The stop took more than 9 seconds. It still waited for requests in progress.';
     assert.deepEqual(said.mock.calls[0]!.arguments, [sentence]);
+  });
+
+  test('the parts of a stop that wait leave two seconds for the rest', () => {
+    assert.ok(stopLimits.requests + stopLimits.attempts <= stopLimits.whole - 2_000);
   });
 
   test('a stop that fails is reported and exits 1', async (t) => {

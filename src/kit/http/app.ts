@@ -4,6 +4,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino';
 
 import { describeBriefly, describeCause, type ErrorCode, errorCodes, ServiceError, toServiceError } from '../errors.ts';
+import { stopLimits } from '../lifecycle.ts';
 import { parseTraceparent, type Span, type TraceContext, type Tracer, traceFields } from '../trace-context.ts';
 import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
@@ -64,9 +65,6 @@ interface AppParts {
   tracer?: Tracer | undefined;
 }
 
-/** How long a stopping application waits for requests that are still arriving, in milliseconds. */
-const lastRequestsMs = 5_000;
-
 /** Creates an HTTP application with the service's error bodies, one log line per request, and timeouts for slow senders. */
 export function createApp({
   logger,
@@ -123,7 +121,7 @@ export function createApp({
   let stopping = false;
   app.addHook('preClose', (done) => {
     stopping = true;
-    setTimeout(() => app.server.closeAllConnections(), lastRequestsMs).unref();
+    setTimeout(() => app.server.closeAllConnections(), stopLimits.requests).unref();
     done();
   });
   app.decorate('isStopping', () => stopping);
