@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 
 import { type Dashboard, go } from '../../support/dashboard.ts';
+import { supportChain } from '../../support/support-chain.ts';
 
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
@@ -23,6 +24,14 @@ async function choose(target: Locator): Promise<void> {
   await tabTo(target);
   await target.page().keyboard.press('Enter');
 }
+
+/** The text of the focused control if something else is in front of its middle; otherwise empty. */
+const coveredFocus = `(() => {
+  const control = document.activeElement;
+  const { x, y, width, height } = control.getBoundingClientRect();
+  const front = document.elementFromPoint(x + width / 2, y + height / 2);
+  return control.matches('button, input, select, textarea') && !control.contains(front) ? control.outerHTML : '';
+})()`;
 
 /** Tests of the dashboard without a pointer. */
 export function keyboardTests(dashboard: () => Dashboard): void {
@@ -131,6 +140,23 @@ export function keyboardTests(dashboard: () => Dashboard): void {
     await requireFocus(group('rule 1').getByLabel('When it fails with'));
     await choose(button(page, 'Remove rule 1'));
     await requireFocus(page.locator('[tabindex="-1"]', { hasText: 'Without rules every failure' }).last());
+  });
+
+  test('what has the focus is not below a bar that stays in sight', async (t) => {
+    const id = await dashboard().chain(supportChain);
+    const page = await dashboard().open(t, `/chains/${id}/edit`);
+    for (const [width, key] of [
+      [390, 'Tab'],
+      [1280, 'Shift+Tab'],
+    ] as const) {
+      await page.setViewportSize({ width, height: 844 });
+      await heading(page, /^Edit/).waitFor();
+      for (let presses = 1; presses <= 30; presses += 1) {
+        await page.keyboard.press(key);
+        assert.equal(await page.evaluate(coveredFocus), '', `after ${presses} times ${key} at ${width} pixels`);
+      }
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
   });
 
   test('a page that is still loading has the focus until its heading appears', async (t) => {
