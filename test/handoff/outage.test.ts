@@ -13,7 +13,7 @@ import { startProcess, type TestProcess } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { adminKey, createPacket, packetRequest, startService, type TestAnswer, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
-import { until } from '../support/until.ts';
+import { repeat, until } from '../support/until.ts';
 import { register } from '../support/webhooks.ts';
 
 const unknownId = '0197b5a6-8c3e-7f01-9a2b-000000000000';
@@ -148,7 +148,7 @@ describe('When PostgreSQL stops', () => {
     service.clock.turn(20);
     const queue = async () =>
       /^service_webhook_queue_length (\d+)$/m.exec((await service.call('GET', '//metrics', { key: null })).text)![1];
-    while ((await queue()) !== '0') await deliver();
+    await repeat(deliver, async () => (await queue()) === '0');
     assert.equal(new Set(receiver.posts.map(({ headers }) => headers['x-service-delivery'])).size, total);
   });
 });

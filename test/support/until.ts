@@ -31,6 +31,15 @@ export async function until<T>(
   }
 }
 
+/** More steps than any test needs. */
+const maxSteps = 1000;
+
+/** Repeats a step, such as a round of a job, until it is done. Rejects when a step fails, and after a thousand steps. */
+export async function repeat<T>(step: () => Promise<T>, isDone: (answer: T) => boolean | Promise<boolean>): Promise<void> {
+  for (let steps = 0; steps < maxSteps; steps += 1) if (await isDone(await step())) return;
+  throw new Error(`It was not done after ${maxSteps} steps: ${isDone}`);
+}
+
 /** Resolves once so many requests wait on an instance. */
 export const waiting = ({ handoff }: { handoff: { waiting(): number } }, count: number): Promise<true> =>
   until(

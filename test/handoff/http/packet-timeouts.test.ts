@@ -5,6 +5,7 @@ import { claimant, happenings, historyOf, packetIn, question } from '../../suppo
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
+import { repeat } from '../../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into packets of every shape.
 const get = async (service: TestService, id: string, key?: string): Promise<any> =>
@@ -12,7 +13,7 @@ const get = async (service: TestService, id: string, key?: string): Promise<any>
 
 /** Sweeps until nothing more is due now. */
 async function sweepAll(service: TestService): Promise<void> {
-  while ((await service.handoff.runOnce.sweep()) === 0);
+  await repeat(service.handoff.runOnce.sweep, (nextMs) => nextMs > 0);
 }
 
 /** A question with a timeout of a minute. */

@@ -18,7 +18,7 @@ import { startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest } from '../../support/service.ts';
 import { numbersTo } from '../../support/store.ts';
 import { onDisk, stores } from '../../support/stores.ts';
-import { until } from '../../support/until.ts';
+import { repeat, until } from '../../support/until.ts';
 import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../support/webhooks.ts';
 
 for (const store of stores) {
@@ -600,7 +600,8 @@ test('instances on one PostgreSQL share the deliveries: each is posted once [H12
   const { id } = await register(first, receiver.url);
   const packets = Array.from({ length: 40 }, () => packetRequest());
   assert.equal((await second.call('POST', '/packets/batch', { body: { packets } })).status, 201);
-  while (receiver.posts.length < 40) await Promise.all([first, second].map(({ handoff }) => handoff.runOnce.deliver()));
+  const deliverBoth = () => Promise.all([first, second].map(({ handoff }) => handoff.runOnce.deliver()));
+  await repeat(deliverBoth, () => receiver.posts.length >= 40);
   assert.equal(new Set(receiver.posts.map(({ headers }) => headers['x-service-delivery'])).size, 40);
   assert.equal(receiver.posts.length, 40);
   assert.ok((await deliveriesOf(second, id, '?limit=200')).every(({ status }) => status === 'delivered'));
@@ -620,7 +621,7 @@ test('a stop finishes running attempts; deliveries not yet attempted are due at 
   const second = await startHooked(t, { databaseUrl: opened.url, clock: first.clock });
   const waiting = await deliveriesOf(second, id, '?status=pending&limit=200');
   assert.equal(waiting.length, 50 - receiver.posts.length);
-  while (receiver.posts.length < 50) await second.handoff.runOnce.deliver();
+  await repeat(second.handoff.runOnce.deliver, () => receiver.posts.length >= 50);
   assert.equal(new Set(receiver.posts.map(({ headers }) => headers['x-service-delivery'])).size, 50);
 });
 

@@ -15,6 +15,7 @@ import { a2a } from '../../support/a2a.ts';
 import { type Reply, startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
 import { onDisk, stores } from '../../support/stores.ts';
+import { repeat } from '../../support/until.ts';
 import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../support/webhooks.ts';
 
 // Faults of receivers and machines, tested through the deliverer. test/handoff/rules/delivery.test.ts tests the rules,
@@ -233,7 +234,7 @@ test('a quick receiver that hangs gets no more attempts than a slow one, even be
   await register(service, receiver.url);
   // These successes raise its limit to the maximum.
   await createMany(service, 100);
-  while (receiver.posts.length < 100) await service.handoff.runOnce.deliver();
+  await repeat(service.handoff.runOnce.deliver, () => receiver.posts.length >= 100);
   hangs = true;
   await createMany(service, 6);
   const delivering = [service.handoff.runOnce.deliver()];
@@ -305,7 +306,7 @@ test('the memory for bodies is bounded by tenant: further attempts of it wait, t
   assert.deepEqual([held.posts().length, most < 20], [most, true]);
   held.release();
   await Promise.all(delivering);
-  while (held.posts().length < 20) await service.handoff.runOnce.deliver();
+  await repeat(service.handoff.runOnce.deliver, () => held.posts().length >= 20);
   assert.equal(held.posts().length, 20);
 });
 
@@ -327,7 +328,7 @@ test('a tenant with many slow receivers has at most 256 attempts at once, and le
   await Promise.all(delivering);
   // Each of the receivers alone would have four.
   assert.equal(most, 256);
-  while (held.posts().length < 350) await service.handoff.runOnce.deliver();
+  await repeat(service.handoff.runOnce.deliver, () => held.posts().length >= 350);
   assert.equal(held.posts().length, 350);
 });
 
