@@ -28,6 +28,8 @@ const scenes: Behaviour[][] = [
   [{ way: 'server_error' }, { way: 'server_error' }, { way: 'server_error' }],
   // LiteLLM repeats some calls of claude by itself.
   [{ way: 'rate_limit' }, { way: 'reset' }, undefined],
+  // It reads some failures of claude otherwise than those of the first one.
+  [{ way: 'server_error' }, { way: 'forbidden' }, undefined],
 ];
 
 /** The rules to try with hanging providers; others would only add waits. */

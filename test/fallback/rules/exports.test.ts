@@ -186,6 +186,13 @@ describe('LiteLLM', () => {
     );
   });
 
+  test('a warning of retries names the providers of whose kind it is true', () => {
+    const rule = { condition: 'any' as const, action: 'retry' as const, max_retries: 1 };
+    const { warnings } = exported(chainWith({ fallback_rules: [rule] }), 'litellm');
+    const said = warnings.filter(({ code }) => code === 'retries').map(({ detail }) => detail);
+    assert.ok(said.includes('LiteLLM retries auth_error (403) of claude never; the chain once.'), said.join('\n'));
+  });
+
   test("statuses that it can't distinguish are one warning, and so are fields that an import changes", () => {
     const rule = { condition: 'any' as const, action: 'retry' as const, status_codes: [500] };
     const { warnings } = exported(chainWith({ fallback_rules: [rule] }), 'litellm');

@@ -1,17 +1,12 @@
 import { type Condition, conditions, type Params, type Provider } from '../../../model/chain.ts';
+import type { Failing } from '../../conditions.ts';
 import { knownKind, modelName } from '../../kinds.ts';
-import { listed, shortened, uniqueName } from '../../wording.ts';
+import { listed, shortened, times, uniqueName } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
+import { classOf } from './errors.ts';
 import { kindNames, nativeKinds, repeatsOf, repeatsSentence, retryNames } from './names.ts';
-
-/** Conditions without a retry count in LiteLLM, and the conditions it treats them like, as far as their statuses allow. */
-const likened: readonly { condition: Condition; like: Condition; never?: string }[] = [
-  { condition: 'quota_exceeded', like: 'rate_limit', never: 'status 402' },
-  { condition: 'context_length', like: 'invalid_request', never: 'status 413' },
-  { condition: 'connection_error', like: 'server_error' },
-  { condition: 'invalid_response', like: 'server_error' },
-];
+import { alikeStatuses, failures } from './rows.ts';
 
 /** LiteLLM's default for the most backups it tries. */
 const defaultMaxFallbacks = 5;
@@ -43,12 +38,12 @@ export const exportLitellm: Exporter = (source) => {
     const names = { ...(provider.name === groups[index] ? {} : { display_name: provider.name }), model_id: provider.model_id };
     return { model_name: groups[index], litellm_params, model_info: names };
   });
-  // A chain tries its providers anew for each prompt.
-  const router_settings = { ...retrySettings(source), disable_cooldowns: true, ...fallbacks(source, groups) };
-  warnOfUnsupportedFields(source, { prices: true, params: true });
   const kinds = providers.map(({ provider }) =>
     provider.api_base !== null && nativeKinds.has(provider.provider ?? '') ? 'openai' : provider.provider,
   );
+  // A chain tries its providers anew for each prompt.
+  const router_settings = { ...retrySettings(source, kinds), disable_cooldowns: true, ...fallbacks(source, groups) };
+  warnOfUnsupportedFields(source, { prices: true, params: true });
   for (const [repeats, alike] of Map.groupBy(kinds.keys(), (index) => repeatsOf(kinds[index]!))) {
     if (repeats === undefined) continue;
     const names = shortened(
@@ -100,7 +95,7 @@ function addressIn(kind: string, base: string, { loss }: ExportedProvider): stri
 const price = (name: string, per1m: number | null) => (per1m === null ? {} : { [name]: per1m / 1_000_000 });
 
 /** The retries: by class of error, and `num_retries` for the failures of a server that have no class. */
-function retrySettings(source: Source): { num_retries: number; retry_policy?: Record<string, number> } {
+function retrySettings(source: Source, kinds: readonly (string | null)[]): { num_retries: number; retry_policy?: Record<string, number> } {
   const { chain, providers, warnings } = source;
   const retriesOf = (condition: Condition) => providers[0]!.reactionTo(condition).retries;
   const num_retries = retriesOf('server_error');
@@ -110,23 +105,54 @@ function retrySettings(source: Source): { num_retries: number; retry_policy?: Re
     const isNamed = chain.fallback_rules.some((rule) => rule.condition === condition);
     if (retries > 0 || num_retries > 0 || isNamed) for (const name of names) policy[name] = retries;
   }
-  if (retriesOf('auth_error') !== num_retries)
-    warnings.loss('auth_error', null, 'Of the statuses of auth_error, LiteLLM retries 403 like a server error.');
-  if (num_retries > 0 || retriesOf('invalid_request') > 0) {
-    const retried = num_retries === 0 ? '400, 404 and 422' : '400, 404, 422 and, like a server error, 409';
-    warnings.loss('statuses', null, `Of the statuses of invalid_request, LiteLLM retries only ${retried}.`);
-  }
-  for (const { condition, like, never } of likened) {
-    if (retriesOf(condition) === retriesOf(like) && (never === undefined || retriesOf(like) === 0)) continue;
-    const except = never === undefined ? '' : `, except for ${never}`;
-    warnings.loss('retries', null, `LiteLLM has no retry count for ${condition}: it is retried like ${like}${except}.`);
-  }
+  warnOfKinds(source, kinds, { num_retries, policy });
   warnOfOneRouter(source);
   if (Object.values(policy).some((retries) => retries > 0)) {
     const sentence = 'LiteLLM chooses the waits between retries itself: from 0.5 s to 8 s, or as long as Retry-After says.';
     warnings.loss('waits', 'fallback_rules', sentence);
   }
   return Object.keys(policy).length === 0 ? { num_retries } : { num_retries, retry_policy: policy };
+}
+
+/** The failures that LiteLLM may retry otherwise than their condition says. */
+const sent: readonly Failing[] = [
+  ...failures.flatMap((failing) =>
+    [failing.status_code, ...alikeStatuses(failing)].map((status_code) => ({ condition: failing.condition, status_code })),
+  ),
+  { condition: 'context_length', status_code: 413 },
+];
+
+/** Warns of failures that LiteLLM, as it reads those of each kind of provider, retries more or less often than the chain. */
+function warnOfKinds(
+  { providers, warnings }: Source,
+  kinds: readonly (string | null)[],
+  { num_retries, policy }: { num_retries: number; policy: Readonly<Record<string, number>> },
+): void {
+  const retried = providers.flatMap(({ provider: { name } }, index) =>
+    sent.flatMap(({ condition, status_code }) => {
+      const { names, isRetried } = classOf({ condition, status_code }, kinds[index] ?? 'openai');
+      const theirs = names.map((one) => policy[one]).find((count) => count !== undefined) ?? (isRetried ? num_retries : 0);
+      const ours = providers[0]!.reactionTo(condition).retries;
+      return theirs === ours ? [] : [{ name, condition, status_code, theirs, ours }];
+    }),
+  );
+  const often = (count: number) => (count === 0 ? 'never' : times(count));
+  const found = [...Map.groupBy(retried, ({ name, condition, theirs }) => JSON.stringify([name, condition, theirs])).values()].map(
+    (same) => ({ ...same[0]!, statuses: same.flatMap(({ status_code }) => status_code ?? []) }),
+  );
+  for (const alike of Map.groupBy(found, ({ condition, statuses, theirs }) => JSON.stringify([condition, statuses, theirs])).values()) {
+    const [{ condition, statuses, theirs, ours }] = alike as [(typeof found)[number]];
+    const what = statuses.length === 0 ? condition : `${condition} (${listed(shortened(statuses.map(String), 10, 'other status'))})`;
+    const named = listed(
+      shortened(
+        alike.map(({ name }) => name),
+        5,
+        'other provider',
+      ),
+    );
+    const whose = alike.length === providers.length ? '' : ` of ${named}`;
+    warnings.loss('retries', null, `LiteLLM retries ${what}${whose} ${often(theirs)}; the chain ${often(ours)}.`);
+  }
 }
 
 /** Warns of what the router's single policy can't express: other policies of later providers and of single statuses. */

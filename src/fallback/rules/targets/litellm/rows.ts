@@ -17,6 +17,9 @@ export const failures: readonly Failing[] = [
 /** Statuses that LiteLLM treats like one of the failures. */
 const alike: Readonly<Record<number, readonly number[]>> = { 502: [501, 505, 520, 521, 522, 523, 524], 410: [405, 406, 415, 424] };
 
+/** The other statuses of the condition that LiteLLM treats like that of a failure. */
+export const alikeStatuses = ({ status_code }: Failing): readonly number[] => alike[status_code ?? 0] ?? [];
+
 /** How earlier failures lead to a model. */
 type Path<D> = ReadonlyMap<D, Failing>;
 
@@ -136,5 +139,5 @@ const sameList = <T>(one: readonly T[], other: readonly T[]) =>
 /** The failures that rules treat like one: a prompt that is too long is one condition, whatever its status. */
 function asRulesSee({ condition, status_code: status }: Failing): Failing[] {
   if (condition === 'context_length') return [{ condition, status_code: usualStatus(condition) }];
-  return [status, ...(status === null ? [] : (alike[status] ?? []))].map((status_code) => ({ condition, status_code }));
+  return [status, ...alikeStatuses({ condition, status_code: status })].map((status_code) => ({ condition, status_code }));
 }
