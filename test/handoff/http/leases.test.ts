@@ -56,6 +56,9 @@ for (const store of stores) {
           const refused = await change(headers);
           assert.equal(refused.status, 409);
           assert.equal(refused.body.code, 'LEASE_LOST');
+          // Each way in has a name for it.
+          if (!('x-lease-token' in headers))
+            assert.match(refused.body.detail, /X-Lease-Token \(lease_token in MCP, --token in service-cli\)/);
         }
       }
       service.clock.turn(60);
