@@ -4,7 +4,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { differenceExample } from '../../src/fallback/model/rehearsal.ts';
 import { testExample } from '../../src/fallback/model/test.ts';
 import { explained } from '../../src/fallback/rehearse/explain.ts';
 import { filledIn, RehearsalError, wordsOf } from '../../src/fallback/rehearse/program.ts';
@@ -137,7 +136,27 @@ describe('A command line', () => {
 });
 
 describe('A finding', () => {
-  const difference = { ...differenceExample, provider: 'gpt-4o', condition: 'server_error' as const };
+  const difference = {
+    provider: 'gpt-4o',
+    condition: 'server_error' as const,
+    expected: {
+      calls: [
+        { provider: 'gpt-4o', calls: 4 },
+        { provider: 'claude', calls: 1 },
+      ],
+      served_by: 'claude',
+    },
+    actual: {
+      calls: [
+        { provider: 'gpt-4o', calls: 2 },
+        { provider: 'claude', calls: 1 },
+      ],
+      served_by: 'claude',
+    },
+    prompts: 1,
+    first_index: 3,
+    sentence: 'gpt-4o answers 500: the chain retries 3 times and goes to claude; the gateway called gpt-4o 2 times and claude once.',
+  };
   const result = { ...testExample, differences: [difference], verdict: 'differs' as const };
   const said = { detail: 'It retries twice.', loss: true, provider: 'gpt-4o', condition: 'server_error' as const };
   const codeWith = (finding: object) => {

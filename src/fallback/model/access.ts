@@ -13,7 +13,7 @@ export const AccessInfo = described("The caller's label and rights.", {
 export type AccessInfo = Static<typeof AccessInfo>;
 
 /** The routes of what a key may do. */
-export const accessRoutes = routeTable('system', {
+const accessRoutes = routeTable('system', {
   getAccess: defineRoute({
     method: 'GET',
     path: '/access',

@@ -15,7 +15,7 @@ const paging = object({
 });
 
 /** The routes of chains. */
-export const chainRoutes = routeTable('chains', {
+const chainRoutes = routeTable('chains', {
   createChain: defineRoute({
     method: 'POST',
     path: '/chains',

@@ -65,7 +65,7 @@ export type Imported = Static<typeof Imported>;
 export type ImportPreview = Static<typeof ImportPreview>;
 
 /** The routes of exports, templates and imports. */
-export const exportRoutes = routeTable('exports', {
+const exportRoutes = routeTable('exports', {
   exportChain: defineRoute({
     method: 'POST',
     path: '/chains/{id}/export',

@@ -26,7 +26,7 @@ interface Failed {
 export const concerns = ({ provider, condition }: Pick<Finding, 'provider' | 'condition'>, failed: Failed): boolean =>
   condition !== null && condition === failed.condition && (provider === null || provider === failed.provider);
 
-export const findingExample: Finding = {
+const findingExample: Finding = {
   kind: 'calls',
   field: null,
   line: null,
@@ -37,7 +37,7 @@ export const findingExample: Finding = {
 };
 
 /** The routes of findings. */
-export const findingRoutes = routeTable('chains', {
+const findingRoutes = routeTable('chains', {
   getFindings: defineRoute({
     method: 'GET',
     path: '/chains/{id}/findings',

@@ -96,7 +96,7 @@ const tokenExample = {
 const token = (description: string) => ({ schema: RehearsalToken, description, example: tokenExample });
 
 /** The routes of rehearsal tokens. */
-export const rehearsalRoutes = routeTable('tests', {
+const rehearsalRoutes = routeTable('tests', {
   getRehearsalToken: defineRoute({
     method: 'GET',
     path: '/chains/{id}/rehearsal-token',
@@ -117,29 +117,6 @@ export const rehearsalRoutes = routeTable('tests', {
     responses: { 201: token('The new token.'), ...failing(401, 403, 404, 429) },
   }),
 });
-
-/** An example of a difference. */
-export const differenceExample: Difference = {
-  provider: 'gpt-4o',
-  condition: 'server_error',
-  expected: {
-    calls: [
-      { provider: 'gpt-4o', calls: 4 },
-      { provider: 'claude', calls: 1 },
-    ],
-    served_by: 'claude',
-  },
-  actual: {
-    calls: [
-      { provider: 'gpt-4o', calls: 2 },
-      { provider: 'claude', calls: 1 },
-    ],
-    served_by: 'claude',
-  },
-  prompts: 1,
-  first_index: 3,
-  sentence: 'gpt-4o answers 500: the chain retries 3 times and goes to claude; the gateway called gpt-4o 2 times and claude once.',
-};
 
 /** What the API declares of this noun: see `ApiPart`. */
 export const rehearsalApi = {

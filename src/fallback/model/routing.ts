@@ -106,7 +106,7 @@ const routingExample: Routing = {
 };
 
 /** The routes of routing. */
-export const routingRoutes = routeTable('chains', {
+const routingRoutes = routeTable('chains', {
   getRouting: defineRoute({
     method: 'GET',
     path: '/chains/{id}/routing',

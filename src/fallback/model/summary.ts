@@ -64,7 +64,7 @@ const summaryExample: ChainSummary = {
 };
 
 /** The routes of summaries. */
-export const summaryRoutes = routeTable('chains', {
+const summaryRoutes = routeTable('chains', {
   getSummary: defineRoute({
     method: 'GET',
     path: '/chains/{id}/summary',

@@ -15,7 +15,7 @@ const events = [
 ].join('\n');
 
 /** The routes of tests. */
-export const testRoutes = routeTable('tests', {
+const testRoutes = routeTable('tests', {
   runTest: defineRoute({
     method: 'POST',
     path: '/chains/{id}/test',

@@ -32,7 +32,7 @@ function originOf({ context }: Packet): Partial<Origin> {
 }
 
 const bare = { metadata: undefined, filename: '' };
-export const textPart = (value: string, mediaType = 'text/plain'): Part => ({ ...bare, content: { $case: 'text', value }, mediaType });
+const textPart = (value: string, mediaType = 'text/plain'): Part => ({ ...bare, content: { $case: 'text', value }, mediaType });
 const dataPart = (value: unknown, mediaType = 'application/json'): Part => ({ ...bare, content: { $case: 'data', value }, mediaType });
 
 /** The part of a file, if the text is its address on the web, or a data URL (RFC 2397) with its bytes in base64. */

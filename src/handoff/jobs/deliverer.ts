@@ -157,7 +157,7 @@ export class Deliverer {
         reservation.release();
         this.#startWaiting(receiver);
         const isShort = this.#short.delete(item.queue.tenant);
-        const hasMore = receiver.hasMore && receiver.room(this.#nowMs()) > 0;
+        const hasMore = receiver.hasMore && receiver.leasable(this.#nowMs()) > 0;
         if (hasMore) receiver.hasMore = false;
         if (hasMore || isShort) this.#parts.wake();
       });
@@ -178,7 +178,7 @@ export class Deliverer {
     await this.#parts.deliveries.record(queue, { seq: delivery.seq, until }, sent);
   }
 
-  /** Makes an attempt. A fault of ours fails it like one of the receiver, so that it does not repeat for ever; a database that is away does not. */
+  /** Makes an attempt. An unexpected error counts as a failure, so that it is not retried for ever. @throws if the database is unavailable */
   async #sendingOf(item: Item, reservation: Reservation): Promise<Sent> {
     try {
       return await this.#parts.send(item, (bytes) => reservation.resize(bytes));
@@ -189,14 +189,14 @@ export class Deliverer {
     }
   }
 
-  /** How many deliveries to lease for each due webhook. The webhooks of one receiver share its room, and those of a tenant its leases. */
+  /** How many deliveries to lease for each due webhook. Webhooks share the limits of their receiver and of their tenant. */
   #quotasOf(queues: readonly DeliveryQueue[]): DeliveryTake[] {
     const left = new Map<number, number>();
     const quotas: DeliveryTake[] = [];
     // The longest due first, so that no webhook of a receiver or of a tenant starves.
     const byDue = queues.toSorted((one, other) => (one.due_at < other.due_at ? -1 : 1));
     for (const [receiver, own] of Map.groupBy(byDue, (queue) => this.#receiverOf(queue))) {
-      const most = Math.min(receiver.room(this.#nowMs()), this.#budget.left);
+      const most = Math.min(receiver.leasable(this.#nowMs()), this.#budget.left);
       const first = own.slice(0, most);
       for (const { webhook, tenant } of first) {
         const wanted = Math.floor(most / first.length);
@@ -209,7 +209,7 @@ export class Deliverer {
     return quotas;
   }
 
-  /** Leases as many due deliveries as their receivers have room for; returns why some could not be leased. */
+  /** Leases as many due deliveries as their receivers allow; returns why some could not be leased. */
   async #claimDue(due: readonly DeliveryQueue[], now: Date): Promise<unknown> {
     const quotas = this.#quotasOf(due);
     if (quotas.length === 0) return undefined;

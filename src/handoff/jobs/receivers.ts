@@ -27,8 +27,8 @@ export class Receiver<Item> {
   readonly #running = new Set<Attempt>();
   #allowed = fewAttempts;
 
-  /** How many more deliveries may be leased for it now. Only for a receiver that answers well are more leased than can run at once. */
-  room(now: number): number {
+  /** How many more deliveries may be leased for it now: more than can run at once if it answers well, else only as many. */
+  leasable(now: number): number {
     const limit = this.#limit(now);
     const taken = this.#running.size + this.waiting.length;
     return Math.max(0, (limit > fewAttempts ? limit * leasedPerAttempt : limit) - taken);

@@ -15,7 +15,7 @@ export const Agent = Type.Object({
 export type Agent = Static<typeof Agent>;
 
 /** The routes of agents. */
-export const agentRoutes = routeTable('agents', {
+const agentRoutes = routeTable('agents', {
   listAgents: defineRoute({
     method: 'GET',
     path: '/agents',

@@ -53,7 +53,7 @@ const linkExample = {
 };
 
 /** The routes of answer links. */
-export const answerLinkRoutes = routeTable('answer links', {
+const answerLinkRoutes = routeTable('answer links', {
   createAnswerLink: defineRoute({
     method: 'POST',
     path: '/packets/{id}/answer-links',

@@ -27,7 +27,7 @@ const AuditQuery = object({
 });
 
 /** The routes of the audit log. */
-export const auditRoutes = routeTable('audit', {
+const auditRoutes = routeTable('audit', {
   listAudit: defineRoute({
     method: 'GET',
     path: '/audit',

@@ -21,7 +21,7 @@ const BatchCreated = Type.Object({ created: Type.Array(Packet), errors: Type.Arr
 
 const { errors: _, ...failure } = Failure.properties;
 /** The error body of a batch in which every packet was refused. */
-export const BatchRefused = Type.Object(
+const BatchRefused = Type.Object(
   { ...failure, created: Type.Array(Packet, { maxItems: 0 }), errors: Type.Array(BatchFault) },
   { description: 'The error body, with an entry in `errors` for each packet of the batch.' },
 );
@@ -35,7 +35,7 @@ const quotaReached = 'The tenant has created the 5 packets it may create per day
 const batchSize = 'At most 100 in one request, unless the service is configured otherwise.';
 
 /** The routes of batches. */
-export const batchRoutes = routeTable('packets', {
+const batchRoutes = routeTable('packets', {
   batchCreate: defineRoute({
     method: 'POST',
     path: '/packets/batch',

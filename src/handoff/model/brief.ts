@@ -49,7 +49,7 @@ const BriefQuery = object({
 });
 
 /** The routes of briefs. */
-export const briefRoutes = routeTable('packets', {
+const briefRoutes = routeTable('packets', {
   packetBrief: defineRoute({
     method: 'GET',
     path: '/packets/{id}/brief',

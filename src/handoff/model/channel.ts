@@ -112,7 +112,7 @@ const delivery = (description: string, example: object) => ({ schema: ChannelDel
 const total = { 'X-Total-Count': 'The length of the whole list.' };
 
 /** The routes of channels and their deliveries. */
-export const channelRoutes = routeTable('channels', {
+const channelRoutes = routeTable('channels', {
   createChannel: defineRoute({
     method: 'POST',
     path: '/channels',

@@ -49,7 +49,7 @@ export const violation = {
     ),
   ),
 };
-export const ContractViolation = Type.Interface([Failure], violation, {
+const ContractViolation = Type.Interface([Failure], violation, {
   description: 'The body of an error of a request that creates packets.',
 });
 
@@ -103,7 +103,7 @@ const contract = (description: string) => ({ schema: Contract, description, exam
 const path = '/agents/{agent_id}/contract';
 
 /** The routes of contracts. */
-export const contractRoutes = routeTable('agents', {
+const contractRoutes = routeTable('agents', {
   publishContract: defineRoute({
     method: 'PUT',
     path,

@@ -48,7 +48,7 @@ export const KeyRequest = object({
   responder: Type.Optional(name('The person in whose name the key answers: `responded_by` must be this. Any if left out.')),
 });
 
-export const RotateRequest = object({
+const RotateRequest = object({
   overlap_seconds: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 604_800, description: 'How long the old key remains valid; an hour if left out.' }),
   ),
@@ -68,7 +68,7 @@ export const OwnKey = object({
 export type OwnKey = Static<typeof OwnKey>;
 
 /** The routes of API keys. */
-export const keyRoutes = routeTable('keys', {
+const keyRoutes = routeTable('keys', {
   createKey: defineRoute({
     method: 'POST',
     path: '/keys',
@@ -144,7 +144,7 @@ export const keyRoutes = routeTable('keys', {
 });
 
 /** The routes of the keys of any tenant, for admin keys. */
-export const tenantKeyRoutes = routeTable('tenants', {
+const tenantKeyRoutes = routeTable('tenants', {
   listTenantKeys: defineRoute({
     method: 'GET',
     path: '/tenants/{id}/keys',

@@ -99,7 +99,7 @@ export const WaitQuery = object({
 export type WaitQuery = Static<typeof WaitQuery>;
 
 const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer(), next_cursor: orNull(Type.String()) };
-export const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSummary, Packet])), ...page });
+const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSummary, Packet])), ...page });
 const AwaitingList = Type.Object({
   ...PacketList.properties,
   unnotified: Type.Optional(
@@ -109,10 +109,10 @@ const AwaitingList = Type.Object({
 const pageExample = { packets: [summaryExample], total: 1, limit: 50, offset: 0, next_cursor: null };
 
 /** A packet in a search result. */
-export const PacketHit = Type.Interface([PacketSummary], {
+const PacketHit = Type.Interface([PacketSummary], {
   snippet: Type.String({ description: 'An excerpt around the words that match.' }),
 });
-export const SearchList = Type.Object({
+const SearchList = Type.Object({
   packets: Type.Array(PacketHit),
   order: choice(['rank', 'newest'], {
     description: '`rank`: the best match first; `newest`: too many packets match to rank them, so the newest comes first.',
@@ -157,7 +157,7 @@ export const Trial = Type.Object({
 export type Trial = Static<typeof Trial>;
 
 /** The routes of packets. */
-export const packetRoutes = routeTable('packets', {
+const packetRoutes = routeTable('packets', {
   createPacket: defineRoute({
     method: 'POST',
     path: '/packets',

@@ -9,7 +9,7 @@ export const packetVersion = '1.0.0';
 
 const anyJson = (description: string) => Type.Unknown({ description });
 
-export const SourceAgent = Type.Object(
+const SourceAgent = Type.Object(
   {
     id: indexedName("The agent's id."),
     name: name("The agent's name."),
@@ -18,7 +18,7 @@ export const SourceAgent = Type.Object(
   { description: 'The agent that hands over.' },
 );
 
-export const TargetAgent = Type.Object(
+const TargetAgent = Type.Object(
   { id: indexedName("The agent's id."), name: name("The agent's name."), framework: Type.Optional(prose('What the agent runs on.')) },
   { description: 'The agent that should continue the work.' },
 );

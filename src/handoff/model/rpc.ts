@@ -5,7 +5,7 @@ import { Failure } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 
 /** An error of JSON-RPC 2.0 (section 5.1). */
-export const JsonRpcFailure = Type.Object(
+const JsonRpcFailure = Type.Object(
   {
     jsonrpc: Type.Literal('2.0'),
     id: Type.Optional(
@@ -21,7 +21,7 @@ export const JsonRpcFailure = Type.Object(
 );
 
 /** An error of the HTTP+JSON binding of A2A 1.0 (section 11.6), in the form of AIP-193. */
-export const A2aFailure = Type.Object(
+const A2aFailure = Type.Object(
   {
     error: Type.Object({
       code: Type.Integer({ description: 'The HTTP status.' }),

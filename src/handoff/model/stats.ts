@@ -64,7 +64,7 @@ export type Stats = Static<typeof Stats>;
 export const statsDays = 31;
 
 /** The routes of statistics. */
-export const statsRoutes = routeTable('stats', {
+const statsRoutes = routeTable('stats', {
   getStats: defineRoute({
     method: 'GET',
     path: '/stats',

@@ -54,7 +54,7 @@ const tenantExample = {
 const one = (description: string) => ({ schema: Tenant, description, example: tenantExample });
 
 /** The routes of tenants. */
-export const tenantRoutes = routeTable('tenants', {
+const tenantRoutes = routeTable('tenants', {
   createTenant: defineRoute({
     method: 'POST',
     path: '/tenants',

@@ -46,7 +46,7 @@ const total = { 'X-Total-Count': 'The length of the whole list.' };
 const webhook = (description: string) => ({ schema: Webhook, description, example: webhookExample });
 
 /** The routes of webhooks and their deliveries. */
-export const webhookRoutes = routeTable('webhooks', {
+const webhookRoutes = routeTable('webhooks', {
   createWebhook: defineRoute({
     method: 'POST',
     path: '/hooks',

@@ -10,7 +10,7 @@ import { defineRoute } from './route.ts';
 const lease = { generation: 1, expires_at: '2026-03-01T09:35:00.000Z' };
 
 /** The routes of claims of the next packet, releases, withdrawn questions and leases. */
-export const workRoutes = routeTable('packets', {
+const workRoutes = routeTable('packets', {
   claimNext: defineRoute({
     method: 'POST',
     path: '/packets/claim-next',

@@ -98,7 +98,7 @@ export class BriefBuilder {
     return { brief, text: this.#pieces.join('') + this.#format.ending(this.#omitted) };
   }
 
-  /** Writes parts in order. If not all fit, a part takes what the later ones leave, but at least half of the room. */
+  /** Writes parts in order. If not all fit, a part takes what the later ones leave, but at least half of the space. */
   #write(parts: readonly Part[]): void {
     const wholes = parts.map((part) => this.#costOf(part, part.entries.join('\n')));
     let rest = wholes.reduce((sum, cost) => sum + cost, 0);
@@ -108,9 +108,9 @@ export class BriefBuilder {
     }
   }
 
-  #writePart(part: Part, room: number): void {
+  #writePart(part: Part, space: number): void {
     const { packet_id, kind, entries } = part;
-    const { text, missing } = fit(part, (candidate) => this.#costOf(part, candidate) <= room);
+    const { text, missing } = fit(part, (candidate) => this.#costOf(part, candidate) <= space);
     if (missing > 0) this.#omitted.push({ packet_id, kind, count: Math.min(missing, entries.length), href: this.#hrefOf(packet_id) });
     if (text === '') return;
     this.#left -= this.#costOf(part, text);
@@ -124,7 +124,7 @@ export class BriefBuilder {
   }
 }
 
-/** The room below which a brief is full, in characters. */
+/** The free space below which a brief is full, in characters. */
 const leastRoom = 100;
 
 /** The most characters of a brief. */

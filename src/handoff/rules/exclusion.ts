@@ -27,7 +27,7 @@ const firstKeyOf = (maker: string): string => (maker.startsWith(byAdmin) ? maker
  * other, through others too, or a key that is no admin's made both. Such a key had the scope `work` if the source had
  * it, since a key gives no more than it has.
  */
-export function isSource(sources: readonly string[], { origin, lineage }: KeyFamily): boolean {
+function isSource(sources: readonly string[], { origin, lineage }: KeyFamily): boolean {
   return sources.includes(origin) || sources.includes(byAdmin + origin) || lineage.some((maker) => sources.includes(firstKeyOf(maker)));
 }
 

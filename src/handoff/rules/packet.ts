@@ -48,7 +48,7 @@ export interface PacketEvent {
   readonly notifies?: ChannelEvent | undefined;
 }
 
-/** How an answer came. */
+/** The way by which an answer came. */
 export type AnsweredVia = 'api' | 'console' | 'link' | 'mcp' | 'a2a';
 
 /** The details of an answer by a link: its id, and whether the person entered a name. */
@@ -203,10 +203,10 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
     case 'release':
       return release(packet, command, now);
     case 'renew':
-      requireLeased(packet, stored, 'renewed');
+      requireLeased(packet, stored, 'renew');
       return { ...unchanged(packet), ...renewed(packet, stored, command.seconds, now) };
     case 'end_lease':
-      requireLeased(packet, stored, 'ended');
+      requireLeased(packet, stored, 'end');
       if (!allows(packet, 'release')) throw conflict(`The packet is ${packet.status} and can't be released now.`);
       return setFree(packet, 'release', actorOf(packet, command.agentId), now);
     case 'remove':
@@ -225,9 +225,9 @@ function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, s
 }
 
 /** Requires a leased packet. `requireToken` lets a packet without a lease pass when no token is sent. */
-function requireLeased(packet: AnyPacket, stored: StoredLease | null, done: string): asserts stored is StoredLease {
+function requireLeased(packet: AnyPacket, stored: StoredLease | null, verb: string): asserts stored is StoredLease {
   if (packet.lease === null || stored === null) {
-    throw new ServiceError('LEASE_LOST', `The packet has no lease, so there is none to be ${done}.`);
+    throw new ServiceError('LEASE_LOST', `The packet has no lease to ${verb}.`);
   }
 }
 
@@ -340,7 +340,7 @@ function respond<P extends AnyPacket>(
 /** The most characters of a question in the details of an event. */
 const maxAsked = 1000;
 
-/** What is asked, of whom, for the details of an event. */
+/** The question and its responder, for the details of an event. */
 const askedOf = (hitl: Hitl) => ({
   ...questionOf(hitl),
   question: cut(hitl.question, maxAsked),
@@ -423,7 +423,7 @@ function patch<P extends AnyPacket>(
       throw invalid('hitl', 'The packet awaits an answer; its question can only be removed after a change of status.');
     requireStillExcluded(packet, merged);
     const isOpen = allows(packet, 'respond');
-    // Somebody else is asked now, who has not been told.
+    // Another person is asked now, who has had no notice yet.
     const notice = isOpen && merged.hitl?.responder !== packet.hitl?.responder ? { notifies: 'asked' as const } : {};
     const event: PacketEvent = { event_type: 'updated', type: 'packet.updated', actor, details, ...notice };
     const dated = updated(merged, packet);

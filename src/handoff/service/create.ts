@@ -90,7 +90,7 @@ export function createPacketCreation(parts: CreationParts) {
     },
 
     /**
-     * Tries to create a packet, and writes, counts and announces nothing. Returns why it would be refused; undefined if it would not.
+     * Checks whether a packet could be created, without a write, a count or an event. Returns why it would be refused; undefined if it would not.
      * @throws ServiceError if the caller may not create it, or that can't be found out
      */
     async tryCreate(caller: Caller, request: CreateRequest, { agentId }: CreateOptions = {}): Promise<ServiceError | undefined> {

@@ -164,7 +164,7 @@ function endWith(errors: readonly ErrorObject[]): never {
 
 /** The formats that a schema may name: those of ajv-formats, except `url`, whose expression takes cubic time. */
 const formatEntries = Object.entries(fullFormats).filter(([name]) => name !== 'url');
-export const formatNames: readonly string[] = formatEntries.map(([name]) => name);
+const formatNames: readonly string[] = formatEntries.map(([name]) => name);
 
 /** The formats, which count steps. */
 function formatsFor(meter: Meter) {

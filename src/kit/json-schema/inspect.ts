@@ -4,8 +4,8 @@ import { stepsPerProperty } from './meter.ts';
 
 /** The largest schema: bytes of its JSON, schemas within one another, and keywords. */
 export const maxSchemaBytes = 32 * 1024;
-export const maxSchemaDepth = 12;
-export const maxKeywords = 500;
+const maxSchemaDepth = 12;
+const maxKeywords = 500;
 
 /** The only dialect, which a schema may name. */
 export const dialect = 'https://json-schema.org/draft/2020-12/schema';

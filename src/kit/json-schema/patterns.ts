@@ -3,7 +3,7 @@ import { RE2JS } from 're2js';
 import type { Meter } from './meter.ts';
 
 /** The most instructions of the compiled patterns of a schema together. An instruction may take a turn for each character of a text. */
-export const maxPatternSize = 1000;
+const maxPatternSize = 1000;
 
 /** The most characters of the patterns of a schema together, each as often as it is repeated: compiling takes time in proportion to it. */
 const maxPatternLength = 30_000;

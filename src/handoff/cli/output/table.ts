@@ -13,10 +13,10 @@ export interface Column<Row> {
 const gap = 2;
 
 /** A table as lines, cut to the width of the terminal if there is one. */
-export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], room: number | undefined): Line[] {
+export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], maxWidth: number | undefined): Line[] {
   const cells = rows.map((row) => columns.map((column) => textOf(column.value(row))));
   const natural = columns.map((column, index) => Math.max(column.title.length, ...cells.map((line) => textWidth(line[index]!))));
-  const widths = room === undefined ? natural : fit(columns, natural, room);
+  const widths = maxWidth === undefined ? natural : fit(columns, natural, maxWidth);
   const line = (values: readonly string[], paint: (index: number) => Colour | undefined): Line =>
     widths.flatMap((width, index) => {
       const text = cut(values[index]!, width);
@@ -33,19 +33,19 @@ export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly 
 }
 
 /** The widths of the columns that fit: each gets its least width, then the remaining width goes to the columns from left to right. */
-function fit<Row>(columns: readonly Column<Row>[], natural: readonly number[], room: number): number[] {
+function fit<Row>(columns: readonly Column<Row>[], natural: readonly number[], maxWidth: number): number[] {
   const least = columns.map((column, index) => Math.min(natural[index]!, column.least ?? natural[index]!));
   let shown = columns.length;
   const needed = () => least.slice(0, shown).reduce((sum, width) => sum + width, gap * (shown - 1));
-  while (shown > 1 && needed() > room) shown -= 1;
+  while (shown > 1 && needed() > maxWidth) shown -= 1;
   const widths = least.slice(0, shown);
-  let left = Math.max(0, room - needed());
+  let left = Math.max(0, maxWidth - needed());
   widths.forEach((width, index) => {
     const more = Math.min(left, natural[index]! - width);
     widths[index] = width + more;
     left -= more;
   });
-  if (shown === 1) widths[0] = Math.min(widths[0]!, room);
+  if (shown === 1) widths[0] = Math.min(widths[0]!, maxWidth);
   return widths;
 }
 

@@ -176,7 +176,7 @@ export const tenantColumns: readonly Column<Tenant>[] = [
 type Pair = readonly [string, string | number | null | undefined];
 
 /** A packet as lines of names and values. */
-export const packetLines = (packet: Packet): string[] => pairLines([...headPairs(packet), ...workPairs(packet)]);
+const packetLines = (packet: Packet): string[] => pairLines([...headPairs(packet), ...workPairs(packet)]);
 
 /** Shows a contract. With --quiet: the id of its agent. */
 export const oneContract = shown<Contract | undefined>((contract, { quiet }) => {

@@ -50,7 +50,7 @@ interface Plan {
 }
 
 /** The number of rows that the planner expects; a cluster's coordinator always expects none. */
-export function expectedRows({ 'Plan Rows': rows, 'Distributed Query': distributed }: Plan): number {
+function expectedRows({ 'Plan Rows': rows, 'Distributed Query': distributed }: Plan): number {
   return distributed === undefined
     ? rows
     : distributed.Job.Tasks.reduce((sum, task) => sum + expectedRows(task['Remote Plan'][0][0].Plan), 0);
