@@ -104,12 +104,14 @@ async function simulated(chain: ChainDefinition, down: Down) {
 /** Each provider down in each way, alone and where earlier failures lead to it, and all of them down. */
 function scenesOf(chain: ChainDefinition, tried: readonly Way[]): Down[] {
   const names = chain.providers.map(({ name }) => name);
-  const leading = waysTo(createEngine(chain)).map((way) =>
-    way?.failures.map(({ provider, condition, status_code }): [string, Way] => {
+  const leading = waysTo(createEngine(chain)).map((way) => {
+    const found = way?.failures.map(({ provider, condition, status_code }): [string, Way] => {
       const alike = failures.filter((failing) => failing.condition === condition);
       return [names[provider]!, alike.find((failing) => failing.status_code === status_code) ?? alike[0]!];
-    }),
-  );
+    });
+    // A reset connection may take other calls of a pool with it, so it is only tried alone.
+    return found?.some(([, { refusal }]) => refusal === 'reset') ? undefined : found;
+  });
   return tried.flatMap((failing) => [
     ...names.map((name) => new Map([[name, failing]])),
     ...names.flatMap((name, index) => (leading[index]?.length ? [new Map([...leading[index], [name, failing] as const])] : [])),
