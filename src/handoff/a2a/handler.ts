@@ -296,6 +296,7 @@ async function list(session: A2aSession, request: ListTasksRequest) {
     if (view === undefined) continue;
     length += view.length;
     if (length > maxRead && tasks.length > 0) throw tooLarge(tasks.length);
+    session.hold(view.length);
     const task = written(view, historyLength ?? 0);
     tasks.push(includeArtifacts ? task : { ...task, artifacts: [] });
   }

@@ -26,6 +26,8 @@ export interface A2aSession {
   readonly pushes: Pushes;
   /** A packet as it is now, shared with all who read the same revision; undefined for an unknown one. */
   readonly view: (id: string) => Promise<View | undefined>;
+  /** Counts bytes of what the answer is made of, until it is printed. @throws ServiceError 503 when the tenant's requests hold too many */
+  readonly hold: (bytes: number) => void;
   /** The root of each packet's chain, by the id of the packet; unknown packets are left out. */
   rootsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Resolves when a packet is as wanted or gone, or when nothing happened for a minute. */

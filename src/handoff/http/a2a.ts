@@ -6,7 +6,9 @@ import { isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
+import { tooManyAnswers } from '../../kit/http/sender.ts';
 import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
+import type { MemoryBudget } from '../../kit/memory-budget.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { A2aEndpoint, StreamedResponse } from '../a2a/http.ts';
 import type { Binding } from '../a2a/rest.ts';
@@ -34,6 +36,8 @@ interface A2aRouteParts {
   readonly pushes: PushService;
   readonly views: PacketViews;
   readonly turns: Turns;
+  /** What a list of tasks has read counts against it until the answer is printed. */
+  readonly answers: MemoryBudget;
   readonly store: Store;
   readonly waiting: WaitingService;
   readonly clock: Clock;
@@ -55,6 +59,7 @@ export function mountA2a({
   pushes,
   views,
   turns,
+  answers,
   store,
   waiting,
   clock,
@@ -93,6 +98,7 @@ export function mountA2a({
     const callApi: CallApi = (route, request) =>
       call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'a2a' });
     const agent = agentId(headers) ?? (caller.agents?.length === 1 ? caller.agents[0] : undefined);
+    let held = 0;
     const session: Omit<A2aSession, 'send'> = {
       call: callApi,
       agentId: agent,
@@ -103,6 +109,10 @@ export function mountA2a({
         requireRight(caller, routes.getPacket);
         return views.of(caller.tenant_number, id);
       },
+      hold(bytes) {
+        if (!answers.acquire(caller.tenant_id, bytes)) throw tooManyAnswers();
+        held += bytes;
+      },
       rootsOf: async (ids: readonly string[]) => store.of(caller.tenant_number).packets.roots(ids),
       async changed(id, isWanted) {
         await waiting.until({ caller, key, signal, seconds: maxWaitSeconds }, id, isWanted);
@@ -110,9 +120,13 @@ export function mountA2a({
       signal,
     };
     const version = headers['a2a-version'] ?? query['A2A-Version'];
-    const answered = await endpoint.answer({ version: typeof version === 'string' ? version : undefined, body, session }, binding);
-    if ('responses' in answered) return streamOf(answered.responses, { listening, turns, failed, owner: caller.tenant_number }, gone);
-    return new HttpResponse<never>({ status: answered.status, body: new JsonText(JSON.stringify(answered.body)) });
+    try {
+      const answered = await endpoint.answer({ version: typeof version === 'string' ? version : undefined, body, session }, binding);
+      if ('responses' in answered) return streamOf(answered.responses, { listening, turns, failed, owner: caller.tenant_number }, gone);
+      return new HttpResponse<never>({ status: answered.status, body: new JsonText(JSON.stringify(answered.body)) });
+    } finally {
+      answers.release(caller.tenant_id, held);
+    }
   }
 
   mount(a2a, ({ query, body }, context) => answerTo(body, 'JSONRPC', query, context), {

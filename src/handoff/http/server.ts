@@ -13,9 +13,11 @@ import { type LimitState, uncountRefused } from '../../kit/http/limits.ts';
 import { type LocalCall, mountLocally } from '../../kit/http/local.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
 import { isOwnOrigin, ownHosts, refuseForeignPages } from '../../kit/http/origin.ts';
+import { answerBudget } from '../../kit/http/sender.ts';
 import { mountStart } from '../../kit/http/start-page.ts';
 import { mountStatic } from '../../kit/http/static.ts';
 import { mountSystem } from '../../kit/http/system.ts';
+import type { MemoryBudget } from '../../kit/memory-budget.ts';
 import type { Route } from '../../kit/route.ts';
 import type { Tracer } from '../../kit/trace-context.ts';
 import type { Turns } from '../../kit/turns.ts';
@@ -186,6 +188,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     throw byQuota !== undefined && byQuota.retryAfter > byLimit.retryAfter ? byQuota : byLimit;
   }
 
+  const answers = answerBudget();
   const { mount, call, isMounted } = mountLocally(
     createMount<Caller, HandoffRoute>({
       app,
@@ -199,10 +202,12 @@ export function createServer(parts: ServerParts): FastifyInstance {
       },
       tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,
       readParams: lowerCase,
+      answers,
     }),
     {
       turns: parts.turns,
-      ownerOf: ({ tenant_number }) => tenant_number,
+      answers,
+      ownerOf: ({ tenant_number, tenant_id }) => ({ turns: tenant_number, answers: tenant_id }),
       authorize(route, caller, headers) {
         requireRight(caller, route);
         const named = agentId(headers);
@@ -215,7 +220,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   mountSystem(mount, { ping: store.ping, metrics, metricsToken: parts.metricsToken });
   mountSse(mount, listening);
   mountWebSocket(mount, listening, corsOrigins);
-  mountProtocols(parts, mount, call);
+  mountProtocols(parts, mount, call, answers);
   requireMounted(isMounted);
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
@@ -224,7 +229,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
 }
 
 /** Mounts the endpoints for agents that speak MCP or A2A. */
-function mountProtocols(parts: ServerParts, mount: HandoffMount, call: LocalCall<Caller>): void {
+function mountProtocols(parts: ServerParts, mount: HandoffMount, call: LocalCall<Caller>, answers: MemoryBudget): void {
   const { version, logger, clock, store, listening } = parts;
   const refusalsOf = (route: string) => (error: unknown) => {
     const refusal = toServiceError(error, store.isUnavailable);
@@ -235,7 +240,7 @@ function mountProtocols(parts: ServerParts, mount: HandoffMount, call: LocalCall
   const [mcpRefusal, a2aRefusal] = [refusalsOf('/mcp'), refusalsOf('/a2a')];
   mountMcp({ ...shared, clock, load: () => parts.loadMcp(mcpRefusal), failed: mcpRefusal });
   const { pushes, publicUrl, a2aAgents } = parts;
-  const ofA2a = { turns: parts.turns, store, waiting: parts.waiting, pushes, clock, version, agents: a2aAgents, publicUrl };
+  const ofA2a = { answers, turns: parts.turns, store, waiting: parts.waiting, pushes, clock, version, agents: a2aAgents, publicUrl };
   mountA2a({ ...shared, ...ofA2a, load: () => parts.loadA2a(a2aRefusal), failed: a2aRefusal });
 }
 

@@ -98,7 +98,7 @@ const replayReads = { concurrency: 6, perOwner: 2, maxWaitingPerOwner: Number.PO
 interface HubParts {
   readonly trail: Trail;
   readonly memory: ReplayMemory;
-  /** A page is read and sent in a turn of its tenant. */
+  /** A page is read, and sent, in a turn of its tenant. */
   readonly turns: Turns;
   /** Called when the events of a tenant could not be read or sent. The next `poll` tries again. */
   onFailure(error: unknown, tenantId: string): void;
@@ -136,16 +136,20 @@ export class Hub {
 
   /** Sends a listener every event after its position, then new events as they happen. Rejects when the trail can't be read. */
   async join(tenant: TenantRef, listener: Listener): Promise<void> {
+    const { turns } = this.#parts;
+    const { tenant_number } = tenant;
     const state = this.#stateOf(tenant);
     state.joining += 1;
     try {
       while (listener.isOpen()) {
         const { begun } = state;
-        const { tenant_number } = tenant;
         const page = await this.#replayReads.run(tenant_number, () => this.#pageAfter(tenant_number, listener.position));
         if (page.bytes > 0) await this.#replay(tenant, listener, page);
         else listener.position = page.upTo;
-        if (!page.isLast) continue;
+        if (!page.isLast) {
+          await turns.take(tenant_number);
+          continue;
+        }
         // The read includes every event that was sent before it started.
         listener.position = Math.max(listener.position, begun);
         if (this.#follow(state, listener)) return;
@@ -191,7 +195,8 @@ export class Hub {
     this.#parts.memory.reclaim();
     const tenants = [...this.#states.keys()];
     if (tenants.length === 0) return;
-    for (const { tenant, position } of await this.#parts.trail.positions(tenants)) {
+    const positions = await this.#parts.trail.positions(tenants);
+    for (const { tenant, position } of positions) {
       const state = this.#states.get(tenant);
       if (state === undefined) continue;
       state.known = Math.max(state.known, position);
@@ -262,10 +267,13 @@ export class Hub {
   }
 
   async #readOn(state: TenantState): Promise<void> {
+    const { turns } = this.#parts;
     const { tenant_number } = state.tenant;
     try {
       while (hasMore(state) && this.#states.get(tenant_number) === state) {
+        // biome-ignore lint/plugin: it reads nothing.
         while (isFull(state)) await nextTurn();
+        await turns.take(tenant_number);
         const { known } = state;
         state.hinted = false;
         const { upTo, isLast } = await this.#pageAfter(tenant_number, state.last!);
@@ -298,9 +306,11 @@ export class Hub {
     let messages = 0;
     await nextTurn();
     try {
+      // biome-ignore lint/plugin: a pass gives turns itself, since it may have thousands of messages. They are printed once.
       for (let event = state.queue.shift(); event !== undefined; event = state.queue.shift()) {
         state.queued -= event.length;
         state.begun = event.position;
+        // biome-ignore lint/plugin: as above.
         for (const listener of state.listeners) {
           if (listener.position >= event.position) continue;
           listener.position = event.position;

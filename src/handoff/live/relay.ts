@@ -54,6 +54,7 @@ export class Relay {
   async #sendAll(): Promise<void> {
     this.#isSending = true;
     try {
+      // biome-ignore lint/plugin: each pass waits for Redis, and has a thousand numbers at most.
       while (this.#pending.size > 0) {
         const hints = [...this.#pending].slice(0, maxHints);
         for (const [tenant] of hints) this.#pending.delete(tenant);

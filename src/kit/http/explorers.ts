@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import { MemoryBudget } from '../memory-budget.ts';
 import { Sender } from './sender.ts';
 
 /** The files of the two explorers, which scripts/build-web.mjs copies from their packages: nothing is fetched from elsewhere. `blank` is a URL to remove. */
@@ -60,7 +61,7 @@ export function mountExplorers(app: FastifyInstance, prefixes: readonly string[]
 }
 
 function mountExplorersAt(app: FastifyInstance, prefix: string, title: string, description: () => Buffer): void {
-  const sender = new Sender(maxBytes);
+  const sender = new Sender(new MemoryBudget(maxBytes));
   const html = {
     'Content-Security-Policy': contentSecurityPolicy,
     'X-Content-Type-Options': 'nosniff',

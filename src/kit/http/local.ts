@@ -1,12 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { readJson } from '../json.ts';
+import type { MemoryBudget } from '../memory-budget.ts';
 
 import type { ResultOf, Route } from '../route.ts';
 import type { Turns } from '../turns.ts';
 import { Endpoint } from './endpoint.ts';
 import type { HandlerContext } from './exchange.ts';
 import { lowerCase, type Mount } from './mount.ts';
-import { HttpResponse, JsonPieces, JsonText } from './response.ts';
+import { HttpResponse, JsonPieces, JsonText, largeFrom } from './response.ts';
+import { tooManyAnswers } from './sender.ts';
 
 /** A request to a route from inside the process, before defaults are filled in. */
 interface LocalRequest {
@@ -36,18 +38,21 @@ interface LocalParts<Context, Traits> {
   /** Refuses a caller that may not call the route, by a ServiceError. */
   readonly authorize: (route: Route & Traits, caller: Context, headers: IncomingHttpHeaders) => void;
   readonly turns: Turns;
-  /** On whose behalf the call takes its turns. */
-  readonly ownerOf: (caller: Context) => unknown;
+  /** What is read for a call counts against it until it is parsed. */
+  readonly answers: MemoryBudget;
+  /** On whose behalf the call takes its turns, and the owner in the budget. */
+  readonly ownerOf: (caller: Context) => { readonly turns: unknown; readonly answers: string };
 }
 
 /**
  * Wraps `mount` so that mounted routes can also be called inside the process, with the validation and the handler of
  * HTTP requests. The caller has been authenticated and counted already. A call takes a turn for its handler, and another
- * one to read what the handler returns.
+ * one to read what the handler returns. That waits for the turn within the limit on large answers, of which the answer to
+ * the caller's own request is one afterwards.
  */
 export function mountLocally<Context, Traits extends object>(
   mount: Mount<Context, Traits>,
-  { authorize, turns, ownerOf }: LocalParts<Context, Traits>,
+  { authorize, turns, answers, ownerOf }: LocalParts<Context, Traits>,
 ): { mount: Mount<Context, Traits>; call: LocalCall<Context>; isMounted: (route: Route) => boolean } {
   const endpoints = new Map<Route, Endpoint<Context>>();
   return {
@@ -61,23 +66,25 @@ export function mountLocally<Context, Traits extends object>(
       if (endpoint === undefined) throw new Error(`The route ${route.id} is not mounted.`);
       const { params = {}, query = {}, body, headers = {} } = request;
       authorize(route as R & Traits, caller, headers);
-      await turns.take(ownerOf(caller));
+      const owner = ownerOf(caller);
+      await turns.take(owner.turns);
       const rawBody = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
       const input = { params: lowerCase({ ...params }), query: { ...query }, body };
       endpoint.validate(input.query, body, rawBody?.length);
       const context: HandlerContext<Context> = { caller, headers, rawBody, origin: '', signal, endSignal: signal, via };
       const result = await endpoint.handler(input as never, context);
-      await turns.take(ownerOf(caller), { first: true });
-      return (await bodyOf(result)) as ResultOf<R> | undefined;
+      const returned = result instanceof HttpResponse ? result.parts.body : result;
+      if (returned instanceof JsonPieces) throw new Error(`The route ${route.id} answers in pieces.`);
+      if (!(returned instanceof JsonText)) return returned as ResultOf<R> | undefined;
+      const text = returned.payload();
+      const held = text.length > largeFrom ? text.length : 0;
+      if (!answers.acquire(owner.answers, held)) throw tooManyAnswers();
+      try {
+        await turns.take(owner.turns, { first: true });
+        return readJson<ResultOf<R>>(text.toString());
+      } finally {
+        answers.release(owner.answers, held);
+      }
     },
   };
-}
-
-async function bodyOf(result: unknown): Promise<unknown> {
-  const body = result instanceof HttpResponse ? result.parts.body : result;
-  if (body instanceof JsonText) return readJson(body.payload().toString());
-  if (!(body instanceof JsonPieces)) return body;
-  let text = '';
-  for await (const piece of body.pieces) text += piece;
-  return readJson(text);
 }

@@ -11,7 +11,7 @@ import { Endpoint, type Handler, type MountOptions } from './endpoint.ts';
 import { Exchange } from './exchange.ts';
 import { parseJson } from './json.ts';
 import { createPaths, type Paths } from './paths.ts';
-import { Sender } from './sender.ts';
+import { answerBudget, Sender } from './sender.ts';
 
 /** What a service provides for all its routes. */
 interface MountParts<Context, Traits> {
@@ -33,7 +33,7 @@ interface MountParts<Context, Traits> {
   /** The limit on the bytes of large bodies of all requests in progress; a request beyond it gets 503. */
   maxBodyBytes?: number;
   /** The limit on the bytes of large answers that clients have not read yet; a request beyond it gets 503. */
-  maxAnswerBytes?: number;
+  answers?: MemoryBudget;
 }
 
 /** Mounts one route on the application. */
@@ -46,9 +46,8 @@ export type Mount<Context, Traits = object> = <R extends Route & Traits>(
 /** The result of a Fastify handler: undefined if the response is already sent, else a promise of the reply. */
 type Handled = Promise<FastifyReply> | undefined;
 
-/** The largest totals of large bodies and of large answers, in bytes. An answer has been a text and a read before, which a collection has yet to free. */
+/** The largest total of large bodies, in bytes. */
 const usualLargeBytes = 256 * 1024 * 1024;
-const usualAnswerBytes = 160 * 1024 * 1024;
 
 /** Returns a function that mounts routes. A known path with another method gets 405 with `Allow` instead of 404. */
 export function createMount<Context, Traits extends object = object>(parts: MountParts<Context, Traits>): Mount<Context, Traits> {
@@ -105,7 +104,7 @@ class Steps<Context, Traits> {
     this.#parts = parts;
     this.#paths = paths;
     this.#budget = new MemoryBudget(parts.maxBodyBytes ?? usualLargeBytes);
-    this.#sender = new Sender(parts.maxAnswerBytes ?? usualAnswerBytes);
+    this.#sender = new Sender(parts.answers ?? answerBudget());
   }
 
   admit(exchange: Exchange<Context>, path: string, done: (error?: Error) => void): void {

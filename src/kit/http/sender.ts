@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 
-import { tooManyPending } from '../errors.ts';
+import { type ServiceError, tooManyPending } from '../errors.ts';
 import { MemoryBudget, SharedBuffers } from '../memory-budget.ts';
 import type { ResponseShape } from '../route.ts';
 import type { Exchange } from './exchange.ts';
@@ -17,15 +17,24 @@ const standstillMs = 60_000;
 /** What a response in pieces of a MiB holds at once: a piece that is read, one that is sent, and one in the connection's buffer. */
 const heldByPieces = 3 * 1024 * 1024;
 
+/** The largest total of large answers, in bytes. An answer has been a text and a read before, which a collection has yet to free. */
+const answerBytes = 160 * 1024 * 1024;
+
+/** The usual limit on what is read for answers, until clients have read them. */
+export const answerBudget = (): MemoryBudget => new MemoryBudget(answerBytes);
+
+/** The refusal of an answer that the limit has no room for. */
+export const tooManyAnswers = (): ServiceError => tooManyPending('large unread answers');
+
 /** Sends responses. All large ones that clients have not read yet share a memory limit. */
 export class Sender {
   readonly #budget: MemoryBudget;
   readonly #sending: SharedBuffers;
 
-  /** @param bytes the limit for all large responses in progress; one owner may hold a quarter of it */
-  constructor(bytes: number) {
-    this.#budget = new MemoryBudget(bytes);
-    this.#sending = new SharedBuffers(this.#budget);
+  /** @param budget the limit for all large responses in progress */
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget;
+    this.#sending = new SharedBuffers(budget);
   }
 
   /**
@@ -61,14 +70,14 @@ export class Sender {
   sendText(reply: FastifyReply, owner: string, text: string | Buffer): FastifyReply {
     if (text.length <= largeFrom) return reply.send(text);
     const bytes = typeof text === 'string' ? Buffer.from(text) : text;
-    if (!this.#sending.acquire(owner, bytes)) throw tooManyPending('large unread answers');
+    if (!this.#sending.acquire(owner, bytes)) throw tooManyAnswers();
     const onProgress = watch(reply, () => this.#sending.release(bytes));
     return reply.header('content-length', bytes.length).send(inPieces([bytes], onProgress));
   }
 
   /** Pieces are read as fast as the connection accepts them. They count as much as can be held at once. */
   #sendPieces(reply: FastifyReply, owner: string, pieces: AsyncIterable<string>): void {
-    if (!this.#budget.acquire(owner, heldByPieces)) throw tooManyPending('large unread answers');
+    if (!this.#budget.acquire(owner, heldByPieces)) throw tooManyAnswers();
     const onProgress = watch(reply, () => this.#budget.release(owner, heldByPieces));
     reply.send(inPieces(pieces, onProgress));
   }

@@ -22,7 +22,7 @@ async function subscribe(id: string, read: () => Packet) {
   let change = () => {};
   const none = async (): Promise<never> => assert.fail('nothing else is asked for');
   const session = {
-    ...{ call: none, rootsOf: none, pushes: {} as never, signal: new AbortController().signal },
+    ...{ call: none, hold: () => undefined, rootsOf: none, pushes: {} as never, signal: new AbortController().signal },
     ...{ agentId: undefined, responder: 'x', address: { origin: 'http://a', version: '1', agents: [] } },
     view: async () => ({ packet: read(), root: taskId, length: 0 }),
     changed: () => new Promise<void>((resolve) => (change = resolve)),

@@ -93,3 +93,17 @@ describe("A caller's work on large packets", () => {
       assert.ok(share < 0.6, `${Math.round(share * 100)} %`);
     });
 });
+
+test('lists of tasks with their messages, asked for at once, hold no more bytes than the large answers of a tenant may [H234]', async (t) => {
+  const service = await startService(t, { store: onDisk });
+  const context = { ...large, conversation_state: [{ role: 'user', content: 'word '.repeat(180_000) }] };
+  for (let index = 0; index < 4; index += 1) await createPacket(service, { context });
+  const list = async () => {
+    const { body } = await a2a(service, 'ListTasks', { pageSize: 4, historyLength: 1 });
+    return body.result?.tasks.length ?? body.error.data[0].metadata?.code ?? body.error;
+  };
+  // Each reads 3.6 MB, and the limit for a tenant is 40 MiB.
+  const answers = await Promise.all(Array.from({ length: 30 }, list));
+  assert.deepEqual(new Set(answers), new Set([4, 'SERVICE_UNAVAILABLE']));
+  assert.equal(await list(), 4);
+});

@@ -200,6 +200,35 @@ test('of many streams that catch up, one page is read and sent in each turn of t
   assert.equal(new Set(readIn).size, 20, `${readIn}`);
 });
 
+test('a stream that resumes and one that catches up read one page in each turn of the event loop, also of events that streams do not send', async () => {
+  const length = 4000;
+  let turn = 0;
+  let isOver = false;
+  const next = () => {
+    turn += 1;
+    if (!isOver) setImmediate(next);
+  };
+  setImmediate(next);
+  let last = length;
+  const reads: number[] = [];
+  const { hub } = newHub({
+    sizesAfter: async (_tenant, position, limit) => {
+      reads.push(turn);
+      return Array.from({ length: Math.min(limit, last - position) }, (_, index) => ({ position: position + index + 1, bytes: 0 }));
+    },
+    positions: async () => [{ tenant: 1, position: last }],
+  });
+  await hub.join(
+    tenantOf(1),
+    newListener(() => 0),
+  );
+  last = 2 * length;
+  await hub.poll();
+  while (reads.length <= (2 * length) / 200) await turns(1);
+  isOver = true;
+  assert.equal(new Set(reads).size, reads.length);
+});
+
 test('two streams of a tenant read the trail at once to catch up, and those of other tenants do not wait for them', async () => {
   const started: number[] = [];
   const reads: (() => void)[] = [];

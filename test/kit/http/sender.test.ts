@@ -8,6 +8,7 @@ import Type from 'typebox';
 import { createApp, listen } from '../../../src/kit/http/app.ts';
 import { createMount } from '../../../src/kit/http/mount.ts';
 import { HttpResponse, JsonPieces, JsonText } from '../../../src/kit/http/response.ts';
+import { MemoryBudget } from '../../../src/kit/memory-budget.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 import { until } from '../../support/until.ts';
 
@@ -36,7 +37,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
     },
     admitUnrouted: () => undefined,
     bodyLimit: () => 1024,
-    maxAnswerBytes,
+    answers: new MemoryBudget(maxAnswerBytes),
   });
   const getText = defineRoute({
     id: 'getText',
