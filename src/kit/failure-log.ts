@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts';
-import { describeBriefly, describeCause } from './errors.ts';
+import { describeBriefly, describeCause, ServiceError } from './errors.ts';
 
 interface FailureLogParts {
   readonly logger: { error(fields: object, message: string): void; info(fields: object, message: string): void };
@@ -26,11 +26,13 @@ export class FailureLog {
   /** Logs the failure of a job. */
   failed(job: string, error: unknown): void {
     const { logger, isUnavailable } = this.#parts;
-    if (!isUnavailable(error)) {
+    // The transactions of a group are refused with a 503 that has the error of the database as its cause.
+    const cause = error instanceof ServiceError ? (error.cause ?? error) : error;
+    if (!isUnavailable(cause)) {
       logger.error({ job, err: describeCause(error) }, 'job failed');
       return;
     }
-    const err = describeBriefly(error);
+    const err = describeBriefly(cause);
     const now = this.#now();
     if (this.#outage === undefined) {
       logger.error({ job, err }, 'database unavailable');

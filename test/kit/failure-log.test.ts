@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { unavailable } from '../../src/kit/errors.ts';
 import { FailureLog } from '../../src/kit/failure-log.ts';
 
 test('An outage of the database is a line at its beginning, one each minute with the count of failures, and one at its end', () => {
@@ -15,7 +16,7 @@ test('An outage of the database is a line at its beginning, one each minute with
   });
   log.succeeded('sweep');
   for (; now < 125_000; now += 1000) {
-    for (const job of ['sweep', 'index', 'poll']) log.failed(job, away);
+    for (const job of ['sweep', 'index', 'poll']) log.failed(job, job === 'sweep' ? unavailable(away) : away);
     log.succeeded('heartbeat');
   }
   log.succeeded('sweep');

@@ -16,7 +16,7 @@ export interface Growth {
   })[];
   readonly bytes: number;
   readonly packets: number;
-  /** The packets created in the last week, or since the first one, by day. */
+  /** The packets created in the last week, or since the first one, by day; in a first day, all of them. */
   readonly packets_per_day: number;
   /** What stays of a packet; null with fewer than a thousand packets. */
   readonly bytes_per_packet: number | null;
@@ -43,7 +43,7 @@ export async function measureGrowth(database: Database<Tables>, now: Date): Prom
     .select([sql<number>`count(packets.id)`.as('created'), sql<string | null>`min(packets.id)`.as('first')])
     .where('packets.id', '>=', lowestIdAt(week))
     .executeTakeFirstOrThrow();
-  const days = first === null ? 7 : Math.max((now.getTime() - createdAt(first).getTime()) / dayMs, 1 / 24);
+  const days = first === null ? 7 : Math.max((now.getTime() - createdAt(first).getTime()) / dayMs, 1);
   const sum = (some: readonly TableStorage[]) => some.reduce((total, table) => total + table.bytes, 0);
   const bytes = sum(tables);
   const bytesPerPacket = packets < leastPackets ? null : sum(tables.filter(({ is_kept }) => is_kept)) / packets;
