@@ -97,6 +97,8 @@ describe('the console', { skip: withoutBrowser }, () => {
     const options = page.getByRole('group', { name: 'Options' });
     await options.waitFor();
     for (const part of [options, page.getByRole('main').getByText('The parcel came late.'), button(page, 'Send answer')]) {
+      // A part that is not laid out yet has no box.
+      await part.waitFor();
       const { y, height } = (await part.boundingBox())!;
       assert.ok(y + height <= 800, `${y} and ${height} pixels`);
     }
