@@ -432,8 +432,8 @@ describe('LiteLLM', () => {
 
   describe('a file is read as LiteLLM reads it', () => {
     const models = (...names: string[]) => names.map((name) => model(name, { model: `openai/${name.replace('/', '-')}` }));
-    const called = async (content: object, condition: Condition = 'server_error') => {
-      const { chain, findings } = await imported('litellm', content);
+    const called = async (content: object, { condition = 'server_error' as Condition, group = '' } = {}) => {
+      const { chain, findings } = await imported(group === '' ? 'litellm' : `litellm&group=${encodeURIComponent(group)}`, content);
       return { calls: simulatedCalls(chain, condition), said: codesOf({ findings }), findings };
     };
 
@@ -453,7 +453,7 @@ describe('LiteLLM', () => {
           litellm_settings: { retry_policy: { RateLimitErrorRetries: 3 } },
           router_settings: { ...settings, request_timeout: 5, disable_cooldowns: true, fallbacks: [{ a: ['b'] }] },
         },
-        'rate_limit',
+        { condition: 'rate_limit' },
       );
       assert.equal(calls, 'a b');
       assert.deepEqual(
@@ -475,17 +475,14 @@ describe('LiteLLM', () => {
       }
     });
 
-    test('a group has the fallbacks of its name without the provider, and of the name with it', async () => {
-      for (const [group, key] of [
-        ['openai/gpt-4o', 'gpt-4o'],
-        ['gpt-4o', 'openai/gpt-4o'],
-      ] as const) {
-        const { calls } = await called({
-          model_list: models(group, 'b'),
-          router_settings: { ...settings, fallbacks: [{ [key]: ['b'] }] },
-        });
-        assert.equal(calls, `${group} b`);
-      }
+    test('a group has the fallbacks of its name without the provider; those of its name with one are a loss for each failure', async () => {
+      const fallbacksOf = (group: string, key: string) =>
+        called({ model_list: models(group, 'b'), router_settings: { ...settings, fallbacks: [{ [key]: ['b'] }] } }, { group });
+      assert.equal((await fallbacksOf('openai/gpt-4o', 'gpt-4o')).calls, 'openai/gpt-4o b');
+      const { calls, findings } = await fallbacksOf('gpt-4o', 'openai/gpt-4o');
+      assert.equal(calls, 'gpt-4o');
+      const losses = findings.filter(({ kind, loss, provider }: Finding) => kind === 'other_name' && loss && provider === 'gpt-4o');
+      assert.deepEqual(losses.map(({ condition }: Finding) => condition).sort(), [...conditions].sort());
     });
 
     test('a backup may be an alias or fit a pattern', async () => {
@@ -517,6 +514,17 @@ describe('LiteLLM', () => {
       });
       assert.equal(calls, 'a c b');
       assert.match(findings.find(({ kind }: Finding) => kind === 'unknown_model').detail, /LiteLLM then calls c\.$/);
+    });
+
+    test('a group that the file lacks is that of the first list of * with a group, though the last list of * counts otherwise', async () => {
+      const { calls } = await called(
+        {
+          model_list: models('a', 'b', 'c'),
+          router_settings: { ...settings, fallbacks: [{ '*': [] }, { '*': ['b', 'c'] }], default_fallbacks: ['typo'] },
+        },
+        { group: 'a' },
+      );
+      assert.equal(calls, 'a b');
     });
 
     test('parameters of a backup and checks before calls are losses', async () => {

@@ -1,5 +1,5 @@
 import { plural } from '../../../../kit/wording.ts';
-import { type ChainRequest, conditions } from '../../../model/chain.ts';
+import { type ChainRequest, type Condition, conditions } from '../../../model/chain.ts';
 import { define } from '../../chain.ts';
 import type { Failing } from '../../conditions.ts';
 import { createEngine, type Engine, next, startAt } from '../../engine.ts';
@@ -8,7 +8,8 @@ import { waysTo } from '../../reach.ts';
 import { listed, times } from '../../wording.ts';
 import type { Draft, Section } from '../section.ts';
 import { classOf, coolsDown, isSkipped } from './errors.ts';
-import { callsOf, type Deployment, type FailureOf, type Router, weighed } from './router.ts';
+import { prefixedKey } from './groups.ts';
+import { callsOf, type Deployment, type FailureOf, type Fallbacks, type Router, weighed } from './router.ts';
 import { failures, type Reached } from './rows.ts';
 
 /** A model of a file that is a provider of the chain. */
@@ -39,13 +40,24 @@ export function noteLeftOut<D extends Imported>(
   }
   const lists = [router.general, router.contextWindow, router.contentPolicy].flatMap((list) => list ?? []);
   const named = lists.flatMap((list) => [...list].flatMap(([group, backups]) => (group === '*' || isUsed(group) ? backups : [])));
-  const [byDefault] = router.general.get('*') ?? [];
-  const instead =
-    byDefault === undefined || !router.groups.has(byDefault) ? 'LiteLLM and the chain skip it' : `LiteLLM then calls ${byDefault}`;
+  const { byDefault } = router;
+  const instead = byDefault === null || !router.groups.has(byDefault) ? 'LiteLLM and the chain skip it' : `LiteLLM then calls ${byDefault}`;
   for (const group of new Set(named.filter((name) => !router.groups.has(name))))
     file.findings.add('unknown_model', 'fallbacks', `The fallbacks name ${group}, which is not in model_list; ${instead}.`);
   const pattern = `${first} is a pattern; name a model that fits it as group.`;
   if (first.includes('*')) file.findings.add('pattern', 'model_list', pattern, { loss: true });
+}
+
+/** Finds groups whose fallbacks are under their name with a provider, which hold only for models that LiteLLM knows. */
+export function notePrefixed<D extends Imported>(findings: FindingList, { router, chain }: Pick<Parts<D>, 'router' | 'chain'>): void {
+  const { general, contextWindow, contentPolicy } = router;
+  const ofCondition: Partial<Record<Condition, Fallbacks | null>> = { context_length: contextWindow, content_filter: contentPolicy };
+  for (const { group, provider } of chain.map(({ deployment }) => deployment))
+    for (const condition of conditions) {
+      const key = prefixedKey(ofCondition[condition] ?? general, group);
+      const sentence = `LiteLLM uses the fallbacks of ${key} for ${group} if it knows this model; the chain does not. Name them ${group}.`;
+      if (key !== undefined) findings.add('other_name', 'fallbacks', sentence, { provider: provider.name, condition, loss: true });
+    }
 }
 
 /** Finds what LiteLLM does otherwise than the chain, by calling both in thought. */

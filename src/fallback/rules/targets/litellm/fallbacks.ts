@@ -60,6 +60,15 @@ function generalFallbacks(router: Section): Fallbacks {
   return new Map([...read, ...(defaults === undefined ? [] : [['*', groupsAt(router, 'default_fallbacks')] as const])]);
 }
 
+/** The group that LiteLLM calls for one that the file does not have: the first of the first list of `*` that is not empty, null without any. */
+export function defaultGroup(router: Section): string | null {
+  const maps = router.get('fallbacks') ?? [];
+  const lists = [...(maps as Record<string, unknown>[]).map((map) => map['*']), router.get('default_fallbacks')];
+  const first: unknown = lists.find((list) => Array.isArray(list) && list.length > 0) ?? [];
+  const [group] = first as unknown[];
+  return typeof group === 'string' ? group : null;
+}
+
 /**
  * The group where the chain starts: the wanted one, or the only one that has fallbacks and is nobody's fallback. Without any
  * fallbacks it is the first of the file.

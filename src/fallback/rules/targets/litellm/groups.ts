@@ -14,11 +14,10 @@ export function aliasesOf(settings: Section): ReadonlyMap<string, string> {
   );
 }
 
-/** Fallbacks with lists for groups that LiteLLM finds by another name: `gpt-4o` also for `openai/gpt-4o`, and the reverse. */
+/** Fallbacks with lists for groups that LiteLLM finds by their name without the provider: `gpt-4o` also for `openai/gpt-4o`. */
 export function withOtherNames(fallbacks: Fallbacks, groups: readonly string[]): Fallbacks {
-  const other = (group: string) => [...fallbacks.keys()].find((key) => strippedNames(group).includes(key) || key === prefixedName(group));
   const found = groups.flatMap((group) => {
-    const key = fallbacks.has(group) ? undefined : other(group);
+    const key = fallbacks.has(group) ? undefined : [...fallbacks.keys()].find((one) => strippedNames(group).includes(one));
     return key === undefined ? [] : [[group, fallbacks.get(key)!] as const];
   });
   return new Map([...fallbacks, ...found]);
@@ -27,6 +26,11 @@ export function withOtherNames(fallbacks: Fallbacks, groups: readonly string[]):
 const strippedNames = (group: string) =>
   [...litellmKinds].flatMap((kind) => (group.startsWith(`${kind}/`) ? [group.replaceAll(`${kind}/`, '')] : []));
 
+/** A key of fallbacks that is the group's name with a provider: LiteLLM uses it if its own list of models has the group under that provider. */
+export const prefixedKey = (fallbacks: Fallbacks, group: string): string | undefined =>
+  group.includes('/') || fallbacks.has(group) ? undefined : [...fallbacks.keys()].find((key) => key.endsWith(`/${group}`));
+
+/** The name with the provider that is inferred from it. */
 function prefixedName(group: string): string | undefined {
   const kind = group.includes('/') ? undefined : inferredKind(group);
   return kind === undefined ? undefined : `${kind}/${group}`;

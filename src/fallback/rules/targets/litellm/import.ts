@@ -7,9 +7,9 @@ import { uniqueName } from '../../wording.ts';
 import { rulesOf } from '../decisions.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section } from '../section.ts';
-import { noteDifferences, noteLeftOut } from './differences.ts';
+import { noteDifferences, noteLeftOut, notePrefixed } from './differences.ts';
 import { isLostOn422, measuredKinds } from './errors.ts';
-import { type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
+import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
 import { inferredKind, kindNames, policyNames, repeatsOf, repeatsSentence } from './names.ts';
 import { type Deployment, type Policy, type Router, weighed } from './router.ts';
@@ -79,10 +79,11 @@ export function importLitellm(file: Section, group?: string): Draft {
   const taken = new Set<string>();
   const aliases = aliasesOf(settings);
   const lists = readAllFallbacks(settings);
-  const wanted = [group ?? [], ...aliases.values(), ...lists.flatMap((list) => [...(list ?? [])].flat(2))].flat();
+  const byDefault = defaultGroup(settings);
+  const wanted = [group ?? [], byDefault ?? [], ...aliases.values(), ...lists.flatMap((list) => [...(list ?? [])].flat(2))].flat();
   const entries = file.sections('model_list', 1000).map((entry, index) => ({ entry, index }));
   const deployments = withPatterns(entries, wanted).map(({ entry, index }) => readDeployment(entry, index, taken, timeout));
-  const router = routerOf(settings, { deployments, aliases, lists });
+  const router = routerOf(settings, { deployments, aliases, lists, byDefault });
   const names = [...new Set(deployments.map((one) => one.group))];
   const first = firstGroup(names, [router.general, ...[router.contextWindow, router.contentPolicy].flatMap((list) => list ?? [])], group);
   const reached = reachedFrom(router, first);
@@ -101,6 +102,7 @@ export function importLitellm(file: Section, group?: string): Draft {
       chain.length === 1 && chain[0]!.outcomes.every(({ retries }) => retries === 0) ? [] : rulesOf(rowsOf(chain, nameOf), waits),
   };
   noteDifferences(findings, { draft, router, first, chain });
+  notePrefixed(findings, { router, chain });
   for (const { kind, provider } of chain.map(({ deployment }) => deployment)) {
     const sentence = `LiteLLM's errors of the kind ${kind} are taken for those of OpenAI's, which decides what of ${provider.name} it retries.`;
     if (!measuredKinds.has(kind)) findings.add('errors', null, sentence, { provider: provider.name, loss: true });
@@ -128,7 +130,17 @@ const nameOf = ({ provider }: FileModel) => provider.name;
 /** The router of the file. */
 function routerOf(
   settings: Section,
-  { deployments, aliases, lists }: { deployments: readonly FileModel[]; aliases: ReadonlyMap<string, string>; lists: FallbackLists },
+  {
+    deployments,
+    aliases,
+    lists,
+    byDefault,
+  }: {
+    deployments: readonly FileModel[];
+    aliases: ReadonlyMap<string, string>;
+    lists: FallbackLists;
+    byDefault: string | null;
+  },
 ): Router<FileModel> {
   const groups = Map.groupBy(deployments, ({ group }) => group);
   const [general, contextWindow, contentPolicy] = lists.map((list) => list && withOtherNames(list, [...groups.keys(), ...aliases.keys()]));
@@ -141,6 +153,7 @@ function routerOf(
   return {
     groups: new Map([...groups, ...aliased]),
     general: general ?? new Map(),
+    byDefault,
     contextWindow: contextWindow ?? null,
     contentPolicy: contentPolicy ?? null,
     retries: retries ?? usual.retries,

@@ -26,6 +26,8 @@ export type Policy = Readonly<Record<string, number | undefined>>;
 export interface Router<D extends Deployment = Deployment> {
   readonly groups: ReadonlyMap<string, readonly D[]>;
   readonly general: Fallbacks;
+  /** The group that is called for one that the file does not have; null without one. */
+  readonly byDefault: string | null;
   /** Null if the file has none for any group; then the general ones hold. */
   readonly contextWindow: Fallbacks | null;
   readonly contentPolicy: Fallbacks | null;
@@ -149,9 +151,9 @@ class Walk<D extends Deployment> {
   }
 }
 
-/** The models of a group. For one that the file does not have, LiteLLM takes those of the first default fallback. */
-function modelsOf<D extends Deployment>({ groups, general }: Router<D>, group: string): readonly D[] {
-  return groups.get(group) ?? groups.get(general.get('*')?.[0] ?? '') ?? [];
+/** The models of a group, or of the one that is called for a group that the file does not have. */
+function modelsOf<D extends Deployment>({ groups, byDefault }: Router<D>, group: string): readonly D[] {
+  return groups.get(group) ?? groups.get(byDefault ?? '') ?? [];
 }
 
 /** The error of a call without a model. */
