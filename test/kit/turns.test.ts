@@ -2,26 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Turns } from '../../src/kit/turns.ts';
-
-/** Counts the turns of the event loop while the work lasts. */
-async function withCount<T>(work: (turn: () => number) => Promise<T>): Promise<T> {
-  let turn = 0;
-  let isOver = false;
-  const next = () => {
-    turn += 1;
-    if (!isOver) setImmediate(next);
-  };
-  setImmediate(next);
-  try {
-    return await work(() => turn);
-  } finally {
-    isOver = true;
-  }
-}
+import { countTurns } from '../support/until.ts';
 
 test('of several pieces of work one runs in each turn of the event loop', async () => {
   const turns = new Turns();
-  await withCount(async (turn) => {
+  await countTurns(async (turn) => {
     const ran: number[] = [];
     const piece = async (owner: string) => {
       await turns.take(owner);
@@ -45,7 +30,7 @@ test('owners alternate, whoever waits for more; what is in memory already comes 
 
 test('after a long piece the event loop goes round several times without one', async () => {
   const turns = new Turns();
-  await withCount(async (turn) => {
+  await countTurns(async (turn) => {
     await turns.take('a');
     const [until, begun] = [performance.now() + 20, turn()];
     while (performance.now() < until);

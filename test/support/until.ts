@@ -40,6 +40,22 @@ export async function repeat<T>(step: () => Promise<T>, isDone: (answer: T) => b
   throw new Error(`It was not done after ${maxSteps} steps: ${isDone}`);
 }
 
+/** Counts the turns of the event loop while the work lasts, and returns what the work does. */
+export async function countTurns<T>(work: (turn: () => number) => Promise<T>): Promise<T> {
+  let turn = 0;
+  let isOver = false;
+  const next = () => {
+    turn += 1;
+    if (!isOver) setImmediate(next);
+  };
+  setImmediate(next);
+  try {
+    return await work(() => turn);
+  } finally {
+    isOver = true;
+  }
+}
+
 /** Resolves once so many requests wait on an instance. */
 export const waiting = ({ handoff }: { handoff: { waiting(): number } }, count: number): Promise<true> =>
   until(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { createSandbox } from '../../../src/fallback/service/sandbox.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
+import { countTurns } from '../../support/until.ts';
 
 const sandbox = createSandbox();
 after(() => sandbox.stop());
@@ -119,17 +120,11 @@ describe('The sandbox', () => {
     const own = createSandbox({ deadlineMs: 1_000 });
     t.after(() => own.stop());
     assert.equal(await own.render('warm', {}, 'template'), 'warm');
-    let turns = 0;
-    let over = false;
-    const count = () => {
-      turns += 1;
-      if (!over) setImmediate(count);
-    };
-    setImmediate(count);
-    const { detail } = await refusal(own.readYaml(slow, 'content'));
-    over = true;
-    assert.equal(detail, 'The document takes longer than 1 s.');
-    assert.ok(turns > 100, `the event loop turned ${turns} times`);
+    await countTurns(async (turn) => {
+      const { detail } = await refusal(own.readYaml(slow, 'content'));
+      assert.equal(detail, 'The document takes longer than 1 s.');
+      assert.ok(turn() > 100, `the event loop turned ${turn()} times`);
+    });
     assert.equal(await own.render('and {{ it }} goes on', { it: 'it' }, 'template'), 'and it goes on');
   });
 

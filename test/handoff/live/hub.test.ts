@@ -8,6 +8,7 @@ import { ReplayMemory } from '../../../src/handoff/live/replay-memory.ts';
 import { Turns } from '../../../src/kit/turns.ts';
 import { TestClock } from '../../support/service.ts';
 import { AsyncQueue } from '../../support/streams.ts';
+import { countTurns, until } from '../../support/until.ts';
 
 const eventAt = (position: number): TrailEvent => ({
   position,
@@ -177,55 +178,43 @@ describe('Replays', () => {
 });
 
 test('of many streams that catch up, one page is read and sent in each turn of the event loop', async () => {
-  let turn = 0;
   const readIn: number[] = [];
   const page = { sizesAfter: async (_tenant: number, position: number) => (position === 0 ? [{ position: 1, bytes: 1000 }] : []) };
-  const { hub } = newHub({
-    ...page,
-    async between() {
-      readIn.push(turn);
-      return [{ ...eventAt(1), payload: '{}' }];
-    },
+  await countTurns(async (turn) => {
+    const { hub } = newHub({
+      ...page,
+      async between() {
+        readIn.push(turn());
+        return [{ ...eventAt(1), payload: '{}' }];
+      },
+    });
+    const listeners = Array.from({ length: 20 }, () => newListener(() => 0));
+    await Promise.all(listeners.map((listener) => hub.join(tenantOf(1), listener)));
   });
-  let isOver = false;
-  const next = () => {
-    turn += 1;
-    if (!isOver) setImmediate(next);
-  };
-  setImmediate(next);
-  const listeners = Array.from({ length: 20 }, () => newListener(() => 0));
-  await Promise.all(listeners.map((listener) => hub.join(tenantOf(1), listener)));
-  isOver = true;
   assert.equal(readIn.length, 20);
   assert.equal(new Set(readIn).size, 20, `${readIn}`);
 });
 
 test('a stream that resumes and one that catches up read one page in each turn of the event loop, also of events that streams do not send', async () => {
   const length = 4000;
-  let turn = 0;
-  let isOver = false;
-  const next = () => {
-    turn += 1;
-    if (!isOver) setImmediate(next);
-  };
-  setImmediate(next);
   let last = length;
   const reads: number[] = [];
-  const { hub } = newHub({
-    sizesAfter: async (_tenant, position, limit) => {
-      reads.push(turn);
-      return Array.from({ length: Math.min(limit, last - position) }, (_, index) => ({ position: position + index + 1, bytes: 0 }));
-    },
-    positions: async () => [{ tenant: 1, position: last }],
+  await countTurns(async (turn) => {
+    const { hub } = newHub({
+      sizesAfter: async (_tenant, position, limit) => {
+        reads.push(turn());
+        return Array.from({ length: Math.min(limit, last - position) }, (_, index) => ({ position: position + index + 1, bytes: 0 }));
+      },
+      positions: async () => [{ tenant: 1, position: last }],
+    });
+    await hub.join(
+      tenantOf(1),
+      newListener(() => 0),
+    );
+    last = 2 * length;
+    await hub.poll();
+    await until(() => reads.length > (2 * length) / 200);
   });
-  await hub.join(
-    tenantOf(1),
-    newListener(() => 0),
-  );
-  last = 2 * length;
-  await hub.poll();
-  while (reads.length <= (2 * length) / 200) await turns(1);
-  isOver = true;
   assert.equal(new Set(reads).size, reads.length);
 });
 
