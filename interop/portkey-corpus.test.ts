@@ -131,7 +131,7 @@ function generated(random: Random, depth = 0): Node {
 }
 
 test("Portkey's gateway does with generated files what the imported chain says, except for what a finding names", async () => {
-  const firstSeed = Number(process.env.SEED ?? Math.floor(Math.random() * 1_000_000));
+  const firstSeed = process.env.SEED === 'random' ? Math.floor(Math.random() * 1_000_000) : Number(process.env.SEED ?? 70_000);
   const seeds = Array.from({ length: 20 }, (_, index) => firstSeed + index);
   // A call without an answer takes as long as its time-out.
   const quick = failures.filter(({ refusal }) => refusal !== 'timeout');

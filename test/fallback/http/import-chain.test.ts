@@ -527,6 +527,18 @@ describe('LiteLLM', () => {
       assert.equal(calls, 'a b');
     });
 
+    test('of a group that is called for one that the file lacks, only the models of the lowest order are called', async () => {
+      const levels = [1, 2].map((order) => model('c', { model: `openai/c-${order}`, order }));
+      const { calls } = await called(
+        {
+          model_list: [...models('a'), ...levels],
+          router_settings: { ...settings, fallbacks: [{ a: ['typo'] }], default_fallbacks: ['c'] },
+        },
+        { group: 'a' },
+      );
+      assert.equal(calls, 'a c');
+    });
+
     test('parameters of a backup and checks before calls are losses', async () => {
       const { findings } = await called({
         model_list: models('a', 'b'),

@@ -120,8 +120,8 @@ class Walk<D extends Deployment> {
   }
 
   #fallBack(group: string, { special }: ErrorClass, depth: number, order: number | null): boolean {
-    const { general, contextWindow, contentPolicy } = this.#router;
-    const levels = [...new Set(modelsOf(this.#router, group).flatMap((one) => one.order ?? []))].sort((one, other) => one - other);
+    const { groups, general, contextWindow, contentPolicy } = this.#router;
+    const levels = [...new Set((groups.get(group) ?? []).flatMap((one) => one.order ?? []))].sort((one, other) => one - other);
     if (levels.length > 1 && special === undefined) {
       const later = levels.filter((level) => level > (order ?? levels[0]!)).map((level) => ({ group, order: level }));
       return this.#tryAll([...later, ...this.#listed(general, group)], group, depth);
