@@ -98,7 +98,7 @@ export const faceAttacks: readonly FaceAttack[] = [
       const { headers, body } = mcpRequest('tools/call', { name: 'get_packet', arguments: { packet_id } });
       // The first request of a process loads the SDK.
       await tenant.post('/mcp', body, { headers });
-      return () => Promise.all(Array.from({ length: 100 }, () => tenant.post('/mcp', body, { headers })));
+      return () => Promise.all(Array.from({ length: 100 }, () => tenant.send('/mcp', body, { headers })));
     },
   },
   {
