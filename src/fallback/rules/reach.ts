@@ -138,13 +138,18 @@ function worstAt(engine: Engine, provider: number, cases: readonly Case[]): Boun
     const retries = retriesOf(engine, index);
     if (index === null || retries === 0) continue;
     const rule = engine.chain.fallback_rules[index]!;
-    // Without a response there is no Retry-After that could extend the wait.
-    const raised = rule.respect_retry_after === true && cases.some((found) => found.rule === index && found.status_code !== null);
+    const raised = rule.respect_retry_after === true && cases.some(({ condition }) => mayAnswer(engine, provider, condition, index));
     attempts += retries;
     for (let retry = 1; retry <= retries; retry += 1) waits += raised ? rule.max_wait_ms! : longestWait(rule, retry);
   }
   return { attempts, latency_ms: waits + attempts * engine.chain.providers[provider]!.timeout_ms };
 }
+
+/** Whether a rule decides a failure with a response; without one there is no Retry-After that could extend the wait. */
+const mayAnswer = (engine: Engine, provider: number, condition: Condition, rule: number): boolean =>
+  traitsOf[condition].statuses.some(
+    (status_code) => status_code !== null && matchingRule(engine, provider, { condition, status_code }) === rule,
+  );
 
 /** The conditions that a default decides for some provider and status. */
 export function defaulted(engine: Engine): Condition[] {

@@ -98,6 +98,24 @@ describe('No prompt exceeds the worst case', () => {
     );
   });
 
+  test('which counts the Retry-After of a time-out that a provider answers', async () => {
+    const rule: RuleRequest = { condition: 'timeout', action: 'retry', max_retries: 1, wait_ms: 500, respect_retry_after: true };
+    const engine = createEngine(chainOf(1, [rule]));
+    const { result } = await runPrompt({
+      engine,
+      transport: adversary([{ condition: 'timeout', status_code: 408, retry_after_ms: 9_000 }]),
+      scene: nothing,
+      index: 0,
+      prompt: 'p',
+      seed: 1,
+      deadlineMs: null,
+      signal,
+      callSignal: signal,
+    });
+    const { latency_ms } = worstCase(engine);
+    assert.ok(result.latency_ms > 9_000 && result.latency_ms <= latency_ms, `${result.latency_ms} ms, at most ${latency_ms}`);
+  });
+
   test('and a prompt can reach it in attempts: each rule uses all its retries, and the last failure fails over', async () => {
     const rules: RuleRequest[] = [
       { condition: 'rate_limit', action: 'retry', max_retries: 2, then: 'fail' },

@@ -97,7 +97,7 @@ describe('Warnings of a chain', () => {
       found[0]!.detail,
       /^There is no rule for rate_limit, server_error and connection_error; the next provider is tried at once\.$/,
     );
-    assert.match(found[1]!.detail, /^One prompt can take up to 13 min 11 s and 22 attempts;/);
+    assert.match(found[1]!.detail, /^One prompt can take up to 14 min 20 s and 22 attempts;/);
     const alone = warningsOf(chainOf(1, [], { timeout_ms: 460_000 })).map(({ detail }) => detail);
     assert.match(alone[1]!, /; the prompt fails\.$/);
     assert.match(alone[2]!, /^One prompt can take up to 7 min 40 s and 1 attempt;/);
