@@ -6,7 +6,7 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 
 import { launchBrowser, withoutBrowser } from '../support/browser.ts';
-import { assertAccessible } from '../support/dashboard.ts';
+import { assertAccessible, boxOf } from '../support/dashboard.ts';
 import { packetIn, question } from '../support/life.ts';
 import { startService, TestClock, type TestService } from '../support/service.ts';
 
@@ -112,14 +112,14 @@ describe('the answer page', { skip: withoutBrowser }, () => {
     const page = await open(t, url, { viewport: { width: 1280, height: 800 } });
     const approve = page.getByRole('button', { name: 'Approve' });
     for (const part of [approve, page.getByText('Order 4711 was charged twice.')]) {
-      const { y, height } = (await part.boundingBox())!;
+      const { y, height } = await boxOf(part);
       assert.ok(y + height < 800, 'it is in sight');
     }
     const fill = await page.evaluate<string>("getComputedStyle(document.querySelector('button.plain')).backgroundColor");
     assert.equal(fill, 'rgba(0, 0, 0, 0)');
     // In a narrow window both are near: what it is about scrolls.
     await page.setViewportSize({ width: 360, height: 640 });
-    assert.ok((await approve.boundingBox())!.y < 900);
+    assert.ok((await boxOf(approve)).y < 900);
   });
 
   test('asks once more before it sends a dangerous option', async (t) => {

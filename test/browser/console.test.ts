@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 
 import { createExample } from '../../src/handoff/model/examples.ts';
 import { launchBrowser, withoutBrowser } from '../support/browser.ts';
-import { assertAccessible, assertFits, focused, go, type Pages, pagesOf, scrollToEnd } from '../support/dashboard.ts';
+import { assertAccessible, assertFits, boxOf, focused, go, type Pages, pagesOf, scrollToEnd } from '../support/dashboard.ts';
 import { adminKey, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
@@ -97,9 +97,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     const options = page.getByRole('group', { name: 'Options' });
     await options.waitFor();
     for (const part of [options, page.getByRole('main').getByText('The parcel came late.'), button(page, 'Send answer')]) {
-      // A part that is not laid out yet has no box.
-      await part.waitFor();
-      const { y, height } = (await part.boundingBox())!;
+      const { y, height } = await boxOf(part);
       assert.ok(y + height <= 800, `${y} and ${height} pixels`);
     }
     // No option is painted before one is chosen.
@@ -117,7 +115,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.setViewportSize({ width: 390, height: 844 });
     const more = button(page, 'Show all that the question is about');
     await more.waitFor();
-    assert.ok((await options.boundingBox())!.y < 844);
+    assert.ok((await boxOf(options)).y < 844);
     await more.click();
     await more.waitFor({ state: 'detached' });
     await page.setViewportSize({ width: 1280, height: 900 });
@@ -193,8 +191,8 @@ describe('the console', { skip: withoutBrowser }, () => {
     const example = dialog.getByRole('region', { name: 'Example' });
     await example.getByText('"order_id": "ORD-1"').waitFor();
     await page.setViewportSize({ width: 1280, height: 400 });
-    const lines = (await example.locator('pre').boundingBox())!;
-    assert.ok((await example.boundingBox())!.height > lines.height, 'the dialog scrolls, and not what is in it');
+    const lines = await boxOf(example.locator('pre'));
+    assert.ok((await boxOf(example)).height > lines.height, 'the dialog scrolls, and not what is in it');
     await assertAccessible(page);
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await button(page, 'Copy example').click();
@@ -242,7 +240,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     const { page: whole } = await signIn(t, '/channels', adminKey);
     await whole.setViewportSize({ width: 390, height: 844 });
     for (const link of await whole.getByRole('navigation', { name: 'Main' }).getByRole('link').all()) {
-      const { x, width } = (await link.boundingBox())!;
+      const { x, width } = await boxOf(link);
       assert.ok(x >= 0 && x + width <= 390, (await link.textContent()) ?? '');
     }
     await whole.setViewportSize({ width: 1280, height: 900 });

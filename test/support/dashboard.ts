@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, ConsoleMessage, Locator, Page, Request } from 'playwright-core';
 
 import { chainRequest, type FallbackOptions, startFallback, type TestFallback } from './fallback.ts';
+import { until } from './until.ts';
 
 const axeSource = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
@@ -220,3 +221,10 @@ const scroll = `(region) => new Promise((resolve) => {
 /** Scrolls a list that renders visible rows only to its end, 300 pixels a frame. */
 export const scrollToEnd = (page: Page, label: string): Promise<Scrolling> =>
   page.evaluate(`(${scroll})(document.querySelector('[aria-label="${label}"]'))`);
+
+/** Where a part of the page is. A part that is not laid out yet, or is being replaced, has no box: it is waited for. */
+export const boxOf = (part: Locator) =>
+  until(
+    async () => (await part.boundingBox()) ?? undefined,
+    () => `a box of ${part}`,
+  );
