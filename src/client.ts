@@ -10,5 +10,5 @@ export {
 } from './handoff/client/client.ts';
 export type { CreateRequest, Packet, PacketSummary } from './handoff/model/packet.ts';
 export { ApiError, ClientError, NetworkError, TimeoutError } from './kit/client-errors.ts';
-export type { ClientDependencies, ClientNote } from './kit/connection.ts';
+export type { ClientDependencies, ClientStep } from './kit/connection.ts';
 export type { Transport, TransportAnswer, TransportRequest } from './kit/transport.ts';

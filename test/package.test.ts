@@ -239,7 +239,7 @@ export async function work(handoffUrl: string, apiKey: string, fallbackUrl: stri
   const client: HandoffClient = createHandoffClient({ baseUrl: handoffUrl, apiKey });
   let opened: () => void;
   const open = new Promise<void>((resolve) => { opened = resolve; });
-  const listener = createHandoffClient({ baseUrl: handoffUrl, apiKey, onNote: ({ kind }) => kind === 'answer' && opened() });
+  const listener = createHandoffClient({ baseUrl: handoffUrl, apiKey, onStep: ({ kind }) => kind === 'answer' && opened() });
   const events = listener.events({ signal: AbortSignal.timeout(20_000) });
   const first = events.next();
   await open;

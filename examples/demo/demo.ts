@@ -7,7 +7,7 @@ import { createHandoffClient, type HandoffClient } from '../../src/handoff/clien
 import { apiPrefix } from '../../src/handoff/model/api.ts';
 import type { ChainRequest, CreateRequest, Packet } from '../../src/handoff/model/packet.ts';
 import { ApiError, ClientError, NetworkError } from '../../src/kit/client-errors.ts';
-import type { ClientNote } from '../../src/kit/connection.ts';
+import type { ClientStep } from '../../src/kit/connection.ts';
 import { type Listeners, startListeners } from './listeners.ts';
 import { plural, say } from './show.ts';
 
@@ -85,10 +85,10 @@ function skip(line: number, why: string): void {
 // Clients.
 
 /** Prints why the client waits before a retry. */
-function sayWait(note: ClientNote): void {
-  if (note.kind !== 'wait' || !(note.error instanceof ApiError)) return;
-  const { status_code, message } = note.error;
-  say(undefined, 'waiting', `${plural(note.seconds, 'second')}: the service answered ${status_code}. ${message}`);
+function sayWait(step: ClientStep): void {
+  if (step.kind !== 'wait' || !(step.error instanceof ApiError)) return;
+  const { status_code, message } = step.error;
+  say(undefined, 'waiting', `${plural(step.seconds, 'second')}: the service answered ${status_code}. ${message}`);
 }
 
 interface Clients {
@@ -108,13 +108,13 @@ async function connect(baseUrl: string, key: string): Promise<Clients> {
   }
   const options = { baseUrl, apiKey: key, retries: maxWaits, maxWaitSeconds };
   return {
-    client: createHandoffClient({ ...options, onNote: sayWait }),
+    client: createHandoffClient({ ...options, onStep: sayWait }),
     streamClient: (onOpen) =>
       createHandoffClient({
         ...options,
-        onNote(note) {
-          sayWait(note);
-          if (note.kind === 'answer' && note.status === 200) onOpen();
+        onStep(step) {
+          sayWait(step);
+          if (step.kind === 'answer' && step.status === 200) onOpen();
         },
       }),
   };

@@ -210,7 +210,7 @@ function createLive(
     trail: {
       sizesAfter: async (tenant, position, limit) => store.of(tenant).trail.sizesAfter(position, limit),
       between: async (tenant, position, upTo) => store.of(tenant).trail.between(position, upTo),
-      bounds: (tenant) => store.of(tenant).trail.bounds(),
+      range: (tenant) => store.of(tenant).trail.range(),
       positions: async (tenants) => store.trail.positions(tenants),
     },
     memory: replays,

@@ -6,7 +6,7 @@ export class ClientError extends Error {
   }
 }
 
-/** The service refused the request: the response has an error status. */
+/** A request that the service rejected: the response has an error status. */
 export class ApiError extends ClientError {
   /** The HTTP status. */
   readonly status_code: number;

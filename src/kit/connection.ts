@@ -15,7 +15,7 @@ export interface ClientDependencies {
 }
 
 /** A step of a call, for a log. */
-export type ClientNote =
+export type ClientStep =
   | { readonly kind: 'request'; readonly method: string; readonly url: string }
   | { readonly kind: 'answer'; readonly status: number; readonly request_id: string | undefined }
   | { readonly kind: 'wait'; readonly seconds: number; readonly error: Error };
@@ -35,7 +35,7 @@ export interface ConnectionOptions {
   readonly transport?: Transport;
   readonly dependencies?: ClientDependencies;
   /** Called for each step of a call. */
-  readonly onNote?: (note: ClientNote) => void;
+  readonly onStep?: (step: ClientStep) => void;
 }
 
 /** A request to a path below the base URL. */
@@ -95,7 +95,7 @@ const defaults = {
   retryUnreachable: true,
   maxWaitSeconds: 60,
   transport: fetchTransport,
-  onNote: () => undefined,
+  onStep: () => undefined,
 };
 
 /** Sends requests to a service, with retries, and reads its streams. It opens no socket before the first request. */
@@ -134,7 +134,7 @@ export class Connection {
   }
 
   async #pause(ms: number, error: Error, signal?: AbortSignal): Promise<void> {
-    this.#options.onNote({ kind: 'wait', seconds: ms / 1000, error });
+    this.#options.onStep({ kind: 'wait', seconds: ms / 1000, error });
     await this.#dependencies.sleep(ms, signal);
   }
 
@@ -143,7 +143,7 @@ export class Connection {
     const url = this.#urlOf(request);
     const headers = { ...this.#options.headers, ...request.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
     const text = body === undefined ? {} : { body: JSON.stringify(body) };
-    this.#options.onNote({ kind: 'request', method, url });
+    this.#options.onStep({ kind: 'request', method, url });
     const answer = await this.#within(url, timeoutSeconds, signal, async (inTime) => {
       const found = await this.#options.transport({ method, url, headers, ...text, signal: inTime });
       const isDone = (found.status >= 200 && found.status < 300) || found.status === 304;
@@ -151,7 +151,7 @@ export class Connection {
     });
     signal?.throwIfAborted();
     const { isDone, ...received } = answer;
-    this.#options.onNote({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
+    this.#options.onStep({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
     if (!isDone) throw new ApiError(answer.status, answer.text, answer.headers);
     if (answer.text.length > maxAnswer) throw malformed(received, `The response is larger than ${maxAnswer / 1024 / 1024} MiB.`);
     return received;
@@ -257,14 +257,14 @@ export class Connection {
       accept: 'text/event-stream',
       ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
     };
-    this.#options.onNote({ kind: 'request', method: 'GET', url });
+    this.#options.onStep({ kind: 'request', method: 'GET', url });
     const { answer, text } = await this.#within(url, this.#options.timeoutSeconds, signal, async (inTime) => {
       inTime.addEventListener('abort', () => ending.abort(inTime.reason));
       const answer = await this.#options.transport({ method: 'GET', url, headers, signal: ending.signal });
       return { answer, text: answer.status === 200 ? '' : await errorTextOf(answer) };
     });
     signal?.throwIfAborted();
-    this.#options.onNote({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
+    this.#options.onStep({ kind: 'answer', status: answer.status, request_id: answer.headers['x-request-id'] });
     if (answer.status !== 200) throw new ApiError(answer.status, text, answer.headers);
     return answer;
   }

@@ -172,7 +172,7 @@ export function tookTooLong(): ServiceError {
   return retryable('The request timed out. Request fewer items, or try again in a moment.');
 }
 
-/** The log fields of an error whose place in the code says nothing, such as that of an unavailable database: type, message and code. */
+/** The log fields of an error whose stack says nothing, such as that of an unavailable database: type, message and code. */
 export function describeBriefly(cause: unknown): Omit<ReturnType<typeof describeCause>, 'stack'> {
   const { stack: _, ...brief } = describeCause(cause);
   return brief;

@@ -104,9 +104,9 @@ function bodyOf(
     schema: inline(describedBody, names, { nulls: nullIsAbsent }),
     ...(bodyExample === undefined ? {} : { example: bodyExample }),
   };
-  const note = nullIsAbsent ? { description: 'Null for an optional field is the same as leaving it out.' } : {};
+  const described = nullIsAbsent ? { description: 'Null for an optional field is the same as leaving it out.' } : {};
   const texts = textTypes.map((type) => [type, { schema: { type: 'string' } }]);
-  return { requestBody: { ...note, required: !bodyOptional, content: { 'application/json': content, ...Object.fromEntries(texts) } } };
+  return { requestBody: { ...described, required: !bodyOptional, content: { 'application/json': content, ...Object.fromEntries(texts) } } };
 }
 
 function response(

@@ -5,7 +5,7 @@ import Type from 'typebox';
 
 import { createClient, type InputOf, operationsOf } from '../../src/kit/client.ts';
 import { ApiError, NetworkError, TimeoutError } from '../../src/kit/client-errors.ts';
-import { type ClientNote, Connection, type ConnectionOptions } from '../../src/kit/connection.ts';
+import { type ClientStep, Connection, type ConnectionOptions } from '../../src/kit/connection.ts';
 import { nodeTransport } from '../../src/kit/node-transport.ts';
 import { defineRoute } from '../../src/kit/route.ts';
 import { defaulted } from '../../src/kit/schemas.ts';
@@ -97,16 +97,16 @@ const endless =
 async function open(t: TestContext, answering: Answering, options: Partial<ConnectionOptions> = {}) {
   const peer = await startPeer(t, answering);
   const dependencies = new TestClientDependencies();
-  const notes: ClientNote[] = [];
+  const steps: ClientStep[] = [];
   const connection = new Connection({
     baseUrl: `${peer.address}/`,
     headers: { 'x-api-key': 'k' },
     dependencies,
-    onNote: (note) => notes.push(note),
+    onStep: (step) => steps.push(step),
     ...options,
   });
   const client = createClient<typeof routes>(operationsOf(routes, ({ path }) => `/api${path}`) as never, connection);
-  return { ...peer, client, connection, dependencies, notes };
+  return { ...peer, client, connection, dependencies, steps };
 }
 
 /** Asserts types at compile time. */
@@ -307,12 +307,12 @@ describe('A client retries', () => {
   });
 
   test('rate-limited requests, after Retry-After, and reports the wait [H312]', async (t) => {
-    const { client, received, dependencies, notes } = await open(t, inTurn(json(429, {}, { 'retry-after': '7' }), json(204, undefined)));
+    const { client, received, dependencies, steps } = await open(t, inTurn(json(429, {}, { 'retry-after': '7' }), json(204, undefined)));
     await client.putThing({ body: { name: 'N' } });
     assert.equal(received.length, 2);
     assert.deepEqual(dependencies.waits, [30, 7, 30]);
     assert.deepEqual(
-      notes.map(({ kind }) => kind),
+      steps.map(({ kind }) => kind),
       ['request', 'answer', 'wait', 'request', 'answer'],
     );
   });

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 
 import { measureGrowth } from '../../src/handoff/store/growth.ts';
-import { searchBounds } from '../../src/handoff/store/search/matches.ts';
+import { searchLimits } from '../../src/handoff/store/search/matches.ts';
 import { createPostgresMatches } from '../../src/handoff/store/search/postgres.ts';
 import { measure } from '../../src/handoff/store/sizes.ts';
 import type { Tables } from '../../src/handoff/store/tables.ts';
@@ -36,7 +36,7 @@ async function filled(t: TestContext) {
 
 test('The words of a search are as common as the server that has them estimates, and a search finds what matches', async (t) => {
   const { database, service } = await filled(t);
-  const { plan } = createPostgresMatches(database, { ...searchBounds('postgres'), expected: 50 });
+  const { plan } = createPostgresMatches(database, { ...searchLimits('postgres'), expected: 50 });
   const planOf = (word: string) => plan({ tenant: 1, phrases: [[word]] } as never);
   assert.equal((await planOf('charged')).isCommon, true);
   assert.equal((await planOf('zymurgy')).isCommon, false);

@@ -42,7 +42,7 @@ export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
     const key = access.isOpen ? undefined : keyOf(request);
     const known = key === undefined ? undefined : access.authenticate(key);
     const caller = known ?? anybody(request.ip);
-    request.notes.caller = caller.label ?? undefined;
+    request.info.caller = caller.label ?? undefined;
     count(reply, caller);
     if (known === undefined && !access.isOpen) throw unauthorized(key === undefined ? howToSendKeys : 'The API key is not valid.');
     if (wanted === 'write' && !caller.mayWrite)

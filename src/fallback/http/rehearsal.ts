@@ -45,7 +45,7 @@ export function mountFakeProviders(app: FastifyInstance, rehearsals: Rehearsals)
     url: `${fakePrefix}:token/:provider/*`,
     exposeHeadRoute: false,
     onRequest(request, reply, done) {
-      request.notes.route = `${fakePrefix}:token/:provider/*`;
+      request.info.route = `${fakePrefix}:token/:provider/*`;
       const { token, provider, '*': path } = request.params as Record<'token' | 'provider' | '*', string>;
       const rehearsal = rehearsals.find(token);
       if (rehearsal === undefined) {

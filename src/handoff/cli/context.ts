@@ -1,4 +1,4 @@
-import type { ClientNote } from '../../kit/connection.ts';
+import type { ClientStep } from '../../kit/connection.ts';
 import { nodeTransport } from '../../kit/node-transport.ts';
 import { createHandoffClient, type HandoffClient } from '../client/client.ts';
 import { type CliConfig, readConfig } from './config.ts';
@@ -49,10 +49,10 @@ export function createContext(
     read ??= readConfig(options, environment);
     return read;
   };
-  const onNote = (note: ClientNote) => {
-    if (note.kind === 'wait') say(`${note.error.message} Trying again in ${Math.ceil(note.seconds)} s.`);
-    else if (note.kind === 'request') trace(`> ${note.method} ${note.url}`);
-    else trace(`< ${note.status}${note.request_id === undefined ? '' : ` request ${note.request_id}`}`);
+  const onStep = (step: ClientStep) => {
+    if (step.kind === 'wait') say(`${step.error.message} Trying again in ${Math.ceil(step.seconds)} s.`);
+    else if (step.kind === 'request') trace(`> ${step.method} ${step.url}`);
+    else trace(`< ${step.status}${step.request_id === undefined ? '' : ` request ${step.request_id}`}`);
   };
   return {
     ...(unknownVariables === undefined ? {} : { unknownVariables }),
@@ -61,7 +61,7 @@ export function createContext(
       const { serverUrl, apiKey, sources, file } = await config();
       trace(`server ${serverUrl} (${sources.serverUrl}), API key ${apiKey === undefined ? 'none' : `hidden (${sources.apiKey})`}`);
       if (sources.apiKey === '--api-key') say(onCommandLine('an API key', `SERVICE_API_KEY or api_key in ${file}`));
-      return createHandoffClient({ baseUrl: serverUrl, apiKey, transport: nodeTransport, retryUnreachable: false, onNote });
+      return createHandoffClient({ baseUrl: serverUrl, apiKey, transport: nodeTransport, retryUnreachable: false, onStep });
     },
   };
 }

@@ -11,7 +11,7 @@ export interface Document {
   readonly fault?: string;
   /** How much of the input has been read after it, from 0 to 1; undefined when the total is unknown. */
   readonly done: number | undefined;
-  /** The place of one of its fields, as `file:line`. */
+  /** The location of one of its fields, as `file:line`. */
   readonly locationOf: (field: string) => Promise<string>;
 }
 

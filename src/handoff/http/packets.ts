@@ -82,7 +82,7 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
   mount(routes.listPackets, ({ query }, { caller, signal }) => andThen(lists.packets(caller, query, signal), jsonOf));
   mount(routes.listAwaiting, ({ query }, { caller, signal }) => andThen(lists.awaiting(caller, query, signal), jsonOf));
   mount(routes.searchPackets, ({ query }, { caller, signal }) => andThen(lists.search(caller, query, signal), jsonOf));
-  /** Waits until the packet is as wanted; answers with it, or with the packet as it is when the time is over. */
+  /** Waits until the packet is as wanted; answers with it, or with the packet as it is when the wait ends. */
   async function whenWanted(id: string, query: WaitQuery, context: HandlerContext<Caller>): Promise<HttpResponse<never>> {
     const { caller, headers } = context;
     const isWanted = await waiting.until(waiterOf(context, query.wait_seconds), id, conditionOf(query));

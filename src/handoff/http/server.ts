@@ -157,7 +157,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
       limits.wrongKey(request.ip, now);
       throw unauthorized('The API key is not valid.');
     }
-    request.notes.caller = caller.tenant_id;
+    request.info.caller = caller.tenant_id;
     return andThen(limits.take(caller, now), (state) => counted(route, request, reply, caller, state));
   }
 
@@ -170,7 +170,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   ): Caller | Promise<Caller> {
     reply.headers(state.headers);
     if (state.refusal !== undefined) return refuse(route, caller, state.refusal);
-    request.notes.counted = state;
+    request.info.counted = state;
     requireRight(caller, route);
     const named = request.headers['x-agent-id'];
     if (typeof named === 'string' && named.trim() !== '' && named.length <= maxHeaderLength) {

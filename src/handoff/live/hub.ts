@@ -12,7 +12,7 @@ export interface Trail {
   /** The events of a tenant's trail after a position, up to and including another, in order. */
   between(tenant: number, after: number, upTo: number): Promise<readonly TrailEvent[]>;
   /** A tenant's last position, and the highest position whose event is past its retention. */
-  bounds(tenant: number): Promise<{ last: number; removed: number }>;
+  range(tenant: number): Promise<{ last: number; removed: number }>;
   /** The last positions of tenants; tenants without events are left out. */
   positions(tenants: readonly number[]): Promise<readonly { tenant: number; position: number }[]>;
 }
@@ -127,7 +127,7 @@ export class Hub {
 
   /** The start of a stream: after the given event, or at the end of the trail. */
   async startOf({ tenant_id, tenant_number }: TenantRef, lastEventId: string | undefined): Promise<Start> {
-    const { last, removed } = await this.#replayReads.run(tenant_number, () => this.#parts.trail.bounds(tenant_number));
+    const { last, removed } = await this.#replayReads.run(tenant_number, () => this.#parts.trail.range(tenant_number));
     if (lastEventId === undefined) return { position: last };
     const position = positionOf(tenant_id, lastEventId);
     if (position === undefined || position > last) return { position: last, reset: 'unknown' };

@@ -110,7 +110,7 @@ function working(subject: Subject, packet: Packet): Task {
   return { task: { ...fieldsOf(subject, packet, `Packet ${packet.id} awaits ${awaited}.`), status: 'working' } };
 }
 
-/** A question whose time is over. */
+/** An overdue question. */
 function timedOut(subject: Subject, packet: Packet): Task {
   const message = `Nobody answered in time: the question ended at ${packet.hitl!.expires_at}.`;
   const error = { code: -32000, message, data: { reason: 'timed_out' } };

@@ -318,9 +318,9 @@ async function patch(args: Change, session: Session, body: Record<string, unknow
 /** The statuses that end the wait for an answer. */
 const afterAsking = statuses.filter((status) => status !== askedStatus).join(',');
 
-/** The packet once its question has been answered, or as it is when the time is over. */
+/** The packet once its question has been answered, or as it is when the wait ends. */
 async function afterQuestion({ call, now }: Session, packet: Packet, given: number): Promise<Packet> {
-  // A question whose time is over may stay open, but nobody can answer it any more.
+  // An overdue question may stay open, but nobody can answer it any more.
   const left = packet.hitl?.expires_at == null ? given : Math.ceil((Date.parse(packet.hitl.expires_at) - now().getTime()) / 1000);
   const wait_seconds = Math.min(given, left);
   if (packet.status !== askedStatus || wait_seconds <= 0) return packet;

@@ -102,7 +102,7 @@ const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Intege
 const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSummary, Packet])), ...page });
 const AwaitingList = Type.Object({
   ...PacketList.properties,
-  unnotified: Type.Optional(
+  notifies_nobody: Type.Optional(
     Type.Boolean({ description: 'True if the tenant has no active channel that sends new questions; otherwise absent.' }),
   ),
 });
@@ -206,10 +206,14 @@ const packetRoutes = routeTable('packets', {
     path: '/packets/awaiting',
     access: 'read',
     summary: 'List packets that await a person',
-    description: 'Every packet in `awaiting_human`, newest first. `unnotified` says that no channel notifies anybody of them.',
+    description: 'Every packet in `awaiting_human`, newest first. `notifies_nobody` says that no channel notifies anybody of them.',
     query: AwaitingQuery,
     responses: {
-      200: { schema: AwaitingList, description: 'A page of packets in `awaiting_human`.', example: { ...pageExample, unnotified: true } },
+      200: {
+        schema: AwaitingList,
+        description: 'A page of packets in `awaiting_human`.',
+        example: { ...pageExample, notifies_nobody: true },
+      },
       ...failing(401, 403, 429),
       413: tooLargePage,
     },
@@ -243,7 +247,7 @@ const packetRoutes = routeTable('packets', {
     access: 'read',
     summary: 'Get a packet',
     description:
-      'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body. With `wait_seconds` the answer comes when the packet is as `until` or `until_revision` says, at once if it is; when the time is over, or the service stops, with the packet as it is then. A waiting request counts towards the connection quota.',
+      'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body. With `wait_seconds` the answer comes when the packet is as `until` or `until_revision` says, at once if it is; when that time has passed, or the service stops, with the packet as it is then. A waiting request counts towards the connection quota.',
     params: IdParams,
     query: WaitQuery,
     headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 when the packet has not changed since. Optional.' },

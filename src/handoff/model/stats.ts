@@ -11,7 +11,7 @@ export const maxCounted = 10_000;
 
 /** An hour of a tenant's work. Levels are those at its end; of the current hour, those of now. */
 export const StatsHour = Type.Object({
-  hour: timestamp('Its begin.'),
+  hour: timestamp('Its start.'),
   created: count('Packets created.'),
   completed: count('Packets completed.'),
   failed: count('Packets that failed.'),
@@ -25,7 +25,7 @@ export type StatsHour = Static<typeof StatsHour>;
 
 /** What waits, is held and was done in a tenant. */
 export const Stats = Type.Object({
-  since: timestamp('The begin of the hour of the `since` that was asked for.'),
+  since: timestamp('The start of the hour of the `since` that was asked for.'),
   until: timestamp('Now.'),
   questions: Type.Object({
     open: count('Open questions.'),

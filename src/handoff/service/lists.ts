@@ -9,7 +9,7 @@ import { askedStatus } from '../rules/packet-life.ts';
 import { phrasesOf } from '../rules/tokenizer.ts';
 import type { PacketFilter } from '../store/packet-filter.ts';
 import type { PacketTexts } from '../store/pages.ts';
-import type { EncodedPage, SearchPlace } from '../store/search/search.ts';
+import type { EncodedPage, SearchStart } from '../store/search/search.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
 import { filterOf, requireOneWay } from './filters.ts';
@@ -57,7 +57,7 @@ export function createListService(store: Store) {
     /** A page of the packets that await a person; it says if no channel notifies anybody of them. */
     awaiting(caller: Caller, paging: Paging, signal: AbortSignal): Awaitable<PageText> {
       return andThen(store.of(caller.tenant_number).webhooks.notifiesPerson(), (notifiesPerson) =>
-        list(caller, paging, { statuses: [askedStatus] }, signal, notifiesPerson ? {} : { unnotified: true }),
+        list(caller, paging, { statuses: [askedStatus] }, signal, notifiesPerson ? {} : { notifies_nobody: true }),
       );
     },
 
@@ -69,7 +69,7 @@ export function createListService(store: Store) {
       const phrases = phrasesOf(q);
       const filter = filterOf(query);
       const scope = `search ${tenant_id} ${JSON.stringify([phrases, filter])}`;
-      const from = cursor === undefined ? undefined : placeOf(readCursor(scope, cursor));
+      const from = cursor === undefined ? undefined : startOf(readCursor(scope, cursor));
       const page =
         phrases.length === 0 ? nothing : await store.of(tenant_number, signal).packets.search({ phrases, filter, limit, offset, from });
       const { packets, next, ...counts } = page;
@@ -89,12 +89,12 @@ function joined(packets: string | Uint8Array, octets: number | undefined, rest: 
 }
 
 /** Parses the position of a search cursor. A caller can forge a cursor, so every field is validated. */
-function placeOf(position: string): SearchPlace {
+function startOf(position: string): SearchStart {
   const { order, shown, skip, after } = membersOf(position);
   const isCount = (value: unknown) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maxOffset + maxShown;
   if (order === 'rank' && isCount(shown)) return { order, shown: Number(shown) };
-  const isPlace = typeof after === 'string' && (/^\d{0,15}$/.test(after) || isId(after));
-  if (order !== 'newest' || !isCount(shown) || !isCount(skip) || !isPlace)
+  const isSortKey = typeof after === 'string' && (/^\d{0,15}$/.test(after) || isId(after));
+  if (order !== 'newest' || !isCount(shown) || !isCount(skip) || !isSortKey)
     throw invalid('cursor', 'This cursor does not belong to this list.');
   return { order, shown: Number(shown), skip: Number(skip), after };
 }

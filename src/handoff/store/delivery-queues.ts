@@ -78,7 +78,7 @@ export function createDeliveryQueues({ database, due }: Pick<ReadParts, 'databas
           const own = await queuesNow(tenant);
           found.push(...own);
           // An inactive one is looked at again when it changes.
-          for (const { tenant: of, active, gone, due_at } of own) if (active === 1 || gone === 1) due.note('deliver', of, due_at);
+          for (const { tenant: of, active, gone, due_at } of own) if (active === 1 || gone === 1) due.add('deliver', of, due_at);
           return false;
         },
       });
@@ -95,7 +95,7 @@ export function createDeliveryQueues({ database, due }: Pick<ReadParts, 'databas
         parts.map((own) => {
           const { tenant } = own[0]!;
           // Should this instance end, another one takes the deliveries then.
-          due.note('deliver', tenant, until);
+          due.add('deliver', tenant, until);
           const claim = { owner: 'webhook', due: 'due_at', ...times, takes: own };
           // A lease lost in a power failure causes one duplicate delivery at worst.
           const options = { asyncCommit: true, writer: tenant % writers };
@@ -109,7 +109,7 @@ export function createDeliveryQueues({ database, due }: Pick<ReadParts, 'databas
 
     /** Releases leased deliveries: they are due at once. */
     async release(inHand: readonly Leased[], now: Date): Promise<void> {
-      for (const { queue } of inHand) due.note('deliver', queue.tenant, now);
+      for (const { queue } of inHand) due.add('deliver', queue.tenant, now);
       for (const items of Map.groupBy(inHand, ({ queue, until }) => `${queue.tenant} ${until.toISOString()}`).values()) {
         const { tenant } = items[0]!.queue;
         const until = items[0]!.until.toISOString();

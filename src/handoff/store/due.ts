@@ -7,14 +7,14 @@ import type { Tables } from './tables.ts';
 /** The jobs that look for work of all tenants again and again. */
 export type DueJob = Tables['due']['job'];
 
-/** How often a job reads what other instances have noted, and how often it asks all servers for work that nobody has noted, in milliseconds. */
+/** How often a job reads what other instances have recorded, and how often it asks all servers for work that nobody has recorded, in milliseconds. */
 const lookMs = 1000;
 const scanMs = 30_000;
 
 const secondMs = 1000;
 
-/** The most notes of a job in memory; what is more is left to the next scan. */
-const maxNotes = 10_000;
+/** The most entries of a job in memory; what is more is left to the next scan. */
+const maxEntries = 10_000;
 
 /** For how many tenants a job works at once. */
 const atOnce = 8;
@@ -32,12 +32,12 @@ export const tenantsOf = async (found: { distinct(): { execute(): Promise<{ tena
   (await found.distinct().execute()).map(({ tenant }) => tenant);
 
 /** What one job knows. */
-class Notes {
+class DueEntries {
   /** The tenants that have work now. */
   ready = new Set<number>();
-  /** The tenants that will have work, by the second in which it is due, in milliseconds since 1970: many times of a tenant are one note. */
+  /** The tenants that will have work, by the second in which it is due, in milliseconds since 1970: many times of a tenant are one entry. */
   readonly later = new Map<number, Set<number>>();
-  /** Notes that other instances have not got, by the second. */
+  /** Entries that other instances have not got, by the second. */
   readonly unwritten = new Map<number, Set<number>>();
   size = 0;
   lookedAt = Number.NEGATIVE_INFINITY;
@@ -45,13 +45,13 @@ class Notes {
 
   /** Adds a tenant to a second, unless it is there or there are too many; returns whether it did. */
   add(second: number, tenant: number): boolean {
-    if (this.size >= maxNotes || this.later.get(second)?.has(tenant)) return false;
+    if (this.size >= maxEntries || this.later.get(second)?.has(tenant)) return false;
     this.size += 1;
     addTo(this.later, second, tenant);
     return true;
   }
 
-  /** The tenants that have work by now. Notes of a second are kept until it is over, since they do not say when in it. */
+  /** The tenants that have work by now. Entries of a second are kept until it is over, since they do not say when in it. */
   take(now: number): number[] {
     const taken = this.ready;
     this.ready = new Set();
@@ -82,14 +82,14 @@ export interface DueRound {
 
 /**
  * Which tenants may have work for a job. A single server finds the work of all tenants by one index, so there this does nothing. On
- * a cluster that would ask every server every second, so each commit notes in memory the tenants that it leaves work of. What is due
- * later is also written to the table `due` on the coordinator, for other instances: the first one that takes a note deletes it.
- * A note may get lost with an instance; then the next scan finds the work.
+ * a cluster that would ask every server every second, so each commit adds the tenants that it leaves work of in memory. What is due
+ * later is also written to the table `due` on the coordinator, for other instances: the first one that takes an entry deletes it.
+ * An entry may get lost with an instance; then the next scan finds the work.
  */
 export class DueTenants {
   readonly #database: Database<Tables>;
   readonly #clock: Clock;
-  readonly #jobs = new Map<DueJob, Notes>();
+  readonly #jobs = new Map<DueJob, DueEntries>();
   /** How long a packet may stay unclaimed, in seconds; 0: for ever. */
   readonly unclaimedTtlSeconds: number;
 
@@ -99,22 +99,22 @@ export class DueTenants {
     this.unclaimedTtlSeconds = unclaimedTtlSeconds;
   }
 
-  /** Whether anything is noted. */
+  /** Whether entries are kept. */
   get isUsed(): boolean {
     return this.#database.isDistributed;
   }
 
-  /** Notes that a tenant has work for a job from a time on. */
-  note(job: DueJob, tenant: number, at: Date | string): void {
+  /** Adds that a tenant has work for a job from a time on. */
+  add(job: DueJob, tenant: number, at: Date | string): void {
     if (!this.isUsed) return;
-    const notes = this.#of(job);
+    const entries = this.#of(job);
     const time = new Date(at).getTime();
     if (time <= this.#clock().getTime()) {
-      notes.ready.add(tenant);
+      entries.ready.add(tenant);
       return;
     }
     const second = Math.floor(time / secondMs) * secondMs;
-    if (notes.add(second, tenant)) addTo(notes.unwritten, second, tenant);
+    if (entries.add(second, tenant)) addTo(entries.unwritten, second, tenant);
   }
 
   /** Does the work of all tenants at once, or on a cluster that of each tenant that has some. */
@@ -125,18 +125,18 @@ export class DueTenants {
         (failure: unknown) => ({ more: false, failure }),
       );
     }
-    const notes = this.#of(job);
+    const entries = this.#of(job);
     const now = this.#clock().getTime();
     // A clock that was set back ends neither.
-    if (Math.abs(now - notes.lookedAt) >= lookMs) {
-      await this.#look(job, notes, now);
-      notes.lookedAt = now;
+    if (Math.abs(now - entries.lookedAt) >= lookMs) {
+      await this.#look(job, entries, now);
+      entries.lookedAt = now;
     }
-    if (Math.abs(now - notes.scannedAt) >= scanMs) {
-      for (const tenant of await scan()) this.note(job, tenant, new Date(now));
-      notes.scannedAt = now;
+    if (Math.abs(now - entries.scannedAt) >= scanMs) {
+      for (const tenant of await scan()) this.add(job, tenant, new Date(now));
+      entries.scannedAt = now;
     }
-    const tenants = notes.take(now);
+    const tenants = entries.take(now);
     let failure: unknown;
     let more = false;
     for (let from = 0; from < tenants.length; from += atOnce) {
@@ -145,7 +145,7 @@ export class DueTenants {
         if (end.status === 'rejected') failure ??= end.reason;
         if (end.status === 'fulfilled' && !end.value) continue;
         more ||= end.status === 'fulfilled';
-        this.note(job, some[index]!, new Date(now));
+        this.add(job, some[index]!, new Date(now));
       }
     }
     return { more, failure };
@@ -154,37 +154,37 @@ export class DueTenants {
   /** Writes what other instances have not got, so that they continue. */
   async close(): Promise<void> {
     if (!this.isUsed) return;
-    for (const [job, notes] of this.#jobs) {
-      for (const [second, tenants] of notes.later) for (const tenant of tenants) addTo(notes.unwritten, second, tenant);
-      for (const tenant of notes.ready) addTo(notes.unwritten, this.#clock().getTime(), tenant);
-      await this.#write(job, notes);
+    for (const [job, entries] of this.#jobs) {
+      for (const [second, tenants] of entries.later) for (const tenant of tenants) addTo(entries.unwritten, second, tenant);
+      for (const tenant of entries.ready) addTo(entries.unwritten, this.#clock().getTime(), tenant);
+      await this.#write(job, entries);
     }
   }
 
-  #of(job: DueJob): Notes {
+  #of(job: DueJob): DueEntries {
     const known = this.#jobs.get(job);
     if (known !== undefined) return known;
-    const fresh = new Notes();
+    const fresh = new DueEntries();
     this.#jobs.set(job, fresh);
     return fresh;
   }
 
   /** Writes what is due later, and takes what is due now. */
-  async #look(job: DueJob, notes: Notes, now: number): Promise<void> {
-    await this.#write(job, notes);
-    // Deleted before the work is read: what is committed from now on is noted again.
+  async #look(job: DueJob, entries: DueEntries, now: number): Promise<void> {
+    await this.#write(job, entries);
+    // Deleted before the work is read: what is committed from now on is added again.
     const { rows } = await sql<{ due_at: string; tenant_number: number }>`
       delete from due where job = ${job} and due_at <= ${new Date(now).toISOString()} returning due_at, tenant_number`.execute(
       this.#database.reads,
     );
-    for (const { due_at, tenant_number } of rows) notes.add(Date.parse(due_at), tenant_number);
+    for (const { due_at, tenant_number } of rows) entries.add(Date.parse(due_at), tenant_number);
   }
 
-  async #write(job: DueJob, { unwritten }: Notes): Promise<void> {
+  async #write(job: DueJob, { unwritten }: DueEntries): Promise<void> {
     const rows = [...unwritten].flatMap(([second, tenants]) =>
       [...tenants].map((tenant_number) => ({ job, due_at: new Date(second).toISOString(), tenant_number })),
     );
-    // Given back if they can't be written, with those that were noted meanwhile.
+    // Given back if they can't be written, with those that were added meanwhile.
     unwritten.clear();
     if (rows.length === 0) return;
     try {

@@ -90,7 +90,7 @@ export class PacketBuffer {
 
   /** The numbers of the webhooks that are for this packet alone. */
   followers(id: string): number[] {
-    return listOf(this.#stored(id).followers);
+    return storedList(this.#stored(id).followers);
   }
 
   /** The id of the root of a packet's chain: its own if it is the root. */
@@ -100,7 +100,7 @@ export class PacketBuffer {
 
   /** The keys that are sources of the packet's question, as `withSource` adds them. */
   sources(id: string): string[] {
-    return listOf(this.#stored(id).sources);
+    return storedList(this.#stored(id).sources);
   }
 
   /** Inserts a packet, into the chain of `parent`. `source`: the key that is a source of its question. */
@@ -129,7 +129,7 @@ export class PacketBuffer {
     const stored = requireNumbered(this.#stored(id));
     const earlier = this.changed.get(id);
     const parts = 'counts' in packet ? { ...stored.parts, state: stateOf(packet) } : partsOf(packet);
-    const sources = source === null ? stored.sources : JSON.stringify(withSource(listOf(stored.sources), source));
+    const sources = source === null ? stored.sources : JSON.stringify(withSource(storedList(stored.sources), source));
     const after = { ...stored, packet, parts, lease: lease === undefined ? stored.lease : lease, sources };
     const change = { before: earlier?.before ?? stored, after, searchable: searchable || (earlier?.searchable ?? false) };
     this.#journal.set(this.changed, id, change);
@@ -175,7 +175,7 @@ interface Saved {
 }
 
 /** A list that is stored as a JSON array, or as null when it is empty. */
-const listOf = <T>(stored: string | null): T[] => (stored === null ? [] : readJson(stored));
+const storedList = <T>(stored: string | null): T[] => (stored === null ? [] : readJson(stored));
 
 /** Requires a packet that was found: one inserted by the same unit has no `seq` yet, which its rows are updated by. */
 function requireNumbered(stored: StoredPacket): StoredPacket {

@@ -287,7 +287,7 @@ function reads({ database }: ReadParts) {
       .where('name', '=', positionCounter)
       .where('tenant', 'in', [...tenants])
       .execute();
-  const bounds = database.query<{ tenant: number }, { name: string; value: number }>((db, { tenant }) =>
+  const counters = database.query<{ tenant: number }, { name: string; value: number }>((db, { tenant }) =>
     db
       .selectFrom('counters')
       .select(['name', 'value'])
@@ -311,8 +311,8 @@ function reads({ database }: ReadParts) {
     /** The events after a position, up to and including another, in order, with or without a stream event. */
     between: (after: number, upTo: number) => between.all({ tenant, after, upTo }),
     /** The last position, and the highest position whose stream event was removed by retention; 0 where there is none. */
-    async bounds(): Promise<{ last: number; removed: number }> {
-      const values = new Map((await bounds.all({ tenant })).map(({ name, value }) => [name, value]));
+    async range(): Promise<{ last: number; removed: number }> {
+      const values = new Map((await counters.all({ tenant })).map(({ name, value }) => [name, value]));
       return { last: values.get(positionCounter) ?? 0, removed: values.get(removedCounter) ?? 0 };
     },
     /** The history of a packet, oldest first. */

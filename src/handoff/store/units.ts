@@ -116,7 +116,7 @@ export function createUnits(database: Database<Tables>, newId: NewId, due: DueTe
     for (const [index, { unit }] of group.units.entries()) {
       if (unit.committed !== undefined && 'result' in outcomes[index]!) attempt(() => unit.committed!());
     }
-    if (due.isUsed) attempt(() => noteDue(group, due));
+    if (due.isUsed) attempt(() => addDue(group, due));
     attempt(() => {
       if (isDue(group)) for (const wake of wakes) attempt(wake);
     });
@@ -163,28 +163,28 @@ function isDue(group: UnitGroup): boolean {
 }
 
 /** Notes the tenants that have work for jobs after the commit. */
-function noteDue(group: UnitGroup, due: DueTenants): void {
+function addDue(group: UnitGroup, due: DueTenants): void {
   group.each(packets, ({ inserted, changed }, tenant) => {
     for (const { packet } of [...inserted.values(), ...[...changed.values()].map(({ after }) => after)]) {
       const at = dueAt(packet);
-      if (at !== null) due.note('sweep', tenant, at);
+      if (at !== null) due.add('sweep', tenant, at);
       if (due.unclaimedTtlSeconds > 0 && packet.status === claimableStatus)
-        due.note('expire', tenant, new Date(Date.parse(packet.created_at) + due.unclaimedTtlSeconds * 1000));
-      due.note('index', tenant, packet.updated_at);
+        due.add('expire', tenant, new Date(Date.parse(packet.created_at) + due.unclaimedTtlSeconds * 1000));
+      due.add('index', tenant, packet.updated_at);
     }
     return [];
   });
   group.each(deliveries, ({ inserted, changed }, tenant) => {
-    for (const { due_at } of [...inserted, ...changed.values()]) if (due_at !== null) due.note('deliver', tenant, due_at);
+    for (const { due_at } of [...inserted, ...changed.values()]) if (due_at !== null) due.add('deliver', tenant, due_at);
     return [];
   });
   // Those of a deleted tenant are cancelled.
   group.each(tenants, ({ changed }) => {
-    for (const { number, tenant } of changed.values()) due.note('deliver', number, tenant.updated_at);
+    for (const { number, tenant } of changed.values()) due.add('deliver', number, tenant.updated_at);
     return [];
   });
   group.each(webhooks, ({ changed }, tenant) => {
-    for (const { updated_at } of changed.values()) due.note('deliver', tenant, updated_at);
+    for (const { updated_at } of changed.values()) due.add('deliver', tenant, updated_at);
     return [];
   });
 }

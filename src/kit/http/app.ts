@@ -7,13 +7,13 @@ import { describeBriefly, describeCause, type ErrorCode, errorCodes, ServiceErro
 import { stopLimits } from '../lifecycle.ts';
 import { parseTraceparent, type Span, type TraceContext, type Tracer, traceFields } from '../trace-context.ts';
 import { mergeForwarded } from './forwarded.ts';
-import { type LingerLimits, lingerBehindAnswers, noteRequest } from './linger.ts';
+import { type LingerLimits, lingerBehindAnswers, rememberRequest } from './linger.ts';
 import { boundPipelining, maxUnanswered } from './pipelining.ts';
 import { endSpan } from './spans.ts';
 import { isUpgradeToWebSocket, routeUpgrades } from './upgrade.ts';
 
 /** What the service keeps about a request for its log line, its metrics and its limits. */
-class RequestNotes {
+class RequestInfo {
   readonly id: string;
   /** The span of this request if spans are exported, else that of the caller if it named one. */
   trace: TraceContext | undefined;
@@ -40,7 +40,7 @@ class RequestNotes {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    notes: RequestNotes;
+    info: RequestInfo;
   }
   interface FastifyInstance {
     /** Whether the application is stopping. Connections then close after their response. */
@@ -134,17 +134,17 @@ export function createApp({
     app.server.emit('request', request, response);
   });
 
-  app.decorateRequest('notes', null as never);
+  app.decorateRequest('info', null as never);
   app.addHook('onRequest', (request, reply, done) => {
-    const notes = new RequestNotes(request.id, callerField);
-    request.notes = notes;
-    notes.trace = parseTraceparent(request.raw.headers.traceparent);
+    const info = new RequestInfo(request.id, callerField);
+    request.info = info;
+    info.trace = parseTraceparent(request.raw.headers.traceparent);
     if (tracer !== undefined) {
-      notes.span = tracer.begin('server', notes.trace);
-      notes.trace = notes.span.context;
+      info.span = tracer.begin('server', info.trace);
+      info.trace = info.span.context;
     }
     if (trustedProxies.length > 0) mergeForwarded(request.raw.headers);
-    noteRequest(request.raw);
+    rememberRequest(request.raw);
     // RFC 9112, 3.2. Node itself would answer a missing Host without a body, and ignore a second one.
     const hosts = countHosts(request.raw.rawHeaders);
     if (request.raw.httpVersionMajor !== 1) done(notHttp1(reply));
@@ -152,7 +152,7 @@ export function createApp({
     else done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    if (request.notes.isStream) return done();
+    if (request.info.isStream) return done();
     const ms = reply.elapsedTime;
     const { method, id } = request;
     const { statusCode } = reply;
@@ -163,14 +163,14 @@ export function createApp({
     logger.info(
       {
         request_id: id,
-        [callerField]: request.notes.caller,
+        [callerField]: request.info.caller,
         method,
         route,
         ...(route === 'unknown' ? { path: redactedPath(request.url) } : {}),
         status: statusCode,
-        code: request.notes.code,
+        code: request.info.code,
         ms: Math.round(ms * 100) / 100,
-        ...traceFields(request.notes.trace),
+        ...traceFields(request.info.trace),
       },
       'request',
     );
@@ -184,8 +184,8 @@ export function createApp({
   function sendError(reply: FastifyReply, request: FastifyRequest, error: ServiceError): FastifyReply {
     if (stopping) reply.header('connection', 'close');
     // Requests that Fastify itself refuses have passed no hook.
-    request.notes ??= new RequestNotes(request.id, callerField);
-    request.notes.code = error.code;
+    request.info ??= new RequestInfo(request.id, callerField);
+    request.info.code = error.code;
     return reply
       .code(error.status)
       .headers(error.headers)
@@ -200,7 +200,7 @@ export function createApp({
     if (error.status >= 500) {
       const cause = error.cause ?? thrown;
       const err = error.code === 'SERVICE_UNAVAILABLE' ? describeBriefly(cause) : describeCause(cause);
-      const fields = { request_id: request.id, route: routeOf(request), err, ...traceFields(request.notes?.trace) };
+      const fields = { request_id: request.id, route: routeOf(request), err, ...traceFields(request.info?.trace) };
       logger.error(fields, 'request failed');
     }
     return sendError(reply, request, error);
@@ -211,7 +211,7 @@ export function createApp({
 
 /** The pattern of the request's path. Mounted routes set it themselves, since Fastify builds an object to return it. */
 function routeOf(request: FastifyRequest): string {
-  return request.notes.route ?? request.routeOptions.url ?? 'unknown';
+  return request.info.route ?? request.routeOptions.url ?? 'unknown';
 }
 
 /** The most segments of an unknown path in the log. */

@@ -48,7 +48,7 @@ export class Exchange<Context> implements HandlerContext<Context> {
 
   /** The owner to whom the memory budgets charge this request. */
   get owner(): string {
-    return this.request.notes.caller ?? '';
+    return this.request.info.caller ?? '';
   }
 
   get headers(): FastifyRequest['headers'] {

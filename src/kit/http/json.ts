@@ -117,7 +117,7 @@ function refused(detail: string, field: string | null = null): ServiceError {
   return new ServiceError('VALIDATION_ERROR', detail, { field });
 }
 
-/** The place that the parser named, as the end of a sentence. The rest of its message is dropped, since it may quote the body. */
+/** The position that the parser named, as the end of a sentence. The rest of its message is dropped, since it may quote the body. */
 function whereIn(error: unknown): string {
   const [, line, column] = /at position \d+ \(line (\d+) column (\d+)\)/.exec((error as Error).message) ?? [];
   return line === undefined ? '' : ` at line ${line}, column ${column}`;

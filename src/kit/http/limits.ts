@@ -29,8 +29,8 @@ export function tooMany(detail: string, limit: Limit, waitMs: number): LimitReac
 }
 
 /** Uncounts a request in the limits that allowed it before another one refused it. */
-export function uncountRefused({ notes }: FastifyRequest, reply: FastifyReply): void {
-  const state = notes.counted as LimitState | undefined;
+export function uncountRefused({ info }: FastifyRequest, reply: FastifyReply): void {
+  const state = info.counted as LimitState | undefined;
   if (state === undefined) return;
   state.uncount();
   const remaining = state.headers['x-ratelimit-remaining'];

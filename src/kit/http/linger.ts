@@ -16,13 +16,13 @@ const usualLimits: LingerLimits = { idleMs: 5_000, totalMs: 30_000, maxBytes: 64
 
 const request = Symbol('request');
 
-interface NotedSocket extends Socket {
+interface ConnectionSocket extends Socket {
   [request]?: IncomingMessage;
 }
 
 /** Remembers the current request of a connection, for when the connection closes. */
-export function noteRequest(raw: IncomingMessage): void {
-  (raw.socket as NotedSocket)[request] = raw;
+export function rememberRequest(raw: IncomingMessage): void {
+  (raw.socket as ConnectionSocket)[request] = raw;
 }
 
 /**
@@ -30,7 +30,7 @@ export function noteRequest(raw: IncomingMessage): void {
  * at once, and closing with unread bytes resets the connection, so that a client that is still sending loses the response.
  */
 export function lingerBehindAnswers(server: Server, limits: LingerLimits = usualLimits): void {
-  server.on('connection', (socket: NotedSocket) => {
+  server.on('connection', (socket: ConnectionSocket) => {
     // Node calls this method only after it has written the last response of a connection.
     socket.destroySoon = () => {
       const body = socket[request];

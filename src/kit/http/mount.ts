@@ -75,7 +75,7 @@ export function createMount<Context, Traits extends object = object>(parts: Moun
         url: patternOf(path),
         exposeHeadRoute: route.method === 'GET',
         onRequest: (request, reply, done) => {
-          request.notes.route = label;
+          request.info.route = label;
           reply.header('x-request-id', request.id);
           const exchange = new Exchange<Context>(route, request, reply);
           request.exchange = exchange;
@@ -175,7 +175,7 @@ class Steps<Context, Traits> {
     const result =
       endpoint.route.method === 'GET'
         ? endpoint.handler(input as never, exchange)
-        : withRequest(request.notes, () => endpoint.handler(input as never, exchange));
+        : withRequest(request.info, () => endpoint.handler(input as never, exchange));
     if (result instanceof Promise) {
       // Resolving with the reply makes Fastify wait for a response that is sent in pieces.
       const sent = result.then((found) => {

@@ -93,7 +93,7 @@ function openStream({ request, reply }: Exchange<unknown>, { parts: stream }: St
     reply.hijack();
   } else {
     stream.open(request, reply);
-    request.notes.isStream = true;
+    request.info.isStream = true;
   }
 }
 

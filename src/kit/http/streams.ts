@@ -206,8 +206,8 @@ export function createStreams({
   return {
     /** Opens a stream for a request, which is logged when the stream ends. */
     open(stream: Stream, request: FastifyRequest, feed: (open: OpenStream) => StreamFeed): OpenStream {
-      const { id, method, notes } = request;
-      const { route = 'unknown', caller, callerField } = notes;
+      const { id, method, info } = request;
+      const { route = 'unknown', caller, callerField } = info;
       const openedAt = clock().getTime();
       const status = stream.protocol === 'sse' ? 200 : 101;
       let entry: Entry | undefined;
@@ -219,7 +219,7 @@ export function createStreams({
         counts[stream.protocol] -= 1;
         const seconds = (clock().getTime() - openedAt) / 1000;
         endSpan(request, status);
-        const fields = { request_id: id, [callerField]: caller, method, route, status, seconds, end: why, ...traceFields(notes.trace) };
+        const fields = { request_id: id, [callerField]: caller, method, route, status, seconds, end: why, ...traceFields(info.trace) };
         logger.info(fields, 'stream');
         onEnded(method, route, status);
         entry.feed.onEnd(why);

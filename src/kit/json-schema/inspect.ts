@@ -18,7 +18,7 @@ export const stepKeyword = '$steps';
 
 type Schema = Record<string, unknown>;
 
-/** An object or boolean at a place of the schema. */
+/** An object or boolean at a location of the schema. */
 interface Node {
   readonly pointer: string;
   /** The nodes that apply to the same value. */
@@ -52,7 +52,7 @@ interface Inspected {
   readonly faults: readonly Fault[];
 }
 
-interface Place {
+interface Location {
   readonly pointer: string;
   readonly path: string;
   readonly depth: number;
@@ -77,8 +77,8 @@ class Walk {
     this.faults.push({ field, detail: `${field} ${rest}.` });
   }
 
-  /** A copy of the schema at a place, with its steps. */
-  visit(schema: unknown, { pointer, path, depth }: Place): unknown {
+  /** A copy of the schema at a location, with its steps. */
+  visit(schema: unknown, { pointer, path, depth }: Location): unknown {
     const node: Node = { pointer, here: [] };
     this.#nodes.set(pointer, node);
     // A schema without keywords counts as one of them. The meta-schema refuses what is neither an object nor a boolean.
@@ -111,9 +111,9 @@ class Walk {
         }
       }
       const inner = (key: string, below: unknown, at = key) => {
-        const place = { pointer: `${pointer}/${at}`, path: `${path}.${key.replaceAll('/', '.')}`, depth: depth + 1 };
-        if (keyword.applies === 'here') node.here.push(place.pointer);
-        return this.visit(below, place);
+        const location = { pointer: `${pointer}/${at}`, path: `${path}.${key.replaceAll('/', '.')}`, depth: depth + 1 };
+        if (keyword.applies === 'here') node.here.push(location.pointer);
+        return this.visit(below, location);
       };
       copy.push([name, copyOf(keyword.holds, name, value, inner)]);
     }

@@ -50,7 +50,7 @@ export async function holdFile(databaseUrl: string, { waitMs = lockTimeoutMs } =
 /** Takes the lock and stores our process id for others to read; false when another process holds it. */
 function tryHold(lock: DatabaseSync): boolean {
   try {
-    notePid(lock);
+    writePid(lock);
     // This transaction never ends: it keeps other processes from writing, and lets them read the process id.
     lock.exec('begin immediate');
     return true;
@@ -61,7 +61,7 @@ function tryHold(lock: DatabaseSync): boolean {
   }
 }
 
-function notePid(lock: DatabaseSync): void {
+function writePid(lock: DatabaseSync): void {
   try {
     lock.exec('begin immediate');
     lock.exec('create table if not exists holder (pid integer not null)');

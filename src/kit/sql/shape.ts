@@ -39,7 +39,7 @@ export function tablesOf(migrations: readonly Migration[]): TableShape[] {
 interface Column {
   readonly name: string;
   readonly type: string;
-  /** Its place in the primary key from 1; 0: it is not in it. */
+  /** Its number in the primary key from 1; 0: it is not in it. */
   readonly pk: number;
 }
 

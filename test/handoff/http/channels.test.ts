@@ -396,19 +396,19 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/channels/${id}/test`)).status, 409);
     });
 
-    test('GET /packets/awaiting says unnotified: true while no active channel sends questions [H186]', async (t) => {
+    test('GET /packets/awaiting says notifies_nobody: true while no active channel sends questions [H186]', async (t) => {
       const service = await share(t, store);
-      const unnotified = async () => (await service.call('GET', '/packets/awaiting')).body.unnotified;
-      assert.equal(await unnotified(), true);
+      const notifiesNobody = async () => (await service.call('GET', '/packets/awaiting')).body.notifies_nobody;
+      assert.equal(await notifiesNobody(), true);
       const { id } = await channelTo(service, person(), { events: ['answered'] });
-      assert.equal(await unnotified(), true);
+      assert.equal(await notifiesNobody(), true);
       await service.call('PATCH', `/channels/${id}`, { body: { events: ['asked'] } });
-      assert.equal(await unnotified(), undefined);
+      assert.equal(await notifiesNobody(), undefined);
       await service.call('PATCH', `/channels/${id}`, { body: { active: false } });
-      assert.equal(await unnotified(), true);
+      assert.equal(await notifiesNobody(), true);
       await service.call('PATCH', `/channels/${id}`, { body: { active: true } });
       await service.call('DELETE', `/channels/${id}`);
-      assert.equal(await unnotified(), true);
+      assert.equal(await notifiesNobody(), true);
     });
   });
 

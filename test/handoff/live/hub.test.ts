@@ -30,7 +30,7 @@ function newHub(trail: Partial<Trail>, memory?: number) {
     trail: {
       sizesAfter: async () => [],
       between: async () => [],
-      bounds: async () => ({ last: 0, removed: 0 }),
+      range: async () => ({ last: 0, removed: 0 }),
       positions: async () => [],
       ...trail,
     },

@@ -16,7 +16,7 @@ const newList = () =>
       trail: {
         sizesAfter: async () => [],
         between: async () => [],
-        bounds: async () => ({ last: 0, removed: 0 }),
+        range: async () => ({ last: 0, removed: 0 }),
         positions: async () => [],
       },
       memory: new ReplayMemory(() => new Date(0)),

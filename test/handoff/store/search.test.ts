@@ -7,7 +7,7 @@ import { phrasesOf } from '../../../src/handoff/rules/tokenizer.ts';
 import type { PacketFilter } from '../../../src/handoff/store/packet-filter.ts';
 import { Budget, unlimited } from '../../../src/handoff/store/search/budget.ts';
 import { createIndexer } from '../../../src/handoff/store/search/indexer.ts';
-import { createSearcher, type SearchPage, type SearchPlace, type SearchResult } from '../../../src/handoff/store/search/search.ts';
+import { createSearcher, type SearchPage, type SearchResult, type SearchStart } from '../../../src/handoff/store/search/search.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
@@ -26,7 +26,7 @@ interface Asked {
   filter?: PacketFilter;
   limit?: number;
   offset?: number;
-  from?: SearchPlace | undefined;
+  from?: SearchStart | undefined;
 }
 
 /** A search with low limits over indexed packets with these summaries, oldest first; every tenth packet is critical. */
@@ -71,7 +71,7 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
   async function all(asked: Asked): Promise<{ found: string[]; pages: number }> {
     const found: string[] = [];
     let pages = 0;
-    for (let from: SearchPlace | undefined; pages === 0 || from !== undefined; pages += 1) {
+    for (let from: SearchStart | undefined; pages === 0 || from !== undefined; pages += 1) {
       const { rows, next }: SearchPage = await page({ ...asked, from });
       found.push(...summariesOf(rows));
       from = next;

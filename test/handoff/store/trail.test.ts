@@ -99,7 +99,7 @@ for (const testStore of stores) {
           { tenant: 2, position: 3 },
         ],
       );
-      assert.deepEqual(await store.of(1).trail.bounds(), { last: 6, removed: 0 });
+      assert.deepEqual(await store.of(1).trail.range(), { last: 6, removed: 0 });
 
       const own = reported.filter(({ tenant }) => tenant === 1);
       assert.deepEqual(
@@ -176,7 +176,7 @@ for (const testStore of stores) {
         ],
       );
       // The entry at position 3 has no stream event, so the last removed position is 2.
-      assert.deepEqual(await store.of(1).trail.bounds(), { last: 4, removed: 2 });
+      assert.deepEqual(await store.of(1).trail.range(), { last: 4, removed: 2 });
       assert.equal((await store.of(1).trail.audit({}, { limit: 9, offset: 0 })).total, 4);
       assert.equal((await store.of(1).trail.history(id)).length, 2);
     });

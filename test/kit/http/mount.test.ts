@@ -51,7 +51,7 @@ test('large bodies in progress share a limit, of which a tenant may use a part: 
     app,
     prefixes: () => [''],
     admit(_route, request) {
-      request.notes.caller = String(request.headers.tenant);
+      request.info.caller = String(request.headers.tenant);
     },
     admitUnrouted: () => undefined,
     bodyLimit: () => 1_000_000,

@@ -33,7 +33,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
     app,
     prefixes: () => [''],
     admit(_route, request) {
-      request.notes.caller = String(request.headers.tenant);
+      request.info.caller = String(request.headers.tenant);
     },
     admitUnrouted: () => undefined,
     bodyLimit: () => 1024,

@@ -21,7 +21,7 @@ test('a feed may end its stream before it is registered: the end is counted, log
     write: () => undefined,
     end: (why) => ends.push(['client', why]),
   };
-  const request = { id: '1', method: 'GET', notes: { route: '/events' } } as unknown as FastifyRequest;
+  const request = { id: '1', method: 'GET', info: { route: '/events' } } as unknown as FastifyRequest;
   const feed: StreamFeed = { heartbeat: () => Buffer.alloc(0), onEnd: (why) => ends.push(['feed', why]) };
   const open = streams.open(stream, request, (opened) => {
     opened.end('done');
@@ -56,7 +56,7 @@ function slowStreams(most: number) {
       write: ({ length }, done) => void queue.push({ length, done }),
       end: (why) => void ends.push(why),
     };
-    const request = { id: '1', method: 'GET', notes: { route: '/events', caller: owner } } as unknown as FastifyRequest;
+    const request = { id: '1', method: 'GET', info: { route: '/events', caller: owner } } as unknown as FastifyRequest;
     const open = streams.open(stream, request, () => ({ heartbeat: () => Buffer.alloc(0), onEnd: () => undefined }));
     const take = () => {
       for (const { done } of queue.splice(0)) done?.();

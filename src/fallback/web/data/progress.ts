@@ -33,7 +33,7 @@ export function useFollowedResult(id: string) {
 async function follow(id: string, signal: AbortSignal, onProgress: (progress: TestProgress | undefined) => void): Promise<void> {
   const client = api({
     retries: Number.POSITIVE_INFINITY,
-    onNote: ({ kind }) => {
+    onStep: ({ kind }) => {
       if (kind === 'wait') onProgress(undefined);
     },
   });

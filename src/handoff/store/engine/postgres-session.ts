@@ -69,8 +69,8 @@ export function postgresSession(tx: PostgresTransaction): Session {
       const sorted = key.length === 0 ? own : own.toSorted(comparing(key));
       for (let from = 0; from < sorted.length; from += most) {
         const some = sorted.slice(from, from + most);
-        const place = (row: number) => `(${columns.map((_, column) => `$${row * columns.length + column + 1}`).join(', ')})`;
-        const lists = some.map((_, row) => place(row)).join(', ');
+        const placeholders = (row: number) => `(${columns.map((_, column) => `$${row * columns.length + column + 1}`).join(', ')})`;
+        const lists = some.map((_, row) => placeholders(row)).join(', ');
         const values = some.flatMap((row) => columns.map((column) => row[column]!));
         track(run(`insert into ${table} (${columns.join(', ')}) values ${lists}${conflict(columns)}`, values));
       }
@@ -92,7 +92,7 @@ export function postgresSession(tx: PostgresTransaction): Session {
       const before = value - own.length + 1;
       insert(
         table,
-        own.map((row, place) => ({ ...row, [column]: before + place })),
+        own.map((row, index) => ({ ...row, [column]: before + index })),
       );
     }
   }
@@ -122,8 +122,8 @@ export function postgresSession(tx: PostgresTransaction): Session {
         ),
       ]);
       const values = new Map(others.map(([seq, value]) => [seq, value]));
-      const place = columns.indexOf('seq');
-      return rows.map((row) => [...row, values.get(row[place]!)!]);
+      const index = columns.indexOf('seq');
+      return rows.map((row) => [...row, values.get(row[index]!)!]);
     },
     read(table, columns, keys) {
       const equal = (column: string) => (keys[0]![column] === null ? `${table}.${column} is null` : `${table}.${column} = given.${column}`);

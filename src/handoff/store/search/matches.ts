@@ -30,20 +30,20 @@ export interface FullTextQuery {
 /** A full-text query with its filter. */
 export type FilteredQuery = FullTextQuery & Pick<SearchFor, 'filter'>;
 
-/** A match and its position in the order of creation, in the database's own form. */
+/** A match and its sort key in the order of creation, in the database's own form. */
 export interface FoundMatch {
   readonly seq: number;
-  readonly place: string;
+  readonly sortKey: string;
 }
 
-/** Matches, newest first; `end`: the position where the scan stopped, if there may be more matches after it. */
+/** Matches, newest first; `end`: the sort key where the scan stopped, if there may be more matches after it. */
 export interface Newest {
   readonly found: readonly FoundMatch[];
   readonly end: string | undefined;
 }
 
 /** The limits of one search. */
-export interface SearchBounds {
+export interface SearchLimits {
   /** The most matches that are ranked: ranking reads all of them, about 0.8 µs each, and a word in more packets has little meaning. */
   readonly ranked: number;
   /** SQLite: the most packets with the words of a phrase, or with all words that count for the rank, whose positions are read. */
@@ -59,7 +59,7 @@ export interface SearchBounds {
 }
 
 /** Limits that keep a search near a tenth of a second. PostgreSQL has to read the words of every packet that it scans. */
-export const searchBounds = (database: Database<Tables>['name']): SearchBounds => ({
+export const searchLimits = (database: Database<Tables>['name']): SearchLimits => ({
   ranked: 5_000,
   readPositions: 50_000,
   counted: 100_000,
@@ -91,7 +91,7 @@ export interface MatchReads {
   count(search: FullTextQuery, most: number): Promise<number>;
   /** A page of the matches that pass the filter; undefined when they can't be ranked. `counted`: the number without the filter. */
   ranked(search: FilteredQuery, page: Page, counted: number): Promise<RankedMatches | undefined>;
-  /** Up to `most` matches after a position (empty: from the newest), newest first. */
+  /** Up to `most` matches after a sort key (empty: from the newest), newest first. */
   newest(search: FilteredQuery, after: string, most: number): Promise<Newest>;
 }
 

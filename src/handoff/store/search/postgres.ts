@@ -17,7 +17,7 @@ import {
   type MatchReads,
   type Newest,
   type RankedMatches,
-  type SearchBounds,
+  type SearchLimits,
 } from './matches.ts';
 
 /** How many packets a scan reads first; a few are enough for common words. */
@@ -57,7 +57,7 @@ function expectedRows({ 'Plan Rows': rows, 'Distributed Query': distributed }: P
 }
 
 /** Searches PostgreSQL's full-text index. */
-export function createPostgresMatches(database: Database<Tables>, bounds: SearchBounds): MatchReads {
+export function createPostgresMatches(database: Database<Tables>, limits: SearchLimits): MatchReads {
   const { longReads: db } = database;
 
   /** The rows that match. Words name their tenant; for a cluster, the condition does too. */
@@ -103,9 +103,9 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
     for (const word of words) {
       const rareWord = phraseQuery([word], tenant);
       const rows = await expected({ tenant, queries: [rareWord] });
-      if (rows <= bounds.expected) return { ...search, rareWord, isCommon: false };
+      if (rows <= limits.expected) return { ...search, rareWord, isCommon: false };
     }
-    return { ...search, isCommon: words.length > 0 || (await areMany(search, bounds.expected)) };
+    return { ...search, isCommon: words.length > 0 || (await areMany(search, limits.expected)) };
   }
 
   async function ranked(search: FilteredQuery, page: Page, counted: number): Promise<RankedMatches | undefined> {
@@ -117,7 +117,7 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
     try {
       const seqs = (await found.execute()).map(({ rowid }) => Number(rowid));
       const isFiltered = Object.keys(search.filter).length > 0;
-      return { seqs, total: isFiltered ? await countUpTo(database, bounds.counted, matching(search, search.filter)) : counted };
+      return { seqs, total: isFiltered ? await countUpTo(database, limits.counted, matching(search, search.filter)) : counted };
     } catch (error) {
       if (!database.isTimeout(error)) throw error;
       return undefined;
@@ -128,24 +128,24 @@ export function createPostgresMatches(database: Database<Tables>, bounds: Search
   async function newest(search: FilteredQuery, after: string, most: number): Promise<Newest> {
     // For a phrase PostgreSQL reads the positions of all words of a packet.
     const isPhrase = search.queries.some((query) => query.includes('<->'));
-    const scannedPackets = isPhrase ? bounds.scannedTexts : bounds.scannedPackets;
+    const scannedPackets = isPhrase ? limits.scannedTexts : limits.scannedPackets;
     const found: FoundMatch[] = [];
-    let place = after;
+    let before = after;
     let scannedSoFar = 0;
     for (let step = firstStep; scannedSoFar < scannedPackets; step *= 4) {
       step = Math.min(step, scannedPackets - scannedSoFar);
-      const rows = await packetsBefore(search, place, step).catch((error: unknown) => {
+      const rows = await packetsBefore(search, before, step).catch((error: unknown) => {
         if (!database.isTimeout(error) || scannedSoFar === 0) throw error;
         return undefined;
       });
-      if (rows === undefined) return { found, end: place };
-      for (const { seq, id, isMatch } of rows) if (isMatch === true && found.length < most) found.push({ seq: Number(seq), place: id });
+      if (rows === undefined) return { found, end: before };
+      for (const { seq, id, isMatch } of rows) if (isMatch === true && found.length < most) found.push({ seq: Number(seq), sortKey: id });
       scannedSoFar += rows.length;
       if (rows.length < step) return { found, end: undefined };
-      place = rows.at(-1)!.id;
+      before = rows.at(-1)!.id;
       if (found.length >= most) break;
     }
-    return { found, end: place };
+    return { found, end: before };
   }
 
   /** The tenant's packets before an id that pass the filter, newest first, and whether each matches. */

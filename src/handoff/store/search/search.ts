@@ -8,13 +8,13 @@ import { ofPacket, shortText, wholeText } from '../packet-texts.ts';
 import { maxPageBytes, type Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
 import { Budget, OverBudget } from './budget.ts';
-import { type FullTextQuery, type Matches, type SearchFor, searchBounds } from './matches.ts';
+import { type FullTextQuery, type Matches, type SearchFor, searchLimits } from './matches.ts';
 import { createPostgresMatches } from './postgres.ts';
 import { createSqliteMatches } from './sqlite.ts';
 import { createTextSearch } from './texts.ts';
 
 /** Where a page of matches begins, and in which order. */
-export type SearchPlace =
+export type SearchStart =
   | { readonly order: 'rank'; readonly shown: number }
   /** `after`: the position of the last match before the page; `skip`: how many matches after it to skip. */
   | { readonly order: 'newest'; readonly shown: number; readonly after: string; readonly skip: number };
@@ -22,7 +22,7 @@ export type SearchPlace =
 /** A search request. */
 export interface Search extends SearchFor, Page {
   /** Where the previous page ended; used instead of `offset`. */
-  readonly from?: SearchPlace | undefined;
+  readonly from?: SearchStart | undefined;
 }
 
 /** A packet that a search found. */
@@ -41,7 +41,7 @@ export interface SearchPage {
   /** Whether `total` is exact or a lower bound. */
   readonly total_is: 'exact' | 'at_least';
   /** Where the next page begins; undefined when there is none. */
-  readonly next: SearchPlace | undefined;
+  readonly next: SearchStart | undefined;
 }
 
 /**
@@ -78,12 +78,12 @@ type PlannedSearch = Search & FullTextQuery & { readonly textPhrases: Matches['p
 interface Listed extends Omit<SearchPage, 'rows' | 'next'> {
   readonly seqs: readonly number[];
   /** Where the next page begins after the first `count` matches of this one; undefined when none are left. */
-  endAfter(count: number): SearchPlace | undefined;
+  endAfter(count: number): SearchStart | undefined;
 }
 
 /** Searches the index. A search may take long, so it runs on a worker thread where there is one, and pauses between its statements. */
-export function createSearcher(database: Database<Tables>, bounds = searchBounds(database.name), budget: Budget = new Budget()) {
-  const matches = (database.name === 'sqlite' ? createSqliteMatches : createPostgresMatches)(database, bounds, budget);
+export function createSearcher(database: Database<Tables>, limits = searchLimits(database.name), budget: Budget = new Budget()) {
+  const matches = (database.name === 'sqlite' ? createSqliteMatches : createPostgresMatches)(database, limits, budget);
 
   /** The condition that a packet is one of these. The plus sign keeps SQLite from scanning all packets of the tenant. */
   const among = (tenant: number, seqs: readonly number[]) =>
@@ -111,7 +111,7 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
       : packets.select(['packets.seq', shortText.as('text')]).execute();
   };
 
-  const texts = createTextSearch({ matches, bounds, budget, sizesOf, textsOf: (tenant, seqs) => textsOf(tenant, seqs, { whole: true }) });
+  const texts = createTextSearch({ matches, limits, budget, sizesOf, textsOf: (tenant, seqs) => textsOf(tenant, seqs, { whole: true }) });
 
   /** The matches in rank order; undefined when they can't be ranked. */
   async function ranked(search: PlannedSearch, counted: number): Promise<Listed | undefined> {
@@ -135,29 +135,29 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
    */
   async function newest(search: PlannedSearch, counted: number | undefined): Promise<Listed> {
     const { from, offset, limit, filter, textPhrases } = search;
-    const place = from?.order === 'newest' ? from : { shown: offset, after: '', skip: offset };
-    const most = place.skip + limit + 1;
+    const start = from?.order === 'newest' ? from : { shown: offset, after: '', skip: offset };
+    const most = start.skip + limit + 1;
     const { found, end } = await (textPhrases.length === 0
-      ? matches.newest(search, place.after, most)
-      : texts.newest(search, textPhrases, place.after, most));
-    const rows = found.slice(place.skip, place.skip + limit);
-    const isWhole = end === undefined && found.length <= place.skip + limit;
+      ? matches.newest(search, start.after, most)
+      : texts.newest(search, textPhrases, start.after, most));
+    const rows = found.slice(start.skip, start.skip + limit);
+    const isWhole = end === undefined && found.length <= start.skip + limit;
     const known = Object.keys(filter).length === 0 ? counted : undefined;
-    const seen = place.shown - place.skip + found.length;
-    const total = known === undefined ? seen : Math.min(known, bounds.counted);
-    const endAfter = (count: number): SearchPlace | undefined => {
-      const shown = place.shown + count;
-      if (count < rows.length) return { order: 'newest', shown, after: rows[count - 1]!.place, skip: 0 };
+    const seen = start.shown - start.skip + found.length;
+    const total = known === undefined ? seen : Math.min(known, limits.counted);
+    const endAfter = (count: number): SearchStart | undefined => {
+      const shown = start.shown + count;
+      if (count < rows.length) return { order: 'newest', shown, after: rows[count - 1]!.sortKey, skip: 0 };
       if (isWhole) return undefined;
-      const beyond = found.length > place.skip + count;
-      if (beyond && count > 0) return { order: 'newest', shown, after: rows[count - 1]!.place, skip: 0 };
-      return end === undefined ? undefined : { order: 'newest', shown, after: end, skip: Math.max(0, place.skip - found.length) };
+      const beyond = found.length > start.skip + count;
+      if (beyond && count > 0) return { order: 'newest', shown, after: rows[count - 1]!.sortKey, skip: 0 };
+      return end === undefined ? undefined : { order: 'newest', shown, after: end, skip: Math.max(0, start.skip - found.length) };
     };
     return {
       seqs: rows.map(({ seq }) => seq),
       order: 'newest',
       total,
-      total_is: (known === undefined ? isWhole : known <= bounds.counted) ? 'exact' : 'at_least',
+      total_is: (known === undefined ? isWhole : known <= limits.counted) ? 'exact' : 'at_least',
       endAfter,
     };
   }
@@ -169,12 +169,12 @@ export function createSearcher(database: Database<Tables>, bounds = searchBounds
     const search = { ...wanted, ...query, textPhrases };
     if (textPhrases.length > 0 || isCommon) return from?.order === 'rank' ? { outgrown: true } : newest(search, undefined);
     const isFiltered = Object.keys(filter).length > 0;
-    const mostRanked = isFiltered ? bounds.scannedPackets : bounds.ranked;
+    const mostRanked = isFiltered ? limits.scannedPackets : limits.ranked;
     // With a filter this count only decides whether the matches are ranked.
-    const counted = await matches.count(search, isFiltered && from?.order !== 'rank' ? mostRanked : bounds.counted);
+    const counted = await matches.count(search, isFiltered && from?.order !== 'rank' ? mostRanked : limits.counted);
     await budget.pause();
     // A client that pages through ranked matches may continue, even if there are a few more matches by now.
-    if (from?.order === 'rank' && counted > bounds.counted) return { outgrown: true };
+    if (from?.order === 'rank' && counted > limits.counted) return { outgrown: true };
     const isRanked = from === undefined ? counted <= mostRanked : from.order === 'rank';
     return (isRanked ? await ranked(search, counted) : undefined) ?? (await newest(search, counted));
   }

@@ -16,7 +16,7 @@ import {
   type MatchReads,
   type Newest,
   type RankedMatches,
-  type SearchBounds,
+  type SearchLimits,
 } from './matches.ts';
 
 /** A prefix is expanded to its words, up to this many. For a prefix query SQLite collects every position before the first match. */
@@ -92,7 +92,7 @@ const condition = (query: string) => sql<boolean>`search_index match ${query}`;
 const totalOf = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
 
 /** Searches SQLite's FTS5 index. */
-export function createSqliteMatches(database: Database<Tables>, bounds: SearchBounds, budget: Budget): MatchReads {
+export function createSqliteMatches(database: Database<Tables>, limits: SearchLimits, budget: Budget): MatchReads {
   const { longReads: db } = database;
   const phraseQuery = createPhraseWriter(database, budget);
 
@@ -139,7 +139,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
   /** The phrases used for ranking: FTS5 reads every match of each, so a phrase with more matches than its share is left out. */
   async function rankingPhrases({ queries }: FullTextQuery): Promise<readonly string[]> {
     if (queries.length === 1) return queries;
-    const share = Math.floor(bounds.readPositions / queries.length);
+    const share = Math.floor(limits.readPositions / queries.length);
     const kept: string[] = [];
     for (const phrase of queries) {
       if ((await countUpTo(database, share, matching(phrase))) <= share) kept.push(phrase);
@@ -177,7 +177,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
   async function newest({ tenant, queries, filter }: FilteredQuery, after: string, most: number): Promise<Newest> {
     const before = after === '' ? Number.MAX_SAFE_INTEGER : Number(after);
     const isFiltered = Object.keys(filter).length > 0;
-    const length = isFiltered ? bounds.scannedPackets : Math.min(bounds.scannedPackets, most);
+    const length = isFiltered ? limits.scannedPackets : Math.min(limits.scannedPackets, most);
     const rows = await matching(allOf(queries))
       .select('search_index.rowid as seq')
       // FTS5 begins at this row only if it is an integer; numbers are bound as floating-point numbers.
@@ -196,7 +196,7 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
       }
     }
     return {
-      found: found.map((seq) => ({ seq, place: String(seq) })),
+      found: found.map((seq) => ({ seq, sortKey: String(seq) })),
       end: scanned.length < length ? undefined : String(scanned.at(-1)),
     };
   }
@@ -210,8 +210,8 @@ export function createSqliteMatches(database: Database<Tables>, bounds: SearchBo
     },
 
     async countWord(tenant, word) {
-      if (beginningOf(word) !== undefined) return bounds.readPositions + 1;
-      return countUpTo(database, bounds.readPositions, matching(`"${prefixOf(tenant)}${word}"`));
+      if (beginningOf(word) !== undefined) return limits.readPositions + 1;
+      return countUpTo(database, limits.readPositions, matching(`"${prefixOf(tenant)}${word}"`));
     },
 
     count: ({ queries }, most) => countUpTo(database, most, matching(allOf(queries))),

@@ -1,7 +1,7 @@
 import { readJson } from '../../../kit/json.ts';
 import { hasPhrases, type Searched, searchableText } from '../../rules/tokenizer.ts';
 import type { Budget } from './budget.ts';
-import type { FilteredQuery, FoundMatch, Matches, MatchReads, Newest, SearchBounds } from './matches.ts';
+import type { FilteredQuery, FoundMatch, Matches, MatchReads, Newest, SearchLimits } from './matches.ts';
 
 /** The most bytes of packets that are scanned for one page, and that one query reads. */
 const maxBytes = 8 * 1024 * 1024;
@@ -12,7 +12,7 @@ const stepsPerByte = 2;
 
 interface TextParts {
   matches: MatchReads;
-  bounds: SearchBounds;
+  limits: SearchLimits;
   budget: Budget;
   /** The size of each packet in bytes. */
   sizesOf: (tenant: number, seqs: readonly number[]) => Promise<{ seq: number; whole: number }[]>;
@@ -25,11 +25,11 @@ interface TextParts {
  * without interruption: a phrase costs as much as its rarest word has matches, times its length. Where that is too much, the
  * newest packets that have all of its words are scanned for the phrase.
  */
-export function createTextSearch({ matches, bounds, budget, sizesOf, textsOf }: TextParts) {
+export function createTextSearch({ matches, limits, budget, sizesOf, textsOf }: TextParts) {
   async function isExpensive(tenant: number, phrase: readonly string[]): Promise<boolean> {
     if (phrase.length === 1) return false;
     for (const word of phrase) {
-      if ((await matches.countWord(tenant, word)) * phrase.length <= 2 * bounds.readPositions) return false;
+      if ((await matches.countWord(tenant, word)) * phrase.length <= 2 * limits.readPositions) return false;
       await budget.pause();
     }
     return true;
@@ -72,7 +72,7 @@ export function createTextSearch({ matches, bounds, budget, sizesOf, textsOf }: 
 
     /** Like `MatchReads.newest`, for the packets whose texts contain the phrases. */
     async newest(search: FilteredQuery, textPhrases: Matches['phrases'], after: string, most: number): Promise<Newest> {
-      const { found: candidates, end } = await matches.newest(search, after, bounds.scannedTexts);
+      const { found: candidates, end } = await matches.newest(search, after, limits.scannedTexts);
       const found: FoundMatch[] = [];
       let last: string | undefined;
       for await (const part of parts(search.tenant, candidates)) {
@@ -83,12 +83,12 @@ export function createTextSearch({ matches, bounds, budget, sizesOf, textsOf }: 
           // A candidate without a text was deleted since it was found.
           if (text !== undefined && hasPhrases(searchableText(readJson(text) as Searched, ''), textPhrases)) found.push(candidate);
         }
-        last = part.at(-1)!.place;
+        last = part.at(-1)!.sortKey;
         if (found.length >= most) break;
         // Lets other requests run.
         await budget.pause();
       }
-      const isWhole = last === candidates.at(-1)?.place && candidates.length < bounds.scannedTexts;
+      const isWhole = last === candidates.at(-1)?.sortKey && candidates.length < limits.scannedTexts;
       return { found, end: isWhole ? end : last };
     },
   };

@@ -31,7 +31,7 @@ export function useLive(onQuestion: (packet: PacketSummary) => void): void {
     }, listsEveryMs);
     const client = api({
       retries: Number.POSITIVE_INFINITY,
-      onNote: ({ kind }) => {
+      onStep: ({ kind }) => {
         live.set(kind === 'answer');
         // What was asked before the stream began.
         if (kind === 'answer') void queryClient.invalidateQueries({ queryKey: inboxKey });

@@ -17,7 +17,7 @@ import { askerName } from '../../model/asker.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
 import { useFilters } from '../data/filters.ts';
-import { askedAt, maxQuestions, useInbox, usePacket, useUnnotified } from '../data/queries.ts';
+import { askedAt, maxQuestions, useInbox, useNotifiesNobody, usePacket } from '../data/queries.ts';
 import type { AnswerKeys } from '../parts/answer-form.tsx';
 import { Command } from '../parts/form-dialog.tsx';
 import { InboxTabs } from '../parts/inbox-tabs.tsx';
@@ -37,7 +37,7 @@ const labels = { responder: 'Asked', agent: 'By agent', tag: 'Tag' };
 /** The open questions of the tenant, oldest first. */
 export function Inbox() {
   const inbox = useInbox();
-  const unnotified = useUnnotified();
+  const notifiesNobody = useNotifiesNobody();
   const [help, setHelp] = useState(false);
   const { params, set, clear } = useFilters();
   const number = inbox.data?.length;
@@ -60,7 +60,7 @@ export function Inbox() {
         }
       />
       <InboxTabs />
-      {unnotified ? (
+      {notifiesNobody ? (
         <Callout tone="info" actions={<LinkButton to="/channels">Channels</LinkButton>}>
           Nobody is notified of new questions by mail or Slack. They only appear here.
         </Callout>

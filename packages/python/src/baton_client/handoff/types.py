@@ -1190,7 +1190,7 @@ class ContractViolation(TypedDict):
 
 class Stats(TypedDict):
     since: str
-    """The begin of the hour of the `since` that was asked for."""
+    """The start of the hour of the `since` that was asked for."""
     until: str
     """Now."""
     questions: StatsQuestions
@@ -1243,7 +1243,7 @@ class StatsDeliveries(TypedDict):
 
 class StatsHour(TypedDict):
     hour: str
-    """Its begin."""
+    """Its start."""
     created: int
     """Packets created."""
     completed: int
@@ -1465,7 +1465,7 @@ class ListAwaitingAnswer(TypedDict):
     limit: int
     offset: int
     next_cursor: str | None
-    unnotified: NotRequired[bool]
+    notifies_nobody: NotRequired[bool]
     """True if the tenant has no active channel that sends new questions; otherwise absent."""
 
 

@@ -203,7 +203,7 @@ class Packets(AsyncConnection):
     ) -> types.ListAwaitingAnswer:
         """List packets that await a person.
 
-        Every packet in `awaiting_human`, newest first. `unnotified` says that no channel
+        Every packet in `awaiting_human`, newest first. `notifies_nobody` says that no channel
         notifies anybody of them.
 
         Needs a key with the scope `read`.
@@ -342,8 +342,9 @@ class Packets(AsyncConnection):
 
         The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and
         no body. With `wait_seconds` the answer comes when the packet is as `until` or
-        `until_revision` says, at once if it is; when the time is over, or the service stops,
-        with the packet as it is then. A waiting request counts towards the connection quota.
+        `until_revision` says, at once if it is; when that time has passed, or the service
+        stops, with the packet as it is then. A waiting request counts towards the connection
+        quota.
 
         Needs a key with the scope `read`.
 
