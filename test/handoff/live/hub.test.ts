@@ -57,9 +57,12 @@ function newListener(receive: Listener['receive']): TestListener {
 
 const tenantOf = (number: number) => ({ tenant_id: `0000000${number}-f1a2-7c05-9a2b-3c4d5e6f7a8b`, tenant_number: number });
 
-const turns = async (count = 20) => {
-  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
-};
+/** Resolves once so many replays wait for memory. */
+const waitingFor = (replays: ReplayMemory, count: number) =>
+  until(
+    () => replays.waiting === count,
+    () => `${replays.waiting} replays wait, not ${count}`,
+  );
 
 /** A trail of 20 events of a mebibyte each. */
 const megabyte = 1024 * 1024;
@@ -92,13 +95,14 @@ describe('Replays', () => {
     );
     const joined = Promise.all(listeners.slice(0, 300).map(({ tenant, listener }) => hub.join(tenant, listener)));
     void joined;
-    await turns();
+    await waitingFor(replays, 300 - 8);
+    await until(() => unread.length >= 8);
     // Two tenants hold a quarter each, whatever the number of their streams.
     assert.equal(replays.bytes, 8 * megabyte);
     assert.ok(held < 8.1 * megabyte, String(held));
-    assert.equal(replays.waiting, 300 - 8);
     const rest = listeners.slice(300).map(({ tenant, listener }) => hub.join(tenant, listener));
-    await turns();
+    await waitingFor(replays, 1000 - 16);
+    await until(() => unread.length >= 16);
     assert.equal(replays.bytes, 16 * megabyte);
     assert.ok(held < 16.1 * megabyte, String(held));
     isReading = true;
@@ -119,7 +123,7 @@ describe('Replays', () => {
     const receive: Listener['receive'] = (event) => event.sse.length;
     const holders = [newListener(receive), newListener(receive)];
     for (const holder of holders) void hub.join(tenantOf(1), holder);
-    await turns();
+    await until(() => replays.bytes === 2 * megabyte);
     clock.turn(60);
     await hub.poll();
     assert.deepEqual(
@@ -128,8 +132,7 @@ describe('Replays', () => {
     );
     const next = newListener(receive);
     void hub.join(tenantOf(1), next);
-    await turns();
-    assert.equal(replays.waiting, 1);
+    await waitingFor(replays, 1);
     clock.turn(29);
     await hub.poll();
     assert.deepEqual(holders[0]!.ends, []);
@@ -146,8 +149,7 @@ describe('Replays', () => {
     const { hub, clock, replays } = newHub(largeTrail, 8 * megabyte);
     const listeners = Array.from({ length: 3 }, () => newListener((event) => event.sse.length));
     for (const listener of listeners) void hub.join(tenantOf(1), listener);
-    await turns();
-    assert.equal(replays.waiting, 1);
+    await waitingFor(replays, 1);
     const ends = () => listeners.map((listener) => listener.ends.length);
     clock.turn(-3600);
     await hub.poll();
@@ -165,8 +167,7 @@ describe('Replays', () => {
     void hub.join(tenantOf(1), holder);
     const waiting = newListener(() => assert.fail('no event was expected'));
     const joining = hub.join(tenantOf(1), waiting);
-    await turns();
-    assert.equal(replays.waiting, 1);
+    await waitingFor(replays, 1);
     const atEnd = newListener(() => 1);
     atEnd.position = 20;
     await hub.join(tenantOf(1), atEnd);
@@ -224,7 +225,7 @@ test('two streams of a tenant read the trail at once to catch up, and those of o
   const { hub } = newHub({
     sizesAfter: async (tenant) => {
       started.push(tenant);
-      await new Promise<void>((resolve) => void reads.push(resolve));
+      if (tenant === 1) await new Promise<void>((resolve) => void reads.push(resolve));
       return [];
     },
   });
@@ -234,15 +235,15 @@ test('two streams of a tenant read the trail at once to catch up, and those of o
       newListener(() => 0),
     ),
   );
-  await turns();
+  await joins.at(-1);
   assert.deepEqual(started, [1, 1, 2]);
-  while (started.length < 6) {
+  for (const count of [4, 5, 6]) {
     reads.shift()!();
-    await turns();
+    await until(() => started.length >= count);
+    assert.deepEqual([started.length, reads.length], [count, 2]);
   }
   for (const end of reads) end();
   await Promise.all(joins);
-  assert.deepEqual(started.toSorted(), [1, 1, 1, 1, 1, 2]);
 });
 
 test('A listener that fails is told so and removed; the others get the event, and the failure is reported', async () => {
@@ -255,13 +256,12 @@ test('A listener that fails is told so and removed; the others get the event, an
   await hub.join(tenantOf(1), broken);
   await hub.join(tenantOf(1), whole);
   hub.receive({ tenant: 1, first: 1, last: 1, events: [eventAt(1)] });
-  await turns();
+  await until(() => heard.length === 1 && hub.size === 1);
   hub.receive({ tenant: 1, first: 2, last: 2, events: [eventAt(2)] });
-  await turns();
+  await until(() => heard.length === 2);
   assert.deepEqual(heard, [1, 2]);
   assert.equal(failures.length, 1);
   assert.equal(broken.ends.length, 1);
-  assert.equal(hub.size, 1);
 });
 
 test('After a failed read of the trail the hub reports it, and reads again at the next round', async () => {
@@ -282,12 +282,10 @@ test('After a failed read of the trail the hub reports it, and reads again at th
   );
   last = 1;
   hub.hint(1, 1);
-  await turns();
-  assert.equal(failures.length, 1);
+  await until(() => failures.length === 1);
   isFailing = false;
   await hub.poll();
-  await turns();
-  assert.deepEqual(heard, [1]);
+  await until(() => heard.length === 1);
 });
 
 test("a hanging read of one tenant's trail does not delay other tenants [H166]", async () => {
