@@ -3,13 +3,9 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { a2a, a2aRestRoutes, agentCard } from '../src/handoff/model/a2a.ts';
-import { apiPrefix, prefixesOf, routes } from '../src/handoff/model/api.ts';
+import { apiPrefix, routes } from '../src/handoff/model/api.ts';
 import { createExample } from '../src/handoff/model/examples.ts';
-import { mcp } from '../src/handoff/model/mcp.ts';
-import { streamRoutes } from '../src/handoff/model/stream.ts';
 import { errorCodes } from '../src/kit/errors.ts';
-import type { Route } from '../src/kit/route.ts';
 import { packetIn } from './support/life.ts';
 import {
   type CallOptions,
@@ -109,15 +105,6 @@ describe('the API description', () => {
       assert.deepEqual(answer.body, exported);
     });
   }
-
-  test('has exactly the routes of the service', () => {
-    const described = operations.map(({ method, path, operation }) => `${operation.operationId}: ${method} ${path}`).sort();
-    const declared = [
-      ...Object.values<Route>({ ...routes, ...streamRoutes, mcp, agentCard, a2a }),
-      ...a2aRestRoutes.map(({ route }) => route),
-    ].map((route) => `${route.id}: ${route.method} ${prefixesOf(route)[0]}${route.path}`);
-    assert.deepEqual(described, declared.sort());
-  });
 
   test('lists the same methods of every path as the Allow header of the service', async (t) => {
     const service = await startService(t);

@@ -3,7 +3,7 @@ import { type Browser, chromium } from 'playwright-core';
 import { findProgram } from './programs.ts';
 
 /** The path of Chromium; undefined if it is not installed. */
-export const chromiumPath = findProgram('chromium');
+const chromiumPath = findProgram('chromium');
 
 /** The `skip` of suites that need Chromium. */
 export const withoutBrowser = chromiumPath === undefined ? 'there is no chromium on this machine' : false;

@@ -9,13 +9,13 @@ import { adminKey, type ServiceOptions, startService, type TestService } from '.
 export const cliProgram = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
 
 /** The result of a run. */
-export interface CliResult {
+interface CliResult {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface CliOptions {
+interface CliOptions {
   /** The standard input. */
   readonly input?: string;
   readonly environment?: Readonly<Record<string, string>>;

@@ -185,7 +185,7 @@ export async function startSlowProvider(t: Scope): Promise<SlowProvider> {
 }
 
 /** Measurements of scrolling: the number of frames, the longest in milliseconds, and the most list items added in a frame and present at the same time. */
-export interface Scrolling {
+interface Scrolling {
   readonly frames: number;
   readonly longestMs: number;
   readonly mostAdded: number;

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 export type DnsAnswer = readonly string[] | 'no such name' | 'failed' | 'silence';
 
 /** A name server on this machine (RFC 1035). */
-export interface TestNameServer {
+interface TestNameServer {
   /** As `createResolver` takes it. */
   readonly server: string;
   /** The questions in the order in which they arrived, such as `A receiver.test`. */

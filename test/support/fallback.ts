@@ -6,7 +6,7 @@ import { startOfTests, type TestAnswer, TestClock } from './service.ts';
 import { inMemory, type TestStore } from './store.ts';
 
 /** The options of a call. */
-export interface FallbackCall {
+interface FallbackCall {
   body?: unknown;
   /** The raw body, instead of `body`. */
   raw?: string | Buffer;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
 /** A provider of a gateway, which waits 3 s for it, and how often it retries a status; null is a connection that breaks. */
-export interface Upstream {
+interface Upstream {
   readonly base: string;
   readonly protocol?: 'openai' | 'anthropic';
   readonly retries: ReadonlyMap<number | null, number>;

@@ -4,7 +4,7 @@ import PostalMime, { type Email } from 'postal-mime';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 
 /** A mail that the server took: as sent, and as a mail program reads it. */
-export interface ReceivedMail {
+interface ReceivedMail {
   readonly raw: string;
   readonly from: string;
   readonly to: readonly string[];
@@ -14,7 +14,7 @@ export interface ReceivedMail {
 }
 
 /** A mail server. */
-export interface TestMailServer {
+interface TestMailServer {
   readonly port: number;
   readonly mails: ReceivedMail[];
   /** The addresses that it refuses, with the reply code. */

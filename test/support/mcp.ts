@@ -4,7 +4,7 @@ import type { CallOptions, TestAnswer, TestService } from './service.ts';
 export type Revision = '2025-11-25' | '2026-07-28';
 export const revisions: readonly Revision[] = ['2025-11-25', '2026-07-28'];
 
-export interface McpOptions extends Pick<CallOptions, 'key' | 'headers'> {
+interface McpOptions extends Pick<CallOptions, 'key' | 'headers'> {
   revision?: Revision;
   /** The agent in X-Agent-Id; `resolver` by default, none if null. */
   agent?: string | null;

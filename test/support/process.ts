@@ -18,7 +18,7 @@ export interface TestProcess {
   stop(): Promise<number | null>;
 }
 
-export interface ProcessOptions {
+interface ProcessOptions {
   databaseUrl: string;
   /** Settings by the names of their variables. Request limits are off unless set here. */
   settings?: Record<string, string>;
@@ -49,7 +49,7 @@ export async function startProcess({ databaseUrl, settings = {}, fileLimitKib, u
   return run([programs.handoff, 'serve'], env, fileLimitKib, under);
 }
 
-export interface FallbackProcessOptions {
+interface FallbackProcessOptions {
   /** The value of `--storage`; without it the flag is left out. */
   storage?: string;
   /** Flags of `serve` besides the storage and a free port. */

@@ -20,7 +20,7 @@ export interface Program {
   readonly ended: Promise<number | null>;
 }
 
-export interface ProgramOptions {
+interface ProgramOptions {
   /** The test that the program ends after, by SIGKILL or `endBy`. */
   readonly t?: Pick<TestContext, 'after'>;
   readonly endBy?: NodeJS.Signals;

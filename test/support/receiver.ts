@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
 /** A request that a receiver got, with its body. */
-export interface ReceivedPost {
+interface ReceivedPost {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 
 /** Everything that was received on a connection until it closed. */
-export interface RawAnswer {
+interface RawAnswer {
   /** 0 when the connection closed without an answer. */
   readonly status: number;
   readonly text: string;

@@ -11,7 +11,7 @@ import pg from 'pg';
 import { freePort } from './ports.ts';
 
 /** A PostgreSQL with a synchronous hot standby, behind one address that is moved to the standby. */
-export interface TestPair {
+interface TestPair {
   /** The address of the one that serves. */
   readonly url: string;
   /** Cuts the standby off from the primary: it gets nothing of what is written from now on. */

@@ -42,7 +42,7 @@ export interface ExpectedOfHandoff {
 }
 
 /** What the fallback service answered. */
-export interface ExpectedOfFallback {
+interface ExpectedOfFallback {
   readonly now: string;
   readonly paths: readonly string[];
   readonly answers: Record<string, string>;

@@ -4,13 +4,13 @@ import { packetRequest, type TestService } from './service.ts';
 import { until } from './until.ts';
 
 /** The result of the workers: the id of every packet that a request was answered with. */
-export interface WorkersResult {
+interface WorkersResult {
   readonly ids: string[];
   /** The number of other answers, by status. */
   readonly others: Map<number, number>;
 }
 
-export interface WorkersOptions {
+interface WorkersOptions {
   /** The number of packets to take: the services are stopped after the last. */
   total?: number;
   wait_seconds?: number;

@@ -141,18 +141,6 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}/history`)).body.events.length, events.length);
     });
 
-    test("an answer with a key that has a responder is that person's", async () => {
-      const service = await shareService(store);
-      const { id } = await newTask(service);
-      await change(service, id, question);
-      const { body: own } = await service.call('POST', '/keys', { body: { name: 'desk', responder: 'dana' } });
-      const answer = await a2a(service, 'SendMessage', messageOf('Yes', { taskId: id }), { key: own.key });
-      assert.equal(answer.body.result?.task.status.state, 'TASK_STATE_WORKING', answer.text);
-      const { events } = (await service.call('GET', `/packets/${id}/history`)).body;
-      assert.equal(events.at(-1).actor, 'human:dana');
-      assert.equal((await service.call('GET', `/packets/${id}`)).body.hitl.responded_by, 'dana');
-    });
-
     test('the context of a task is the root of its chain, also when a packet between them is removed', async () => {
       const service = await shareService(store);
       const root = await createPacket(service);

@@ -143,15 +143,6 @@ for (const store of stores) {
       assert.equal((await open(service, link)).status, 404);
     });
 
-    test('a key with a responder makes links for that person only [H174]', async () => {
-      const service = await desk(store);
-      const { id } = await packetIn(service, 'awaiting_human');
-      const { body: person } = await service.call('POST', '/keys', { body: { name: 'desk', scopes: ['respond'], responder: 'dana' } });
-      const make = (body: object) => service.call('POST', `/packets/${id}/answer-links`, { key: person.key, body });
-      assert.equal((await make({})).body.responder, 'dana');
-      assert.equal((await make({ responder: 'mia' })).status, 403);
-    });
-
     test('the links of a permanently deleted packet are removed, and so are old links [H174]', async () => {
       const service = await desk(store);
       const { id, link } = await asking(service);

@@ -78,39 +78,6 @@ for (const store of stores) {
       assert.equal((await historyOf(service, parent.id)).at(-1)?.actor, 'agent:router');
     });
 
-    test('a chained packet can be chained again', async () => {
-      const service = await shareService(store);
-      let { id } = await createPacket(service);
-      for (let link = 0; link < 5; link += 1) {
-        const { status, body } = await chain(service, id, next);
-        assert.equal(status, 201);
-        assert.equal(body.parent_packet_id, id);
-        id = body.id;
-      }
-      assert.deepEqual(await happenings(service, id), ['created']);
-      assert.equal((await service.call('GET', '/packets')).body.total, 6);
-    });
-
-    test('400: the body is a create request without parent_packet_id', async () => {
-      const service = await shareService(store);
-      const parent = await createPacket(service);
-      const wrong: [unknown, string | null][] = [
-        [{ ...next, parent_packet_id: parent.id }, 'parent_packet_id'],
-        [{ ...next, status: 'claimed' }, 'status'],
-        [{ metadata: next.metadata }, 'context'],
-        [{ ...next, context: {} }, 'context.summary'],
-        [{ ...next, metadata: { ...next.metadata, source_agent: { id: 'r', name: 'R' } } }, 'metadata.source_agent.framework'],
-        [undefined, null],
-      ];
-      for (const [body, field] of wrong) {
-        const answer = await service.call('POST', `/packets/${parent.id}/chain`, { body });
-        assert.equal(answer.status, 400, field ?? 'no body');
-        assert.deepEqual([answer.body.code, answer.body.field], ['VALIDATION_ERROR', field]);
-      }
-      assert.deepEqual(await happenings(service, parent.id), ['created']);
-      assert.equal((await service.call('GET', '/packets')).body.total, 1);
-    });
-
     test('a chained packet counts towards the daily quota, and a refused one leaves no trace on its parent', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { handoffs_per_day: 2 });

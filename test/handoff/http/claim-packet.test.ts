@@ -44,28 +44,6 @@ for (const store of stores) {
       assert.deepEqual(answer.body.metadata, metadata);
     });
 
-    test('400: agent_id is required, texts must not be empty, and unknown fields are refused [H6]', async () => {
-      const service = await shareService(store);
-      const { id } = await createPacket(service);
-      const wrong: [unknown, string | null][] = [
-        [{}, 'agent_id'],
-        [{ agent_name: 'Resolver' }, 'agent_id'],
-        [{ agent_id: null }, 'agent_id'],
-        [{ agent_id: '' }, 'agent_id'],
-        [{ agent_id: 7 }, 'agent_id'],
-        [{ ...claimant, agent_name: '' }, 'agent_name'],
-        [{ ...claimant, framework: 7 }, 'framework'],
-        [{ ...claimant, claimed_at: '2026-01-01T00:00:00Z' }, 'claimed_at'],
-        [undefined, null],
-      ];
-      for (const [body, field] of wrong) {
-        const answer = await service.call('POST', `/packets/${id}/claim`, { body });
-        assert.equal(answer.status, 400, JSON.stringify(body));
-        assert.deepEqual([answer.body.code, answer.body.field], ['VALIDATION_ERROR', field]);
-      }
-      assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'created');
-    });
-
     test('409: a claimed packet keeps its holder, whom the answer names [H24]', async () => {
       const service = await shareService(store);
       const packet = await packetIn(service, 'claimed');
@@ -143,3 +121,30 @@ for (const store of stores) {
     });
   });
 }
+
+// These requests are refused before the store is used, so one store is enough.
+describe('POST /packets/{id}/claim', () => {
+  const store = stores[0]!;
+
+  test('400: agent_id is required, texts must not be empty, and unknown fields are refused [H6]', async () => {
+    const service = await shareService(store);
+    const { id } = await createPacket(service);
+    const wrong: [unknown, string | null][] = [
+      [{}, 'agent_id'],
+      [{ agent_name: 'Resolver' }, 'agent_id'],
+      [{ agent_id: null }, 'agent_id'],
+      [{ agent_id: '' }, 'agent_id'],
+      [{ agent_id: 7 }, 'agent_id'],
+      [{ ...claimant, agent_name: '' }, 'agent_name'],
+      [{ ...claimant, framework: 7 }, 'framework'],
+      [{ ...claimant, claimed_at: '2026-01-01T00:00:00Z' }, 'claimed_at'],
+      [undefined, null],
+    ];
+    for (const [body, field] of wrong) {
+      const answer = await service.call('POST', `/packets/${id}/claim`, { body });
+      assert.equal(answer.status, 400, JSON.stringify(body));
+      assert.deepEqual([answer.body.code, answer.body.field], ['VALIDATION_ERROR', field]);
+    }
+    assert.equal((await service.call('GET', `/packets/${id}`)).body.status, 'created');
+  });
+});

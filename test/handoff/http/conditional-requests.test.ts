@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { openHandoffDatabase } from '../../support/databases.ts';
 import { claimant, happenings, packetIn } from '../../support/life.ts';
-import { createPacket, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { createPacket, packetRequest, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -104,20 +103,6 @@ for (const store of stores) {
       assert.deepEqual([done.length, answers.filter(({ status }) => status === 412).length], [1, 29]);
       assert.deepEqual((await get(service, id)).body, done[0]!.body);
     });
-
-    test('two concurrent PATCHes are both applied, each with its own revision', async () => {
-      const service = await shareService(store);
-      for (let round = 0; round < 10; round += 1) {
-        const { id } = await createPacket(service);
-        const answers = await Promise.all([
-          service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'One was here.' } } }),
-          service.call('PATCH', `/packets/${id}`, { body: { metadata: { priority: 'low' } } }),
-        ]);
-        assert.deepEqual(answers.map(({ status, headers }) => `${status} ${headers.etag}`).sort(), ['200 "2"', '200 "3"']);
-        const { body } = await get(service, id);
-        assert.deepEqual([body.context.summary, body.metadata.priority, body.revision], ['One was here.', 'low', 3]);
-      }
-    });
   });
 
   describe(`If-None-Match on ${store.name}`, () => {
@@ -134,23 +119,3 @@ for (const store of stores) {
     });
   });
 }
-
-test('two instances on one database: of 20 changes with the same tag one is 200; changes without a tag are all applied', async (t) => {
-  const database = await openHandoffDatabase();
-  const instances = [await startService(t, { databaseUrl: database.url }), await startService(t, { databaseUrl: database.url })];
-  // Registered last, so that it runs after the instances have stopped.
-  t.after(database.drop);
-  const { id } = await createPacket(instances[0]!, { decisions: [] });
-  const change = (index: number, headers: Record<string, string>) =>
-    instances[index % 2]!.call('PATCH', `/packets/${id}`, {
-      body: { decisions: [{ id: `d${index}`, decision: 'D', rationale: '' }] },
-      headers,
-    });
-  const numbers = Array.from({ length: 20 }, (_, index) => index);
-  const matched = await Promise.all(numbers.map((index) => change(index, { 'If-Match': '"1"' })));
-  assert.deepEqual(matched.map(({ status }) => status).sort(), [200, ...Array(19).fill(412)]);
-  const free = await Promise.all(numbers.map((index) => change(100 + index, {})));
-  for (const { status } of free) assert.equal(status, 200);
-  const { body } = await get(instances[1]!, id);
-  assert.deepEqual([body.revision, body.decisions.length], [22, 21]);
-});

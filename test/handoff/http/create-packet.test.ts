@@ -281,20 +281,6 @@ for (const store of stores) {
       assert.deepEqual(listed, [...new Set(answers.map((answer) => answer.body.id as string))].sort().reverse());
     });
 
-    test('a new packet is found by search at once, but only by its own tenant', async () => {
-      const service = await shareService(store);
-      const other = await newTenant(service);
-      const packet = await createPacket(service);
-      const found = await service.call('GET', '/packets/search?q=charged');
-      assert.equal(found.status, 200);
-      assert.equal(found.body.total, 1);
-      assert.equal(found.body.packets[0].id, packet.id);
-      assert.match(found.body.packets[0].snippet, /charged/);
-      assert.equal((await service.call('GET', '/packets/search?q=%22charged+twice%22')).body.total, 1);
-      assert.equal((await service.call('GET', '/packets/search?q=%22twice+charged%22')).body.total, 0);
-      assert.equal((await service.call('GET', '/packets/search?q=charged', { key: other.key })).body.total, 0);
-    });
-
     test('a packet has at most 100 tags, and a name at most 1,024 characters [H6]', async () => {
       const service = await shareService(store);
       const agent = { id: 'a', name: 'n'.repeat(1024), framework: 'f' };

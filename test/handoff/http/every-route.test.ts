@@ -395,7 +395,7 @@ describe('Every route', () => {
     const audit = ['actor=%00', 'action=%00', 'packet_id=%00', 'cursor=x', 'status=created', 'actor=a&actor=b'];
     const cases: Record<string, string[]> = {
       '/packets': [...pages, ...moments, ...list.filter((query) => query !== 'status=created,'), ...odd],
-      '/packets/awaiting': [...pages, 'status=created', 'q=x', '%00=1'],
+      '/packets/awaiting': [...pages, 'status=created', 'priority=low', 'cursor=x', 'q=x', '%00=1'],
       '/packets/search': [...search, ...pages.map((query) => `q=a&${query}`)],
       '/audit': [...audit, ...pages, ...moments],
     };

@@ -456,44 +456,6 @@ for (const store of stores) {
       }
     });
 
-    test('a batch is counted item by item: items within the quota are created, the others are in errors', async () => {
-      const service = await shareService(store);
-      const { key } = await newTenant(service, { tier: 'free' });
-      await times(2, () => create(service, key));
-      const packets = [packetRequest(), {}, packetRequest(), packetRequest(), packetRequest(), packetRequest()];
-      const answer = await service.call('POST', '/packets/batch', { key, body: { packets } });
-      assert.equal(answer.status, 201);
-      assert.equal(answer.body.created.length, 3);
-      assert.deepEqual(
-        answer.body.errors.map(({ index, code }: { index: number; code: string }) => [index, code]),
-        [
-          [1, 'VALIDATION_ERROR'],
-          [4, 'RATE_LIMITED'],
-          [5, 'RATE_LIMITED'],
-        ],
-      );
-      assert.equal((await service.call('GET', '/packets', { key })).body.total, 5);
-    });
-
-    test('a batch refused only by the quota is 429; with any other reason it is 400', async () => {
-      const service = await shareService(store);
-      const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 0 });
-      const refused = await service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest(), packetRequest()] } });
-      assertRefused(refused, toMidnight);
-      assert.deepEqual(refused.body.created, []);
-      assert.deepEqual(
-        refused.body.errors.map(({ index, code }: { index: number; code: string }) => [index, code]),
-        [
-          [0, 'RATE_LIMITED'],
-          [1, 'RATE_LIMITED'],
-        ],
-      );
-      const mixed = await service.call('POST', '/packets/batch', { key, body: { packets: [packetRequest(), {}] } });
-      assert.equal(mixed.status, 400);
-      assert.deepEqual(mixed.body.created, []);
-      assert.equal(mixed.body.errors.length, 2);
-    });
-
     test('counts only created packets: no refusals, claims or replayed answers', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free' });

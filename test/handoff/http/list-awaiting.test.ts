@@ -93,22 +93,5 @@ for (const store of stores) {
       assert.equal(answer.status, 200);
       assert.deepEqual(answer.body.packets, [(await service.call('GET', `/packets/${id}`)).body]);
     });
-
-    test('400 names the malformed parameter; the filters of GET /packets are unknown', async () => {
-      const service = await shareService(store);
-      for (const [query, field] of [
-        ['limit=0', 'limit'],
-        ['limit=201', 'limit'],
-        ['limit=many', 'limit'],
-        ['offset=-1', 'offset'],
-        ['cursor=junk', 'cursor'],
-        ['status=created', 'status'],
-        ['priority=low', 'priority'],
-      ]) {
-        const answer = await service.call('GET', `/packets/awaiting?${query}`);
-        assert.equal(answer.status, 400, query);
-        assert.equal(answer.body.field, field, query);
-      }
-    });
   });
 }

@@ -7,7 +7,7 @@ import { packetEventTypes } from '../../../src/handoff/rules/packet.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 
 import { claimant, happenings, historyOf, packetIn, question } from '../../support/life.ts';
-import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
+import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { numbersTo } from '../../support/store.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
@@ -77,24 +77,6 @@ for (const store of stores) {
       }
     });
 
-    test('a completion has actions_completed, by PATCH and by batch', async () => {
-      const service = await shareService(store);
-      const completed = ['a1', 'a2'].map((id) => ({ id, description: 'D', result: 'R' }));
-      const patched = await packetIn(service, 'claimed', { actions: { completed } });
-      await service.call('PATCH', `/packets/${patched.id}`, { body: { status: 'completed' } });
-      const batched = await packetIn(service, 'claimed', { actions: { completed } });
-      const none = await packetIn(service, 'claimed', { actions: {} });
-      await service.call('POST', '/packets/batch/complete', { body: { packet_ids: [batched.id, none.id] } });
-      for (const [id, count] of [
-        [patched.id, 2],
-        [batched.id, 2],
-        [none.id, 0],
-      ] as const) {
-        const { event_type, details } = (await historyOf(service, id)).at(-1)!;
-        assert.deepEqual([event_type, details.actions_completed], ['completed', count]);
-      }
-    });
-
     test('events of the same millisecond keep their order', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
@@ -117,29 +99,6 @@ for (const store of stores) {
       );
     });
 
-    test('the agent in X-Agent-Id is the actor, from the creation on; the actor of a claim is its claimant [H9]', async () => {
-      const service = await shareService(store);
-      const headers = { 'X-Agent-Id': 'router' };
-      const { id } = (await service.call('POST', '/packets', { body: packetRequest(), headers })).body;
-      await service.call('POST', `/packets/${id}/claim`, { body: claimant });
-      await service.call('DELETE', `/packets/${id}`, { headers });
-      assert.deepEqual(
-        (await historyOf(service, id)).map(({ actor }) => actor),
-        ['agent:router', 'agent:resolver', 'agent:router'],
-      );
-    });
-
-    test('400: X-Agent-Id must have 1 to 255 characters [H260]', async () => {
-      const service = await shareService(store);
-      const create = (agent: string) => service.call('POST', '/packets', { body: packetRequest(), headers: { 'X-Agent-Id': agent } });
-      for (const agent of ['', ' ', 'x'.repeat(256)]) {
-        const answer = await create(agent);
-        assert.equal(answer.status, 400, agent);
-        assert.equal(answer.body.field, 'X-Agent-Id');
-      }
-      assert.equal((await create('x'.repeat(255))).status, 201);
-    });
-
     test('refused requests and requests that change nothing are not recorded', async () => {
       const service = await shareService(store);
       const { id } = await packetIn(service, 'claimed');
@@ -151,33 +110,6 @@ for (const store of stores) {
       await service.call('PATCH', `/packets/${id}`, { body: { context: { summary: 'X' } }, headers: { 'If-Match': '"99"' } });
       await service.call('GET', `/packets/${id}`);
       assert.deepEqual(await happenings(service, id), ['created', 'claimed']);
-    });
-
-    test('the audit log has the same events, newest first, only for the tenant', async () => {
-      const service = await shareService(store);
-      const { key } = await newTenant(service);
-      const { id } = await packetIn(service, 'completed', {}, key);
-      const history = (await service.call('GET', `/packets/${id}/history`, { key })).body.events;
-      const { body } = await service.call('GET', `/audit?packet_id=${id}`, { key });
-      assert.deepEqual(
-        body.entries.map(({ timestamp, action, actor, key_id, details }: Record<string, unknown>) => ({
-          timestamp,
-          event_type: action,
-          actor,
-          key_id,
-          details,
-        })),
-        history.toReversed(),
-      );
-      assert.equal((await service.call('GET', `/audit?packet_id=${id}`)).body.total, 0);
-    });
-
-    test('each packet has its own history', async () => {
-      const service = await shareService(store);
-      const one = await packetIn(service, 'claimed');
-      const other = await packetIn(service, 'failed');
-      assert.deepEqual(await happenings(service, one.id), ['created', 'claimed']);
-      assert.deepEqual(await happenings(service, other.id), ['created', 'failed']);
     });
 
     test('the trail of packets has exactly the types of events that the rules list, and the documents [H41]', async () => {

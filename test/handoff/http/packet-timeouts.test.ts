@@ -214,14 +214,3 @@ for (const store of stores) {
     });
   });
 }
-
-test('two instances on one database time a packet out once', async (t) => {
-  const one = await shareService(stores.find(({ name }) => name === 'PostgreSQL')!);
-  const other = await startService(t, { databaseUrl: one.databaseUrl, clock: one.clock });
-  const packets = await Promise.all(Array.from({ length: 20 }, () => packetIn(one, 'awaiting_human', minute('fail'))));
-  one.clock.turn(60);
-  await Promise.all([sweepAll(one), sweepAll(other)]);
-  for (const { id } of packets) {
-    assert.deepEqual(await happenings(other, id, one.key), ['created', 'awaiting_human', 'hitl_timed_out', 'failed']);
-  }
-});

@@ -644,13 +644,6 @@ for (const store of stores) {
       assert.equal(await searchTotal(service, stem), 1);
     });
 
-    test('only the first 16 words of a query count [H86]', async () => {
-      const service = await shareService(store);
-      await createPacket(service, { context: { summary: words(0, 16) } });
-      assert.equal(await searchTotal(service, `${words(0, 16)} absent`), 1);
-      assert.equal(await searchTotal(service, `${words(0, 15)} absent`), 0);
-    });
-
     test('only the first 20,000 words of a packet are searched [H86]', async () => {
       const service = await shareService(store);
       // The separator after each part of a packet takes one position.

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import packageJson from '../../../package.json' with { type: 'json' };
-import { apiPrefix, routes } from '../../../src/handoff/model/api.ts';
+import { apiPrefix } from '../../../src/handoff/model/api.ts';
 import { looking } from '../../support/consistency.ts';
 import { openHandoffDatabase } from '../../support/databases.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
@@ -401,20 +400,6 @@ describe('An invalid request', () => {
 });
 
 describe('The description and its explorers', () => {
-  test("/openapi.json is the OpenAPI 3.1 description of every route, with the service's version", async (t) => {
-    const service = await startService(t);
-    const { status, body, headers, text } = await atRoot(service, 'GET', '/openapi.json');
-    assert.equal(status, 200);
-    assert.equal(headers['content-type'], 'application/json; charset=utf-8');
-    assert.equal(body.openapi, '3.1.0');
-    assert.equal(body.info.version, packageJson.version);
-    const described = Object.values(body.paths as Record<string, Record<string, { operationId: string }>>).flatMap((operations) =>
-      Object.values(operations).map(({ operationId }) => operationId),
-    );
-    for (const { id } of Object.values(routes)) assert.ok(described.includes(id), id);
-    assert.equal((await atRoot(service, 'GET', '/api/v1/openapi.json')).text, text);
-  });
-
   test('/docs and /redoc are pages whose every script and style comes from this service', async (t) => {
     const service = await startService(t);
     for (const prefix of prefixes) {

@@ -205,6 +205,37 @@ const bodyOf = (route: Route, method: string) =>
 
 for (const store of stores) {
   describe(`A key without the right, on ${store.name}`, () => {
+    test('is refused by every route with the name of the scope, and a key with that scope alone is admitted [H193]', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service, { max_api_keys: 20 });
+      const scopes = ['read', 'work', 'respond', 'manage'];
+      const only = new Map<string, string>();
+      const without = new Map<string, string>();
+      // A contract may be changed with the scope work by a key for its agent.
+      for (const scope of scopes)
+        only.set(scope, await keyWith(service, key, { scopes: [scope], ...(scope === 'work' ? { agents: [unknownId] } : {}) }));
+      for (const route of all) {
+        const right = rightOfRoute[route.id]!;
+        const sufficient = right.split('|');
+        if (!scopes.includes(sufficient[0]!)) continue;
+        if (!without.has(right)) without.set(right, await keyWithout(service, key, right));
+        const about = `${route.method} ${route.path}`;
+        const answer = await service.call(route.method, addressOf(route), { key: without.get(right)! });
+        assert.deepEqual([answer.status, answer.body.code], [403, 'FORBIDDEN'], about);
+        assert.match(answer.body.detail, new RegExp(`needs a key with the scope ${sufficient.join(' or ')};`), about);
+        // An admitted request for events does not end.
+        if (route.id === 'events') continue;
+        for (const scope of sufficient)
+          assert.notEqual(
+            (await service.call(route.method, addressOf(route), { key: only.get(scope)! })).status,
+            403,
+            `${about} with ${scope}`,
+          );
+      }
+      // Without a path there is nothing to have a scope for.
+      assert.equal((await service.call('GET', '/nothing', { key: only.get('respond')! })).status, 404);
+    });
+
     test('is refused by every tool of MCP and every method of A2A, in both of its bindings, and changes nothing', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { max_api_keys: 10 });

@@ -25,13 +25,6 @@ for (const store of stores) {
       assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' } })).status, 200);
     });
 
-    test('200: a packet that nobody holds is created again', async () => {
-      const service = await shareService(store);
-      const { id } = await packetIn(service, 'awaiting_human');
-      const answer = await service.call('DELETE', `/packets/${id}/question`);
-      assert.deepEqual([answer.status, answer.body.status, answer.body.claimed_by], [200, 'created', null]);
-    });
-
     test('needs no lease token; the full time of the lease runs again [H118]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
@@ -42,19 +35,6 @@ for (const store of stores) {
       const answer = await service.call('DELETE', `/packets/${id}/question`);
       assert.equal(answer.status, 200, answer.text);
       assert.equal(Date.parse(answer.body.lease.expires_at) - service.clock.read().getTime(), 60_000);
-    });
-
-    test('409 without an open question, 412 for another revision', async () => {
-      const service = await shareService(store);
-      const { id } = await packetIn(service, 'claimed');
-      const none = await service.call('DELETE', `/packets/${id}/question`);
-      assert.deepEqual([none.status, none.body.code], [409, 'CONFLICT']);
-      await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
-      const stale = await service.call('DELETE', `/packets/${id}/question`, { headers: { 'if-match': '"1"' } });
-      assert.equal(stale.status, 412);
-      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' } });
-      const late = await service.call('DELETE', `/packets/${id}/question`);
-      assert.deepEqual([late.status, /dana answered/.test(late.body.detail)], [409, true]);
     });
 
     test('each question that is asked has its own id, which callers cannot set', async () => {

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createGroups, type Outcome } from '../../../src/handoff/store/engine/groups.ts';
 import { inSession } from '../../../src/handoff/store/engine/in-session.ts';
 import type { Session } from '../../../src/handoff/store/engine/session.ts';
-import type { Database, Row } from '../../../src/kit/sql/dialect.ts';
+import type { Row } from '../../../src/kit/sql/dialect.ts';
 import { injectFault } from '../../support/faults.ts';
 import { stores } from '../../support/stores.ts';
-import { all, openThings, row, type Tables } from '../../support/things.ts';
+import { all, openThings, row } from '../../support/things.ts';
 
 for (const store of stores) {
   describe(`A session on ${store.name}`, () => {
@@ -202,75 +201,6 @@ for (const store of stores) {
       );
       assert.deepEqual(await all(database), [row('1', 50)]);
       assert.equal(database.waiting(), 0);
-    });
-  });
-
-  describe(`Concurrent units on ${store.name}`, () => {
-    interface Unit {
-      id: string;
-      refuse?: boolean;
-    }
-
-    function groupsOf(database: Database<Tables>) {
-      const sizes: number[] = [];
-      const groups = createGroups<Tables, Unit>(database, async (session, units) => {
-        sizes.push(units.length);
-        await session.begun;
-        const outcomes = units.map(({ id, refuse }): Outcome<unknown> => (refuse ? { error: new Error(`refused ${id}`) } : { result: id }));
-        session.insert(
-          'things',
-          units.filter(({ refuse }) => !refuse).map(({ id }) => row(id)),
-        );
-        return { outcomes };
-      });
-      return { ...groups, sizes };
-    }
-
-    test('share one transaction, and each gets its own result', async (t) => {
-      const { database } = await openThings(t, store);
-      const { submit, sizes } = groupsOf(database);
-      assert.deepEqual(await Promise.all(['1', '2', '3'].map((id) => submit({ id }))), ['1', '2', '3']);
-      assert.deepEqual(sizes, [3]);
-      assert.equal((await all(database)).length, 3);
-    });
-
-    test('are at most 256 per transaction', async (t) => {
-      const { database } = await openThings(t, store);
-      const { submit, sizes, waiting } = groupsOf(database);
-      await Promise.all(Array.from({ length: 600 }, (_, index) => submit({ id: String(index) })));
-      assert.deepEqual(sizes, [256, 256, 88]);
-      assert.equal(waiting(), 0);
-    });
-
-    test('one that is refused does not affect the others', async (t) => {
-      const { database } = await openThings(t, store);
-      const { submit } = groupsOf(database);
-      const [first, second, third] = await Promise.allSettled([
-        submit({ id: '1' }),
-        submit({ id: '2', refuse: true }),
-        submit({ id: '3' }),
-      ]);
-      assert.deepEqual([first!.status, second!.status, third!.status], ['fulfilled', 'rejected', 'fulfilled']);
-      assert.deepEqual(
-        (await all(database)).map(({ id }) => id),
-        ['1', '3'],
-      );
-    });
-
-    test('one that the database rejects fails alone, and later units run', async (t) => {
-      const { database } = await openThings(t, store);
-      const { submit } = groupsOf(database);
-      await submit({ id: '2' });
-      const settled = await Promise.allSettled(['1', '2', '3'].map((id) => submit({ id })));
-      assert.deepEqual(
-        settled.map(({ status }) => status),
-        ['fulfilled', 'rejected', 'fulfilled'],
-      );
-      assert.deepEqual(
-        (await all(database)).map(({ id }) => id),
-        ['1', '2', '3'],
-      );
-      assert.equal(await submit({ id: '4' }), '4');
     });
   });
 }
