@@ -6,7 +6,7 @@ const words =
 const vocabulary = words.split(' ');
 
 /** Pseudo-random numbers, the same at every run. */
-export function createRandom(seed = 1): () => number {
+function createRandom(seed = 1): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

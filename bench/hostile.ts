@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { hostileSchemas, product } from '../test/support/hostile-schemas.ts';
 
 /** A request of the hostile tenant, and what it does with the answer. */
-export interface HostileRequest {
+interface HostileRequest {
   readonly name: string;
   /** Sends it once; resolves when it is answered, refused or abandoned. */
   readonly send: (target: Target) => Promise<void>;
@@ -73,7 +73,7 @@ const contracted = JSON.stringify({
 let rounds = 0;
 
 /** The most expensive known requests, each repeated. */
-export const hostileRequests: readonly HostileRequest[] = [
+const hostileRequests: readonly HostileRequest[] = [
   {
     name: 'repeated words, hanging up',
     send: (target) =>

@@ -26,7 +26,7 @@ export interface Program<T extends Tasks> {
 }
 
 /** How a process is started. */
-export interface ProgramParts {
+interface ProgramParts {
   place: Place;
   env?: Record<string, string>;
   /** Options for Node itself. */

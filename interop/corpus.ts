@@ -17,7 +17,7 @@ import { exported } from './chains.ts';
 import { completion, type WayName, ways } from './fakes.ts';
 
 /** A file as people have it, and what became of it: the chain, its export, and all that import and export say of differences. */
-export interface CorpusFile {
+interface CorpusFile {
   name: string;
   text: string;
   chain: ChainDefinition;
@@ -104,7 +104,7 @@ function isCallOf(provider: Provider, call: string): boolean {
 }
 
 /** Providers of all hosts on loopback; a program is made to call `<origin>/<host>/<path>` instead of `https://<host>/<path>`. */
-export interface Internet {
+interface Internet {
   origin: string;
   /** Starts a scene. Its calls have a key that ends in `.<number>`; without such a key they belong to the latest. */
   play(scene: Scene): number;

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 /** The answer of LiteLLM to a prompt: the text, or the error; `refused` at its beginning means that the file was not loaded. */
-export interface LitellmAnswer {
+interface LitellmAnswer {
   answer: string | null;
   error: string | null;
 }
 
 /** LiteLLM in the Python environment that CI makes. */
-export interface Litellm {
+interface Litellm {
   /** The names of its providers. */
   providers: readonly string[];
   /** Loads a configuration afresh, and sends a prompt to a model group. */

@@ -120,7 +120,7 @@ function scenesOf(chain: ChainDefinition, tried: readonly Way[]): Down[] {
 }
 
 /** How many scenes were played, how many findings excuse, and a sentence for each difference without one. */
-export interface Judgement {
+interface Judgement {
   scenes: number;
   excused: number;
   unexplained: string[];

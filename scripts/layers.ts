@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** What the files of a layer may import: layers, folders or files below `src/`, and packages. */
-export interface Layer {
+interface Layer {
   imports: readonly string[];
   packages: readonly string[];
 }

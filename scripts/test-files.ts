@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 
 /** What a test file imports, itself or through files of `test/support`: paths from the root, and names of modules. */
-export function importsOf(file: string): ReadonlySet<string> {
+function importsOf(file: string): ReadonlySet<string> {
   const found = new Set<string>();
   const visit = (path: string) => {
     if (found.has(path)) return;

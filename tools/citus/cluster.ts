@@ -12,7 +12,7 @@ import { freePort } from '../../test/support/ports.ts';
 import { debianPostgres } from '../../test/support/programs.ts';
 
 /** One server of a cluster. */
-export interface ClusterServer {
+interface ClusterServer {
   /** `127.0.0.1:5432`. */
   readonly address: string;
   /** Kills it, as `kill -9` does. */
@@ -22,14 +22,14 @@ export interface ClusterServer {
 }
 
 /** A Citus cluster on this machine: a coordinator and workers, which trust every local connection of the user `baton`. */
-export interface Cluster {
+interface Cluster {
   /** The coordinator first. */
   readonly servers: readonly ClusterServer[];
   stop(): Promise<void>;
 }
 
 /** Why there can be no cluster on this machine, or undefined. */
-export const whyNoCluster: string | undefined =
+const whyNoCluster: string | undefined =
   debianPostgres === undefined || !existsSync(join(debianPostgres, '../lib/citus.so'))
     ? "The extension citus is not installed for Debian's PostgreSQL (postgresql-15 and Citus 13)."
     : undefined;

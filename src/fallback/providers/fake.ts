@@ -3,7 +3,7 @@ import type { Protocol } from '../rules/kinds.ts';
 import type { SceneFault } from '../rules/plan.ts';
 
 /** The answer of a fake provider. */
-export interface FakeAnswer {
+interface FakeAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -15,7 +15,7 @@ export interface FakeAnswer {
 export type FakeReaction = FakeAnswer | 'silence' | 'broken';
 
 /** A call of a fake provider. */
-export interface FakeCall {
+interface FakeCall {
   readonly protocol: Protocol;
   /** The name of the provider, which an answer contains. */
   readonly provider: string;
@@ -24,7 +24,7 @@ export interface FakeCall {
 }
 
 /** The fields of a fault that decide the answer. */
-export type FakeFault = Pick<SceneFault, 'condition' | 'status_code' | 'retry_after_ms'>;
+type FakeFault = Pick<SceneFault, 'condition' | 'status_code' | 'retry_after_ms'>;
 
 /** The usage that each answer reports, in tokens. */
 const usage = { input: 12, output: 6 };

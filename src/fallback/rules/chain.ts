@@ -32,10 +32,13 @@ export function define(request: ChainRequest): ChainDefinition {
 }
 
 /** The definition of a chain, without the fields that the service adds. */
-export function definitionOf({ name, description, providers, fallback_rules, metadata }: ChainDefinition): ChainDefinition {
-  // Chains of earlier versions have no params.
-  return { name, description, providers: providers.map((one) => ({ ...one, params: one.params ?? {} })), fallback_rules, metadata };
-}
+export const definitionOf = ({ name, description, providers, fallback_rules, metadata }: ChainDefinition): ChainDefinition => ({
+  name,
+  description,
+  providers,
+  fallback_rules,
+  metadata,
+});
 
 function defineProvider(request: ProviderRequest, index: number): Provider {
   const { name, model_id } = request;

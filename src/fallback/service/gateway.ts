@@ -22,7 +22,7 @@ const settleMs = 50;
 const leastTimeoutMs = 30_000;
 
 /** A gateway that is called: its address as a provider, its key and its headers. */
-export interface CalledGateway {
+interface CalledGateway {
   readonly provider: Provider;
   readonly key: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -79,7 +79,7 @@ function portkeyConfig(chain: ChainDefinition, base: string): string {
   return JSON.stringify(config).replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-export interface GatewayRunParts {
+interface GatewayRunParts {
   gateway: CalledGateway;
   rehearsal: Rehearsal;
   stream: boolean;

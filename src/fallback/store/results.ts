@@ -36,12 +36,12 @@ export interface StoredResult {
 }
 
 /** A finished prompt: its index in the test and its result as JSON. */
-export interface DonePrompt {
+interface DonePrompt {
   readonly position: number;
   readonly text: string;
 }
 
-export interface EndedResult {
+interface EndedResult {
   readonly id: string;
   readonly chainId: string;
   readonly status: string;

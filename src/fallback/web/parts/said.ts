@@ -30,7 +30,7 @@ const labels: Readonly<Record<string, string>> = {
 };
 
 /** The name of a field as the editor shows it: `providers.0.model_id` is `Provider 1 (Model)`. */
-export function fieldName(path: string): string {
+function fieldName(path: string): string {
   const [first = '', position, field, ...rest] = path.split('.');
   if (position === undefined) return labels[first] ?? first;
   const part = `${first === 'providers' ? 'Provider' : 'Rule'} ${Number(position) + 1}`;

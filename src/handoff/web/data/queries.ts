@@ -111,14 +111,14 @@ export function useKeyNames(): (keyId: string) => string {
 }
 
 /** The begin of today, in the time zone of the person. */
-export function startOfToday(): string {
+function startOfToday(): string {
   const day = systemClock();
   day.setHours(0, 0, 0, 0);
   return day.toISOString();
 }
 
 /** The most answers of a day that are shown. */
-export const maxAnswers = 200;
+const maxAnswers = 200;
 
 /** The answers of a person since the begin of today, newest first. */
 export const useMyAnswers = (name: string | undefined) =>

@@ -14,7 +14,7 @@ setInterval(() => now.set(read()), 1000);
 const shortUnits = { second: 's', minute: 'min', hour: 'h', day: 'd' };
 
 /** A duration in its largest unit: `3 min`, `2 h`, `4 d`. */
-export function roughly(milliseconds: number): string {
+function roughly(milliseconds: number): string {
   const { count, unit } = roughTime(milliseconds / 1000);
   return `${count} ${shortUnits[unit]}`;
 }

@@ -1,6 +1,6 @@
 import styles from './bars.module.css';
 
-export interface BarItem {
+interface BarItem {
   name: string;
   value: number;
   /** The value with its unit, as shown. */

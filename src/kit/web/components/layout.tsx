@@ -101,7 +101,7 @@ export function Nav({ label, className, links }: NavProps) {
 /** Links between the pages of a resource. */
 export const PageTabs = ({ label, links }: Omit<NavProps, 'className'>) => <Nav className={styles.tabs} label={label} links={links} />;
 
-export interface StatItem {
+interface StatItem {
   label: string;
   value: ReactNode;
   unit?: string;

@@ -4,7 +4,7 @@ import type { LucideIcon } from 'lucide-react';
 import { buttonClass } from './button.tsx';
 import styles from './menu.module.css';
 
-export interface MenuEntry {
+interface MenuEntry {
   label: string;
   icon?: LucideIcon;
   danger?: boolean;

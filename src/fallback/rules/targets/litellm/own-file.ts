@@ -9,7 +9,7 @@ import { kindNames, nativeKinds } from './names.ts';
 type Fields = Record<string, unknown>;
 
 /** A file of LiteLLM whose deployments lead to fake providers. */
-export interface RedirectedFile {
+interface RedirectedFile {
   readonly file: Fields;
   /** The model group of each deployment that shares its group with others, by the name of its provider in the import. */
   readonly groups: ReadonlyMap<string, string>;
