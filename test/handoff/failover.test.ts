@@ -43,7 +43,7 @@ test('a standby that is promoted under load: no answered write is lost, /ready i
   // What the primary answers without the standby is lost with it.
   pair.cutOff();
   const answered = created.length;
-  while (created.length < answered + enough && !(await pair.isWaiting()));
+  await until(async () => created.length >= answered + enough || (await pair.isWaiting()));
   await pair.killPrimary();
   await until(() => refused.length >= writers);
   const ready = () => service.call('GET', '//ready', { key: null });

@@ -142,16 +142,16 @@ for (const kind of stores) {
       assert.deepEqual([told[0]!.status, told[0]!.progress], ['running', { done: 1, total: 2 }]);
       assert.equal(JSON.parse((await other.find(id))!).results.length, 1);
 
-      let answer: string | undefined;
-      const cancelling = other.cancel(id).then((result) => {
-        answer = result;
+      let isOver = false;
+      const cancelling = other.cancel(id).finally(() => {
+        isOver = true;
       });
-      while (answer === undefined) {
+      await until(async () => {
         await owner.runOnce();
         await other.runOnce();
-        await nextTurn();
-      }
-      await cancelling;
+        return isOver;
+      });
+      const answer = await cancelling;
       const result = JSON.parse(answer) as TestResult;
       assert.deepEqual([result.status, result.error, result.results.length], ['cancelled', 'A caller cancelled the test.', 1]);
       assert.equal(await ended, answer);
