@@ -36,12 +36,12 @@ export interface StoredResult {
 }
 
 /** A finished prompt: its index in the test and its result as JSON. */
-interface DonePrompt {
+export interface DonePrompt {
   readonly position: number;
   readonly text: string;
 }
 
-interface EndedResult {
+export interface EndedResult {
   readonly id: string;
   readonly chainId: string;
   readonly status: string;
