@@ -1,12 +1,8 @@
 import { systemClock } from '../kit/clock.ts';
-import type { Moved } from '../kit/sql/export.ts';
 import { maintenance } from '../kit/sql/maintenance.ts';
 import type { ServeFlags } from './serve.ts';
 import { databaseUrlOf, readFallbackSettings } from './settings.ts';
-import { migrations, migrationsTable } from './store/migrations/index.ts';
-
-/** What an export has and an import reads: every table. */
-const moved: Moved = { service: 'fallback', migrations, migrationsTable };
+import { schema } from './store/migrations/index.ts';
 
 /** Works on the database of the settings and prints what it did. On an error it prints a line for each problem and sets exit code 1. */
 export async function maintain(
@@ -19,7 +15,7 @@ export async function maintain(
     // Who may connect does not matter here.
     const flags = { allowOpen: 'true', ...(storage === undefined ? {} : { storage }) };
     const databaseUrl = databaseUrlOf(readFallbackSettings({ flags, environment, file: config }));
-    console.log(await maintenance[operation](file, { databaseUrl, moved, clock: systemClock, onProgress: () => undefined }));
+    console.log(await maintenance[operation](file, { databaseUrl, moved: schema, clock: systemClock, onProgress: () => undefined }));
   } catch (error) {
     for (const line of (error as Error).message.split('\n')) console.error(`fallback: ${line}`);
     process.exitCode = 1;

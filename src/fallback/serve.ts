@@ -5,6 +5,7 @@ import { fileWarnings } from '../kit/sql/file-access.ts';
 import { holdFile } from '../kit/sql/file-lock.ts';
 import { createFallback } from './main.ts';
 import { databaseUrlOf, readFallbackSettings } from './settings.ts';
+import { schema } from './store/migrations/index.ts';
 
 /** Flags of the command line, by the names of the settings; a flag without a value is `true`. */
 export type ServeFlags = Partial<Record<'host' | 'port' | 'storage' | 'rateLimit' | 'allowLive' | 'allowOpen' | 'config', string>>;
@@ -20,7 +21,7 @@ export async function serveFallback({ config, ...flags }: ServeFlags, environmen
       const settings = readFallbackSettings({ flags, environment, file: config });
       const databaseUrl = databaseUrlOf(settings);
       // Held until this process ends: a second process on the same file would not see this one's state.
-      await holdFile(databaseUrl);
+      await holdFile(databaseUrl, schema);
       const service = await createFallback(settings, { environment }).catch((error: unknown) => {
         throw startError(databaseUrl, error);
       });

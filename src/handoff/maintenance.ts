@@ -7,7 +7,7 @@ import { maintenance } from '../kit/sql/maintenance.ts';
 import { createKeyService } from './service/keys.ts';
 import { readHandoffSettings, type Settings } from './settings.ts';
 import { type Growth, measureGrowth } from './store/growth.ts';
-import { migrations } from './store/migrations/index.ts';
+import { schema } from './store/migrations/index.ts';
 import { indexAll, queueAll, takeIn } from './store/search/rebuild.ts';
 import { openStore } from './store/store.ts';
 import type { Tables } from './store/tables.ts';
@@ -24,9 +24,7 @@ interface SettingsSource {
 
 /** What an export has and an import reads: every table but the search index, which is made anew. */
 const moved: Moved = {
-  service: 'handoff',
-  migrations,
-  migrationsTable: 'migrations',
+  ...schema,
   tenancy: {
     table: 'tenants',
     byId: { api_keys: 'tenant_id' },
@@ -60,7 +58,7 @@ export function maintain(
 /** What the database of the settings holds, and how it grows. @throws Error when no service was started on it */
 export async function storage({ environment, config }: SettingsSource): Promise<Growth> {
   const { databaseUrl } = readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG });
-  await requireService(databaseUrl, moved);
+  await requireService(databaseUrl, schema);
   return withDatabase<Tables, Growth>(databaseUrl, (database) => measureGrowth(database, systemClock()));
 }
 
@@ -69,7 +67,7 @@ export async function storage({ environment, config }: SettingsSource): Promise<
  * @throws Error when the database can't be opened, is in memory, or is none of the service; nothing is created then
  */
 export async function makeAdminKey({ databaseUrl }: Pick<Settings, 'databaseUrl'>): Promise<string> {
-  await requireService(databaseUrl, moved);
+  await requireService(databaseUrl, schema);
   const newId = createIds();
   const store = await openStore({ databaseUrl, clock: systemClock, newId });
   try {

@@ -5,6 +5,7 @@ import { fileWarnings } from '../kit/sql/file-access.ts';
 import { holdFile } from '../kit/sql/file-lock.ts';
 import { createHandoff } from './main.ts';
 import { readHandoffSettings } from './settings.ts';
+import { schema } from './store/migrations/index.ts';
 
 /** The flags of the command line. */
 export interface ServeFlags {
@@ -18,7 +19,7 @@ export async function serveHandoff({ config, ...flags }: ServeFlags, environment
   await runService('handoff', async () => {
     const settings = readHandoffSettings({ flags, environment, file: config ?? environment.SERVICE_CONFIG });
     // Held until this process ends: a second process on the same file would not see this one's caches and wake-ups.
-    await holdFile(settings.databaseUrl);
+    await holdFile(settings.databaseUrl, schema);
     const service = await createHandoff(settings).catch((error: unknown) => {
       throw startError(settings.databaseUrl, error);
     });

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
-import { maintain, makeAdminKey, storage } from '../../src/handoff/maintenance.ts';
+import { makeAdminKey } from '../../src/handoff/maintenance.ts';
 import { readHandoffSettings } from '../../src/handoff/settings.ts';
-import { temporaryFolder } from '../support/folder.ts';
 import { adminKey, newTenant, startService } from '../support/service.ts';
 import { shareService } from '../support/shared.ts';
 import { stores } from '../support/stores.ts';
@@ -96,21 +93,3 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
     });
   });
 }
-
-describe('A SQLite file of another program', () => {
-  test('is refused as it is: making a key, measuring and exporting change no byte of it [H190]', async (t) => {
-    const path = join(temporaryFolder(t), 'other.db');
-    const other = new DatabaseSync(path);
-    other.exec('create table notes (text)');
-    other.close();
-    const before = readFileSync(path);
-    const source = { environment: { SERVICE_DATABASE_URL: `sqlite://${path}` }, config: undefined };
-    await assert.rejects(makeAdminKey(readHandoffSettings(source)), /^Error: There is no database of the handoff service at /);
-    await assert.rejects(storage(source), /^Error: There is no database of the handoff service at /);
-    await assert.rejects(
-      maintain('export', `${path}.export`, source, () => undefined),
-      /^Error: The database has no data of the handoff service\.$/,
-    );
-    assert.ok(readFileSync(path).equals(before));
-  });
-});

@@ -6,8 +6,8 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 
-import { migrationsTable, migrations as ofFallback } from '../../src/fallback/store/migrations/index.ts';
-import { migrations as ofHandoff } from '../../src/handoff/store/migrations/index.ts';
+import { schema as ofFallback } from '../../src/fallback/store/migrations/index.ts';
+import { schema as ofHandoff } from '../../src/handoff/store/migrations/index.ts';
 import { systemClock } from '../../src/kit/clock.ts';
 import { backUp } from '../../src/kit/sql/backup.ts';
 import { exportTo, type Moved } from '../../src/kit/sql/export.ts';
@@ -59,7 +59,7 @@ async function whileRunning<T>(work: (t: Pick<TestContext, 'after'>) => Promise<
 }
 
 export const handoff: Kept<ExpectedOfHandoff> = {
-  moved: { service: 'handoff', migrations: ofHandoff, migrationsTable: 'migrations' },
+  moved: ofHandoff,
   make: (folder) =>
     whileRunning(async (t) => {
       const databaseUrl = `sqlite://${join(folder, 'made.db')}`;
@@ -70,7 +70,7 @@ export const handoff: Kept<ExpectedOfHandoff> = {
 };
 
 export const fallback: Kept<ExpectedOfFallback> = {
-  moved: { service: 'fallback', migrations: ofFallback, migrationsTable },
+  moved: ofFallback,
   make: (folder) =>
     whileRunning(async (t) => {
       const databaseUrl = `sqlite://${join(folder, 'made.db')}`;

@@ -3,7 +3,7 @@ import { openDatabase } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
 import { watchSpace } from '../../kit/sql/space.ts';
 import { createChainStore } from './chains.ts';
-import { migrations, migrationsTable } from './migrations/index.ts';
+import { schema } from './migrations/index.ts';
 import { createResultStore } from './results.ts';
 import type { Tables } from './tables.ts';
 
@@ -13,7 +13,7 @@ export type Store = Awaited<ReturnType<typeof openStore>>;
 /** Opens the store and migrates its schema. */
 export async function openStore({ databaseUrl, clock }: { databaseUrl: string; clock: Clock }) {
   const database = watchSpace(openDatabase<Tables>(databaseUrl), clock);
-  await migrate(database, migrations, clock, migrationsTable).catch(async (error: unknown) => {
+  await migrate(database, schema.migrations, clock, schema.migrationsTable).catch(async (error: unknown) => {
     await database.close();
     throw error;
   });

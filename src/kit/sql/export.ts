@@ -2,19 +2,16 @@ import { createHash } from 'node:crypto';
 import { promises } from 'node:fs';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 
-import { hasFile, requireData } from './backup.ts';
+import { requireData } from './backup.ts';
 import { databaseName, isShared, withDatabase } from './database.ts';
 import type { Database, Row, Values } from './dialect.ts';
-import type { Migration } from './migrate.ts';
 import { writeNewFile } from './new-file.ts';
+import { isOwned, type Owner } from './owner.ts';
 import { type TableShape, tablesOf } from './shape.ts';
 import { type OneTenant, rowsOfTenant, type Tenancy, tenantIn } from './tenancy.ts';
 
-/** What is moved between databases: the schema of a service, and the table with the migrations that a database has. */
-export interface Moved {
-  readonly service: string;
-  readonly migrations: readonly Migration[];
-  readonly migrationsTable: string;
+/** What is moved between databases: the tables of a service. */
+export interface Moved extends Owner {
   /** How its rows belong to tenants; left out for a service without tenants. */
   readonly tenancy?: Tenancy;
 }
@@ -66,7 +63,7 @@ export async function exportTo(
   { databaseUrl, ...parts }: { databaseUrl: string; moved: Moved; tenant?: string | undefined; onProgress: OnProgress },
 ): Promise<{ rows: number; bytes: number }> {
   requireData(databaseUrl);
-  if (!(await hasService(databaseUrl, parts.moved))) throw new Error(`The database has no data of the ${parts.moved.service} service.`);
+  if (!(await isOwned(databaseUrl, parts.moved))) throw new Error(`The database has no data of the ${parts.moved.service} service.`);
   return withDatabase<unknown, { rows: number; bytes: number }>(databaseUrl, (database) =>
     writeNewFile(file, (partial) => writeAll(partial, database, parts)),
   );
@@ -109,30 +106,12 @@ export function tablesAt({ migrations }: Moved, what: string, applied: readonly 
 }
 
 /** @throws Error that names the database, when the service was never started on it; nothing is created */
-export async function requireService(databaseUrl: string, moved: Omit<Moved, 'migrations'>): Promise<void> {
+export async function requireService(databaseUrl: string, owner: Owner): Promise<void> {
   if (!isShared(databaseUrl)) requireData(databaseUrl);
-  if (hasFile(databaseUrl) && (await hasService(databaseUrl, moved))) return;
+  if (await isOwned(databaseUrl, owner)) return;
   throw new Error(
-    `There is no database of the ${moved.service} service at ${databaseName(databaseUrl)}: SERVICE_DATABASE_URL or --config must name it.`,
+    `There is no database of the ${owner.service} service at ${databaseName(databaseUrl)}: SERVICE_DATABASE_URL or --config must name it.`,
   );
-}
-
-/** Whether the service was started on the database, which is only read: it may be of another program. */
-async function hasService(databaseUrl: string, { migrationsTable }: Pick<Moved, 'migrationsTable'>): Promise<boolean> {
-  const look = ({ name, reads }: Database<unknown>) => presentTables(reads, name, [migrationsTable]);
-  return (await withDatabase<unknown, string[]>(databaseUrl, look, { readOnly: true })).length > 0;
-}
-
-/** Which of the tables a database has. */
-export async function presentTables(tx: Kysely<unknown>, database: Database<unknown>['name'], names: readonly string[]): Promise<string[]> {
-  const given = sql.join(names);
-  const { rows } =
-    database === 'sqlite'
-      ? await sql<{ name: string }>`select name from sqlite_schema where type = 'table' and name in (${given})`.execute(tx)
-      : await sql<{
-          name: string;
-        }>`select name from unnest(array[${given}]::text[]) name where to_regclass(quote_ident(name)) is not null`.execute(tx);
-  return rows.map(({ name }) => name);
 }
 
 /** The tables of which rows are moved, with the condition of these rows: all of them, or those with rows of the tenant. */

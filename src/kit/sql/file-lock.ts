@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pauseFor } from '../awaitable.ts';
 import { isShared } from './database.ts';
 import { createPrivately } from './file-access.ts';
+import { isOwned, type Owner } from './owner.ts';
 import { keepReserve } from './reserve.ts';
 import { errorNumber, isDiskFull, sqlitePath } from './sqlite-connection.ts';
 
@@ -16,13 +17,15 @@ const pauseMs = 100;
 const held = new Set<DatabaseSync>();
 
 /**
- * Locks a SQLite file for this process, so that no second process serves it: waits ten seconds for the current holder to
+ * Locks a SQLite file of a service for this process, so that no second process serves it: waits ten seconds for the current holder to
  * exit. The lock is the operating system's, on a file `<path>.lock` beside the database, and lasts until this process exits
  * for any reason, or calls the function that is returned. Databases in memory and on a server are not locked.
- * @throws Error that names the process that holds the file
+ * @throws Error that names the process that holds the file, or when the file belongs to another program
  */
-export async function holdFile(databaseUrl: string, { waitMs = lockTimeoutMs } = {}): Promise<() => void> {
+export async function holdFile(databaseUrl: string, owner: Owner, { waitMs = lockTimeoutMs } = {}): Promise<() => void> {
   if (!isShared(databaseUrl) || !databaseUrl.startsWith('sqlite')) return () => undefined;
+  // Before anything is created beside a file of another program.
+  await isOwned(databaseUrl, owner);
   const path = sqlitePath(databaseUrl);
   createPrivately(path);
   // A symbolic link to the folder must lead to the same lock.

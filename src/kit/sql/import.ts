@@ -13,13 +13,13 @@ import {
   type Moved,
   type OnProgress,
   pagesOf,
-  presentTables,
   tablesAt,
   tablesOfTenant,
 } from './export.ts';
 import { holdFile } from './file-lock.ts';
 import { faultAt, headerIn, LineReader } from './import-file.ts';
 import { lockForMigration, migrateWithin } from './migrate.ts';
+import { presentTables } from './owner.ts';
 import { type TableShape, tablesOf } from './shape.ts';
 import { type OneTenant, renumber, renumbering, type Tenancy } from './tenancy.ts';
 
@@ -50,9 +50,9 @@ interface Import {
  *   the tenant already
  */
 export async function importFrom(file: string, parts: Import): Promise<{ rows: number; tenant: string | undefined }> {
-  const { databaseUrl, afterwards } = parts;
+  const { databaseUrl, moved, afterwards } = parts;
   if (!isShared(databaseUrl)) requireData(databaseUrl);
-  const release = await holdFile(databaseUrl, { waitMs: 0 });
+  const release = await holdFile(databaseUrl, moved, { waitMs: 0 });
   try {
     return await withDatabase<unknown, { rows: number; tenant: string | undefined }>(databaseUrl, async (database) => {
       const read = await readAll(file, database, parts);

@@ -188,12 +188,7 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
     async ping() {
       if (inMemory) return;
       // Cached pages would hide an unreadable file, so this opens a new connection.
-      const fresh = new SqliteConnection(path, { readOnly: true });
-      try {
-        fresh.all('select count(*) from sqlite_schema', []);
-      } finally {
-        fresh.close();
-      }
+      openReadable(path).close();
     },
     waiting: () => queue.waiting,
     // `begin immediate` takes the write lock of the whole database, so transactions never conflict.
@@ -225,7 +220,7 @@ function openConnections(path: string, inMemory: boolean, readOnly = false): { w
   let writer: SqliteConnection | undefined;
   try {
     if (readOnly) {
-      writer = new SqliteConnection(path, { readOnly });
+      writer = openWithReserve(path, () => openReadable(path));
       return { writer, reader: writer };
     }
     if (!inMemory) createPrivately(path);
@@ -243,6 +238,18 @@ function openConnections(path: string, inMemory: boolean, readOnly = false): { w
     if (isDiskFull(error))
       throw new Error(`The database file ${path} can't be opened: its disk is full. Make some room, and start again.`, { cause: error });
     throw new Error(`The database file ${path} can't be used: ${message}.`, { cause: error });
+  }
+}
+
+/** A connection that only reads. @throws Error of SQLite when the file can't be read, which it says at the first read */
+function openReadable(path: string): SqliteConnection {
+  const connection = new SqliteConnection(path, { readOnly: true });
+  try {
+    connection.all('select count(*) from sqlite_schema', []);
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
   }
 }
 

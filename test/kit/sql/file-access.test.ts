@@ -25,7 +25,7 @@ function newFile(t: TestContext): { folder: string; path: string; url: string } 
 
 test('Only the user that runs a service can read its SQLite database, WAL, shared memory and lock', async (t) => {
   const { folder, path, url } = newFile(t);
-  await holdFile(url);
+  await holdFile(url, { service: 'test', migrations: [], migrationsTable: 'migrations' });
   const database = openDatabase<Record<string, never>>(url);
   t.after(() => database.close());
   await database.transaction(async (db) => db.schema.createTable('words').addColumn('word', 'text').execute());

@@ -6,6 +6,9 @@ import { holdFile } from '../../../src/kit/sql/file-lock.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { startProgram } from '../../support/program.ts';
 
+/** What a service leaves in its database. */
+const schema = { service: 'test', migrations: [], migrationsTable: 'migrations' };
+
 const module = new URL('../../../src/kit/sql/file-lock.ts', import.meta.url);
 
 function newFile(t: TestContext): string {
@@ -15,7 +18,7 @@ function newFile(t: TestContext): string {
 
 /** A process that holds the lock until it is killed. */
 async function startHolder(t: TestContext, url: string) {
-  const source = `import('${module}').then(async ({ holdFile }) => { await holdFile('${url}'); console.log('held'); setInterval(() => {}, 1000); })`;
+  const source = `import('${module}').then(async ({ holdFile }) => { await holdFile('${url}', ${JSON.stringify(schema)}); console.log('held'); setInterval(() => {}, 1000); })`;
   const { child, printed } = startProgram([process.execPath, '-e', source], { t });
   await printed(/^held$/);
   return child;
@@ -24,7 +27,7 @@ async function startHolder(t: TestContext, url: string) {
 test('a SQLite file is locked by one process; a second is refused with the process id of the first [H288]', async (t) => {
   const url = newFile(t);
   const holder = await startHolder(t, url);
-  await assert.rejects(holdFile(url, { waitMs: 0 }), {
+  await assert.rejects(holdFile(url, schema, { waitMs: 0 }), {
     message: `The database file ${url.slice('sqlite://'.length)} is in use by process ${holder.pid}. Stop that one first, or give this one a file of its own.`,
   });
 });
@@ -32,20 +35,20 @@ test('a SQLite file is locked by one process; a second is refused with the proce
 test('a killed process releases its lock, for a waiting process and for later ones [H288]', async (t) => {
   const url = newFile(t);
   const holder = await startHolder(t, url);
-  const waiting = holdFile(url, { waitMs: 60_000 });
+  const waiting = holdFile(url, schema, { waitMs: 60_000 });
   holder.kill('SIGKILL');
   await waiting;
-  await assert.rejects(holdFile(url, { waitMs: 0 }), new RegExp(`in use by process ${process.pid}\\.`));
+  await assert.rejects(holdFile(url, schema, { waitMs: 0 }), new RegExp(`in use by process ${process.pid}\\.`));
 });
 
 test('a database in memory or on a server is not locked [H288]', async () => {
-  for (const url of ['sqlite::memory:', 'postgres://u:p@localhost/x']) for (let time = 0; time < 2; time += 1) await holdFile(url);
+  for (const url of ['sqlite::memory:', 'postgres://u:p@localhost/x']) for (let time = 0; time < 2; time += 1) await holdFile(url, schema);
 });
 
 test('a lock that its process releases can be taken again', async (t) => {
   const url = newFile(t);
-  const release = await holdFile(url, { waitMs: 0 });
+  const release = await holdFile(url, schema, { waitMs: 0 });
   release();
   release();
-  await holdFile(url, { waitMs: 0 });
+  await holdFile(url, schema, { waitMs: 0 });
 });

@@ -1,8 +1,9 @@
 import type { Migration } from '../../../kit/sql/migrate.ts';
+import type { Owner } from '../../../kit/sql/owner.ts';
 import { first } from './0001-first.ts';
 
 /** All migrations, in order. */
 export const migrations: readonly Migration[] = [first];
 
-/** The table of applied migrations. It differs from the handoff service's, which may share the database. */
-export const migrationsTable = 'fallback_migrations';
+/** What the service leaves in its database, which may be shared with the handoff service on a server. */
+export const schema: Owner = { service: 'fallback', migrations, migrationsTable: 'fallback_migrations' };

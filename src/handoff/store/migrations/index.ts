@@ -1,5 +1,9 @@
 import type { Migration } from '../../../kit/sql/migrate.ts';
+import type { Owner } from '../../../kit/sql/owner.ts';
 import { first } from './0001-first.ts';
 
 /** All migrations, in order. */
 export const migrations: readonly Migration[] = [first];
+
+/** What the service leaves in its database. */
+export const schema: Owner = { service: 'handoff', migrations, migrationsTable: 'migrations' };
