@@ -623,6 +623,17 @@ describe('LiteLLM', () => {
     ]);
   });
 
+  test('calls that LiteLLM repeats by itself count where it comes to a model again, by an alias', async () => {
+    const router_settings = { ...still, num_retries: 3, model_group_alias: { d: 'b' }, fallbacks: [{ a: ['b', 'c', 'd'] }] };
+    const body = await imported('litellm', { model_list: [...models('a', 'c'), model('b', { model: 'together_ai/x' })], router_settings });
+    const [found] = body.findings.filter(({ kind, condition }: Finding) => kind === 'calls' && condition === 'connection_error');
+    assert.equal(found.provider, 'c');
+    assert.equal(
+      found.detail,
+      'If every model fails with connection_error, LiteLLM makes 4 calls of a, 16 calls of b and 4 calls of c; the chain makes 4 calls of a, 8 calls of b and 4 calls of c.',
+    );
+  });
+
   test('a model without order or weight beside one with it is never called', async () => {
     for (const param of ['order', 'weight', 'rpm']) {
       const model_list = [model('a', { model: 'openai/x', [param]: 1 }), model('a', { model: 'openai/y' }), ...models('b')];

@@ -9,6 +9,7 @@ import { listed, times } from '../../wording.ts';
 import type { Draft, Section } from '../section.ts';
 import { classOf, coolsDown, isSkipped } from './errors.ts';
 import { prefixedKey } from './groups.ts';
+import { repeatsOf, repeatsSentence } from './names.ts';
 import { callsOf, type Deployment, type FailureOf, type Fallbacks, type Router, weighed } from './router.ts';
 import { failures, type Reached } from './rows.ts';
 
@@ -64,13 +65,16 @@ export function notePrefixed<D extends Imported>(findings: FindingList, { router
 export function noteDifferences<D extends Imported>(findings: FindingList, { draft, ...parts }: Parts<D> & { draft: Draft }): void {
   const { router, chain } = parts;
   for (const group of new Set(chain.map(({ deployment }) => deployment.group))) noteDraws(findings, parts, group);
+  noteRepeats(findings, chain);
   const engine = createEngine(define(draft as unknown as ChainRequest));
   for (const failing of failures) {
     const parting = partingOf(engine, parts, () => failing);
     if (parting === null) continue;
-    const { provider } = parting.ours[Math.max(parting.at - 1, 0)] ?? parting.theirs[0]!;
+    const last = parting.ours[Math.max(parting.at - 1, 0)] ?? parting.theirs[0]!;
+    // The finding about what is repeated says it already.
+    if (callsFor(last, failing) > 1) continue;
     const sentence = `If every model fails with ${shown(failing)}, LiteLLM makes ${counted(parting.theirs)}; the chain makes ${counted(parting.ours)}.`;
-    findings.add('calls', null, sentence, { provider: provider.name, condition: failing.condition, loss: true });
+    findings.add('calls', null, sentence, { provider: last.provider.name, condition: failing.condition, loss: true });
   }
   for (const { deployment, outcomes } of chain) {
     const cut = outcomes.filter(({ retries }) => retries > 10);
@@ -99,6 +103,19 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
   noteCells(findings, engine, parts);
 }
 
+/** How often LiteLLM calls a model for one call of its router. */
+function callsFor({ kind }: Deployment, failing: Failing | null): number {
+  const repeats = repeatsOf(kind);
+  return failing !== null && repeats?.conditions.includes(failing.condition) ? repeats.calls : 1;
+}
+
+/** Finds the calls that LiteLLM repeats by itself. */
+function noteRepeats<D extends Imported>(findings: FindingList, chain: readonly Reached<D>[]): void {
+  for (const { kind, provider } of chain.map(({ deployment }) => deployment))
+    for (const condition of repeatsOf(kind)?.conditions ?? [])
+      findings.add('repeats', null, repeatsSentence(repeatsOf(kind)!, [provider.name]), { provider: provider.name, condition, loss: true });
+}
+
 /** Where the calls of LiteLLM and of the chain part, and all calls of both. */
 interface Parting<D> {
   readonly at: number;
@@ -108,7 +125,7 @@ interface Parting<D> {
 
 /** Lets LiteLLM and the chain call models that fail in these ways; null if both do the same. */
 function partingOf<D extends Imported>(engine: Engine, { router, first, chain }: Parts<D>, failureOf: FailureOf<D>): Parting<D> | null {
-  const theirs = callsOf(router, first, failureOf);
+  const theirs = callsOf(router, first, failureOf).flatMap((one) => Array<D>(callsFor(one, failureOf(one))).fill(one));
   const ours = chainCalls(engine, (provider) => failureOf(chain[provider]!.deployment)).map((index) => chain[index]!.deployment);
   const isLost = (calls: readonly D[]) => calls.every((one) => failureOf(one) !== null);
   const length = Math.max(theirs.length, ours.length);

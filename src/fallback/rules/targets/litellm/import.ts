@@ -11,7 +11,7 @@ import { noteDifferences, noteLeftOut, notePrefixed } from './differences.ts';
 import { isLostOn422, measuredKinds } from './errors.ts';
 import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
-import { inferredKind, kindNames, policyNames, repeatsOf, repeatsSentence } from './names.ts';
+import { inferredKind, kindNames, policyNames } from './names.ts';
 import { type Deployment, type Policy, type Router, weighed } from './router.ts';
 import { type Reached, reachedFrom, rowsOf } from './rows.ts';
 
@@ -110,7 +110,7 @@ export function importLitellm(file: Section, group?: string): Draft {
     if (settings.get('drop_params') === true && isLostOn422(kind))
       findings.add('drop_params', settings.at('drop_params'), lost, { provider: provider.name, condition: 'invalid_request', loss: true });
   }
-  for (const { name, provider } of providers) {
+  for (const { name } of providers) {
     const skipped = `With enable_pre_call_checks, LiteLLM does not call ${name} with a prompt that it knows to be too long for it; the chain calls it, and fails over when it refuses.`;
     if (settings.get('enable_pre_call_checks') === true)
       findings.add('pre_call_checks', settings.at('enable_pre_call_checks'), skipped, {
@@ -118,9 +118,6 @@ export function importLitellm(file: Section, group?: string): Draft {
         condition: 'context_length',
         loss: true,
       });
-    const repeats = repeatsOf(typeof provider === 'string' ? provider : null);
-    for (const condition of repeats?.conditions ?? [])
-      findings.add('repeats', null, repeatsSentence(repeats!, [name]), { provider: name, condition, loss: true });
   }
   return draft;
 }
