@@ -498,6 +498,23 @@ describe('LiteLLM', () => {
       assert.ok(!said.some((one) => one.startsWith('unknown_model') || one.startsWith('left_out')), said.join());
     });
 
+    test('a model that fits a pattern only with the provider that LiteLLM infers is a finding, since it infers that of models it knows', async () => {
+      const model_list = [...models('a'), model('openai/*', { model: 'openai/*' })];
+      const importOf = (backup: string, group: string) =>
+        imported(`litellm&group=${group}`, { model_list, router_settings: { ...still, fallbacks: [{ a: [backup] }] } });
+      const inferred = (body: { findings: Finding[] }) => body.findings.filter(({ kind }) => kind === 'inferred');
+      const found = inferred(await importOf('gpt-x', 'a'));
+      assert.deepEqual(new Set(found.map(({ provider }) => provider)), new Set(['a']));
+      assert.ok(found.some(({ condition, loss }) => condition === 'server_error' && loss));
+      assert.match(found[0]!.detail, /^LiteLLM takes gpt-x for openai\/gpt-x if its own list of models has it, and refuses it otherwise;/);
+      assert.deepEqual(inferred(await importOf('openai/gpt-x', 'a')), []);
+      const ofFirst = inferred(await importOf('a', 'gpt-x'));
+      assert.deepEqual(
+        ofFirst.map(({ provider, condition, loss }) => [provider, condition, loss]),
+        conditions.map((condition) => ['gpt-x', condition, true]),
+      );
+    });
+
     test('a pattern has no fallbacks, and as the first group it is a finding', async () => {
       const { calls, said } = await called({
         model_list: [model('openai/*', { model: 'openai/*' }), ...models('b')],

@@ -16,6 +16,8 @@ import { failures, type Reached } from './rows.ts';
 /** A model of a file that is a provider of the chain. */
 interface Imported extends Deployment {
   readonly index: number;
+  /** Its name with the provider that LiteLLM infers, if only that fits the pattern of its entry. */
+  readonly inferred: string | undefined;
   readonly provider: { readonly name: string };
 }
 
@@ -59,6 +61,28 @@ export function notePrefixed<D extends Imported>(findings: FindingList, { router
       const sentence = `LiteLLM uses the fallbacks of ${key} for ${group} if it knows this model; the chain does not. Name them ${group}.`;
       if (key !== undefined) findings.add('other_name', 'fallbacks', sentence, { provider: provider.name, condition, loss: true });
     }
+}
+
+/** Finds models that fit a pattern only with a provider that LiteLLM infers, which it does for the models that it knows (version 1.106.2). */
+export function noteInferred<D extends Imported>(findings: FindingList, chain: readonly Reached<D>[]): void {
+  const sentenceOf = ({ group, inferred }: D) =>
+    `LiteLLM takes ${group} for ${inferred} if its own list of models has it, and refuses it otherwise; the chain calls it. Name it ${inferred}.`;
+  const [first] = chain;
+  if (first?.deployment.inferred !== undefined)
+    for (const condition of conditions)
+      findings.add('inferred', 'model_list', sentenceOf(first.deployment), {
+        provider: first.deployment.provider.name,
+        condition,
+        loss: true,
+      });
+  for (const { deployment, outcomes } of chain)
+    for (const { failing, next: after } of outcomes)
+      for (const one of after.filter(({ inferred }) => inferred !== undefined))
+        findings.add('inferred', 'fallbacks', sentenceOf(one), {
+          provider: deployment.provider.name,
+          condition: failing.condition,
+          loss: true,
+        });
 }
 
 /** Finds what LiteLLM does otherwise than the chain, by calling both in thought. */

@@ -40,6 +40,8 @@ function prefixedName(group: string): string | undefined {
 interface Entry {
   readonly entry: Section;
   readonly index: number;
+  /** The name of a model with the provider that LiteLLM infers, if only that fits the pattern. */
+  readonly inferred?: string;
 }
 
 /** The entries of the file, and those of the wanted models that LiteLLM takes from the entries whose name is a pattern. */
@@ -56,7 +58,11 @@ export function withPatterns(entries: readonly Entry[], wanted: readonly string[
       const parts = partsOf(pattern, asked!)!;
       return entries
         .filter((one) => nameOf(one) === pattern)
-        .map((one) => ({ ...one, entry: filledIn(one.entry, { name, asked: asked!, parts }) }));
+        .map((one) => ({
+          ...one,
+          entry: filledIn(one.entry, { name, asked: asked!, parts }),
+          ...(asked === name ? {} : { inferred: asked! }),
+        }));
     }
     return [];
   });

@@ -7,7 +7,7 @@ import { uniqueName } from '../../wording.ts';
 import { rulesOf } from '../decisions.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section } from '../section.ts';
-import { noteDifferences, noteLeftOut, notePrefixed } from './differences.ts';
+import { noteDifferences, noteInferred, noteLeftOut, notePrefixed } from './differences.ts';
 import { isLostOn422, measuredKinds } from './errors.ts';
 import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
@@ -65,6 +65,7 @@ const parameterNames = [
 /** A model of the file. */
 interface FileModel extends Deployment {
   readonly index: number;
+  readonly inferred: string | undefined;
   readonly provider: Draft & { name: string };
 }
 
@@ -82,7 +83,10 @@ export function importLitellm(file: Section, group?: string): Draft {
   const byDefault = defaultGroup(settings);
   const wanted = [group ?? [], byDefault ?? [], ...aliases.values(), ...lists.flatMap((list) => [...(list ?? [])].flat(2))].flat();
   const entries = file.sections('model_list', 1000).map((entry, index) => ({ entry, index }));
-  const deployments = withPatterns(entries, wanted).map(({ entry, index }) => readDeployment(entry, index, taken, timeout));
+  const deployments = withPatterns(entries, wanted).map(({ entry, index, inferred }) => ({
+    ...readDeployment(entry, index, taken, timeout),
+    inferred,
+  }));
   const router = routerOf(settings, { deployments, aliases, lists, byDefault });
   const names = [...new Set(deployments.map((one) => one.group))];
   const first = firstGroup(names, [router.general, ...[router.contextWindow, router.contentPolicy].flatMap((list) => list ?? [])], group);
@@ -103,6 +107,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   };
   noteDifferences(findings, { draft, router, first, chain });
   notePrefixed(findings, { router, chain });
+  noteInferred(findings, chain);
   for (const { kind, provider } of chain.map(({ deployment }) => deployment)) {
     const sentence = `LiteLLM's errors of the kind ${kind} are taken for those of OpenAI's, which decides what of ${provider.name} it retries.`;
     if (!measuredKinds.has(kind)) findings.add('errors', null, sentence, { provider: provider.name, loss: true });
@@ -210,7 +215,7 @@ function settingsOf(file: Section): Section {
 }
 
 /** @param timeout the timeout of models without one, in milliseconds */
-function readDeployment(entry: Section, index: number, taken: Set<string>, timeout: number | undefined): FileModel {
+function readDeployment(entry: Section, index: number, taken: Set<string>, timeout: number | undefined): Omit<FileModel, 'inferred'> {
   entry.leaveOutUnknown(['model_name', 'litellm_params', 'model_info']);
   const group = entry.text('model_name');
   const parameters = entry.section('litellm_params');
