@@ -15,16 +15,22 @@ const applications = [
   { service: 'src/handoff', name: 'console' },
 ];
 
+/** The files and folders whose changes cause a build. */
+export const sourcesOf = (service) => [
+  'package-lock.json',
+  ...['web', 'model', 'rules', 'client'].map((name) => `${service}/${name}`),
+  'src/kit',
+];
+
 /** A digest of the inputs of a build. */
 function digest(service) {
   const web = join(root, service, 'web');
-  const sources = ['package-lock.json', `${service}/web`, `${service}/model`, `${service}/rules`, `${service}/client`, 'src/kit'];
   const hash = createHash('sha256');
   const add = (path) => {
     if (!existsSync(path)) return;
     hash.update(path.slice(root.length)).update(readFileSync(path));
   };
-  for (const source of sources) {
+  for (const source of sourcesOf(service)) {
     const path = join(root, source);
     if (!existsSync(path)) continue;
     if (/\.\w+$/.test(source)) add(path);
