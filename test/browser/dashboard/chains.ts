@@ -116,15 +116,21 @@ export function chainTests(dashboard: () => Dashboard): void {
     assert.equal(await chosen.textContent(), `namesake (…${ids[1]!.slice(-6)})`);
   });
 
-  test('no link of a chain and no column of the list is out of sight at 390 and at 768 pixels; no field shows a missing value', async (t) => {
-    const names = ['claude-sonnet', 'gpt-4o', 'mistral-large', 'own-llama'];
+  test('no link of a chain and no column of the list is out of sight in windows of 390 to 1,280 pixels, whatever the names; no field shows a missing value', async (t) => {
+    const names = ['claude-sonnet', `gpt-4o-${'n'.repeat(40)}`, `mistral-large-${'n'.repeat(40)}`, 'own-llama'];
     const providers = names.map((name) => ({ name, model_id: `openai/${name}` }));
-    const id = await dashboard().chain({ name: 'in sight', description: 'Quality first, then speed, then our own machines', providers });
+    const id = await dashboard().chain({
+      name: `in sight ${'x'.repeat(80)}`,
+      description: 'Quality first, then speed, then our own machines',
+      providers,
+    });
     const page = await dashboard().open(t, '/chains?q=in sight');
-    await page.setViewportSize({ width: 768, height: 900 });
-    await button(page, 'Actions for in sight').waitFor();
-    const { x, width } = (await button(page, 'Actions for in sight').boundingBox())!;
-    assert.ok(x + width <= 768, `${x + width} pixels`);
+    for (const viewport of [1280, 768]) {
+      await page.setViewportSize({ width: viewport, height: 900 });
+      await button(page, 'Actions for in sight').waitFor();
+      const { x, width } = (await button(page, 'Actions for in sight').boundingBox())!;
+      assert.ok(x + width <= viewport, `at ${viewport}: ${x + width} pixels`);
+    }
     await page.goto(`${dashboard().address}/dashboard/chains/${id}`);
     for (const viewport of [768, 390]) {
       await page.setViewportSize({ width: viewport, height: 844 });

@@ -23,6 +23,7 @@ export function keyTests(browser: () => Browser): void {
   test('the page asks for the key and keeps it in the tab; without chains it says what to do [F89]', async (t) => {
     const page = await dashboard.open(t, '/chains');
     await heading(page, 'API key').waitFor();
+    assert.equal(await page.getByRole('navigation').count(), 0, 'no link leads to a page that needs the key');
     await assertAccessible(page);
     await button(page, 'Continue').click();
     await page.getByText('Enter a key.').waitFor();

@@ -11,6 +11,10 @@ test('the dashboard names fields by their labels, and conditions by words', () =
     'This rule can never fire, because Rule 1 always decides before it.',
   );
   assert.equal(said('rate_limit never has status 500.'), 'rate limit never has status 500.');
+  assert.equal(
+    said('Without api_key_env, calls of my_rate_limit have no key.'),
+    'Without key variable, calls of my_rate_limit have no key.',
+  );
   const faults = [
     { field: 'providers.0.model_id', detail: 'providers.0.model_id must not be empty.' },
     { field: 'providers.1.params.x', detail: 'No such parameter.' },

@@ -35,12 +35,14 @@ export function FaultFields({ faults, providers, onChange, faultOf }: FaultField
             {faultNumbers.map(({ name, ...field }) => (
               <TextField key={name} {...field} type="number" min={0} step="any" {...bound(name)} />
             ))}
-            <Button
-              look="quiet"
-              icon={Trash2}
-              aria-label={`Remove fault ${index + 1}`}
-              onClick={() => onChange(faults.filter((_, at) => at !== index))}
-            />
+            <div className={styles.remove}>
+              <Button
+                look="quiet"
+                icon={Trash2}
+                aria-label={`Remove fault ${index + 1}`}
+                onClick={() => onChange(faults.filter((_, at) => at !== index))}
+              />
+            </div>
           </div>
         );
       })}

@@ -9,7 +9,7 @@ import { CheckField, SelectField, TextArea, TextField } from '../../../kit/web/c
 import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
-import type { TestRequest } from '../../model/test.ts';
+import { defaultPrompts, type TestRequest } from '../../model/test.ts';
 import { useAccess, useStartTest, useTestPlan } from '../data/queries.ts';
 import { FaultFields } from './fault-fields.tsx';
 import { emptyFault, emptyTest, type TestDraft, testRequest } from './test-draft.ts';
@@ -56,7 +56,7 @@ export function TestForm({ chain }: { chain: Chain }) {
           inputMode="numeric"
           min={1}
           max={1000}
-          placeholder={request.prompts === null || request.prompts === undefined ? 'as the faults need' : String(request.prompts.length)}
+          placeholder={String(request.prompts?.length ?? (draft.mode === 'live' ? defaultPrompts : 'as the faults need'))}
           {...bound('prompt_count')}
         />
         <TextField label="Seed" type="number" inputMode="numeric" placeholder="random" {...bound('seed')} />

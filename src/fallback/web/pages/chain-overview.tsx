@@ -90,7 +90,7 @@ function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }
 function Providers({ chain }: { chain: Chain }) {
   return (
     <Table
-      stacks
+      stacks="early"
       label="Providers in their order"
       rows={chain.providers}
       keyOf={({ name }) => name}

@@ -77,7 +77,11 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
           onChange={(event) => onPreferRetry(event.target.checked)}
         />
       ) : null}
-      <Notes tone="warn" title={`The target differs in ${counted(warnings.length, 'way')}.`} notes={saidOf(warnings)} />
+      <Notes
+        tone={lossless ? 'info' : 'warn'}
+        title={lossless ? counted(warnings.length, 'note') : `The target differs in ${counted(warnings.length, 'way')}.`}
+        notes={saidOf(warnings)}
+      />
       <CodeBlock text={content} label={filename} />
       <p className="muted">An export contains no keys, only the names of their environment variables.</p>
     </Panel>

@@ -57,7 +57,7 @@ export function ResultPage() {
           {found.status === 'running' ? <Running result={found} streamed={progress} /> : null}
           {found.error === null ? null : (
             <Callout tone={found.status === 'cancelled' ? 'info' : 'bad'} title={errorTitles[found.status]}>
-              {found.error}
+              {said(found.error)}
             </Callout>
           )}
           {found.results.length === 0 ? null : <Comparison result={found} />}
@@ -179,7 +179,7 @@ function Details({ result }: { result: TestResult }) {
         <ScenarioGrid result={result} chosen={scenario} onChoose={setScenario} />
       </Panel>
       <Panel
-        title={scenario === null ? 'Prompts' : `Prompts: ${scenario}`}
+        title={scenario === null ? 'Prompts' : `Prompts: ${said(scenario)}`}
         actions={scenario === null ? undefined : <Button onClick={() => setScenario(null)}>Show all</Button>}
         flush
       >
@@ -193,7 +193,9 @@ function Checks({ result }: { result: TestResult }) {
   return (
     <Panel title="Checks">
       {result.checks.length === 0 ? (
-        <p className="muted">The checks run when the test has ended.</p>
+        <p className="muted">
+          {result.status === 'running' ? 'The checks run when the test has ended.' : 'There are no checks of a test that did not end.'}
+        </p>
       ) : (
         <ul className={styles.checks}>
           {result.checks.map(({ name, passed, advisory, detail }) => (

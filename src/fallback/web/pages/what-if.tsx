@@ -65,6 +65,7 @@ function WorstCase({ routing: { worst_case, warnings } }: { routing: Routing }) 
   return (
     <>
       <Stats
+        min="11rem"
         items={[
           { label: 'Longest prompt', ...duration(latency_ms), note: 'timeouts and waits included' },
           { label: 'Most calls', value: attempts, unit: attempts === 1 ? 'attempt' : 'attempts', note: 'for one prompt' },
@@ -127,7 +128,7 @@ function Grid({ routing, asked, onAsk }: GridProps) {
             <tr>
               <th scope="col">When it fails with</th>
               {routing.order.map((name) => (
-                <th key={name} scope="col">
+                <th key={name} scope="col" title={name}>
                   {name}
                 </th>
               ))}

@@ -15,6 +15,7 @@ export function AttemptTable({ prompt, findings }: { prompt: PromptResult; findi
   return (
     <div className={styles.frame}>
       <Table
+        stacks
         label={`Attempts of prompt ${prompt.index + 1}`}
         rows={prompt.attempts.map((attempt, index) => ({ ...attempt, index }))}
         keyOf={({ index }) => String(index)}
@@ -27,8 +28,7 @@ export function AttemptTable({ prompt, findings }: { prompt: PromptResult; findi
             name: 'Outcome',
             cell: ({ condition, error, injected }) => (
               <>
-                {condition === null ? 'answered' : words(condition)}
-                {injected ? <Badge>injected</Badge> : null}
+                {condition === null ? 'answered' : words(condition)} {injected ? <Badge>injected</Badge> : null}
                 {/* Of an injected failure the badge says as much. */}
                 {error === null || error === 'injected' ? null : <span className="muted"> {error}</span>}
               </>

@@ -30,7 +30,7 @@ export function Comparison({ result }: { result: TestResult }) {
             {differences.map((difference) => (
               <li key={difference.sentence}>
                 <p>
-                  {difference.sentence}{' '}
+                  {said(difference.sentence)}{' '}
                   {difference.prompts > 1 ? <span className="muted">({counted(difference.prompts, 'scene')})</span> : null}
                 </p>
                 {findings
@@ -52,7 +52,7 @@ export function Comparison({ result }: { result: TestResult }) {
           rows={rows}
           keyOf={({ index }) => String(index)}
           columns={[
-            { name: 'Scene', cell: ({ scenario }) => scenario },
+            { name: 'Scene', cell: ({ scenario }) => said(scenario) },
             {
               name: 'The chain says',
               cell: ({ expected }) => (

@@ -40,10 +40,18 @@ function fieldName(path: string): string {
 }
 
 const paths = /\b(?:providers|fallback_rules)\.\d+(?:\.[\w-]+)*/g;
-const conditionNames = new RegExp(`\\b(?:${conditions.filter((name) => name.includes('_')).join('|')})\\b`, 'g');
+
+/** Names of the API in sentences, by what the dashboard calls them. */
+const names = new Map<string, string>([
+  ...conditions.map((name) => [name, words(name)] as const),
+  ['api_key_env', 'key variable'],
+  ['connection_refused', 'connection refused'],
+  ['prompt_count', 'number of prompts'],
+]);
+const nameOfApi = new RegExp(`\\b(?:${[...names.keys()].join('|')})\\b`, 'g');
 
 /** A sentence of the service with the names that the dashboard uses: of fields, and of conditions. */
-export const said = (sentence: string): string => sentence.replace(paths, fieldName).replace(conditionNames, words);
+export const said = (sentence: string): string => sentence.replace(paths, fieldName).replace(nameOfApi, (name) => names.get(name) ?? name);
 
 /** Notes of the service, to be shown. */
 export const saidOf = <T extends { detail: string }>(notes: readonly T[]): T[] =>

@@ -2,6 +2,7 @@ import { useMemo } from 'react';
 
 import { counted, durationText } from '../../../kit/web/format.ts';
 import type { TestResult } from '../../model/test.ts';
+import { said } from './said.ts';
 import styles from './scenario-grid.module.css';
 
 interface ScenarioGridProps {
@@ -29,7 +30,7 @@ export function ScenarioGrid({ result, chosen, onChoose }: ScenarioGridProps) {
               aria-pressed={chosen === name}
               onClick={() => onChoose(chosen === name ? null : name)}
             >
-              <span className={styles.name}>{name}</span>
+              <span className={styles.name}>{said(name)}</span>
               <span className={styles.outcome}>
                 {lost === 0 ? 'all served' : `${counted(lost, 'prompt')} lost`}
                 {servers.length === 0 ? '' : ` · ${servers.join(', ')}`}

@@ -53,7 +53,7 @@ export function Shell({ name, links, tools, keyForm }: ShellProps) {
             Baton <span className={styles.product}>{name}</span>
           </span>
         </Link>
-        <Nav className={styles.nav} label="Main" links={links} />
+        {wanted ? null : <Nav className={styles.nav} label="Main" links={links} />}
         <div className={styles.tools}>
           {tools}
           <SchemeMenu />

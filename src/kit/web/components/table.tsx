@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 
 import { count } from '../format.ts';
+import { useMedia } from '../media.ts';
 import { Button } from './button.tsx';
 import { ScrollX } from './layout.tsx';
 import styles from './table.module.css';
@@ -24,17 +25,21 @@ interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   keyOf: (row: Row) => string;
-  /** In a narrow window shows each row as a list of names and values, so that the last columns stay in sight. */
-  stacks?: boolean;
+  /**
+   * In a narrow window shows each row as a list of names and values, so that the last columns stay in sight; `early`: in a window of
+   * medium width, too, for many columns of long words.
+   */
+  stacks?: boolean | 'early';
 }
 
 /** A table whose first column names the row. */
 export function Table<Row>({ label, columns, rows, keyOf, stacks = false }: TableProps<Row>) {
   const classOf = ({ number, tabular, muted }: Column<Row>) =>
     [number ? styles.number : '', number || tabular ? `tabular ${styles.tabular}` : '', muted ? styles.muted : ''].join(' ');
+  const isNarrow = useMedia(stacks === 'early' ? '(max-width: 56rem)' : '(max-width: 40rem)');
   return (
     <ScrollX label={label}>
-      <table className={stacks ? `${styles.table} ${styles.stacks}` : styles.table}>
+      <table className={stacks !== false && isNarrow ? `${styles.table} ${styles.stacks}` : styles.table}>
         <caption className="visually-hidden">{label}</caption>
         <thead>
           <tr>
