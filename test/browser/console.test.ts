@@ -96,7 +96,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.setViewportSize({ width: 1280, height: 800 });
     const options = page.getByRole('group', { name: 'Options' });
     await options.waitFor();
-    for (const part of [options, page.getByRole('main').getByText('The parcel came late.'), button(page, 'Send answer')]) {
+    for (const part of [options, page.getByRole('main').getByText('The parcel came late.').last(), button(page, 'Send answer')]) {
       const { y, height } = await boxOf(part);
       assert.ok(y + height <= 800, `${y} and ${height} pixels`);
     }
@@ -333,7 +333,8 @@ describe('the console', { skip: withoutBrowser }, () => {
     // The change arrives by stream while the person reads.
     await call(key, 'PATCH', `/packets/${id}`, { context: { summary: 'The customer has 17 refunds this month.' } });
     await page.getByText('The question has changed since you opened it.').waitFor();
-    await page.getByText('17 refunds').first().waitFor();
+    // In the list, and beside the question.
+    await page.getByText('17 refunds').nth(1).waitFor();
     assert.equal(await page.locator('[aria-pressed=true]').count(), 0);
     // The change is committed while the answer is on its way.
     await page.route('**/respond', async (route) => {
@@ -346,6 +347,38 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.getByText('The question has changed since you').first().waitFor();
     const { hitl, status } = await call(key, 'GET', `/packets/${id}`);
     assert.deepEqual([status, hitl.response], ['awaiting_human', null]);
+  });
+
+  test('the inbox keeps the oldest 1,000 questions while events bring others; it says what each is about and keeps a filter that nothing matches', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    await ask(key, { ...refund, question: 'Asked first?' }, { context: { summary: 'The parcel came late.' } });
+    const page = await pages.open(t, '/inbox');
+    await page.route('**/api/v1/packets?*status=awaiting_human*', async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      const [first] = json.packets;
+      // Of which all but the first were asked after those of the events.
+      const later = { ...first.hitl, question: 'Asked later?', requested_at: new Date(Date.now() + 3_600_000).toISOString() };
+      json.packets = Array.from({ length: 1000 }, (_, index) =>
+        index === 0 ? first : { ...first, id: first.id.slice(0, -4) + (1000 + index), hitl: later },
+      );
+      await route.fulfill({ response, json });
+    });
+    await enterKey(page, key);
+    await page.getByText('The oldest 1000 questions are shown.').waitFor();
+    const list = page.getByRole('list', { name: 'Open questions' });
+    assert.equal(await list.getByRole('listitem').count(), 1000);
+    await list.getByText('The parcel came late.').first().waitFor();
+    for (const question of ['Second?', 'Third?']) {
+      await ask(key, { ...refund, question });
+      await list.getByText(question).waitFor();
+    }
+    await page.getByRole('heading', { level: 2, name: 'Asked first?' }).waitFor();
+    assert.equal(await list.getByRole('listitem').count(), 1000);
+    assert.match(await page.title(), /^\(1000\) Inbox/);
+    await go(page, '/inbox?tag=gone');
+    await page.getByText('No open question matches the filters').waitFor();
+    assert.equal(await page.getByLabel('Tag').inputValue(), 'gone');
   });
 
   test('a question with a schema is answered by a form; a fault is shown beside its field', async (t) => {
@@ -704,6 +737,7 @@ describe('the console', { skip: withoutBrowser }, () => {
     const page = await pages.open(t, '/inbox');
     page.on('request', (request) => addresses.push(request.url()));
     await heading(page, 'API key').waitFor();
+    assert.equal(await page.getByRole('navigation').count(), 0, 'no link leads to a page that needs the key');
     await assertAccessible(page);
     // Where a key comes from.
     await page.getByText('npx service-cli admin-key').waitFor();

@@ -12,16 +12,18 @@ import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Pager, Table } from '../../../kit/web/components/table.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import { download } from '../../../kit/web/download.ts';
-import { count, moment, words } from '../../../kit/web/format.ts';
+import { count, cut, moment, words } from '../../../kit/web/format.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import { api } from '../data/api.ts';
 import { filtersIn, isTime, useFilters } from '../data/filters.ts';
 import { useAnswer, useKeyNames } from '../data/queries.ts';
 import { csvOf, jsonLinesOf } from '../parts/audit-file.ts';
-import { textOf } from '../parts/question.tsx';
+import { detailText } from '../parts/question.tsx';
 import { Long } from '../parts/texts.tsx';
 
 const perPage = 50;
+/** An id of the service, of which the last characters are shown, as of packets. */
+const idPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** The most entries of a download. */
 const maxEntries = 10_000;
 
@@ -112,15 +114,13 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
         {
           name: 'Details',
           muted: true,
-          cell: ({ details }) => (
-            <Long>
-              {Object.entries(details)
-                .filter(([name, value]) => value !== null && !(name === 'response' && details.data))
-                .map(([name, value]) => `${words(name)}: ${textOf(value)}`)
-                .join(' · ')
-                .slice(0, 200)}
-            </Long>
-          ),
+          cell: ({ details }) => {
+            const text = Object.entries(details)
+              .filter(([name, value]) => value !== null && !(name === 'response' && details.data))
+              .map(([name, value]) => `${words(name)}: ${idPattern.test(String(value)) ? String(value).slice(-8) : detailText(value)}`)
+              .join(' · ');
+            return text === '' ? null : <Long>{cut(text, 200)}</Long>;
+          },
         },
       ]}
     />

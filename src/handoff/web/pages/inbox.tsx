@@ -42,6 +42,9 @@ export function Inbox() {
   const { params, set, clear } = useFilters();
   const number = inbox.data?.length;
   useTitle(number ? `(${number}) Inbox` : 'Inbox');
+  // What is filtered by may be that of answered questions only.
+  const choices = (name: keyof typeof filters) =>
+    [...new Set([params.get(name) ?? [], ...(inbox.data ?? []).map(filters[name])].flat())].filter(Boolean).sort();
   const shown = inbox.data?.filter((packet) =>
     filterNames.every((name) => params.get(name) === null || filters[name](packet).includes(params.get(name)!)),
   );
@@ -77,7 +80,7 @@ export function Inbox() {
                       key={name}
                       label={labels[name]}
                       value={params.get(name) ?? ''}
-                      options={[{ value: '', label: 'all' }, ...[...new Set(inbox.data?.flatMap(filters[name]))].sort()]}
+                      options={[{ value: '', label: 'all' }, ...choices(name)]}
                       onChange={({ target }) => set(name, target.value)}
                     />
                   ))}
@@ -170,6 +173,9 @@ const Item = memo(function Item({ packet, isCurrent, isShown, onSelect }: ItemPr
         </span>
         <span className={styles.text} dir="auto">
           {packet.hitl?.question}
+        </span>
+        <span className={styles.about} dir="auto">
+          {packet.context.summary.slice(0, 200)}
         </span>
         <span className={styles.itemHead}>
           <TimeLeft until={packet.hitl?.expires_at ?? null} />

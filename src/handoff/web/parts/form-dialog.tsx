@@ -118,7 +118,12 @@ export function ShownOnce({ title, secret, onClose, children }: ShownOnceProps) 
 export function Command({ children }: { children: string }) {
   return (
     <div className={styles.command}>
-      <code>{children}</code>
+      <code>
+        {children.split(/(?= )/).map((word, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a word is identified by its place.
+          <span key={index}>{word}</span>
+        ))}
+      </code>
       <CopyButton text={children} />
     </div>
   );

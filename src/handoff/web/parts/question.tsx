@@ -124,3 +124,7 @@ export function Background({ packet: { context, actions, decisions } }: { packet
 
 /** A value of any kind as a text. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** A detail of an event as a text: names in a list without brackets. */
+export const detailText = (value: unknown): string =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string') ? value.join(', ') : textOf(value);

@@ -4,7 +4,7 @@ import { moment, words } from '../../../kit/web/format.ts';
 import type { HistoryEvent, Packet } from '../../model/packet.ts';
 import { roughWords } from '../../rules/time-left.ts';
 import { useHistory, useKeyNames } from '../data/queries.ts';
-import { textOf } from './question.tsx';
+import { detailText } from './question.tsx';
 import { Ago } from './texts.tsx';
 import styles from './timeline.module.css';
 
@@ -94,7 +94,7 @@ export function answerText(details: HistoryEvent['details']): string {
   const { data } = details;
   if (typeof data === 'object' && data !== null)
     return Object.entries(data)
-      .map(([name, value]) => `${name}: ${textOf(value)}`)
+      .map(([name, value]) => `${name}: ${detailText(value)}`)
       .join(', ');
   return text(details, 'response') ?? '';
 }
@@ -142,6 +142,6 @@ function detailsOf({ event_type, actor, timestamp, key_id, details }: HistoryEve
     ['When', moment(timestamp)],
     ['Actor', actor],
     ...(key_id === null ? [] : ([['Key', nameOf(key_id)]] satisfies [string, string][])),
-    ...Object.entries(details).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[words(name), textOf(value)]])),
+    ...Object.entries(details).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[words(name), detailText(value)]])),
   ];
 }
