@@ -92,13 +92,26 @@ describe('the answer page', { skip: withoutBrowser }, () => {
 
   test('shows Markdown as elements without scripts; with them, the time of the reader beside UTC', async (t) => {
     const context = { summary: 'She paid **twice**:\n\n- 59.90 by card\n- <b>59.90</b> by [bank](javascript:alert(1))' };
-    const { id } = await packetIn(service, 'awaiting_human', { context, hitl: { ...question, options } });
+    const conversation_state = [
+      { role: 'tool', content: '[{"order_id": 4711, "paid": [59.9, 59.9]}]' },
+      { role: 'user', content: '[Refund](https://example.com) it' },
+    ];
+    const { id } = await packetIn(service, 'awaiting_human', {
+      context: { ...context, conversation_state },
+      hitl: { ...question, options },
+    });
     const made = await service.call('POST', `/packets/${id}/answer-links`, { body: { expires_in: 7200 } });
     const url = `${address}${new URL(made.body.url).pathname}`;
     const page = await open(t, url, { javaScriptEnabled: false, timezoneId: 'Asia/Tokyo' });
     await page.locator('strong', { hasText: 'twice' }).waitFor();
     assert.equal(await page.locator('.about .markdown li').count(), 2);
     assert.equal(await page.locator('.about b, .about a').count(), 0);
+    // Data of programs is folded away, and a message in words is not.
+    const data = page.getByText('"order_id": 4711');
+    assert.equal(await data.isVisible(), false);
+    await page.getByText('Data, 42 characters').click();
+    await data.waitFor();
+    await page.getByText('Refund it').waitFor();
     const time = /^\d+ \w+ at \d\d:\d\d UTC$/;
     assert.match((await page.locator('time').textContent()) ?? '', time);
     await page.getByText('Answer within 2 hours').waitFor();

@@ -280,11 +280,15 @@ const aboutOf = once(({ context, actions, decisions }) => {
 /** The last messages, cut. */
 const messagesOf = once(({ context }) => {
   const turns = context.conversation_state.slice(-shownTurns);
-  const messages = turns.map(
-    ({ role, content }) => `<dt><bdi>${escapeHtml(role)}</bdi></dt><dd dir="auto">${prose(content, shownItemLength)}</dd>`,
-  );
+  const messages = turns.map(({ role, content }) => `<dt><bdi>${escapeHtml(role)}</bdi></dt><dd dir="auto">${messageOf(content)}</dd>`);
   return messages.length === 0 ? '' : `<div class="card messages">${section('Last messages', `<dl>${messages.join('')}</dl>`)}</div>`;
 });
+
+/** A message, cut. What looks like data that programs exchange is folded away, as in the console. */
+const messageOf = (content: string) =>
+  /^\s*[[{]/.test(content) && /[\]}]\s*$/.test(content.slice(-100))
+    ? `<details><summary class="muted">Data, ${inNumbers.format(content.length)} characters</summary>${shown(content, 'span')}</details>`
+    : prose(content, shownItemLength);
 
 /** A text of others, cut: as Markdown if that is quick, else as it is. */
 function prose(text: string, length: number): string {
