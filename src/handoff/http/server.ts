@@ -83,8 +83,6 @@ export interface ServerParts {
   allowedHosts: readonly string[];
   /** Loads the endpoint of MCP, which gets its refusals from `refusalOf`. */
   loadMcp(refusalOf: RefusalOf): Promise<McpEndpoint>;
-  /** The folder of the built console; by default beside these sources. */
-  consoleFolder?: string | undefined;
   /** The same for A2A. */
   loadA2a(refusalOf: RefusalOf): Promise<A2aEndpoint>;
   /** The agents that the agent card of A2A names. */
@@ -245,10 +243,10 @@ function mountProtocols(parts: ServerParts, mount: HandoffMount, call: LocalCall
 }
 
 /** Mounts the console, and the page at the root. */
-function mountPages(app: FastifyInstance, { consoleFolder, version }: ServerParts): void {
+function mountPages(app: FastifyInstance, { version }: ServerParts): void {
   mountStatic(app, {
     prefix: '/console',
-    folder: consoleFolder ?? fileURLToPath(new URL('../web/dist', import.meta.url)),
+    folder: fileURLToPath(new URL('../web/dist', import.meta.url)),
     notBuilt: 'The console is not built yet: run `npm run build:web` and reload the page.',
   });
   mountStart(app, {

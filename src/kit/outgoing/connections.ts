@@ -26,8 +26,6 @@ export interface ConnectionParts {
   ca?: string;
   /** The most connections to an origin; further exchanges wait in a queue. */
   perOrigin: number;
-  /** The most idle connections of all origins. */
-  maxIdle?: number;
 }
 
 interface Origin {
@@ -35,6 +33,9 @@ interface Origin {
   readonly idle: Connection[];
   readonly waiting: Set<(connection: Connection) => void>;
 }
+
+/** The most idle connections of all origins. */
+const maxIdle = 1_000;
 
 /** How long an idle connection is kept, in milliseconds, unless the server announces another time. */
 const keepAliveMs = 15_000;
@@ -46,12 +47,10 @@ export class Connections {
   readonly #idle = new Set<Connection>();
   readonly #connectors: Record<'https:' | 'http:', ReturnType<typeof guarded>>;
   readonly #perOrigin: number;
-  readonly #maxIdle: number;
 
-  constructor({ guard, ca, perOrigin, maxIdle = 1_000 }: ConnectionParts) {
+  constructor({ guard, ca, perOrigin }: ConnectionParts) {
     this.#connectors = { 'https:': guarded('https:', guard, ca), 'http:': guarded('http:', guard) };
     this.#perOrigin = perOrigin;
-    this.#maxIdle = maxIdle;
   }
 
   /** A connection for an exchange: an idle one, a new one, or the next one that is released. */
@@ -96,7 +95,7 @@ export class Connections {
     if (!connection.client.stats.connected) return this.#forget(connection);
     pool.idle.push(connection);
     this.#idle.add(connection);
-    if (this.#idle.size > this.#maxIdle) this.#forget(this.#idle.values().next().value!);
+    if (this.#idle.size > maxIdle) this.#forget(this.#idle.values().next().value!);
   }
 
   /** Closes a connection at once. */
