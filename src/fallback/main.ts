@@ -8,7 +8,7 @@ import { FailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
 import { parseJson } from '../kit/http/json.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
-import { createStreams, type Streams } from '../kit/http/streams.ts';
+import { Streams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, systemRandom } from '../kit/id.ts';
 import { type Stop, starting } from '../kit/lifecycle.ts';
 import { Loop } from '../kit/loop.ts';
@@ -101,7 +101,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   });
   const metrics = createFallbackMetrics(store, tests);
   opened(() => metrics.stop());
-  const streams = createStreams({
+  const streams = new Streams({
     clock,
     logger,
     onEnded: (method, route, status) => metrics.observe(method, route, status),

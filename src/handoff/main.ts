@@ -7,7 +7,7 @@ import { describeCause } from '../kit/errors.ts';
 import { FailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
-import { createStreams } from '../kit/http/streams.ts';
+import { Streams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, randomFraction, systemRandom } from '../kit/id.ts';
 import { type Stop, starting, stopLimits } from '../kit/lifecycle.ts';
 import { Loop } from '../kit/loop.ts';
@@ -221,7 +221,7 @@ function createLive(
       else logger.error({ tenant_id, err: describeCause(error) }, 'events could not be sent');
     },
   });
-  const streams = createStreams({
+  const streams = new Streams({
     clock,
     logger,
     onEnded: (method, route, status) => metrics.observe(method, route, status),

@@ -19,9 +19,6 @@ interface Call {
 /** A cloned error keeps only its message and stack, so its codes are sent beside it. */
 type Reply = { id: number; result: unknown } | { id: number; error: unknown; codes: { code?: unknown; errcode?: unknown } };
 
-/** A worker thread that starts tasks in the order of the calls. While one task waits, others run. */
-export type Thread<T extends Tasks> = ReturnType<typeof startThread<T>>;
-
 /** Priority and memory limit of a thread. */
 export interface ThreadOptions {
   /** Gives the thread a lower CPU priority than the rest of the process, where the system has priorities by thread (Linux). */
@@ -31,86 +28,96 @@ export interface ThreadOptions {
 }
 
 /**
- * A thread that runs a module that calls `serveTasks`; `threadData` returns `data` there. It starts at the first call and,
- * after a failure, again at the next. It keeps the process alive only while a call is open.
+ * A worker thread that runs a module that calls `serveTasks`; `threadData` returns `data` there. It starts at the first call and,
+ * after a failure, again at the next. It starts tasks in the order of the calls; while one waits, others run. It keeps the process
+ * alive only while a call is open.
  */
-export function startThread<T extends Tasks>(entry: URL, data: unknown, { lowPriority = false, heapMib }: ThreadOptions = {}) {
-  const open = new Map<number, { resolve(value: unknown): void; reject: (error: unknown) => void }>();
-  let worker: Worker | undefined;
-  let lastId = 0;
-  let stopped = false;
-  let ending: Promise<unknown> | undefined;
+export class Thread<T extends Tasks> {
+  readonly #entry: URL;
+  readonly #start: Start;
+  readonly #heapMib: number | undefined;
+  readonly #open = new Map<number, { resolve(value: unknown): void; reject: (error: unknown) => void }>();
+  #worker: Worker | undefined;
+  #lastId = 0;
+  #isStopped = false;
+  #ending: Promise<unknown> | undefined;
 
-  function running(): Worker {
-    if (worker !== undefined) return worker;
-    const started = new Worker(entry, {
-      workerData: { data, lowPriority } satisfies Start,
-      ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
+  constructor(entry: URL, data: unknown, { lowPriority = false, heapMib }: ThreadOptions = {}) {
+    this.#entry = entry;
+    this.#start = { data, lowPriority };
+    this.#heapMib = heapMib;
+  }
+
+  /** `signal`: aborted when the caller no longer waits; the task's own signal is aborted too, and the call rejects once the task has ended. */
+  call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0], signal?: AbortSignal): ReturnType<T[Name]> {
+    const answered = new Promise((resolve, reject) => {
+      if (this.#isStopped) return reject(new Error('The thread has stopped.'));
+      if (signal?.aborted) return reject(abandoned());
+      const worker = this.#running();
+      this.#lastId += 1;
+      const id = this.#lastId;
+      // An argument that can't be cloned throws here, before the call is open.
+      worker.postMessage({ id, task, argument } satisfies Message);
+      const abandon = () => worker.postMessage({ id } satisfies Message);
+      const settled = () => signal?.removeEventListener('abort', abandon);
+      this.#open.set(id, {
+        resolve(value) {
+          settled();
+          resolve(value);
+        },
+        reject(error) {
+          settled();
+          reject(signal?.aborted ? abandoned() : error);
+        },
+      });
+      worker.ref();
+      signal?.addEventListener('abort', abandon, { once: true });
     });
-    started.on('message', (reply: Reply) => {
-      if (worker !== started) return;
-      const waiting = open.get(reply.id);
-      open.delete(reply.id);
-      if (open.size === 0) started.unref();
+    return answered as ReturnType<T[Name]>;
+  }
+
+  /** Terminates the thread at once; open calls reject with `reason`. The next call starts a new thread. */
+  interrupt(reason: Error): void {
+    this.#ending = this.#worker?.terminate();
+    this.#drop(reason);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([this.#ending, this.#worker?.terminate()]);
+  }
+
+  #running(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    const worker = new Worker(this.#entry, {
+      workerData: this.#start,
+      ...(this.#heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: this.#heapMib } }),
+    });
+    worker.on('message', (reply: Reply) => {
+      if (this.#worker !== worker) return;
+      const waiting = this.#open.get(reply.id);
+      this.#open.delete(reply.id);
+      if (this.#open.size === 0) worker.unref();
       if ('error' in reply) waiting?.reject(withCodes(reply.error as object, reply.codes));
       else waiting?.resolve(reply.result);
     });
     const failed = (error: Error) => {
-      if (worker === started) drop(error);
+      if (this.#worker === worker) this.#drop(error);
     };
-    started.on('error', failed);
-    started.on('exit', () => failed(new Error('The thread has stopped.')));
+    worker.on('error', failed);
+    worker.on('exit', () => failed(new Error('The thread has stopped.')));
     // Only an open call keeps the process alive.
-    started.unref();
-    worker = started;
-    return started;
+    worker.unref();
+    this.#worker = worker;
+    return worker;
   }
 
   /** Rejects the open calls; the next call starts a new thread. */
-  function drop(reason: Error): void {
-    worker = undefined;
-    for (const { reject } of open.values()) reject(reason);
-    open.clear();
+  #drop(reason: Error): void {
+    this.#worker = undefined;
+    for (const { reject } of this.#open.values()) reject(reason);
+    this.#open.clear();
   }
-
-  return {
-    /** `signal`: aborted when the caller no longer waits; the task's own signal is aborted too, and the call rejects once the task has ended. */
-    call<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0], signal?: AbortSignal): ReturnType<T[Name]> {
-      const answered = new Promise((resolve, reject) => {
-        if (stopped) return reject(new Error('The thread has stopped.'));
-        if (signal?.aborted) return reject(abandoned());
-        const thread = running();
-        lastId += 1;
-        const id = lastId;
-        // An argument that can't be cloned throws here, before the call is open.
-        thread.postMessage({ id, task, argument } satisfies Message);
-        const abandon = () => thread.postMessage({ id } satisfies Message);
-        const settled = () => signal?.removeEventListener('abort', abandon);
-        open.set(id, {
-          resolve(value) {
-            settled();
-            resolve(value);
-          },
-          reject(error) {
-            settled();
-            reject(signal?.aborted ? abandoned() : error);
-          },
-        });
-        thread.ref();
-        signal?.addEventListener('abort', abandon, { once: true });
-      });
-      return answered as ReturnType<T[Name]>;
-    },
-    /** Terminates the thread at once; open calls reject with `reason`. The next call starts a new thread. */
-    interrupt(reason: Error): void {
-      ending = worker?.terminate();
-      drop(reason);
-    },
-    async stop(): Promise<void> {
-      stopped = true;
-      await Promise.all([ending, worker?.terminate()]);
-    },
-  };
 }
 
 /** Defines the codes instead of assigning them: the error of an aborted signal has a read-only `code`. */

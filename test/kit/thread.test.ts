@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { describe, type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 
-import { startThread, type Thread } from '../../src/kit/thread.ts';
+import { Thread } from '../../src/kit/thread.ts';
 import type { TestTasks } from '../support/tasks.ts';
 
 const entry = new URL('../support/tasks.ts', import.meta.url);
 
 function start(t: TestContext): Thread<TestTasks> {
-  const thread = startThread<TestTasks>(entry, { greeting: 'Hello' });
+  const thread = new Thread<TestTasks>(entry, { greeting: 'Hello' });
   t.after(() => thread.stop());
   return thread;
 }
@@ -77,8 +77,8 @@ describe('A thread', () => {
   });
 
   test('keeps a process alive only while a call is open', () => {
-    const source = `import('${new URL('../../src/kit/thread.ts', import.meta.url)}').then(({ startThread }) => {
-      const thread = startThread(new URL('${entry}'), { greeting: 'Hello' });
+    const source = `import('${new URL('../../src/kit/thread.ts', import.meta.url)}').then(({ Thread }) => {
+      const thread = new Thread(new URL('${entry}'), { greeting: 'Hello' });
       thread.call('greet', 'you').then(console.log);
     })`;
     const ended = spawnSync(process.execPath, ['-e', source], { encoding: 'utf8', timeout: 60_000 });

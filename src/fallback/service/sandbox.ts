@@ -1,6 +1,6 @@
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
-import { startThread } from '../../kit/thread.ts';
+import { Thread } from '../../kit/thread.ts';
 import { duration } from '../../kit/wording.ts';
 import type { Made } from './liquid.ts';
 import type { SandboxTasks } from './sandbox-thread.ts';
@@ -27,7 +27,7 @@ const maxWaitMs = 30_000;
  */
 export function createSandbox({ deadlineMs = 3_000, maxPending = 64, maxPendingPerOwner = 16, heapMib = 128 }: SandboxParts = {}) {
   const entry = new URL(import.meta.url.endsWith('.ts') ? './sandbox-thread.ts' : './sandbox-thread.js', import.meta.url);
-  const thread = startThread<SandboxTasks>(entry, {}, { heapMib });
+  const thread = new Thread<SandboxTasks>(entry, {}, { heapMib });
   const queue = new FairQueue({
     ...{ concurrency: 1, perOwner: 1, maxWaitMs, what: 'templates and imports' },
     maxWaiting: maxPending - 1,

@@ -8,7 +8,7 @@ import { type Noun, type ReadParts, Scope } from './noun.ts';
 import { nouns, type SharedReads, type TenantReads } from './nouns.ts';
 import { openWithReaders, startSearchThread } from './readers.ts';
 import { createQueueReads } from './search/indexer.ts';
-import { createIndexing } from './search/indexing.ts';
+import { Indexing } from './search/indexing.ts';
 import { measure } from './sizes.ts';
 import { createUnits, type Unit } from './units.ts';
 
@@ -37,7 +37,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn, 
   const queue = createQueueReads(database);
   const due = new DueTenants(database, clock, unclaimedTtlSeconds);
   const units = createUnits(database, newId, due);
-  const indexing = createIndexing(database, thread, due);
+  const indexing = new Indexing(database, thread, due);
   const { of, all } = prepareReads({ database, indexing, due });
 
   return {
@@ -51,7 +51,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn, 
     onFailure: units.onFailure,
     /** Calls the listener after every commit that leaves deliveries to be sent. */
     onDeliveries: units.onDeliveries,
-    index: { step: indexing.round, stop: indexing.stop, queued: queue.queued, isQueued: queue.isQueued },
+    index: { step: () => indexing.round(), stop: () => indexing.stop(), queued: queue.queued, isQueued: queue.isQueued },
     /** The result of `read`, shared between identical reads of this turn of the event loop: see `Database.inView`. */
     inView: database.inView,
     /** How large the database is. */

@@ -163,9 +163,6 @@ interface Entry {
   sentBytes: number;
 }
 
-/** All open streams of a service. */
-export type Streams = ReturnType<typeof createStreams>;
-
 /** The time over which many streams are ended, in milliseconds, so that their clients do not all reconnect at once. */
 const closeWithinMs = 2_000;
 const closeSteps = 40;
@@ -178,99 +175,106 @@ interface StreamsParts {
   logger: Logger;
   /** Called for every stream that ended, for metrics. */
   onEnded: (method: string, route: string, status: number) => void;
-  /** The memory for live messages that wait for clients. Streams share a message, so it counts once. */
   memory?: SharedBuffers;
   isUnavailable: (error: unknown) => boolean;
 }
 
-/** Creates a registry of open streams. */
-export function createStreams({
-  clock,
-  logger,
-  onEnded,
-  memory = new SharedBuffers(new MemoryBudget(usualWaitingBytes)),
-  isUnavailable,
-}: StreamsParts) {
-  const entries = new Set<Entry>();
-  const counts = { sse: 0, websocket: 0 };
-  let closing = false;
+/** All open streams of a service. */
+export class Streams {
+  readonly #parts: StreamsParts;
+  /** The memory for live messages that wait for clients. Streams share a message, so it counts once. */
+  readonly #memory: SharedBuffers;
+  readonly #entries = new Set<Entry>();
+  readonly #counts = { sse: 0, websocket: 0 };
+  #isClosing = false;
 
-  function endSlowest(owner: string): void {
-    const own = [...entries].filter((entry) => entry.owner === owner).map(({ open }) => ({ open, bytes: open.heldBytes() }));
-    for (const { open } of own.toSorted((one, other) => other.bytes - one.bytes)) {
-      open.end('slow');
-      if (memory.budget.exceededBy(owner) !== owner) return;
+  constructor(parts: StreamsParts) {
+    this.#parts = parts;
+    this.#memory = parts.memory ?? new SharedBuffers(new MemoryBudget(usualWaitingBytes));
+  }
+
+  /** Opens a stream for a request, which is logged when the stream ends. */
+  open(stream: Stream, request: FastifyRequest, feed: (open: OpenStream) => StreamFeed): OpenStream {
+    const { clock, logger, onEnded, isUnavailable } = this.#parts;
+    const { id, method, info } = request;
+    const { route = 'unknown', caller, callerField } = info;
+    const openedAt = clock().getTime();
+    const status = stream.protocol === 'sse' ? 200 : 101;
+    let entry: Entry | undefined;
+    let ended: StreamEnd | undefined;
+    const finish = (why: StreamEnd) => {
+      ended = why;
+      // A feed may end the stream before it is registered.
+      if (entry === undefined || !this.#entries.delete(entry)) return;
+      this.#counts[stream.protocol] -= 1;
+      const seconds = (clock().getTime() - openedAt) / 1000;
+      endSpan(request, status);
+      const fields = { request_id: id, [callerField]: caller, method, route, status, seconds, end: why, ...traceFields(info.trace) };
+      logger.info(fields, 'stream');
+      onEnded(method, route, status);
+      entry.feed.onEnd(why);
+    };
+    const refusalOf = (error: unknown) => {
+      const refusal = toServiceError(error, isUnavailable);
+      if (refusal.status >= 500) logger.error({ request_id: id, route, err: describeCause(refusal.cause ?? error) }, 'stream failed');
+      return refusal;
+    };
+    const owner = caller ?? '';
+    const waiting = { memory: this.#memory, owner, endSlowest: (of: string) => this.#endSlowest(of) };
+    const open = new OpenStream(stream, waiting, finish, refusalOf);
+    entry = { owner, open, stream, feed: feed(open), nextHeartbeatAt: openedAt + heartbeatMs, sentBytes: -1 };
+    this.#entries.add(entry);
+    this.#counts[stream.protocol] += 1;
+    if (ended !== undefined) finish(ended);
+    else if (this.#isClosing) open.end('shutdown');
+    return open;
+  }
+
+  /** Sends the heartbeats that are due. */
+  sendHeartbeats(): void {
+    const now = this.#parts.clock();
+    for (const entry of this.#entries) {
+      // After the clock was set back, the next heartbeat is due at the latest one interval from now.
+      entry.nextHeartbeatAt = Math.min(entry.nextHeartbeatAt, now.getTime() + heartbeatMs);
+      if (now.getTime() < entry.nextHeartbeatAt) continue;
+      entry.nextHeartbeatAt += heartbeatMs * Math.ceil((now.getTime() - entry.nextHeartbeatAt + 1) / heartbeatMs);
+      const sentBytes = entry.stream.sentBytes();
+      const standsStill = entry.stream.waitingBytes() > 0 && sentBytes === entry.sentBytes;
+      entry.sentBytes = sentBytes;
+      if (standsStill) entry.open.end('slow');
+      else if (entry.stream.probe?.() === false) entry.open.end('no_pong');
+      else entry.open.send(entry.feed.heartbeat(now));
     }
   }
 
-  return {
-    /** Opens a stream for a request, which is logged when the stream ends. */
-    open(stream: Stream, request: FastifyRequest, feed: (open: OpenStream) => StreamFeed): OpenStream {
-      const { id, method, info } = request;
-      const { route = 'unknown', caller, callerField } = info;
-      const openedAt = clock().getTime();
-      const status = stream.protocol === 'sse' ? 200 : 101;
-      let entry: Entry | undefined;
-      let ended: StreamEnd | undefined;
-      const finish = (why: StreamEnd) => {
-        ended = why;
-        // A feed may end the stream before it is registered.
-        if (entry === undefined || !entries.delete(entry)) return;
-        counts[stream.protocol] -= 1;
-        const seconds = (clock().getTime() - openedAt) / 1000;
-        endSpan(request, status);
-        const fields = { request_id: id, [callerField]: caller, method, route, status, seconds, end: why, ...traceFields(info.trace) };
-        logger.info(fields, 'stream');
-        onEnded(method, route, status);
-        entry.feed.onEnd(why);
-      };
-      const refusalOf = (error: unknown) => {
-        const refusal = toServiceError(error, isUnavailable);
-        if (refusal.status >= 500) logger.error({ request_id: id, route, err: describeCause(refusal.cause ?? error) }, 'stream failed');
-        return refusal;
-      };
-      const owner = caller ?? '';
-      const open = new OpenStream(stream, { memory, owner, endSlowest }, finish, refusalOf);
-      entry = { owner, open, stream, feed: feed(open), nextHeartbeatAt: openedAt + heartbeatMs, sentBytes: -1 };
-      entries.add(entry);
-      counts[stream.protocol] += 1;
-      if (ended !== undefined) finish(ended);
-      else if (closing) open.end('shutdown');
-      return open;
-    },
-    /** Sends the heartbeats that are due. */
-    sendHeartbeats(): void {
-      const now = clock();
-      for (const entry of entries) {
-        // After the clock was set back, the next heartbeat is due at the latest one interval from now.
-        entry.nextHeartbeatAt = Math.min(entry.nextHeartbeatAt, now.getTime() + heartbeatMs);
-        if (now.getTime() < entry.nextHeartbeatAt) continue;
-        entry.nextHeartbeatAt += heartbeatMs * Math.ceil((now.getTime() - entry.nextHeartbeatAt + 1) / heartbeatMs);
-        const sentBytes = entry.stream.sentBytes();
-        const standsStill = entry.stream.waitingBytes() > 0 && sentBytes === entry.sentBytes;
-        entry.sentBytes = sentBytes;
-        if (standsStill) entry.open.end('slow');
-        else if (entry.stream.probe?.() === false) entry.open.end('no_pong');
-        else entry.open.send(entry.feed.heartbeat(now));
-      }
-    },
-    /** The number of open streams of a protocol. */
-    count: (protocol: Stream['protocol']): number => counts[protocol],
-    /** @throws ServiceError 503 if streams are closing */
-    requireOpen(): void {
-      if (closing) throw stopping();
-    },
-    /** Ends all streams, spread over two seconds if they are many, and accepts no new ones. */
-    async close(): Promise<void> {
-      closing = true;
-      const all = [...entries];
-      const step = Math.max(100, Math.ceil(all.length / closeSteps));
-      for (let from = 0; from < all.length; from += step) {
-        if (from > 0) await pauseFor(closeWithinMs / closeSteps);
-        for (const { open } of all.slice(from, from + step)) open.end('shutdown');
-      }
-    },
-  };
+  /** The number of open streams of a protocol. */
+  count(protocol: Stream['protocol']): number {
+    return this.#counts[protocol];
+  }
+
+  /** @throws ServiceError 503 if streams are closing */
+  requireOpen(): void {
+    if (this.#isClosing) throw stopping();
+  }
+
+  /** Ends all streams, spread over two seconds if they are many, and accepts no new ones. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    const all = [...this.#entries];
+    const step = Math.max(100, Math.ceil(all.length / closeSteps));
+    for (let from = 0; from < all.length; from += step) {
+      if (from > 0) await pauseFor(closeWithinMs / closeSteps);
+      for (const { open } of all.slice(from, from + step)) open.end('shutdown');
+    }
+  }
+
+  #endSlowest(owner: string): void {
+    const own = [...this.#entries].filter((entry) => entry.owner === owner).map(({ open }) => ({ open, bytes: open.heldBytes() }));
+    for (const { open } of own.toSorted((one, other) => other.bytes - one.bytes)) {
+      open.end('slow');
+      if (this.#memory.budget.exceededBy(owner) !== owner) return;
+    }
+  }
 }
 
 const stopping = () =>

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { createStreams, type Stream, type StreamFeed } from '../../../src/kit/http/streams.ts';
+import { type Stream, type StreamFeed, Streams } from '../../../src/kit/http/streams.ts';
 import { MemoryBudget, SharedBuffers } from '../../../src/kit/memory-budget.ts';
 import { TestClock } from '../../support/service.ts';
 
 test('a feed may end its stream before it is registered: the end is counted, logged and reported once', () => {
   const ends: unknown[] = [];
-  const streams = createStreams({
+  const streams = new Streams({
     isUnavailable: () => false,
     clock: new TestClock().read,
     logger: { info: ({ end }: { end: string }) => ends.push(['log', end]) } as unknown as Logger,
@@ -39,7 +39,7 @@ test('a feed may end its stream before it is registered: the end is counted, log
 
 /** Streams of owners whose clients take nothing until `take`, with a small memory for what waits. */
 function slowStreams(most: number) {
-  const streams = createStreams({
+  const streams = new Streams({
     isUnavailable: () => false,
     clock: new TestClock().read,
     logger: { info: () => undefined } as unknown as Logger,

@@ -44,6 +44,15 @@ interface GroupOptions<Unit> {
   tenantOf: (unit: Unit) => number;
 }
 
+type RunGroup<Unit> = (session: Session, units: readonly Unit[]) => Promise<GroupResult>;
+
+interface WriterParts<Tables, Unit> extends GroupOptions<Unit> {
+  readonly database: Database<Tables>;
+  readonly runGroup: RunGroup<Unit>;
+  readonly writer: number;
+  readonly ofOneTenant: boolean;
+}
+
 interface Groups<Unit> {
   /** Resolves with the result of a unit when it is committed. */
   submit: (unit: Unit) => Promise<unknown>;
@@ -58,32 +67,83 @@ interface Groups<Unit> {
  */
 export function createGroups<Tables, Unit>(
   database: Database<Tables>,
-  runGroup: (session: Session, units: readonly Unit[]) => Promise<GroupResult>,
+  runGroup: RunGroup<Unit>,
   { isBackground = () => false, tenantOf = () => 0 }: Partial<GroupOptions<Unit>> = {},
 ): Groups<Unit> {
   // One server commits the units of all tenants together, which takes the fewest flushes. On a cluster a group of one tenant needs
   // one server: its commit takes one phase, and a server that is down fails only the units of its own tenants.
   const ofOneTenant = database.isDistributed;
   const { writers } = database;
-  const own = Array.from({ length: writers }, (_, writer) =>
-    createWriter(database, runGroup, { isBackground, tenantOf, writer, ofOneTenant }),
+  const own = Array.from(
+    { length: writers },
+    (_, writer) => new GroupWriter<Tables, Unit>({ database, runGroup, isBackground, tenantOf, writer, ofOneTenant }),
   );
   return {
     submit: (unit) => own[tenantOf(unit) % writers]!.submit(unit),
-    waiting: () => own.reduce((sum, { waiting }) => sum + waiting(), 0),
+    waiting: () => own.reduce((sum, { waiting }) => sum + waiting, 0),
   };
 }
 
 /** Units of all tenants in groups that are written one after the other. */
-function createWriter<Tables, Unit>(
-  database: Database<Tables>,
-  runGroup: (session: Session, units: readonly Unit[]) => Promise<GroupResult>,
-  { isBackground, tenantOf, writer, ofOneTenant }: GroupOptions<Unit> & { readonly writer: number; readonly ofOneTenant: boolean },
-): Groups<Unit> {
-  let queue: Waiting<Unit>[] = [];
-  let running = false;
+class GroupWriter<Tables, Unit> {
+  readonly #parts: WriterParts<Tables, Unit>;
+  #queue: Waiting<Unit>[] = [];
+  #isRunning = false;
 
-  async function commit(group: readonly Waiting<Unit>[], attempt = 1): Promise<void> {
+  constructor(parts: WriterParts<Tables, Unit>) {
+    this.#parts = parts;
+  }
+
+  /** The number of units in the queue. */
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  submit(unit: Unit): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ unit, resolve, reject });
+      if (this.#isRunning) return;
+      this.#isRunning = true;
+      // Alone, a unit of a request does not wait, and a background unit waits for one turn.
+      this.#gather(this.#parts.isBackground(unit) ? 0 : 1, backgroundTurns);
+    });
+  }
+
+  /** Starts a group in the check phase: by then, everything that this turn of the event loop brought is queued. */
+  #gather(seen: number, turns: number): void {
+    setImmediate(() => {
+      const { length } = this.#queue;
+      const left = this.#isAwaited() ? Math.min(turns, moreTurns) : turns;
+      if (left > 0 && length > seen && length < maxGroup) this.#gather(length, left - 1);
+      else this.#run().catch(rethrow);
+    });
+  }
+
+  async #run(): Promise<void> {
+    do await this.#commit(this.#takeGroup());
+    while (this.#isAwaited());
+    if (this.#queue.length === 0) this.#isRunning = false;
+    else this.#gather(0, backgroundTurns);
+  }
+
+  /** Whether a request waits for a unit in the queue. */
+  #isAwaited(): boolean {
+    return this.#queue.some(({ unit }) => !this.#parts.isBackground(unit));
+  }
+
+  /** Takes the next units from the queue. */
+  #takeGroup(): Waiting<Unit>[] {
+    const { tenantOf, ofOneTenant } = this.#parts;
+    if (!ofOneTenant) return this.#queue.splice(0, maxGroup);
+    const tenant = tenantOf(this.#queue[0]!.unit);
+    const group = this.#queue.filter(({ unit }) => tenantOf(unit) === tenant).slice(0, maxGroup);
+    const taken = new Set(group);
+    this.#queue = this.#queue.filter((waiting) => !taken.has(waiting));
+    return group;
+  }
+
+  async #commit(group: readonly Waiting<Unit>[], attempt = 1): Promise<void> {
+    const { database, runGroup, writer } = this.#parts;
     let done: GroupResult;
     try {
       const units = group.map(({ unit }) => unit);
@@ -94,10 +154,10 @@ function createWriter<Tables, Unit>(
         for (const { reject } of group) reject(unavailable(error));
       } else if (group.length === 1) {
         // The next attempt reads what the other instance wrote.
-        if (attempt < maxAttempts && database.isConflict(error)) await commit(group, attempt + 1);
+        if (attempt < maxAttempts && database.isConflict(error)) await this.#commit(group, attempt + 1);
         else group[0]!.reject(error);
       } else {
-        for (const waiting of group) await commit([waiting]);
+        for (const waiting of group) await this.#commit([waiting]);
       }
       return;
     }
@@ -107,48 +167,4 @@ function createWriter<Tables, Unit>(
       else group[index]!.resolve(outcome.result);
     }
   }
-
-  /** Takes the next units from the queue. */
-  function takeGroup(): Waiting<Unit>[] {
-    if (!ofOneTenant) return queue.splice(0, maxGroup);
-    const tenant = tenantOf(queue[0]!.unit);
-    const group = queue.filter(({ unit }) => tenantOf(unit) === tenant).slice(0, maxGroup);
-    const taken = new Set(group);
-    queue = queue.filter((waiting) => !taken.has(waiting));
-    return group;
-  }
-
-  async function run(): Promise<void> {
-    do {
-      const group = takeGroup();
-      await commit(group);
-    } while (isAwaited());
-    if (queue.length === 0) running = false;
-    else gather(0, backgroundTurns);
-  }
-
-  /** Whether a request waits for a unit in the queue. */
-  const isAwaited = () => queue.some(({ unit }) => !isBackground(unit));
-
-  /** Starts a group in the check phase: by then, everything that this turn of the event loop brought is queued. */
-  function gather(seen: number, turns: number): void {
-    setImmediate(() => {
-      const left = isAwaited() ? Math.min(turns, moreTurns) : turns;
-      if (left > 0 && queue.length > seen && queue.length < maxGroup) gather(queue.length, left - 1);
-      else run().catch(rethrow);
-    });
-  }
-
-  return {
-    submit(unit) {
-      return new Promise((resolve, reject) => {
-        queue.push({ unit, resolve, reject });
-        if (running) return;
-        running = true;
-        // Alone, a unit of a request does not wait, and a background unit waits for one turn.
-        gather(isBackground(unit) ? 0 : 1, backgroundTurns);
-      });
-    },
-    waiting: () => queue.length,
-  };
 }

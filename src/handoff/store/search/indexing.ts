@@ -1,5 +1,5 @@
 import { sharing } from '../../../kit/sharing.ts';
-import { type Database, SerialQueue } from '../../../kit/sql/dialect.ts';
+import { type Database, type Query, SerialQueue } from '../../../kit/sql/dialect.ts';
 import type { Thread } from '../../../kit/thread.ts';
 import { type DueTenants, tenantsOf } from '../due.ts';
 import type { Tables } from '../tables.ts';
@@ -14,73 +14,41 @@ export interface IndexStep extends Written {
   readonly more: boolean;
 }
 
-export type Indexing = ReturnType<typeof createIndexing>;
+const nothing = { taken: 0, more: false, refused: [], reached: undefined };
 
 /** Updates the search index asynchronously, on the search thread where there is one. */
-export function createIndexing(database: Database<Tables>, thread: Thread<SearchTasks> | undefined, due: DueTenants) {
-  const here = createIndexer(database);
-  const lastQueued = database.query<{ tenant: number }, QueuePosition>((db, { tenant }) =>
-    db.selectFrom('search_queue').select(['tenant', 'packet']).where('tenant', '=', tenant).orderBy('packet', 'desc').limit(1),
-  );
-  const firstQueued = database.query<Record<string, never>, { packet: number }>((db) =>
-    db.selectFrom('search_queue').select('packet').limit(1),
-  );
-  const queue = new SerialQueue();
-  const nothing = { taken: 0, more: false, refused: [], reached: undefined };
-  let stopped = false;
-  let isPreparing = false;
+export class Indexing {
+  readonly #database: Database<Tables>;
+  readonly #thread: Thread<SearchTasks> | undefined;
+  readonly #due: DueTenants;
+  readonly #here: ReturnType<typeof createIndexer>;
+  readonly #lastQueued: Query<{ tenant: number }, QueuePosition>;
+  readonly #firstQueued: Query<Record<string, never>, { packet: number }>;
+  readonly #queue = new SerialQueue();
+  /** The steps of all tenants run one at a time, and many concurrent searches must not queue a step each. */
+  readonly #caughtUp = sharing((tenant: number) => this.#catchUp(tenant));
+  #isStopped = false;
+  #isPreparing = false;
 
-  async function prepare(range: Range): Promise<Pick<IndexStep, 'taken' | 'more'>> {
-    if (stopped) return nothing;
-    if (thread === undefined) return here.prepare(range);
-    isPreparing = true;
-    try {
-      return await thread.call('prepare', range);
-    } catch (error) {
-      if (stopped) return nothing;
-      throw error;
-    } finally {
-      isPreparing = false;
-    }
+  constructor(database: Database<Tables>, thread: Thread<SearchTasks> | undefined, due: DueTenants) {
+    this.#database = database;
+    this.#thread = thread;
+    this.#due = due;
+    this.#here = createIndexer(database);
+    this.#lastQueued = database.query((db, { tenant }) =>
+      db.selectFrom('search_queue').select(['tenant', 'packet']).where('tenant', '=', tenant).orderBy('packet', 'desc').limit(1),
+    );
+    this.#firstQueued = database.query((db) => db.selectFrom('search_queue').select('packet').limit(1));
   }
-
-  /** One step, over the whole queue or a range of it; steps run one at a time. */
-  function step(range: Range = {}): Promise<IndexStep> {
-    return queue.run(async () => {
-      // Checked here, so that a service with nothing to index starts no thread. A range is not empty.
-      if (range.upTo === undefined && (await firstQueued.first({})) === undefined) return nothing;
-      const prepared = await prepare(range);
-      if (prepared.taken === 0) return nothing;
-      // SQLite has one writer: the thread writes while this thread does not, so that neither waits for the other's lock.
-      const written = await (thread === undefined ? here.write() : database.betweenTransactions(() => thread.call('write', {})));
-      return { ...prepared, ...written };
-    });
-  }
-
-  async function catchUp(tenant: number): Promise<void> {
-    const upTo = await lastQueued.first({ tenant });
-    if (upTo === undefined) return;
-    // Moves forward through the queue, so that it ends even when packets are queued or changed meanwhile: each packet is
-    // indexed in the version it had at the call, or in a later one.
-    let after: QueuePosition = { tenant, packet: 0 };
-    for (;;) {
-      const { taken, reached }: IndexStep = await step({ after, upTo });
-      if (taken === 0 || reached?.packet === upTo.packet) return;
-      after = reached ?? after;
-    }
-  }
-
-  // The steps of all tenants run one at a time, and many concurrent searches must not queue a step each.
-  const caughtUp = sharing(catchUp);
 
   /** One step over the whole queue, or on a cluster over that of each tenant. */
-  async function round(): Promise<Omit<IndexStep, 'reached'>> {
+  async round(): Promise<Omit<IndexStep, 'reached'>> {
     const steps: IndexStep[] = [];
-    const { more, failure } = await due.each('index', {
-      scan: () => tenantsOf(database.reads.selectFrom('search_queue').select('tenant')),
-      async work(tenant) {
+    const { more, failure } = await this.#due.each('index', {
+      scan: () => tenantsOf(this.#database.reads.selectFrom('search_queue').select('tenant')),
+      work: async (tenant) => {
         const range = tenant === undefined ? {} : { after: { tenant, packet: 0 }, upTo: { tenant, packet: Number.MAX_SAFE_INTEGER } };
-        const done = await step(range);
+        const done = await this.#step(range);
         steps.push(done);
         return done.more;
       },
@@ -90,18 +58,65 @@ export function createIndexing(database: Database<Tables>, thread: Thread<Search
     return { taken, more, refused: steps.flatMap(({ refused }) => refused) };
   }
 
-  return {
-    round,
-    /** Indexes everything queued for the tenant at the time of the call. */
-    all: async (tenant: number): Promise<void> => caughtUp(tenant),
-    /**
-     * Takes no further packets from the queue, which keeps them for the next start. A stop of the service need not wait for the
-     * thread to start, or to read packets; what it writes, it completes.
-     */
-    stop: (): void => {
-      stopped = true;
-      if (isPreparing) thread?.interrupt(new Error('Indexing has stopped.'));
-    },
-    idle: () => queue.idle(),
-  };
+  /** Indexes everything queued for the tenant at the time of the call. */
+  async all(tenant: number): Promise<void> {
+    await this.#caughtUp(tenant);
+  }
+
+  /**
+   * Takes no further packets from the queue, which keeps them for the next start. A stop of the service need not wait for the
+   * thread to start, or to read packets; what it writes, it completes.
+   */
+  stop(): void {
+    this.#isStopped = true;
+    if (this.#isPreparing) this.#thread?.interrupt(new Error('Indexing has stopped.'));
+  }
+
+  /** Resolves when the steps that have started are done. */
+  idle(): Promise<void> {
+    return this.#queue.idle();
+  }
+
+  async #catchUp(tenant: number): Promise<void> {
+    const upTo = await this.#lastQueued.first({ tenant });
+    if (upTo === undefined) return;
+    // Moves forward through the queue, so that it ends even when packets are queued or changed meanwhile: each packet is
+    // indexed in the version it had at the call, or in a later one.
+    let after: QueuePosition = { tenant, packet: 0 };
+    for (;;) {
+      const { taken, reached }: IndexStep = await this.#step({ after, upTo });
+      if (taken === 0 || reached?.packet === upTo.packet) return;
+      after = reached ?? after;
+    }
+  }
+
+  /** One step, over the whole queue or a range of it; steps run one at a time. */
+  #step(range: Range): Promise<IndexStep> {
+    return this.#queue.run(async () => {
+      // Checked here, so that a service with nothing to index starts no thread. A range is not empty.
+      if (range.upTo === undefined && (await this.#firstQueued.first({})) === undefined) return nothing;
+      const prepared = await this.#prepare(range);
+      if (prepared.taken === 0) return nothing;
+      const thread = this.#thread;
+      // SQLite has one writer: the thread writes while this thread does not, so that neither waits for the other's lock.
+      const written = await (thread === undefined
+        ? this.#here.write()
+        : this.#database.betweenTransactions(() => thread.call('write', {})));
+      return { ...prepared, ...written };
+    });
+  }
+
+  async #prepare(range: Range): Promise<Pick<IndexStep, 'taken' | 'more'>> {
+    if (this.#isStopped) return nothing;
+    if (this.#thread === undefined) return this.#here.prepare(range);
+    this.#isPreparing = true;
+    try {
+      return await this.#thread.call('prepare', range);
+    } catch (error) {
+      if (this.#isStopped) return nothing;
+      throw error;
+    } finally {
+      this.#isPreparing = false;
+    }
+  }
 }
