@@ -22,14 +22,14 @@ export async function starting<T>(steps: (opened: (close: () => unknown) => void
       try {
         await close();
       } catch {
-        // Whoever started it learns why that failed. A second failure would hide it, and must not keep the rest open.
+        // The caller gets the first failure. A second one would hide it, and must not keep the rest open.
       }
     }
     throw error;
   }
 }
 
-/** A stop in steps. `onStep` learns what each step waits for, for the sentence about a stop that takes too long. */
+/** A stop in steps. `onStep` is called with what each step waits for, for the sentence about a stop that takes too long. */
 export type Stop = (onStep?: (waitsFor: string) => void) => Promise<void>;
 
 /** A service whose process ends with it. */

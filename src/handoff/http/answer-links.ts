@@ -91,7 +91,7 @@ function answerOf({ link, packet }: Open, form: ReadonlyMap<string, string>): Re
   if (responded_by === '') throw invalid('name', 'Enter your name.');
   if (responded_by.length > maxNameLength) throw invalid('name', `A name has at most ${maxNameLength} characters.`);
   const digest = form.get('digest') ?? '';
-  // Whoever sends no digest has not seen the page.
+  // A form without a digest was not sent by the page.
   if (!/^[0-9a-f]{64}$/.test(digest)) throw new ServiceError('STALE', 'The form has no digest.');
   const notes = form.get('notes')?.trim() ?? '';
   const common = { responded_by, digest, ...(notes === '' ? {} : { notes }) };

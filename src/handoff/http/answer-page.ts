@@ -95,20 +95,20 @@ const answered = {
   httpStatus: 410,
   page: notice(
     'This question has been answered',
-    'Nothing else is needed. If the answer has to be changed, ask whoever sent you the link.',
+    'Nothing else is needed. If the answer has to be changed, ask the person who sent you the link.',
   ),
 } as const;
 
 const ends: Record<Exclude<OpenedLink['status'], 'open'>, { httpStatus: 404 | 410; page: string }> = {
   answered,
   closed: answered,
-  revoked: { httpStatus: 410, page: notice('This link was revoked', 'It no longer takes an answer. Ask whoever sent it for a new one.') },
+  revoked: {
+    httpStatus: 410,
+    page: notice('This link was revoked', 'It no longer takes an answer. Ask the person who sent it for a new one.'),
+  },
   expired: {
     httpStatus: 410,
-    page: notice(
-      'This link has expired',
-      'The time to answer is over, or the question was withdrawn. Ask whoever sent the link for a new one.',
-    ),
+    page: notice('This link has expired', 'The question is overdue, or was withdrawn. Ask the person who sent the link for a new one.'),
   },
   unknown: {
     httpStatus: 404,

@@ -45,7 +45,7 @@ interface SenderParts {
  */
 export type Sent = AttemptOutcome | 'aborted' | 'removed' | 'over' | 'paused';
 
-/** Makes one attempt. `onSize` is told the bytes of the message. */
+/** Makes one attempt. `onSize` is called with the bytes of the message. */
 export type Send = (item: Item, onSize: (bytes: number) => void) => Promise<Sent>;
 
 /** The most bytes of an answer's body that are read before the connection is closed. */

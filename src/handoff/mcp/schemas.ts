@@ -149,7 +149,7 @@ const answer = Type.Object({
   question: nullable('string', 'The question.'),
   response: nullable('string', 'The answer of the person.'),
   responded_by: nullable('string', 'Who answered.'),
-  reason: nullable('string', '`timed_out` when the time to answer is over; otherwise null.'),
+  reason: nullable('string', '`timed_out` when the question was not answered in time; otherwise null.'),
   notes: nullable('string', 'Remarks of the person.'),
 });
 

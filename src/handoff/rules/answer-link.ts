@@ -3,7 +3,7 @@ import type { AnswerLinkStatus } from '../model/answer-link.ts';
 import type { Hitl } from '../model/packet.ts';
 import type { AnyPacket } from './packet.ts';
 import { askedStatus } from './packet-life.ts';
-import { isOver } from './question.ts';
+import { isOverdue } from './question.ts';
 
 /** How many random bytes the token of an answer link has. */
 export const linkTokenBytes = 32;
@@ -44,7 +44,7 @@ export function linkStatus(
   if (answered_at !== null) return 'answered';
   if (revoked_at !== null) return 'revoked';
   const isAsked = hitl !== null && questionOf(hitl) === question;
-  if (status === askedStatus && isAsked) return now.getTime() >= Date.parse(expires_at) || isOver(hitl, now) ? 'expired' : 'open';
+  if (status === askedStatus && isAsked) return now.getTime() >= Date.parse(expires_at) || isOverdue(hitl, now) ? 'expired' : 'open';
   // After its answer, a packet may be asked another question.
   const wasAnswered = isAsked ? hitl.response !== null : hitl !== null;
   return wasAnswered ? 'closed' : 'expired';

@@ -53,7 +53,7 @@ const markdown: BriefFormat = {
 const satisfied = new Set(['satisfied', 'completed', 'done', 'resolved']);
 
 /**
- * A packet's brief, built packet by packet: first `add` the packet, then its ancestors, the newest first, while `hasRoom`.
+ * A packet's brief, built packet by packet: first `add` the packet, then its ancestors, the newest first, while `fitsMore`.
  * Equal packets give equal briefs.
  */
 export class BriefBuilder {
@@ -74,8 +74,8 @@ export class BriefBuilder {
   }
 
   /** Whether another packet would add a text worth reading. */
-  get hasRoom(): boolean {
-    return this.#left >= leastRoom;
+  get fitsMore(): boolean {
+    return this.#left >= leastLeft;
   }
 
   add(packet: Packet): void {
@@ -125,7 +125,7 @@ export class BriefBuilder {
 }
 
 /** The free space below which a brief is full, in characters. */
-const leastRoom = 100;
+const leastLeft = 100;
 
 /** The most characters of a brief. */
 const maxBrief = 100_000;

@@ -5,7 +5,7 @@ import type { Packet } from '../model/packet.ts';
 import { cut } from './cut.ts';
 import { plain } from './html.ts';
 import { askedStatus } from './packet-life.ts';
-import { isOver } from './question.ts';
+import { isOverdue } from './question.ts';
 import { roughWords } from './time-left.ts';
 
 /** What a message to a channel says. Its texts are those of the packet, cut, without control characters, not yet escaped. */
@@ -40,11 +40,11 @@ export const testNotice: Notice = {
   hint: 'Questions to people will arrive here.',
 };
 
-/** What a channel is told, if that is still so: undefined when the question is no longer open, or was asked again. */
+/** What a message to a channel says, if that is still so: undefined when the question is no longer open, or was asked again. */
 export function isStillSo(event: ChannelEvent, { status, hitl }: Packet, since: string, now: Date): boolean {
   if (hitl === null || (hitl.requested_at ?? '') > since) return false;
   if (event === 'answered') return hitl.response !== null;
-  return status === askedStatus && !isOver(hitl, now);
+  return status === askedStatus && !isOverdue(hitl, now);
 }
 
 /** What a message says of a packet's question. `link`: the page to answer on, or why there is none. */

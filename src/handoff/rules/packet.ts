@@ -16,7 +16,7 @@ import { cut } from './cut.ts';
 import { isLeaseOver, type LeaseProof, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
 import { allowedFrom, allows, askedStatus, claimableStatus, move, touched, type Verb, verbTo } from './packet-life.ts';
-import { answeredBy, answerTo, ask, isOver, newQuestion, requireStillExcluded, updated, withDigest } from './question.ts';
+import { answeredBy, answerTo, ask, isOverdue, newQuestion, requireStillExcluded, updated, withDigest } from './question.ts';
 import { remind } from './reminder.ts';
 
 /** The name of an event on streams. */
@@ -307,7 +307,7 @@ function respond<P extends AnyPacket>(
   if (!allows(packet, 'respond') || hitl === null) {
     throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(hitl)}`);
   }
-  if (isOver(hitl, now)) throw new ServiceError('GONE', 'The time to answer is over.');
+  if (isOverdue(hitl, now)) throw new ServiceError('GONE', 'The question is overdue.');
   const given = answerTo(packet, hitl, answer);
   const at = now.toISOString();
   const { target_agent } = packet.metadata;
@@ -364,7 +364,7 @@ function withdraw<P extends AnyPacket>(packet: P, agentId: string | undefined, n
 function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> | undefined {
   const { hitl } = packet;
   const end = hitl?.on_timeout ?? 'keep';
-  if (hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) || !isOver(hitl, now)) return undefined;
+  if (hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) || !isOverdue(hitl, now)) return undefined;
   const ended = enter(packet, `time_out_${end}`, 'system:sweeper', now, { reason: 'hitl_timed_out' });
   const details = { expires_at: hitl.expires_at };
   const timedOut: PacketEvent = { event_type: 'hitl_timed_out', type: null, actor: 'system:sweeper', details };

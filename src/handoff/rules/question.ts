@@ -106,8 +106,8 @@ export function answeredBy(hitl: Hitl | null): string {
   return ` ${hitl.responded_by} answered at ${hitl.responded_at}.`;
 }
 
-/** Whether the time to answer is over. */
-export function isOver({ expires_at }: Hitl, now: Date): boolean {
+/** Whether the time to answer has passed. */
+export function isOverdue({ expires_at }: Hitl, now: Date): boolean {
   return expires_at !== null && now.getTime() >= Date.parse(expires_at);
 }
 

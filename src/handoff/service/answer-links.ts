@@ -8,7 +8,7 @@ import { digestOf } from '../rules/digest.ts';
 import { requireNoSource } from '../rules/exclusion.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { askedStatus } from '../rules/packet-life.ts';
-import { isOver } from '../rules/question.ts';
+import { isOverdue } from '../rules/question.ts';
 import { acts, hasRight, requireResponder, requireRight } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
@@ -101,10 +101,10 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       work({ packets, answerLinks, trail }) {
         const packet = packets.get(packetId);
         if (packet === undefined) throw notFound('packet');
-        // Whoever makes a link answers, as far as the exclusion of sources is concerned.
+        // For the exclusion of sources, the maker of a link is the one who answers.
         if (packet.hitl?.exclude_source) requireNoSource(packets.sources(packetId), familyOf(caller), 'answered');
         const question = openQuestion(packet, at.now);
-        requireRoom(answerLinks.ofPacket(packetId), packet, channel, at.now);
+        requireFewLinks(answerLinks.ofPacket(packetId), packet, channel, at.now);
         const times = { created_at: at.now.toISOString(), expires_at, answered_at: null, revoked_at: null };
         answerLinks.insert({ seq: 0, id, packet_id: packetId, question, token_hash: linkHash(token), ...maker, ...times });
         const details = { answer_link_id: id, responder, expires_at, ...(channel === null ? {} : { channel_id: channel }) };
@@ -219,7 +219,7 @@ export type AnswerLinkService = ReturnType<typeof createAnswerLinkService>;
 
 const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
 
-/** The packet awaits no answer: 409, or 410 when the time to answer is over. */
+/** The packet awaits no answer: 409, or 410 when its question is overdue. */
 class NoQuestion extends ServiceError {}
 
 /** What identifies the open question of a packet. @throws NoQuestion */
@@ -227,12 +227,12 @@ function openQuestion({ hitl, status }: AnyPacket, now: Date): string {
   const question = hitl && questionOf(hitl);
   if (status !== askedStatus || hitl === null || question === null)
     throw new NoQuestion('CONFLICT', `The packet is ${status} and awaits no answer.`);
-  if (isOver(hitl, now)) throw new NoQuestion('GONE', 'The time to answer is over.');
+  if (isOverdue(hitl, now)) throw new NoQuestion('GONE', 'The question is overdue.');
   return question;
 }
 
 /** @throws ServiceError 409 when the packet can have no further link. Those for channels don't use up those of callers. */
-function requireRoom(links: readonly StoredAnswerLink[], packet: AnyPacket, channel: string | null, now: Date): void {
+function requireFewLinks(links: readonly StoredAnswerLink[], packet: AnyPacket, channel: string | null, now: Date): void {
   const open = links.filter((link) => link.channel === null && linkStatus(link, packet, now) === 'open').length;
   if (channel === null && open >= maxOpenLinks) throw conflict(`The question has ${open} open answer links; revoke one first.`);
   if (links.length >= maxLinks) throw conflict(`The packet has had ${links.length} answer links; there can be no more.`);

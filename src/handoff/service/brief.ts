@@ -29,8 +29,8 @@ export function createBriefService(views: Pick<PacketViews, 'of'>) {
     let { length } = view;
     let parent = view.packet.parent_packet_id;
     while (parent !== null) {
-      const hasRoom = seen.size <= depth && length < maxRead && builder.hasRoom;
-      const ancestor = hasRoom && !seen.has(parent) ? await views.of(tenant, parent) : undefined;
+      const fitsMore = seen.size <= depth && length < maxRead && builder.fitsMore;
+      const ancestor = fitsMore && !seen.has(parent) ? await views.of(tenant, parent) : undefined;
       if (ancestor === undefined) {
         builder.omitAncestors(parent);
         break;

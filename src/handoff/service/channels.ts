@@ -32,7 +32,7 @@ const maxChannels = 20;
 
 /**
  * A mail address in the common form: no quotation, comment, second address or address of a machine. Everything else of
- * RFC 5322 only helps whoever wants to smuggle something in.
+ * RFC 5322 only helps attackers.
  */
 const mailAddress =
   /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*@([a-z\d]([a-z\d-]{0,61}[a-z\d])?\.)*[a-z]([a-z\d-]{0,61}[a-z\d])?$/i;

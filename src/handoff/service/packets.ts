@@ -44,7 +44,7 @@ function createChanges(parts: PacketServiceParts) {
     async respond(caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions & { via?: AnsweredVia } = {}) {
       requireResponder(caller, answer.responded_by, 'responded_by');
       const { via = 'api' } = options;
-      // Whoever answers over A2A is an agent, unless its key is a person's.
+      // Over A2A an agent answers, unless the key is a person's.
       const actor = via === 'a2a' && !caller.responder ? `agent:${caller.key_name}` : undefined;
       return change(parts, caller, id, { kind: 'respond', answer, via, actor }, options);
     },

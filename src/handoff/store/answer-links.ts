@@ -85,7 +85,7 @@ function reads({ database }: ReadParts) {
         .select([...columns, 'tenant'])
         .where('tenant', '=', tenant)
         .where('token_hash', '=', token_hash)
-        // Whoever removes a channel ends the links that were made for it.
+        // The removal of a channel ends the links that were made for it.
         .where(
           sql<boolean>`(channel is null or exists (select 1 from webhooks where webhooks.tenant = answer_links.tenant
           and webhooks.id = channel and webhooks.removed_at is null))`,

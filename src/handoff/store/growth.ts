@@ -24,7 +24,7 @@ export interface Growth {
   readonly bytes_in_a_year: number | null;
 }
 
-/** The fewest packets from which the database's growth is told: among fewer, the pages of empty tables count for too much. */
+/** The fewest packets from which the database's growth is estimated: among fewer, the pages of empty tables count for too much. */
 const leastPackets = 1000;
 
 /** The tables of which rows are removed after a time. */

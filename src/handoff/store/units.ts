@@ -162,7 +162,7 @@ function isDue(group: UnitGroup): boolean {
   return [...isSent, ...group.each(webhooks, ({ changed }) => [changed.size > 0])].includes(true);
 }
 
-/** Notes the tenants that have work for jobs after the commit. */
+/** Adds the tenants that have work for jobs after the commit. */
 function addDue(group: UnitGroup, due: DueTenants): void {
   group.each(packets, ({ inserted, changed }, tenant) => {
     for (const { packet } of [...inserted.values(), ...[...changed.values()].map(({ after }) => after)]) {

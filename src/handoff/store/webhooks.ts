@@ -159,7 +159,7 @@ const kind: Kind<WebhookNeeds, WebhookBuffer> = {
   },
 };
 
-/** Writes to packets which webhooks are for them alone, so that whoever changes a packet need not look for them. */
+/** Writes to packets which webhooks are for them alone, so that a change of a packet need not look for them. */
 async function follow(session: Session, packets: readonly { tenant: number; for_packet: string }[]): Promise<void> {
   const keys = [...new Map(packets.map((key) => [`${key.tenant} ${key.for_packet}`, key])).values()];
   const found = await session.read(
