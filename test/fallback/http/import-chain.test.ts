@@ -718,6 +718,22 @@ describe('Portkey', () => {
       assert.equal(await pathFor(file, condition, status), expected, `${JSON.stringify(file)} ${condition} ${status}`);
   });
 
+  test('Retry-After of Portkey is a finding of both conditions with status 429, and unknown fields of retry and strategy are findings', async () => {
+    const targets = [
+      { name: 'a', provider: 'openai', retry: { attempts: 2, use_retry_after_header: true, backoff: 'none' } },
+      { name: 'b', provider: 'openai' },
+    ];
+    const { findings } = await imported('portkey', { strategy: { mode: 'fallback', order: 'cheapest' }, targets });
+    const said = findings.map(({ kind, field, condition, loss }: Finding) => `${kind} ${field} ${condition} ${loss}`);
+    for (const condition of ['rate_limit', 'quota_exceeded'])
+      assert.ok(said.includes(`retry_after targets.0.retry.use_retry_after_header ${condition} true`), said.join());
+    for (const field of ['targets.0.retry.backoff', 'strategy.order'])
+      assert.ok(
+        said.some((one: string) => one.startsWith(`left_out ${field} `)),
+        said.join(),
+      );
+  });
+
   test('a virtual key and a target without a model are kept for exports to Portkey [F79]', async () => {
     const service = await shareFallback();
     const targets = [
@@ -746,6 +762,7 @@ describe('400 with the position, and nothing is stored', () => {
       'providers.0.api_key_env',
       /not the key itself/,
     ],
+    ['a YAML list that contains itself', 'yaml', '&a [*a]', 'content', /The alias \*a is part of what it stands for/],
     ['a list', 'json', [1], 'content', /content must be an object, not a list/],
     ['nothing', 'yaml', '', 'content', /must not be empty/],
     ['a number', 'portkey', 7, 'content', /must be an object, not a number/],
