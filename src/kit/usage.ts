@@ -24,3 +24,12 @@ export const maintenanceCommands = [
   ],
   ['import', 'the file', 'read a file of `export` into an empty database, all of it or nothing'],
 ] as const;
+
+/** The flag of `export` with which it has no file. */
+export const checkFlag = ['--check', 'read everything and write no file: whether an export is possible, and of how many rows'] as const;
+
+/** What `export` is told wrongly: it writes a file, or it checks; undefined if nothing. */
+export function exportProblem(file: string | undefined, check: boolean): string | undefined {
+  if (check === (file === undefined)) return undefined;
+  return check ? 'with --check no file is written; leave it out' : "missing required argument 'file'";
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
@@ -234,6 +234,12 @@ describe('service-cli export and import', () => {
     const exported = await run('export', service.databaseUrl);
     assert.deepEqual([exported.exitCode, exported.stdout], [0, ''], exported.stderr);
     const [, rows] = /^Exported (\d+) rows to .*data\.jsonl: \d+ bytes\.\n$/.exec(exported.stderr)!;
+    const options = { environment: { SERVICE_DATABASE_URL: service.databaseUrl, SERVICE_WEBHOOK_ALLOW: '127.0.0.1' } };
+    const checked = await runCli(['export', '--check'], options);
+    assert.deepEqual([checked.exitCode, checked.stderr], [0, `Read ${rows} rows: an export has ${statSync(file).size} bytes.\n`]);
+    assert.deepEqual(readdirSync(folder), ['data.jsonl']);
+    refused(await runCli(['export'], options), 2, /missing required argument 'file'/);
+    refused(await runCli(['export', '--check', file], options), 2, /with --check no file is written/);
     const target = `sqlite://${join(folder, 'new.db')}`;
     const imported = await run('import', target);
     assert.deepEqual([imported.exitCode, imported.stderr], [0, `Imported ${rows} rows from ${file}.\n`]);

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { UnknownVariables } from '../../kit/settings.ts';
-import { exitForUsage, maintenanceCommands, refuseSurplusWords } from '../../kit/usage.ts';
+import { checkFlag, exitForUsage, exportProblem, maintenanceCommands, refuseSurplusWords } from '../../kit/usage.ts';
 import type { ServeFlags } from '../serve.ts';
 import { addRehearse } from './rehearse.ts';
 
@@ -41,16 +41,19 @@ export function createProgram(unknownVariables: UnknownVariables): Command {
     });
   addRehearse(program, process.env);
   for (const [name, operand, text] of maintenanceCommands) {
-    program
+    const command = program
       .command(name)
-      .argument('<file>', operand)
+      .argument(name === 'export' ? '[file]' : '<file>', operand)
       .description(text)
       .option('--storage <url>', 'where the service stores chains and results, as for serve')
       .option('--config <file>', 'the TOML file of settings')
-      .action(async (file: string, flags: { storage?: string; config?: string }) => {
+      .action(async (file: string | undefined, { check = false, ...flags }: { storage?: string; config?: string; check?: boolean }) => {
+        const problem = name === 'export' ? exportProblem(file, check) : undefined;
+        if (problem !== undefined) program.error(`error: ${problem}`);
         const { maintain } = await import('../maintenance.ts');
-        await maintain(name, file, flags, process.env);
+        await maintain(check ? 'check' : name, file ?? '', flags, process.env);
       });
+    if (name === 'export') command.option(...checkFlag);
   }
   return program;
 }

@@ -1,4 +1,4 @@
-import { maintenanceCommands } from '../../kit/usage.ts';
+import { checkFlag, exportProblem, maintenanceCommands } from '../../kit/usage.ts';
 import type { Growth } from '../maintenance.ts';
 import type { Context } from './context.ts';
 import { configFile } from './flags.ts';
@@ -9,14 +9,16 @@ import { CliError } from './terminal.ts';
 
 /** Makes a command that works on the database of the settings, and says what it did. A failure exits with 1 and its sentence. */
 function onDatabase(operation: 'backup' | 'export' | 'import'): Row['run'] {
-  return async (context, { config, tenant }, file = '') => {
+  return async (context, { config, tenant, check = false }, file) => {
+    const problem = operation === 'export' ? exportProblem(file, check === true) : undefined;
+    if (problem !== undefined) throw new CliError(problem, 2);
     const progress = createProgress(context);
     try {
       const textOf = (value: unknown) => (value === undefined ? undefined : String(value));
       const source = { environment: context.environment, config: textOf(config), tenant: textOf(tenant) };
       // Loaded only here: other commands need no database.
       const { maintain } = await import('../maintenance.ts');
-      const done = await maintain(operation, file, source, (count, total, doing) =>
+      const done = await maintain(check === true ? 'check' : operation, file ?? '', source, (count, total, doing) =>
         progress.show(count / total, `${doing} (${count} of ${total})`),
       );
       progress.clear();
@@ -68,10 +70,15 @@ export const maintenance: readonly Row[] = [
   ...maintenanceCommands.map(([name, operand, text]) => ({
     name,
     text: name === 'import' ? `${text}; a file of one tenant into any database that does not have it` : text,
-    operands: [{ name: 'file', text: operand }],
+    operands: [{ name: 'file', text: operand, ...(name === 'export' ? { optional: true as const } : {}) }],
     flags: [
       configFile,
-      ...(name === 'export' ? [{ flags: '--tenant <id>', text: 'only this tenant, to move it to another deployment' }] : []),
+      ...(name === 'export'
+        ? [
+            { flags: '--tenant <id>', text: 'only this tenant, to move it to another deployment' },
+            { flags: checkFlag[0], text: checkFlag[1] },
+          ]
+        : []),
     ],
     run: onDatabase(name),
   })),

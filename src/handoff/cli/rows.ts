@@ -55,6 +55,7 @@ interface Operand {
   readonly text: string;
   readonly choices?: readonly string[];
   readonly variadic?: true;
+  readonly optional?: true;
 }
 
 type OperationName = keyof typeof operations;
@@ -149,8 +150,8 @@ function optionOf({ flags, text, choices, value, required, parse, completion }: 
 /** Adds a command of the table to its parent, and returns it. */
 export function addRow(parent: Command, name: string, { text, flags = [], operands, help, hidden, run }: Row, terminal: Terminal): Command {
   const command = parent.command(name, { hidden: hidden ?? false }).description(text);
-  for (const { name: operand, text: meaning, choices, variadic } of operands) {
-    const argument = new Argument(variadic ? `[${operand}...]` : `<${operand}>`, meaning);
+  for (const { name: operand, text: meaning, choices, variadic, optional } of operands) {
+    const argument = new Argument(variadic ? `[${operand}...]` : optional ? `[${operand}]` : `<${operand}>`, meaning);
     if (choices !== undefined) argument.choices(choices);
     if (operand === 'packet_id') completions.set(argument, 'packet');
     if (operand === 'file') completions.set(argument, 'file');

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { promises } from 'node:fs';
+import { devNull } from 'node:os';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 
 import { requireData } from './backup.ts';
@@ -54,18 +55,19 @@ const pageBytes = 1024 * 1024;
 /**
  * Writes everything that a service stored in the database at the URL into a new file, one JSON text per line: a header, each
  * table with its rows in the order of their keys, and a closing record. The service may be running: it is one snapshot, and
- * delays no writer. Search indexes are left out. With `tenant`, an id, it is what belongs to that tenant.
+ * delays no writer. Search indexes are left out. With `tenant`, an id, it is what belongs to that tenant. Without a file all of it
+ * is only read.
  * @returns the number of rows, and of bytes
  * @throws Error when the database has no such data or was written by a newer version, or the file can't be created
  */
 export async function exportTo(
-  file: string,
+  file: string | undefined,
   { databaseUrl, ...parts }: { databaseUrl: string; moved: Moved; tenant?: string | undefined; onProgress: OnProgress },
 ): Promise<{ rows: number; bytes: number }> {
   requireData(databaseUrl);
   if (!(await isOwned(databaseUrl, parts.moved))) throw new Error(`The database has no data of the ${parts.moved.service} service.`);
   return withDatabase<unknown, { rows: number; bytes: number }>(databaseUrl, (database) =>
-    writeNewFile(file, (partial) => writeAll(partial, database, parts)),
+    file === undefined ? writeAll(devNull, database, parts) : writeNewFile(file, (partial) => writeAll(partial, database, parts)),
   );
 }
 

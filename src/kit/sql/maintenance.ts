@@ -16,6 +16,11 @@ export const maintenance = {
     const { rows, bytes } = await exportTo(file, parts);
     return `Exported ${rowCount(rows)}${ofTenant(parts.tenant)} to ${file}: ${bytes} bytes.`;
   },
+  /** An export of which nothing is written: whether every row can be read. */
+  async check(_: string, parts: Parameters<typeof exportTo>[1]): Promise<string> {
+    const { rows, bytes } = await exportTo(undefined, parts);
+    return `Read ${rowCount(rows)}${ofTenant(parts.tenant)}: an export has ${bytes} bytes.`;
+  },
   async import(file: string, parts: Parameters<typeof importFrom>[1]): Promise<string> {
     const { rows, tenant } = await importFrom(file, parts);
     return `Imported ${rowCount(rows)}${ofTenant(tenant)} from ${file}.`;
