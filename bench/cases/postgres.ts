@@ -26,7 +26,7 @@ export async function postgres(run: Run): Promise<void> {
     const service = await run.startService(databaseUrl);
     await againstTransaction(run, service, databaseUrl, perRound);
     await againstBoss(run, service, `${server}/boss`, ids, perRound);
-    await twoInstances(run, service, databaseUrl, perRound);
+    await service.stop();
   });
 }
 
@@ -35,12 +35,12 @@ function report(run: Run, { cpuValue: _, ...figure }: Figure): void {
   run.report(figure);
 }
 
-function creating(run: Run, service: MeasuredService, perRound: number, open = connections): Side {
+function creating(run: Run, service: MeasuredService, perRound: number): Side {
   const requests = Array.from(
     { length: perRound },
     () => ({ method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body }) as const,
   );
-  return { program: service.program, run: () => run.load({ url: service.url, connections: open, requests }) };
+  return { program: service.program, run: () => run.load({ url: service.url, connections, requests }) };
 }
 
 async function againstTransaction(run: Run, service: MeasuredService, databaseUrl: string, perRound: number): Promise<void> {
@@ -53,29 +53,6 @@ async function againstTransaction(run: Run, service: MeasuredService, databaseUr
     run,
     figureOf('PostgreSQL: create', 'bare transaction', compared, { better: 'more', required: rounded(0.5), stretch: rounded(0.8) }),
   );
-}
-
-/** The same creates, shared by two instances, against one; unpinned, so that all of them may use both cores. */
-async function twoInstances(run: Run, service: MeasuredService, databaseUrl: string, perRound: number): Promise<void> {
-  const instances = [await run.startService(databaseUrl, 'anywhere'), await run.startService(databaseUrl, 'anywhere')];
-  const [one, two] = [[instances[0]!], instances].map((sharing) => sharedBy(run, sharing, perRound));
-  await service.stop();
-  report(run, figureOf('PostgreSQL: create, two instances', 'one instance', await compare(run.rounds, one!, two!)));
-  for (const instance of instances) await instance.stop();
-}
-
-/** A round of creates whose requests and connections are divided among instances. */
-function sharedBy(run: Run, instances: readonly MeasuredService[], perRound: number): Side {
-  const sides = instances.map((instance) => creating(run, instance, perRound / instances.length, connections / instances.length));
-  return {
-    program: { cpu: async () => (await Promise.all(instances.map(({ program }) => program.cpu()))).reduce((sum, cpu) => sum + cpu, 0) },
-    async run(round) {
-      const results = await Promise.all(sides.map((side) => side.run(round)));
-      const sum = (name: 'requests' | 'perSecond' | 'failed') => results.reduce((total, result) => total + result[name], 0);
-      const most = (name: 'p50' | 'p99') => Math.max(...results.map((result) => result[name]));
-      return { requests: sum('requests'), perSecond: sum('perSecond'), failed: sum('failed'), p50: most('p50'), p99: most('p99') };
-    },
-  };
 }
 
 /** pg-boss on its own database; undefined, with a message, where it is not installed. */

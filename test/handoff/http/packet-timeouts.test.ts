@@ -47,16 +47,6 @@ for (const store of stores) {
           ['hitl_timed_out', end].map((event_type) => ({ timestamp, event_type, actor: 'system:sweeper' })),
         );
       });
-
-      test(`${on_timeout}: it happens once, however often the sweeper runs`, async () => {
-        const service = await shareService(store);
-        const { id } = await packetIn(service, 'awaiting_human', minute(on_timeout));
-        service.clock.turn(60);
-        await Promise.all([sweepAll(service), sweepAll(service)]);
-        service.clock.turn(60);
-        await sweepAll(service);
-        assert.deepEqual(await happenings(service, id), ['created', 'awaiting_human', 'hitl_timed_out', end]);
-      });
     }
 
     test('on_timeout and timeout_seconds may change while the packet awaits an answer', async () => {
