@@ -70,6 +70,24 @@ const Course = object({
 });
 export type Course = Static<typeof Course>;
 
+/** Calls of one provider in a row, and the index of the first of them. */
+export interface CallRun {
+  readonly provider: string;
+  calls: number;
+  readonly start: number;
+}
+
+/** The calls in order, those of one provider in a row together. */
+export function runsOf(calls: readonly { readonly provider: string }[]): CallRun[] {
+  const runs: CallRun[] = [];
+  for (const [start, { provider }] of calls.entries()) {
+    const last = runs.at(-1);
+    if (last?.provider === provider) last.calls += 1;
+    else runs.push({ provider, calls: 1, start });
+  }
+  return runs;
+}
+
 /** A difference between the chain and the gateway, in one or several prompts. */
 export const Difference = described('What the gateway does otherwise than the chain says.', {
   provider: Type.String({ description: 'The provider whose failure, or answer, is followed by something else.' }),

@@ -1,5 +1,5 @@
 import { plural } from '../../kit/wording.ts';
-import type { Course } from '../model/rehearsal.ts';
+import { runsOf } from '../model/rehearsal.ts';
 import type { PromptResult } from '../model/test.ts';
 import type { Rehearsed } from './rehearse.ts';
 
@@ -48,13 +48,7 @@ function callsText(
   success: boolean,
   served: string | null,
 ): string {
-  const runs: Course['calls'] = [];
-  for (const { provider } of attempts) {
-    const last = runs.at(-1);
-    if (last?.provider === provider) last.calls += 1;
-    else runs.push({ provider, calls: 1 });
-  }
-  const calls = runs.map(({ provider, calls: count }) => (count === 1 ? provider : `${provider} x${count}`));
+  const calls = runsOf(attempts).map(({ provider, calls: count }) => (count === 1 ? provider : `${provider} x${count}`));
   const end = !success ? ['error'] : served === null ? ['an answer of its own'] : [];
   return [...calls, ...end].join(', ');
 }

@@ -1,5 +1,5 @@
 import type { ChainDefinition, Condition, Rule } from '../model/chain.ts';
-import type { Course, Difference, Expected } from '../model/rehearsal.ts';
+import { type CallRun, type Course, type Difference, type Expected, runsOf } from '../model/rehearsal.ts';
 import type { PromptResult } from '../model/test.ts';
 import { usualStatus } from './conditions.ts';
 import type { Engine } from './engine.ts';
@@ -145,7 +145,7 @@ function* differencesFrom(at: number, expected: Expected, actual: Outcome, statu
   const condition = at === 0 ? null : expected.attempts[Math.min(at, expected.attempts.length) - 1]!.condition;
   const said = runsOf(expected.attempts);
   const done = runsOf(actual.attempts);
-  const hasFailed = ({ start, calls }: Run) => expected.attempts[start + calls - 1]!.condition !== null;
+  const hasFailed = ({ start, calls }: CallRun) => expected.attempts[start + calls - 1]!.condition !== null;
   const isSameOrder = said.length === done.length && said.every(({ provider }, run) => provider === done[run]!.provider);
   const unequal = isSameOrder && condition !== null ? said.filter((run, index) => run.calls !== done[index]!.calls && hasFailed(run)) : [];
   if (unequal.length < 2) {
@@ -162,23 +162,6 @@ function* differencesFrom(at: number, expected: Expected, actual: Outcome, statu
     const sentence = `${begins}: the chain ${chainText(own, false)}; the gateway ${gatewayText(other, own, actual)}.`;
     yield { provider, condition: failure, expected: own, actual: other, sentence };
   }
-}
-
-/** Calls of one provider in a row, and the index of the first of them. */
-interface Run {
-  readonly provider: string;
-  calls: number;
-  readonly start: number;
-}
-
-function runsOf(attempts: readonly Attempt[]): Run[] {
-  const runs: Run[] = [];
-  for (const [start, { provider }] of attempts.entries()) {
-    const last = runs.at(-1);
-    if (last?.provider === provider) last.calls += 1;
-    else runs.push({ provider, calls: 1, start });
-  }
-  return runs;
 }
 
 /** The difference behind the first `at` attempts: what follows the last of them, and the calls of its provider before. */

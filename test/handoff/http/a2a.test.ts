@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { a2a, a2aRequest, messageOf } from '../../support/a2a.ts';
+import { messagesOf } from '../../support/mcp.ts';
 import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
@@ -30,19 +31,6 @@ const question = {
 };
 const claim = (service: Pick<TestService, 'call'>, id: string, body: object = {}) =>
   service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver', ...body } });
-
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
-async function* eventsOf({ body }: Response): AsyncGenerator<any, void> {
-  let text = '';
-  for await (const chunk of body!) {
-    text += Buffer.from(chunk as Uint8Array).toString();
-    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
-      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-      text = text.slice(end + 2);
-      if (data !== undefined) yield JSON.parse(data);
-    }
-  }
-}
 
 /** Opens a stream over HTTP. */
 async function openStream(
@@ -222,7 +210,7 @@ for (const store of stores) {
       const service = await shareService(store);
       const response = await openStream(service, 'SendStreamingMessage', messageOf('Stream this'));
       assert.equal(response.headers.get('content-type'), 'text/event-stream');
-      const events = eventsOf(response);
+      const events = messagesOf(response);
       const { id } = (await events.next()).value.result.task;
       await waiting(service, 1);
       await claim(service, id);
@@ -239,14 +227,14 @@ for (const store of stores) {
       const service = await shareService(store);
       const { id } = await newTask(service);
       const hangUp = new AbortController();
-      const gone = eventsOf(await openStream(service, 'SubscribeToTask', { id }, service.key, hangUp.signal));
+      const gone = messagesOf(await openStream(service, 'SubscribeToTask', { id }, service.key, hangUp.signal));
       assert.equal((await gone.next()).value.result.task.id, id);
       await waiting(service, 1);
       hangUp.abort();
       await waiting(service, 0);
       const { key, keyId } = await newTenant(service);
       const own = await newTask(service, { key });
-      const events = eventsOf(await openStream(service, 'SubscribeToTask', { id: own.id }, key));
+      const events = messagesOf(await openStream(service, 'SubscribeToTask', { id: own.id }, key));
       await events.next();
       await waiting(service, 1);
       assert.equal((await service.call('DELETE', `/keys/${keyId}`)).status, 204);

@@ -5,6 +5,7 @@ import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import { concerns } from '../../model/finding.ts';
+import { runsOf } from '../../model/rehearsal.ts';
 import type { PromptResult, TestResult } from '../../model/test.ts';
 import styles from './comparison.module.css';
 import { said } from './said.ts';
@@ -82,17 +83,10 @@ interface CallsProps {
 
 /** Calls in order, those of one provider in a row together, and how it ended if nobody answered. */
 function Calls({ attempts, served, success }: CallsProps) {
-  const runs: { provider: string; calls: number }[] = [];
-  for (const { provider } of attempts) {
-    const last = runs.at(-1);
-    if (last?.provider === provider) last.calls += 1;
-    else runs.push({ provider, calls: 1 });
-  }
   return (
     <span className={styles.calls}>
-      {runs.map(({ provider, calls }, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a run of calls is identified by its index.
-        <span key={index}>
+      {runsOf(attempts).map(({ provider, calls, start }) => (
+        <span key={start}>
           {provider}
           {calls > 1 ? <span className="muted"> × {calls}</span> : null}
         </span>
