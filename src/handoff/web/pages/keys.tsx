@@ -90,7 +90,7 @@ interface KeyTableProps {
 function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
   return (
     <Table
-      stacks
+      stacks="early"
       label="API keys"
       rows={keys}
       keyOf={({ id }) => id}

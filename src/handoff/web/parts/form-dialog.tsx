@@ -119,7 +119,7 @@ export function Command({ children }: { children: string }) {
   return (
     <div className={styles.command}>
       <code>
-        {children.split(/(?= )/).map((word, index) => (
+        {children.split(/( )/).map((word, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a word is identified by its place.
           <span key={index}>{word}</span>
         ))}
