@@ -94,6 +94,29 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     for (const { search } of results) assert.match(search, /[?&]prompts=false\b/);
   });
 
+  test('no figure of a test whose prompts were lost is better, not even one that is lower because they were', async (t) => {
+    const id = await dashboard().chain({ name: 'lost' });
+    const ids: string[] = [];
+    for (const [preset, prompt_count, verdict] of [
+      ['primary_down', 3, 'pass'],
+      ['blackout', 3, 'lost_as_ruled'],
+      ['blackout', 1, 'lost_as_ruled'],
+    ]) {
+      const answer = await dashboard().service.call('POST', `/chains/${id}/test`, { body: { preset, prompt_count, seed: 1 } });
+      assert.equal(answer.status, 201, answer.text);
+      assert.equal(answer.body.verdict, verdict);
+      ids.push(answer.body.id);
+    }
+    const page = await dashboard().open(t, `/compare?a=${ids[0]}&b=${ids[1]}`);
+    const row = page.getByRole('table', { name: 'Figures of both tests' }).getByRole('row');
+    await row.filter({ hasText: /^Served\d.*worse$/ }).waitFor();
+    await row.filter({ hasText: /^Served by fallback.*−/ }).waitFor();
+    assert.deepEqual(await row.filter({ hasText: 'better' }).allTextContents(), []);
+    await page.goto(page.url().replace(/compare.*/, `compare?a=${ids[1]}&b=${ids[2]}`));
+    await row.filter({ hasText: /^Lost31−2/ }).waitFor();
+    assert.deepEqual(await row.filter({ hasText: 'better' }).allTextContents(), []);
+  });
+
   test('custom faults can be entered, and an error is shown next to its field', async (t) => {
     const id = await dashboard().chain({ name: 'faulted' });
     const page = await dashboard().open(t, `/chains/${id}/tests`);
