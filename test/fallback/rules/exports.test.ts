@@ -127,6 +127,28 @@ describe('Every export', () => {
     assert.match(exported(request, 'litellm').content, /model: openai\/some-model/);
   });
 
+  test('litellm: names of model groups stay; one that is taken or a pattern changes, with a warning of both names', () => {
+    const provider = (name: string, model: string) => ({ name, model_id: `openai/${model}`, api_key_env: 'KEY' });
+    const request = chainWith({
+      name: 'main',
+      providers: [provider('gpt', 'gpt-4o'), provider('claude', 'b'), provider('main', 'c'), provider('any*', 'd')],
+    });
+    const { config, warnings } = exported(request, 'litellm');
+    const { model_list } = config as { model_list: { model_name: string }[] };
+    const named = warnings.filter(({ code }) => code === 'model_name').map(({ field, detail, loss }) => ({ field, detail, loss }));
+    assert.deepEqual(
+      model_list.map(({ model_name }) => model_name),
+      ['main', 'claude', 'main-2', 'any-'],
+    );
+    const changed = (name: string, group: string) =>
+      `The model group of ${name} is called ${group} in the export, because its own name is taken or a pattern.`;
+    assert.deepEqual(named, [
+      { field: 'providers.0.name', detail: 'gpt is the first provider of the model main, which callers ask LiteLLM for.', loss: false },
+      { field: 'providers.2.name', detail: changed('main', 'main-2'), loss: true },
+      { field: 'providers.3.name', detail: changed('any*', 'any-'), loss: true },
+    ]);
+  });
+
   test('names with any characters are escaped', () => {
     const name = '"]}); process.exit(1); //\u2028`x`';
     const request = chainWith({ name, providers: [{ name, model_id: 'openai/gpt-4o', api_key_env: 'KEY' }], fallback_rules: [] });
