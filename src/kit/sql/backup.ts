@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 
 import { databaseName, isShared } from './database.ts';
 import { writeNewFile } from './new-file.ts';
@@ -23,8 +23,9 @@ export async function backUp(databaseUrl: string, file: string): Promise<number>
   return statSync(file).size;
 }
 
-/** Whether the file of a SQLite database exists; true for other databases. */
-export const hasFile = (databaseUrl: string): boolean => !databaseUrl.startsWith('sqlite') || existsSync(sqlitePath(databaseUrl));
+/** Whether the file of a SQLite database exists, and is no folder; true for other databases. */
+export const hasFile = (databaseUrl: string): boolean =>
+  !databaseUrl.startsWith('sqlite') || statSync(sqlitePath(databaseUrl), { throwIfNoEntry: false })?.isDirectory() === false;
 
 /** @throws Error when the URL names a database in memory, or a file that does not exist */
 export function requireData(databaseUrl: string): void {
