@@ -91,7 +91,8 @@ test('a client that reads only after sending everything gets its answer and no r
   const chunks = await socket.toArray();
   assert.match(Buffer.concat(chunks).toString(), /^HTTP\/1\.1 413 /);
   await closed(sockets[0]!);
-  assert.ok(sockets[0]!.bytesRead > 10_000_000);
+  // Without lingering, the service would read one buffer. On a busy machine Node does not count the last one.
+  assert.ok(sockets[0]!.bytesRead > 9_000_000, `${sockets[0]!.bytesRead} bytes`);
 });
 
 const bounds: [string, LingerLimits, string][] = [
