@@ -102,7 +102,7 @@ const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Intege
 const PacketList = Type.Object({ packets: Type.Array(Type.Union([PacketSummary, Packet])), ...page });
 const AwaitingList = Type.Object({
   ...PacketList.properties,
-  notifies_nobody: Type.Optional(
+  unnotified: Type.Optional(
     Type.Boolean({ description: 'True if the tenant has no active channel that sends new questions; otherwise absent.' }),
   ),
 });
@@ -206,13 +206,13 @@ const packetRoutes = routeTable('packets', {
     path: '/packets/awaiting',
     access: 'read',
     summary: 'List packets that await a person',
-    description: 'Every packet in `awaiting_human`, newest first. `notifies_nobody` says that no channel notifies anybody of them.',
+    description: 'Every packet in `awaiting_human`, newest first. `unnotified` says that no channel notifies anybody of them.',
     query: AwaitingQuery,
     responses: {
       200: {
         schema: AwaitingList,
         description: 'A page of packets in `awaiting_human`.',
-        example: { ...pageExample, notifies_nobody: true },
+        example: { ...pageExample, unnotified: true },
       },
       ...failing(401, 403, 429),
       413: tooLargePage,

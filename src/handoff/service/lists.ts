@@ -57,7 +57,7 @@ export function createListService(store: Store) {
     /** A page of the packets that await a person; it says if no channel notifies anybody of them. */
     awaiting(caller: Caller, paging: Paging, signal: AbortSignal): Awaitable<PageText> {
       return andThen(store.of(caller.tenant_number).webhooks.notifiesPerson(), (notifiesPerson) =>
-        list(caller, paging, { statuses: [askedStatus] }, signal, notifiesPerson ? {} : { notifies_nobody: true }),
+        list(caller, paging, { statuses: [askedStatus] }, signal, notifiesPerson ? {} : { unnotified: true }),
       );
     },
 

@@ -69,6 +69,20 @@ function adversary(
   };
 }
 
+/** The result of a prompt whose providers have the listed results in a cycle. */
+const runAgainst = (engine: ReturnType<typeof createEngine>, outcomes: Parameters<typeof adversary>[0], seed = 1) =>
+  runPrompt({
+    engine,
+    transport: adversary(outcomes),
+    scene: nothing,
+    index: 0,
+    prompt: 'p',
+    seed,
+    deadlineMs: null,
+    signal,
+    callSignal: signal,
+  });
+
 describe('No prompt exceeds the worst case', () => {
   test('in attempts and in time, however the providers behave [F23]', async () => {
     await fc.assert(
@@ -78,17 +92,7 @@ describe('No prompt exceeds the worst case', () => {
         fc.nat(),
         async (chain, outcomes, seed) => {
           const engine = createEngine(chain);
-          const { result } = await runPrompt({
-            engine,
-            transport: adversary(outcomes),
-            scene: nothing,
-            index: 0,
-            prompt: 'p',
-            seed,
-            deadlineMs: null,
-            signal,
-            callSignal: signal,
-          });
+          const { result } = await runAgainst(engine, outcomes, seed);
           const bound = worstCase(engine);
           assert.ok(result.attempts.length <= bound.attempts, `${result.attempts.length} attempts, at most ${bound.attempts}`);
           assert.ok(result.latency_ms <= bound.latency_ms, `${result.latency_ms} ms, at most ${bound.latency_ms}`);
@@ -101,17 +105,7 @@ describe('No prompt exceeds the worst case', () => {
   test('which counts the Retry-After of a time-out that a provider answers', async () => {
     const rule: RuleRequest = { condition: 'timeout', action: 'retry', max_retries: 1, wait_ms: 500, respect_retry_after: true };
     const engine = createEngine(chainOf(1, [rule]));
-    const { result } = await runPrompt({
-      engine,
-      transport: adversary([{ condition: 'timeout', status_code: 408, retry_after_ms: 9_000 }]),
-      scene: nothing,
-      index: 0,
-      prompt: 'p',
-      seed: 1,
-      deadlineMs: null,
-      signal,
-      callSignal: signal,
-    });
+    const { result } = await runAgainst(engine, [{ condition: 'timeout', status_code: 408, retry_after_ms: 9_000 }]);
     const { latency_ms } = worstCase(engine);
     assert.ok(result.latency_ms > 9_000 && result.latency_ms <= latency_ms, `${result.latency_ms} ms, at most ${latency_ms}`);
   });
@@ -124,18 +118,7 @@ describe('No prompt exceeds the worst case', () => {
     const engine = createEngine(chainOf(2, rules));
     const rate = { condition: 'rate_limit' as const, status_code: 429, retry_after_ms: 60_000 };
     const late = { condition: 'timeout' as const, status_code: null, retry_after_ms: null };
-    const transport = adversary([rate, rate, late, late]);
-    const { result } = await runPrompt({
-      engine,
-      transport,
-      scene: nothing,
-      index: 0,
-      prompt: 'p',
-      seed: 1,
-      deadlineMs: null,
-      signal,
-      callSignal: signal,
-    });
+    const { result } = await runAgainst(engine, [rate, rate, late, late]);
     assert.deepEqual({ attempts: result.attempts.length }, { attempts: worstCase(engine).attempts });
   });
 });

@@ -355,9 +355,9 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/channels/${id}/test`)).status, 409);
     });
 
-    test('GET /packets/awaiting says notifies_nobody: true while no active channel sends questions [H186]', async (t) => {
+    test('GET /packets/awaiting says unnotified: true while no active channel sends questions [H186]', async (t) => {
       const service = await share(t, store);
-      const notifiesNobody = async () => (await service.call('GET', '/packets/awaiting')).body.notifies_nobody;
+      const notifiesNobody = async () => (await service.call('GET', '/packets/awaiting')).body.unnotified;
       assert.equal(await notifiesNobody(), true);
       const { id } = await channelTo(service, person(), { events: ['answered'] });
       assert.equal(await notifiesNobody(), true);

@@ -36,10 +36,10 @@ for (const store of stores) {
       const answer = await service.call('GET', '/packets/awaiting');
       assert.equal(answer.status, 200);
       assert.deepEqual(idsOf(answer.body), [second, first]);
-      assert.deepEqual(Object.keys(answer.body).sort(), ['limit', 'next_cursor', 'notifies_nobody', 'offset', 'packets', 'total']);
+      assert.deepEqual(Object.keys(answer.body).sort(), ['limit', 'next_cursor', 'offset', 'packets', 'total', 'unnotified']);
       const { total, limit, offset, next_cursor } = answer.body;
       assert.deepEqual({ total, limit, offset, next_cursor }, { total: 2, limit: 50, offset: 0, next_cursor: null });
-      const { notifies_nobody: _, ...rest } = answer.body;
+      const { unnotified: _, ...rest } = answer.body;
       assert.deepEqual(rest, (await service.call('GET', '/packets?status=awaiting_human')).body);
     });
 

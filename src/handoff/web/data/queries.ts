@@ -73,8 +73,8 @@ export function useInbox() {
 export function useNotifiesNobody(): boolean {
   const enabled = useHasKey();
   const read = async (client: HandoffClient, signal: AbortSignal) =>
-    (await client.listAwaiting({ query: { limit: 1 }, signal })).notifies_nobody === true;
-  return useAnswer(['channels', 'notifies_nobody'], read, { enabled, staleTime: 60_000 }).data ?? false;
+    (await client.listAwaiting({ query: { limit: 1 }, signal })).unnotified === true;
+  return useAnswer(['channels', 'unnotified'], read, { enabled, staleTime: 60_000 }).data ?? false;
 }
 
 export const inOrder = (packets: readonly PacketSummary[]): PacketSummary[] =>

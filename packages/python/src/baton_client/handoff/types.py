@@ -1465,7 +1465,7 @@ class ListAwaitingAnswer(TypedDict):
     limit: int
     offset: int
     next_cursor: str | None
-    notifies_nobody: NotRequired[bool]
+    unnotified: NotRequired[bool]
     """True if the tenant has no active channel that sends new questions; otherwise absent."""
 
 

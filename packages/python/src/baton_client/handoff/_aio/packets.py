@@ -203,7 +203,7 @@ class Packets(AsyncConnection):
     ) -> types.ListAwaitingAnswer:
         """List packets that await a person.
 
-        Every packet in `awaiting_human`, newest first. `notifies_nobody` says that no channel
+        Every packet in `awaiting_human`, newest first. `unnotified` says that no channel
         notifies anybody of them.
 
         Needs a key with the scope `read`.
