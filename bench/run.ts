@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 
-import { freePort } from '../test/support/ports.ts';
+import { freePort } from '../src/kit/free-port.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import type { CeilingTasks } from './ceiling.ts';
 import type { Burst, Load, LoadRequest, LoadTasks } from './load.ts';

@@ -4,12 +4,11 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-
+import { freePort } from '../src/kit/free-port.ts';
 import { runCli } from './support/cli.ts';
 import { openHandoffDatabase } from './support/databases.ts';
 import { chainRequest } from './support/fallback.ts';
 import { temporaryFolder } from './support/folder.ts';
-import { freePort } from './support/ports.ts';
 import { startPostgres } from './support/postgres.ts';
 import { startFallbackProcess, startProcess, type TestProcess } from './support/process.ts';
 import { startProgram } from './support/program.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import { freePort } from '../../test/support/ports.ts';
+import { freePort } from '../../src/kit/free-port.ts';
 import { chainOf } from '../chains.ts';
 import type { FallbackTasks } from '../fallback.ts';
 import type { LoadRequest } from '../load.ts';

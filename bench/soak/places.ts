@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
-import { freePort } from '../../test/support/ports.ts';
+import { freePort } from '../../src/kit/free-port.ts';
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { createRedis, skipWithoutRedis, type TestRedis } from '../../test/support/redis.ts';

@@ -1,11 +1,22 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
-import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 
 import { createExample } from '../../src/handoff/model/examples.ts';
 import { launchBrowser, withoutBrowser } from '../support/browser.ts';
-import { assertAccessible, assertFits, boxOf, focused, go, type Pages, pagesOf, scrollToEnd } from '../support/dashboard.ts';
+import {
+  assertAccessible,
+  assertFits,
+  assertPresentable,
+  assertSmallScripts,
+  boxOf,
+  focused,
+  go,
+  maxScriptSize,
+  type Pages,
+  pagesOf,
+  scrollToEnd,
+} from '../support/dashboard.ts';
 import { adminKey, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
@@ -17,9 +28,6 @@ const refund = {
   question: 'Refund 42 EUR?',
   options: ['Approve', { value: 'half', label: 'Refund half' }, { value: 'reject', label: 'Reject', style: 'danger' }],
 };
-
-/** The size limit of the compressed scripts of the first page, in bytes. */
-const mostScriptBytes = 180 * 1024;
 
 // All tests share a browser, a service and a tab. Each has a tenant of its own, so that its inbox has its own questions only.
 describe('the console', { skip: withoutBrowser }, () => {
@@ -887,28 +895,13 @@ describe('the console', { skip: withoutBrowser }, () => {
         await go(page, path);
         await page.getByText(ready).last().waitFor();
         assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, 'one heading of the page');
-        await assertAccessible(page);
-        // Only rules about colours can differ in the other scheme.
-        await page.emulateMedia({ colorScheme: 'dark' });
-        await assertAccessible(page, { colours: true });
-        await page.emulateMedia({ colorScheme: 'light' });
-        for (const width of [320, 2560, 1280]) {
-          await page.setViewportSize({ width, height: 900 });
-          await assertFits(page);
-        }
+        await assertPresentable(page);
       });
   });
 
-  test(`the first page needs at most ${mostScriptBytes / 1024} KB of compressed script, and its policy demands Trusted Types`, async (t) => {
+  test(`the first page needs at most ${maxScriptSize} KB of compressed script, and its policy demands Trusted Types`, async (t) => {
     const { page } = await signIn(t, '/inbox');
-    const names: string[] = await page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)");
-    const scripts = await Promise.all(
-      names.filter((name) => name.endsWith('.js')).map(async (name) => gzipSync(await (await fetch(name)).bytes()).length),
-    );
-    const bytes = scripts.reduce((sum, size) => sum + size, 0);
-    assert.ok(bytes > 50 * 1024, `${bytes} bytes: the scripts were seen`);
-    assert.ok(bytes <= mostScriptBytes, `${bytes} bytes`);
-    t.diagnostic(`${(bytes / 1024).toFixed(1)} KB by gzip`);
+    await assertSmallScripts(t, page);
     const policy = (await fetch(`${pages.address}/console`)).headers.get('content-security-policy') ?? '';
     assert.match(policy, /default-src 'none'.*require-trusted-types-for 'script'; trusted-types 'none'/);
     // In a page that may log errors.

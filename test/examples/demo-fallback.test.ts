@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../src/kit/free-port.ts';
 import { startFallback } from '../support/fallback.ts';
-import { freePort } from '../support/ports.ts';
 import { runProgram } from '../support/program.ts';
 import { startService } from '../support/service.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { freePort } from '../support/ports.ts';
+import { freePort } from '../../src/kit/free-port.ts';
 import { type Program, runProgram, startProgram } from '../support/program.ts';
 import { findProgram } from '../support/programs.ts';
 import { adminKey, createPacket, startService } from '../support/service.ts';

@@ -3,12 +3,13 @@ import { test } from 'node:test';
 
 import type { CreateRequest } from '../../src/handoff/model/packet.ts';
 import { createContractService } from '../../src/handoff/service/contracts.ts';
-import { createKeyService, defaultTenantId } from '../../src/handoff/service/keys.ts';
+import { createKeyService } from '../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { openStore } from '../../src/handoff/store/store.ts';
 import { withRequest } from '../../src/kit/current-request.ts';
 import { createIds } from '../../src/kit/id.ts';
 import { Turns } from '../../src/kit/turns.ts';
+import { adminCaller as caller } from '../support/caller.ts';
 import { injectFault } from '../support/faults.ts';
 import { packetRequest, startService, TestClock } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
@@ -66,17 +67,6 @@ for (const store of stores) {
       onSeen: failing,
       onCreated: failing,
     });
-    const caller = {
-      key_id: 'key-1',
-      key_tier: 'business' as const,
-      admin: true,
-      tenant_id: defaultTenantId,
-      tenant_number: 1,
-      tenant_tier: 'business' as const,
-      handoffs_per_day: null,
-      key_name: 'test',
-      lineage: [],
-    };
     const reported: (readonly string[])[] = [];
     opened.onFailure((error, requestIds) => {
       assert.match(String(error), /a listener is broken/);

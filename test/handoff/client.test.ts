@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 
 import { ApiError, createFallbackClient, createHandoffClient, type StreamEvent } from '../../src/client.ts';
 import type { CreateRequest } from '../../src/handoff/model/packet.ts';
+import { freePort } from '../../src/kit/free-port.ts';
 import { startPeer, TestClientDependencies } from '../support/client-dependencies.ts';
-import { freePort } from '../support/ports.ts';
 import { adminKey, createPacket, packetRequest, startService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 import { until } from '../support/until.ts';

@@ -4,11 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
-
+import { freePort } from '../../src/kit/free-port.ts';
 import { contentsOf, disagreements, looking, orphans } from '../support/consistency.ts';
 import { answersTo, continues, fill, fillSettings } from '../support/filled.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { freePort } from '../support/ports.ts';
 import { runProgram, startProgram } from '../support/program.ts';
 import { debianPostgres } from '../support/programs.ts';
 import { createPacket, startService } from '../support/service.ts';

@@ -5,9 +5,8 @@ import pg from 'pg';
 import { createExample } from '../../src/handoff/model/examples.ts';
 import type { ChainRequest, CreateRequest } from '../../src/handoff/model/packet.ts';
 import { newPacket } from '../../src/handoff/rules/packet.ts';
-import type { Caller } from '../../src/handoff/service/authentication.ts';
 import { createContractService } from '../../src/handoff/service/contracts.ts';
-import { createKeyService, defaultTenantId } from '../../src/handoff/service/keys.ts';
+import { createKeyService } from '../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
 import type { PacketBuffer } from '../../src/handoff/store/packets.ts';
@@ -16,6 +15,7 @@ import type { Tables } from '../../src/handoff/store/tables.ts';
 import { createIds } from '../../src/kit/id.ts';
 import { openDatabase } from '../../src/kit/sql/database.ts';
 import { Turns } from '../../src/kit/turns.ts';
+import { adminCaller as caller } from '../support/caller.ts';
 import { openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
 import { startProcess } from '../support/process.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
@@ -479,18 +479,6 @@ for (const store of storesOfSeveral)
     const tagged = await database.reads.selectFrom('packet_tags').select('packet_id').execute();
     assert.ok(tagged.every(({ packet_id }) => packet_id !== id));
   });
-
-const caller: Caller = {
-  key_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b',
-  key_tier: 'business',
-  admin: true,
-  tenant_id: defaultTenantId,
-  tenant_number: 1,
-  tenant_tier: 'business',
-  handoffs_per_day: null,
-  key_name: 'test',
-  lineage: [],
-};
 
 const claimant = { agent_id: 'a', agent_name: 'a', framework: null };
 

@@ -11,9 +11,9 @@ import pg from 'pg';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { looksLikeKey } from '../../src/handoff/rules/keys.ts';
+import { freePort } from '../../src/kit/free-port.ts';
 import { openEmptyDatabase } from '../support/databases.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { freePort } from '../support/ports.ts';
 import { startProcess, withFilePermissions } from '../support/process.ts';
 import { adminKey, packetRequest } from '../support/service.ts';
 import { sendRaw } from '../support/socket.ts';

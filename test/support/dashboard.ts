@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import type { Browser, ConsoleMessage, Locator, Page, Request } from 'playwright-core';
 
 import { chainRequest, type FallbackOptions, startFallback, type TestFallback } from './fallback.ts';
@@ -140,6 +142,33 @@ export async function assertAccessible(page: Page, { colours = false } = {}): Pr
 export async function assertFits(page: Page): Promise<void> {
   // Layout adapts to a new width a few frames later.
   await page.waitForFunction('document.documentElement.scrollWidth <= document.documentElement.clientWidth');
+}
+
+/** Fails if axe finds a violation in the page, light or dark, or if the page is wider than a window of any size. */
+export async function assertPresentable(page: Page): Promise<void> {
+  await assertAccessible(page);
+  // Only rules about colours can differ in the other scheme.
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await assertAccessible(page, { colours: true });
+  await page.emulateMedia({ colorScheme: 'light' });
+  for (const width of [320, 2560, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    await assertFits(page);
+  }
+}
+
+/** The size limit of the compressed scripts of a first page, in KB. */
+export const maxScriptSize = 180;
+
+/** Fails if the scripts that a page has loaded exceed the limit. */
+export async function assertSmallScripts(t: TestContext, page: Page): Promise<void> {
+  const names: string[] = await page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)");
+  const scripts = names.filter((name) => name.endsWith('.js'));
+  const sizes = await Promise.all(scripts.map(async (name) => gzipSync(await (await fetch(name)).bytes()).length));
+  const size = sizes.reduce((sum, each) => sum + each, 0) / 1024;
+  assert.ok(size > 50, `${size} KB: the scripts were seen`);
+  assert.ok(size <= maxScriptSize, `${size} KB`);
+  t.diagnostic(`${size.toFixed(1)} KB by gzip`);
 }
 
 /** A provider that answers a call only when the test says so. */

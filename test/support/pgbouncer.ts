@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { freePort } from './ports.ts';
+import { freePort } from '../../src/kit/free-port.ts';
 import { type Program, startProgram } from './program.ts';
 import { findProgram } from './programs.ts';
 

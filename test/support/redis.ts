@@ -1,4 +1,4 @@
-import { freePort } from './ports.ts';
+import { freePort } from '../../src/kit/free-port.ts';
 import { type Program, startProgram } from './program.ts';
 import { findProgram } from './programs.ts';
 

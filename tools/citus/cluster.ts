@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 
-import { freePort } from '../../test/support/ports.ts';
+import { freePort } from '../../src/kit/free-port.ts';
 import { debianPostgres } from '../../test/support/programs.ts';
 
 /** One server of a cluster. */

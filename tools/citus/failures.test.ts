@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Instance } from '../../bench/soak/places.ts';
 import { createExample } from '../../src/handoff/model/examples.ts';
+import { freePort } from '../../src/kit/free-port.ts';
 import { addWorkers, createClusterDatabase } from '../../test/support/citus.ts';
 import { contentsOf, disagreements, looking, orphans } from '../../test/support/consistency.ts';
-import { freePort } from '../../test/support/ports.ts';
 import { onServer, startCluster } from './cluster.ts';
 
 const adminKey = 'an-admin-key-of-this-test';

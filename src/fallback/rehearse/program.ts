@@ -1,6 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 
 /** How long a program may take until it answers, in milliseconds. */
 const startMs = 60_000;
@@ -19,15 +17,6 @@ export class RehearsalError extends Error {}
 export interface Program {
   /** Ends the program and its children. */
   stop(): Promise<void>;
-}
-
-/** A port of this machine that is free now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /**

@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 
 import { pauseFor } from '../../kit/awaitable.ts';
 import { ApiError, ClientError } from '../../kit/client-errors.ts';
+import { freePort } from '../../kit/free-port.ts';
 import { createFallbackClient, type FallbackClient } from '../client/client.ts';
 import { createFallback } from '../main.ts';
 import type { Warning } from '../model/common.ts';
@@ -18,7 +19,7 @@ import { redirectFile } from '../rules/targets/litellm/own-file.ts';
 import { listed } from '../rules/wording.ts';
 import { readFallbackSettings } from '../settings.ts';
 import { type Explained, explained } from './explain.ts';
-import { filledIn, freePort, type Program, RehearsalError, startProgram, wordsOf } from './program.ts';
+import { filledIn, type Program, RehearsalError, startProgram, wordsOf } from './program.ts';
 
 /** The options of the command, as they are given. */
 export interface RehearseOptions {

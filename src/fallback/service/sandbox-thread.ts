@@ -1,6 +1,7 @@
 import { serveTasks } from '../../kit/thread.ts';
+import { linesOf } from '../rules/targets/field-lines.ts';
 import { renderTemplate } from './liquid.ts';
-import { linesOf, readYaml } from './yaml-reader.ts';
+import { readYaml } from './yaml-reader.ts';
 
 /**
  * The tasks of the sandbox's thread. Their input is untrusted, and even a short text may keep a parser or a filter busy

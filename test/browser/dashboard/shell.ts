@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 
-import { assertAccessible, assertFits, type Dashboard, go } from '../../support/dashboard.ts';
+import { assertAccessible, assertPresentable, assertSmallScripts, type Dashboard, go, maxScriptSize } from '../../support/dashboard.ts';
 import { supportChain } from '../../support/support-chain.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
-
-/** The size limit of the compressed scripts of the first page, in bytes. */
-const mostScriptBytes = 180 * 1024;
 
 /** Tests of the features that all pages share. */
 export function shellTests(dashboard: () => Dashboard): void {
@@ -45,15 +41,7 @@ export function shellTests(dashboard: () => Dashboard): void {
         await page.getByText(ready).last().waitFor();
         const marked = page.getByRole('navigation', { name: 'Main' }).locator('[aria-current=page]');
         assert.deepEqual(await marked.allTextContents(), section === null ? [] : [section]);
-        await assertAccessible(page);
-        // Only rules about colours can differ in the other scheme.
-        await page.emulateMedia({ colorScheme: 'dark' });
-        await assertAccessible(page, { colours: true });
-        await page.emulateMedia({ colorScheme: 'light' });
-        for (const width of [320, 2560, 1280]) {
-          await page.setViewportSize({ width, height: 900 });
-          await assertFits(page);
-        }
+        await assertPresentable(page);
       });
     }
   });
@@ -149,16 +137,9 @@ export function shellTests(dashboard: () => Dashboard): void {
     await assertAccessible(page);
   });
 
-  test(`the first page needs at most ${mostScriptBytes / 1024} KB of compressed script`, async (t) => {
+  test(`the first page needs at most ${maxScriptSize} KB of compressed script`, async (t) => {
     const page = await dashboard().open(t, '/chains');
     await page.getByRole('link', { name: supportChain.name }).waitFor();
-    const names: string[] = await page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)");
-    const scripts = await Promise.all(
-      names.filter((name) => name.endsWith('.js')).map(async (name) => gzipSync(await (await fetch(name)).bytes()).length),
-    );
-    const bytes = scripts.reduce((sum, size) => sum + size, 0);
-    assert.ok(bytes > 50 * 1024, `${bytes} bytes: the scripts were seen`);
-    assert.ok(bytes <= mostScriptBytes, `${bytes} bytes`);
-    t.diagnostic(`${(bytes / 1024).toFixed(1)} KB by gzip`);
+    await assertSmallScripts(t, page);
   });
 }

@@ -7,23 +7,18 @@ import { simulation } from '../../../src/fallback/providers/simulate.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { planOf } from '../../../src/fallback/rules/plan.ts';
-import { createChainService } from '../../../src/fallback/service/chains.ts';
-import { Rehearsals } from '../../../src/fallback/service/rehearsal.ts';
-import { createRehearsalTokens } from '../../../src/fallback/service/rehearsal-tokens.ts';
 import { runTest } from '../../../src/fallback/service/runs.ts';
 import { createTestService } from '../../../src/fallback/service/tests.ts';
 import { openStore } from '../../../src/fallback/store/store.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
-import { createIds, systemRandom } from '../../../src/kit/id.ts';
-import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
-import { createGuard } from '../../../src/kit/outgoing/guard.ts';
-import { Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
+import { createIds } from '../../../src/kit/id.ts';
 import { hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
 import { inMemory } from '../../support/store.ts';
+import { testServiceParts } from '../../support/test-service.ts';
 
 const clock = new TestClock().read;
-const newId = createIds();
+const _newId = createIds();
 
 /** Two rules with the most retries: with 50 providers a prompt makes up to 1,050 calls. */
 const retrying = (['rate_limit', 'server_error'] as const).map(
@@ -49,41 +44,14 @@ function largest(nameOf: (index: number) => string = (index) => `provider-${inde
 async function opened(t: TestContext) {
   const { url, drop } = await inMemory.open();
   const store = await openStore({ databaseUrl: url, clock });
-  const guard = createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' });
-  const live = {
-    allowed: true,
-    outgoing: new Outgoing({ guard }),
-    environment: {},
-    grants: [],
-    clock,
-    now: () => performance.now(),
-    urlProblem: async () => undefined,
-  };
-  const onError = (error: unknown) => {
-    throw error;
-  };
-  const chains = createChainService({ store, clock, newId });
-  const parts = {
-    store,
-    chains,
-    clock,
-    newId,
-    random: systemRandom,
-    tokens: createRehearsalTokens(store, systemRandom),
-    rehearsals: new Rehearsals(),
-    publicUrl: undefined,
-    rehearsal: { atOnce: 4, groups: new Map() },
-    live,
-    retention: { perChain: 0, seconds: 0 },
-    onError,
-  };
+  const parts = testServiceParts(store);
   const tests = createTestService(parts);
   t.after(async () => {
     await tests.stop();
     await store.close();
     await drop();
   });
-  return { tests, chains };
+  return { tests, chains: parts.chains };
 }
 
 describe('A test', () => {

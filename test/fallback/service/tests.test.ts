@@ -3,55 +3,20 @@ import { describe, type TestContext, test } from 'node:test';
 
 import type { TestProgress, TestResult } from '../../../src/fallback/model/test.ts';
 import { createChainService } from '../../../src/fallback/service/chains.ts';
-import { Rehearsals } from '../../../src/fallback/service/rehearsal.ts';
-import { createRehearsalTokens } from '../../../src/fallback/service/rehearsal-tokens.ts';
-import { createTestService, type TestService, type TestServiceParts } from '../../../src/fallback/service/tests.ts';
+import { createTestService, type TestService } from '../../../src/fallback/service/tests.ts';
 import { openStore, type Store } from '../../../src/fallback/store/store.ts';
 import { nextTurn } from '../../../src/kit/awaitable.ts';
-import { createIds, systemRandom } from '../../../src/kit/id.ts';
-import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
-import { createGuard } from '../../../src/kit/outgoing/guard.ts';
-import { Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
+import { createIds } from '../../../src/kit/id.ts';
 import { answering, type Behaviour, failing, hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
+import { testServiceParts } from '../../support/test-service.ts';
 import { until } from '../../support/until.ts';
 import { requestOf } from '../rules/chains.ts';
 
 const clock = new TestClock().read;
 const newId = createIds();
-
-const keepAll = { perChain: 0, seconds: 0 };
-
-/** The parts of a test service; it may only call providers on this machine. */
-function partsOf(
-  store: TestServiceParts['store'],
-  more: Partial<TestServiceParts> = {},
-  now: () => number = () => performance.now(),
-): TestServiceParts {
-  const outgoing = new Outgoing({ guard: createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' }) });
-  const live = { allowed: true, outgoing, environment: {}, grants: [], clock, now, urlProblem: async () => undefined };
-  const onError = (error: unknown) => {
-    throw error;
-  };
-  const chains = createChainService({ store, clock, newId });
-  return {
-    store,
-    chains,
-    clock,
-    newId,
-    random: systemRandom,
-    tokens: createRehearsalTokens(store, systemRandom),
-    rehearsals: new Rehearsals(),
-    publicUrl: undefined,
-    rehearsal: { atOnce: 4, groups: new Map() },
-    live,
-    retention: keepAll,
-    onError,
-    ...more,
-  };
-}
 
 /** A store that is closed and dropped after the test. */
 async function openedStore(t: TestContext, kind: TestStore): Promise<Store> {
@@ -78,7 +43,7 @@ for (const kind of stores) {
     test('that are running at a start are cancelled, with the finished prompts; chains are intact', async (t) => {
       const store = await openedStore(t, kind);
       const chain = await createChainService({ store, clock, newId }).create(requestOf(2));
-      const tests = createTestService(partsOf(store));
+      const tests = createTestService(testServiceParts(store));
       const whole = JSON.parse(await (await tests.start(chain.id, { prompt_count: 3, seed: 1 })).ended) as TestResult;
 
       // The state that a process leaves when it is killed after the second prompt.
@@ -99,14 +64,14 @@ for (const kind of stores) {
       await store.results.addPrompts(id, prompts, JSON.stringify(head));
       assert.equal(JSON.parse((await tests.find(id))!).status, 'running');
 
-      assert.equal(await createTestService(partsOf(store)).recover(), 1);
+      assert.equal(await createTestService(testServiceParts(store)).recover(), 1);
       const found = JSON.parse((await tests.find(id))!) as TestResult;
       assert.equal(found.status, 'cancelled');
       assert.match(found.error!, /stopped/);
       assert.deepEqual(found.results, done);
       assert.deepEqual(JSON.parse((await tests.find(whole.id))!), whole);
       assert.notEqual(await store.chains.find(chain.id), undefined);
-      assert.equal(await createTestService(partsOf(store)).recover(), 0);
+      assert.equal(await createTestService(testServiceParts(store)).recover(), 0);
     });
 
     test('of a run that fails say so; the cause is logged', async (t) => {
@@ -115,7 +80,7 @@ for (const kind of stores) {
       const errors: unknown[] = [];
       const fault = new Error('no prompt can be kept');
       const broken = { ...store, results: { ...store.results, addPrompts: () => Promise.reject(fault) } };
-      const tests = createTestService(partsOf(broken, { onError: (error) => void errors.push(error) }));
+      const tests = createTestService(testServiceParts(broken, { onError: (error) => void errors.push(error) }));
       const result = JSON.parse(await (await tests.start(chain.id, { prompt_count: 200 })).ended) as TestResult;
       assert.equal(result.status, 'failed');
       assert.equal(result.verdict, null);
@@ -128,7 +93,7 @@ for (const kind of stores) {
     test('of a test on another instance are read and followed from the store, and DELETE reaches that instance [F50]', async (t) => {
       const store = { ...(await openedStore(t, kind)), isExclusive: false };
       // Time stands still, so that the owner keeps its first prompt only when its loop runs.
-      const [owner, other] = [0, 1].map(() => createTestService(partsOf(store, {}, () => 0))) as [TestService, TestService];
+      const [owner, other] = [0, 1].map(() => createTestService(testServiceParts(store, {}, () => 0))) as [TestService, TestService];
       const { id, ended } = await startHanging(t, store, owner);
       assert.equal(await other.recover(), 0);
       const text = (await other.find(id))!;
@@ -163,7 +128,10 @@ for (const kind of stores) {
     test('of a dead instance are cancelled when its lease expires, and its later writes change nothing [F51]', async (t) => {
       const store = { ...(await openedStore(t, kind)), isExclusive: false };
       const turning = new TestClock();
-      const [owner, other] = [0, 1].map(() => createTestService(partsOf(store, { clock: turning.read }))) as [TestService, TestService];
+      const [owner, other] = [0, 1].map(() => createTestService(testServiceParts(store, { clock: turning.read }))) as [
+        TestService,
+        TestService,
+      ];
       const { id, ended } = await startHanging(t, store, owner);
       const statusAfter = async (seconds: number) => {
         turning.turn(seconds);
@@ -187,7 +155,7 @@ for (const kind of stores) {
       const store = await openedStore(t, kind);
       const turning = new TestClock();
       const retention = { perChain: 2, seconds: 60 };
-      const tests = createTestService(partsOf(store, { clock: turning.read, retention }));
+      const tests = createTestService(testServiceParts(store, { clock: turning.read, retention }));
       const chain = await createChainService({ store, clock: turning.read, newId }).create(requestOf(1));
       const ids: string[] = [];
       for (let index = 0; index < 3; index += 1) {
@@ -206,7 +174,7 @@ for (const kind of stores) {
     test('are limited by age as well after the clock was set back', async (t) => {
       const store = await openedStore(t, kind);
       const turning = new TestClock();
-      const tests = createTestService(partsOf(store, { clock: turning.read, retention: { perChain: 0, seconds: 60 } }));
+      const tests = createTestService(testServiceParts(store, { clock: turning.read, retention: { perChain: 0, seconds: 60 } }));
       const chain = await createChainService({ store, clock: turning.read, newId }).create(requestOf(1));
       await tests.runOnce();
       turning.turn(-86_400);
@@ -233,7 +201,7 @@ describe('A stop of the service', () => {
     mode: 'live' | 'rehearsal' = 'live',
   ) {
     const store = await openedStore(t, stores[0]!);
-    const tests = createTestService(partsOf(store));
+    const tests = createTestService(testServiceParts(store));
     const provider = await startProvider(t, does);
     const chain = await createChainService({ store, clock, newId }).create(requestOf(1, rules, { api_base: provider.base }));
     const gateway = mode === 'live' ? {} : { gateway: { url: provider.base } };

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { lineOf } from '../../../src/fallback/web/data/line-of.ts';
 import { chainLabel } from '../../../src/fallback/web/parts/chain-label.ts';
 import { faultsSaid, said } from '../../../src/fallback/web/parts/said.ts';
 
@@ -30,14 +29,6 @@ test('the dashboard names fields by their labels, and conditions by words', () =
       'Name is required.',
     ],
   );
-});
-
-test('a field of a file has its line, in YAML and in JSON; a missing one has that of what should contain it', async () => {
-  const yaml = 'model_list:\n  - model_name: a\n    litellm_params:\n      model: x\n';
-  assert.equal(await lineOf(yaml, 'model_list.0.litellm_params.model'), 4);
-  assert.equal(await lineOf(yaml, 'model_list.0.litellm_params.timeout'), 4);
-  assert.equal(await lineOf('{\n  "targets": [\n    {}\n  ]\n}', 'targets.0.provider'), 3);
-  assert.equal(await lineOf(yaml, 'group'), undefined);
 });
 
 test('chains of one name are labelled with the end of their id', () => {

@@ -4,11 +4,11 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { keyFrom } from '../../../src/handoff/rules/keys.ts';
-import type { Caller } from '../../../src/handoff/service/authentication.ts';
 import { createKeyService, defaultTenantId } from '../../../src/handoff/service/keys.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Awaitable } from '../../../src/kit/awaitable.ts';
 import { createIds } from '../../../src/kit/id.ts';
+import { adminCaller } from '../../support/caller.ts';
 import { adminKey, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import type { TestStore } from '../../support/store.ts';
@@ -51,17 +51,7 @@ async function openAccess(t: Pick<TestContext, 'after'>, testStore: TestStore) {
   });
   const key = (await access.bootstrap(undefined)).createdKey!;
   const [first] = await store.keys.of(defaultTenantId, clock());
-  const caller: Caller = {
-    key_id: first!.id,
-    key_tier: 'business',
-    admin: true,
-    tenant_id: defaultTenantId,
-    tenant_number: 1,
-    tenant_tier: 'business',
-    handoffs_per_day: null,
-    key_name: 'test',
-    lineage: [],
-  };
+  const caller = { ...adminCaller, key_id: first!.id };
   /** Delays the result of the next read of this name until `release`; `begun` resolves when the read has started. */
   function hold(name: keyof typeof held): { begun: Promise<void>; release(): void } {
     const reached = Promise.withResolvers<void>();

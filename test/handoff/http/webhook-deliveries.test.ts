@@ -8,10 +8,10 @@ import { Webhook } from 'standardwebhooks';
 
 import { signatureHeaders } from '../../../src/handoff/rules/signature.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
+import { freePort } from '../../../src/kit/free-port.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { looking } from '../../support/consistency.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { freePort } from '../../support/ports.ts';
 import { startProgram } from '../../support/program.ts';
 import { findProgram } from '../../support/programs.ts';
 import { startReceiver } from '../../support/receiver.ts';

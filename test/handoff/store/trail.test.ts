@@ -3,12 +3,13 @@ import { describe, type TestContext, test } from 'node:test';
 
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
 import { createContractService } from '../../../src/handoff/service/contracts.ts';
-import { createKeyService, defaultTenantId } from '../../../src/handoff/service/keys.ts';
+import { createKeyService } from '../../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../../src/handoff/service/packets.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { CommittedEvents } from '../../../src/handoff/store/trail.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { Turns } from '../../../src/kit/turns.ts';
+import { adminCaller } from '../../support/caller.ts';
 import { isOnCluster } from '../../support/citus.ts';
 import { injectFault } from '../../support/faults.ts';
 import { createPacket, newTenant, packetRequest, startService, TestClock } from '../../support/service.ts';
@@ -48,17 +49,7 @@ async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
   // The first tenant, whose number is 1.
   const random = (bytes: Buffer) => void bytes.fill(7);
   await createKeyService({ store: instances[0]!.store, clock: clock.read, newId, random }).bootstrap('a-key-of-sixteen-characters');
-  const caller = (tenant_number: number) => ({
-    key_id: 'key-1',
-    key_tier: 'business' as const,
-    admin: true,
-    tenant_id: defaultTenantId,
-    tenant_number,
-    tenant_tier: 'business' as const,
-    handoffs_per_day: null,
-    key_name: 'test',
-    lineage: [],
-  });
+  const caller = (tenant_number: number) => ({ ...adminCaller, tenant_number });
   return { instances, caller, clock };
 }
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import pino from 'pino';
 import Type from 'typebox';
 
-import { createApp, listen } from '../../../src/kit/http/app.ts';
+import { listen } from '../../../src/kit/http/app.ts';
 import { createMount } from '../../../src/kit/http/mount.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
+import { quietApp } from '../../support/app.ts';
 import { sendRaw } from '../../support/socket.ts';
 
 const Thing = Type.Object(
@@ -23,12 +23,7 @@ const Thing = Type.Object(
 
 /** An application with one route that takes a body, and the bodies that its handler got. */
 function things(t: TestContext, bodyLimit = 8_000_000) {
-  const app = createApp({
-    logger: pino({ level: 'silent' }),
-    onAnswered: () => undefined,
-    onLimited: () => undefined,
-    isUnavailable: () => false,
-  });
+  const app = quietApp();
   t.after(() => app.close());
   const mount = createMount({
     app,

@@ -3,19 +3,11 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
-import pino from 'pino';
-
-import { createApp } from '../../../src/kit/http/app.ts';
+import { quietApp } from '../../support/app.ts';
 
 /** The client's address as an application sees it that trusts these proxies. */
 async function addressSeen(trustedProxies: readonly string[], headers: Record<string, string | string[]>): Promise<string> {
-  const app = createApp({
-    logger: pino({ level: 'silent' }),
-    trustedProxies,
-    onAnswered: () => undefined,
-    onLimited: () => undefined,
-    isUnavailable: () => false,
-  });
+  const app = quietApp({ trustedProxies });
   app.get('/', (asked) => asked.ip);
   await app.listen({ host: '127.0.0.1', port: 0 });
   try {

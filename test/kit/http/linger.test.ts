@@ -2,27 +2,21 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import pino from 'pino';
 import Type from 'typebox';
 
 import { ServiceError } from '../../../src/kit/errors.ts';
-import { createApp, listen } from '../../../src/kit/http/app.ts';
+import { listen } from '../../../src/kit/http/app.ts';
 import type { LingerLimits } from '../../../src/kit/http/linger.ts';
 import { createMount } from '../../../src/kit/http/mount.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
+import { quietApp } from '../../support/app.ts';
 import { sendRaw } from '../../support/socket.ts';
 
 const maxBody = 1024;
 
 /** Starts a service with one route that takes a body; returns its connections as well. */
 async function startThings(t: TestContext, linger?: LingerLimits): Promise<{ address: string; sockets: Socket[] }> {
-  const app = createApp({
-    logger: pino({ level: 'silent' }),
-    onAnswered: () => undefined,
-    onLimited: () => undefined,
-    isUnavailable: () => false,
-    ...(linger === undefined ? {} : { linger }),
-  });
+  const app = quietApp(linger === undefined ? {} : { linger });
   t.after(() => app.close());
   const mount = createMount({
     app,

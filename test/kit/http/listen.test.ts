@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import pino from 'pino';
 
-import { createApp, listen } from '../../../src/kit/http/app.ts';
+import { listen } from '../../../src/kit/http/app.ts';
 import { maxUnanswered } from '../../../src/kit/http/pipelining.ts';
 import { upgradeOf } from '../../../src/kit/http/upgrade.ts';
+import { quietApp } from '../../support/app.ts';
 import { sendRaw } from '../../support/socket.ts';
 
 const loopback = [
@@ -26,12 +26,7 @@ for (const [first, second] of [loopback, loopback.toReversed()]) {
       if (all) process.nextTick(done, null, [first, second]);
       else process.nextTick(done, null, first!.address, first!.family);
     });
-    const app = createApp({
-      logger: pino({ level: 'silent' }),
-      onAnswered: () => undefined,
-      onLimited: () => undefined,
-      isUnavailable: () => false,
-    });
+    const app = quietApp();
     app.get('/ws', (request, reply) => {
       assert.notEqual(upgradeOf(request.raw), undefined);
       reply.code(409).send({ upgrade: true });

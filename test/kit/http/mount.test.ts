@@ -3,24 +3,18 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import pino from 'pino';
 import Type from 'typebox';
 
-import { createApp } from '../../../src/kit/http/app.ts';
 import { createMount } from '../../../src/kit/http/mount.ts';
 import { JsonText } from '../../../src/kit/http/response.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
+import { quietApp } from '../../support/app.ts';
 import { sendRaw } from '../../support/socket.ts';
 import { until } from '../../support/until.ts';
 
 /** An application without routes, logs and metrics that ends with the test. */
 function newApp(t: TestContext): FastifyInstance {
-  const app = createApp({
-    logger: pino({ level: 'silent' }),
-    onAnswered: () => undefined,
-    onLimited: () => undefined,
-    isUnavailable: () => false,
-  });
+  const app = quietApp();
   t.after(() => app.close());
   return app;
 }

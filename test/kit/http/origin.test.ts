@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import pino from 'pino';
 
-import { createApp } from '../../../src/kit/http/app.ts';
 import { refuseForeignPages } from '../../../src/kit/http/origin.ts';
+import { quietApp } from '../../support/app.ts';
 
 type Headers = Record<string, string>;
 
 /** Starts an application that refuses foreign pages; returns a function that sends a request and resolves with its status and sentence. */
 function startOwn(t: TestContext, hosts: string[], origins: string[] = []) {
-  const app = createApp({
-    logger: pino({ level: 'silent' }),
-    onAnswered: () => undefined,
-    onLimited: () => undefined,
-    isUnavailable: () => false,
-  });
+  const app = quietApp();
   t.after(() => app.close());
   refuseForeignPages(app, { hosts, origins, hasKey: ({ headers }) => headers['x-api-key'] !== undefined });
   app.removeAllContentTypeParsers();

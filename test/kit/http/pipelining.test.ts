@@ -4,20 +4,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import pino from 'pino';
 
-import { createApp, listen } from '../../../src/kit/http/app.ts';
+import { listen } from '../../../src/kit/http/app.ts';
 import { boundPipelining, maxUnanswered } from '../../../src/kit/http/pipelining.ts';
+import { quietApp } from '../../support/app.ts';
 import { sendRaw } from '../../support/socket.ts';
 
 /** Starts an application; returns its address and, in their order, the server's sides of its connections. */
 async function startApp(t: TestContext, mount: (app: FastifyInstance) => void): Promise<{ address: string; sockets: Socket[] }> {
-  const app = createApp({
-    logger: pino({ level: 'silent' }),
-    onAnswered: () => undefined,
-    onLimited: () => undefined,
-    isUnavailable: () => false,
-  });
+  const app = quietApp();
   mount(app);
   const sockets: Socket[] = [];
   app.server.on('connection', (socket: Socket) => void sockets.push(socket));

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import pino from 'pino';
 import Type from 'typebox';
 
-import { createApp, listen } from '../../../src/kit/http/app.ts';
+import { listen } from '../../../src/kit/http/app.ts';
 import { createMount } from '../../../src/kit/http/mount.ts';
 import { HttpResponse, JsonPieces, JsonText } from '../../../src/kit/http/response.ts';
 import { MemoryBudget } from '../../../src/kit/memory-budget.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
+import { quietApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';
 
 /** More than the buffers of a connection hold, which grow with what the client reads. */
@@ -17,12 +17,7 @@ const length = 16_000_000;
 
 /** An application that answers `/texts/{length}` with a text of this length, `/same` with one shared text, and `/pieces` with 60 pieces of a MB. */
 async function startTexts(t: TestContext, maxAnswerBytes: number) {
-  const app = createApp({
-    logger: pino({ level: 'silent' }),
-    onAnswered: () => undefined,
-    onLimited: () => undefined,
-    isUnavailable: () => false,
-  });
+  const app = quietApp();
   const connections: { client: Socket; socket: Socket }[] = [];
   t.after(async () => {
     for (const { client } of connections) client.destroy();

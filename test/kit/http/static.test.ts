@@ -5,10 +5,9 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { brotliCompressSync, brotliDecompressSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
-import pino from 'pino';
 
-import { createApp } from '../../../src/kit/http/app.ts';
 import { mountStatic } from '../../../src/kit/http/static.ts';
+import { quietApp } from '../../support/app.ts';
 
 const script = 'console.log("built");\n';
 
@@ -24,12 +23,7 @@ function build(folder: string): void {
 
 function serving(t: TestContext): { app: FastifyInstance; folder: string } {
   const folder = mkdtempSync(join(tmpdir(), 'baton-static-'));
-  const app = createApp({
-    logger: pino({ level: 'silent' }),
-    onAnswered: () => undefined,
-    onLimited: () => undefined,
-    isUnavailable: () => false,
-  });
+  const app = quietApp();
   mountStatic(app, { prefix: '/pages', folder: join(folder, 'dist'), notBuilt: 'Build it first.' });
   t.after(async () => {
     await app.close();

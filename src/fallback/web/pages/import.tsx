@@ -13,7 +13,6 @@ import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import type { ImportPreview } from '../../model/export.ts';
 import { detectFormat, type ImportFormat, importFormats, targets } from '../../model/targets.ts';
-import { lineOf } from '../data/line-of.ts';
 import { useImport, useImportPreview, useMayWrite } from '../data/queries.ts';
 import { findingNotes } from '../parts/finding-notes.ts';
 import { ProviderPath } from '../parts/provider-path.tsx';
@@ -150,21 +149,19 @@ function candidatesOf(error: Error): readonly string[] | undefined {
 
 /** The faults of a file, each with its line where that is known. */
 function useLines(faults: readonly Fault[], content: string): readonly Fault[] {
-  const [lines, setLines] = useState<readonly (number | undefined)[]>([]);
+  const [lines, setLines] = useState<readonly (number | null)[]>([]);
   const fields = faults.map(({ field }) => field).join(' ');
   useEffect(() => {
     // Without faults the file is not parsed: this runs at each key.
     if (fields === '') return;
     let current = true;
-    void Promise.all(fields.split(' ').map((field) => lineOf(content, field))).then((found) => current && setLines(found));
+    // The parser is loaded when a file has faults.
+    void import('../../rules/targets/field-lines.ts').then(({ linesOf }) => current && setLines(linesOf(content, fields.split(' '))));
     return () => {
       current = false;
     };
   }, [fields, content]);
-  return faults.map(({ field, detail }, index) => ({
-    field,
-    detail: lines[index] === undefined ? detail : `Line ${lines[index]}: ${detail}`,
-  }));
+  return faults.map(({ field, detail }, index) => ({ field, detail: lines[index] ? `Line ${lines[index]}: ${detail}` : detail }));
 }
 
 function NotMade({ error, content }: { error: Error | null; content: string }) {
