@@ -10,7 +10,9 @@ RUN node scripts/setup.mjs \
  && rm -rf node_modules/node node_modules/node-bin-* node_modules/.bin/node node_modules/.cache
 
 FROM node:24-bookworm-slim
-ENV NODE_ENV=production \
+# With its default number of arenas, glibc keeps several hundred megabytes of freed memory after a peak.
+ENV MALLOC_ARENA_MAX=2 \
+    NODE_ENV=production \
     NODE_COMPILE_CACHE=/tmp/node-compile-cache \
     SERVICE_LOG_FORMAT=json
 WORKDIR /app

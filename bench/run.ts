@@ -91,7 +91,8 @@ async function startService(databaseUrl: string, { place, profile, settings }: S
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   const program = startProgram<ServiceTasks>('./service.ts', {
     place,
-    env: { ...settingsFor(databaseUrl, port), ...settings },
+    // As `npm start`, the units and the image set it.
+    env: { MALLOC_ARENA_MAX: '2', ...settingsFor(databaseUrl, port), ...settings },
     node: ['--expose-gc', ...profiling],
   });
   await program.call('start', null);

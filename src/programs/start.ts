@@ -41,6 +41,8 @@ async function runAll({
     const child = fork(
       fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './start-service.ts' : './start-service.js', import.meta.url)),
       [name, JSON.stringify(serveFlags)],
+      // With its default number of arenas, glibc keeps several hundred megabytes of freed memory after a peak.
+      { env: { MALLOC_ARENA_MAX: '2', ...process.env } },
     );
     running.set(name, child);
     let hasServed = false;
