@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 
-import { assertAccessible, assertFits, type Dashboard } from '../../support/dashboard.ts';
+import { assertAccessible, assertFits, type Dashboard, go } from '../../support/dashboard.ts';
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
@@ -56,6 +56,20 @@ export function chainTests(dashboard: () => Dashboard): void {
     await page.clock.fastForward(31_000);
     assert.equal((await changed).status(), 200);
     await page.getByRole('link', { name: 'the next one' }).waitFor();
+  });
+
+  test('nothing that was entered for one chain is shown for another', async (t) => {
+    const page = await dashboard().open(t, '/chains');
+    const show = async (name: string, id: string) => {
+      await go(page, `/chains/${id}/tests`);
+      await heading(page, name).waitFor();
+      return page.getByLabel('Seed');
+    };
+    const [one, two] = [await dashboard().chain({ name: 'entered' }), await dashboard().chain({ name: 'untouched' })];
+    // Both are in the cache then, so that the page is not replaced while a chain is read.
+    const seed = await (await show('untouched', two)).inputValue();
+    await (await show('entered', one)).fill('4711');
+    assert.equal(await (await show('untouched', two)).inputValue(), seed);
   });
 
   test('a save with faults is refused, lists them, and puts the focus on the first', async (t) => {

@@ -1,4 +1,5 @@
-import { useNavigate, useParams, useSearchParams } from 'react-router';
+import { useNavigate, useSearchParams } from 'react-router';
+import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
@@ -34,16 +35,15 @@ function CopyOf({ id }: { id: string }) {
 }
 
 /** The page to edit a stored chain. */
-export function EditChain() {
-  const { id = '' } = useParams();
+export const EditChain = byId(function EditById({ id }) {
   const chain = useChain(id);
   useTitle(chain.data === undefined ? undefined : `Edit ${chain.data.name}`);
   return (
     <Load query={chain} what="The chain" back={{ to: '/chains', label: 'Back to chains' }}>
-      {(found) => <ChainForm key={found.id} start={draftOf(found)} kept={found} />}
+      {(found) => <ChainForm start={draftOf(found)} kept={found} />}
     </Load>
   );
-}
+});
 
 function ChainForm({ start, kept }: { start: ChainDraft; kept?: Chain }) {
   const mayWrite = useMayWrite();

@@ -1,5 +1,6 @@
 import { Copy, Ellipsis, Pencil, Play, Trash2 } from 'lucide-react';
-import { Outlet, useNavigate, useOutletContext, useParams } from 'react-router';
+import { Outlet, useNavigate, useOutletContext } from 'react-router';
+import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { LinkButton } from '../../../kit/web/components/button.tsx';
@@ -14,8 +15,7 @@ import { useChain, useMayWrite } from '../data/queries.ts';
 export const useCurrentChain = (): Chain => useOutletContext<Chain>();
 
 /** The frame of a chain's pages. */
-export function ChainPage() {
-  const { id = '' } = useParams();
+export const ChainPage = byId(function ChainById({ id }) {
   const chain = useChain(id);
   useTitle(chain.data?.name);
   return (
@@ -46,7 +46,7 @@ export function ChainPage() {
       )}
     </Load>
   );
-}
+});
 
 function Actions({ chain }: { chain: Chain }) {
   const mayWrite = useMayWrite();

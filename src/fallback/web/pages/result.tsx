@@ -1,6 +1,7 @@
 import { GitCompare, Square } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
-import { Link, useParams } from 'react-router';
+import { Link } from 'react-router';
+import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
@@ -30,8 +31,7 @@ const errorTitles = {
 };
 
 /** The page of a test: its progress while it runs, then its result. */
-export function ResultPage() {
-  const { id = '' } = useParams();
+export const ResultPage = byId(function ResultById({ id }) {
   const { result, progress } = useFollowedResult(id);
   useTitle(result.data === undefined ? undefined : `Test of ${result.data.chain_name}`);
   return (
@@ -67,7 +67,7 @@ export function ResultPage() {
       )}
     </Load>
   );
-}
+});
 
 function Subtitle({ result }: { result: TestResult }) {
   const { mode, seed, chain_id, chain_version, started_at, duration_ms } = result;

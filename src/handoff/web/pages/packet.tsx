@@ -212,6 +212,8 @@ function Pairs({ values }: { values: Readonly<Record<string, unknown>> }) {
   );
 }
 
+const row = (name: string, value: ReactNode): [string, ReactNode] => [name, value];
+
 /** Who handed over to whom, and who holds the packet. */
 function Facts({ packet: { metadata, claimed_by, claimed_at, lease, created_at, updated_at, hitl } }: { packet: Packet }) {
   const rows: [string, ReactNode][] = [
@@ -227,11 +229,9 @@ function Facts({ packet: { metadata, claimed_by, claimed_at, lease, created_at, 
         <Name key="holder">{claimed_by.agent_name}</Name>
       ),
     ],
-    ...(claimed_at === null ? [] : ([['Claimed', <Ago key="claimed" at={claimed_at} />]] as [string, ReactNode][])),
-    ...(lease === null || lease.expires_at === null
-      ? []
-      : ([['Lease', <TimeLeft key="lease" until={lease.expires_at} />]] as [string, ReactNode][])),
-    ...(hitl?.requested_at ? ([['Asked', <Ago key="asked" at={hitl.requested_at} />]] as [string, ReactNode][]) : []),
+    ...(claimed_at === null ? [] : [row('Claimed', <Ago key="claimed" at={claimed_at} />)]),
+    ...(lease === null || lease.expires_at === null ? [] : [row('Lease', <TimeLeft key="lease" until={lease.expires_at} />)]),
+    ...(hitl?.requested_at ? [row('Asked', <Ago key="asked" at={hitl.requested_at} />)] : []),
     ['Created', <Ago key="created" at={created_at} />],
     ['Changed', <Ago key="changed" at={updated_at} />],
   ];
