@@ -6,10 +6,12 @@ import { defined } from '../../../kit/defined.ts';
 import { type Outcome, polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
 import { useHasKey } from '../../../kit/web/app/session.ts';
 import type { HandoffClient } from '../../client/client.ts';
+import type { ChannelDelivery } from '../../model/channel.ts';
 import type { Scope, Status } from '../../model/common.ts';
 import type { OwnKey } from '../../model/key.ts';
 import type { Packet, PacketSummary } from '../../model/packet.ts';
-import { askedStatus } from '../../rules/packet-life.ts';
+import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
+import { askedStatus, claimableStatus } from '../../rules/packet-life.ts';
 import { api } from './api.ts';
 
 /** The answer of the service to a read, cached by its key. */
@@ -69,7 +71,7 @@ export function useInbox() {
   );
 }
 
-/** Whether no channel tells anybody of new questions. */
+/** Whether no channel notifies anybody of new questions. */
 export function useNotifiesNobody(): boolean {
   const enabled = useHasKey();
   const read = async (client: HandoffClient, signal: AbortSignal) =>
@@ -195,3 +197,85 @@ export const useColumn = (status: Status, { status: _, ...filters }: PacketFilte
     (client, signal) => readPage(client, { ...filters, status }, { limit: perColumn, offset: 0 }, signal),
     { ...polled, placeholderData: keepPreviousData },
   );
+
+/** The rows of a page of agents, deliveries or entries of the audit log. */
+export const rowsPerPage = 50;
+
+const pageAt = (page: number) => ({ limit: rowsPerPage, offset: page * rowsPerPage });
+
+/** A page of the agents that were seen. */
+export const useAgents = (page: number) =>
+  useAnswer(['agents', page], (client, signal) => client.listAgents({ query: pageAt(page), signal }), polled);
+
+/** The packets that wait longest for an agent, and how many wait. */
+export const useWaiting = () =>
+  useAnswer(
+    ['packets', 'list', 'waiting'],
+    (client, signal) => client.listPackets({ query: { status: claimableStatus, order: 'asc', limit: 10 }, signal }),
+    polled,
+  ).data;
+
+/** The contract of an agent. */
+export const useContract = (agentId: string) =>
+  useAnswer(['agents', 'contract', agentId], (client, signal) => client.getContract({ params: { agent_id: agentId }, signal }));
+
+/** The channels of the tenant. */
+export const useChannels = () => useAnswer(['channels'], (client, signal) => client.listChannels({ signal }));
+
+/** The answer links of a packet. */
+export const useAnswerLinks = (id: string) =>
+  useAnswer(['links', id], (client, signal) => client.listAnswerLinks({ params: { id }, signal })).data ?? [];
+
+/** The keys of a tenant, by default of that of this tab's key. */
+export const useKeys = (tenantId?: string) =>
+  useAnswer(['keys', ...(tenantId === undefined ? [] : [tenantId])], (client, signal) =>
+    tenantId === undefined ? client.listKeys({ signal }) : client.listTenantKeys({ params: { id: tenantId }, signal }),
+  );
+
+/** All tenants. */
+export const useTenants = () => useAnswer(['tenants'], (client, signal) => client.listTenants({ signal }));
+
+/** One tenant. */
+export const useTenant = (id: string) => useAnswer(['tenants', id], (client, signal) => client.getTenant({ params: { id }, signal }));
+
+type AuditQuery = NonNullable<NonNullable<Parameters<HandoffClient['listAudit']>[0]>['query']>;
+
+/** A page of the audit log, newest entry first. */
+export const useAudit = (filters: AuditQuery, page: number) =>
+  useAnswer(['audit', filters, page], (client, signal) => client.listAudit({ query: { ...filters, ...pageAt(page) }, signal }));
+
+/** A delivery to a webhook or a channel. */
+export type Sending = Delivery | ChannelDelivery;
+
+/** What is delivered to. */
+export type Receiver = 'webhook' | 'channel';
+
+const paged = ({ body, headers }: { body: Sending[]; headers: Readonly<Record<string, string>> }) => ({
+  rows: body,
+  total: Number(headers['x-total-count']),
+});
+
+/** A page of the deliveries to a webhook or a channel. */
+export const useDeliveries = (id: string, of: Receiver, status: DeliveryStatus | undefined, page: number) =>
+  useAnswer(
+    ['deliveries', id, status, page],
+    async (client, signal) => {
+      const request = { params: { id }, query: { ...pageAt(page), ...(status && { status }) }, signal };
+      return paged(
+        of === 'webhook' ? await client.listDeliveries.withResponse(request) : await client.listChannelDeliveries.withResponse(request),
+      );
+    },
+    polled,
+  );
+
+/** A page of the deliveries that have used up their attempts. */
+export const useDeadLetters = (page: number) =>
+  useAnswer(
+    ['deliveries', 'dead', page],
+    async (client, signal) => paged(await client.listDeadLetters.withResponse({ query: pageAt(page), signal })),
+    polled,
+  );
+
+/** A delivery to a webhook, with its body. */
+export const useDelivery = (id: string, deliveryId: string) =>
+  useAnswer(['deliveries', id, deliveryId], (client, signal) => client.getDelivery({ params: { id, delivery_id: deliveryId }, signal }));

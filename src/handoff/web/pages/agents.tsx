@@ -2,7 +2,6 @@ import { useState } from 'react';
 import { Link } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
-import { polled } from '../../../kit/web/app/queries.ts';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
@@ -10,14 +9,10 @@ import { Pager, Table } from '../../../kit/web/components/table.tsx';
 import { count, cut } from '../../../kit/web/format.ts';
 import type { Agent } from '../../model/agent.ts';
 import { claimableStatus } from '../../rules/packet-life.ts';
-import { useAnswer } from '../data/queries.ts';
+import { rowsPerPage, useAgents, useWaiting } from '../data/queries.ts';
 import { ContractButton } from '../parts/contract.tsx';
 import { Command } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
-
-const perPage = 50;
-/** How many of the packets that wait longest are shown. */
-const longest = 10;
 
 const packetsOf = (filters: Record<string, string>) => `/packets?${new URLSearchParams(filters)}`;
 
@@ -27,11 +22,7 @@ const figure = (number: number, to: string) => (number === 0 ? <span className="
 export function Agents() {
   useTitle('Agents');
   const [page, setPage] = useState(0);
-  const agents = useAnswer(
-    ['agents', page],
-    (client, signal) => client.listAgents({ query: { limit: perPage, offset: page * perPage }, signal }),
-    polled,
-  );
+  const agents = useAgents(page);
   return (
     <>
       <PageHeader title="Agents" />
@@ -47,7 +38,7 @@ export function Agents() {
             ) : (
               <>
                 <AgentTable agents={found} />
-                <Pager page={page} perPage={perPage} total={total} onPage={setPage} />
+                <Pager page={page} perPage={rowsPerPage} total={total} onPage={setPage} />
               </>
             )
           }
@@ -83,11 +74,7 @@ const AgentTable = ({ agents }: { agents: readonly Agent[] }) => (
 
 /** The packets that wait longest for an agent. */
 function Waiting() {
-  const waiting = useAnswer(
-    ['packets', 'list', 'waiting'],
-    (client, signal) => client.listPackets({ query: { status: claimableStatus, order: 'asc', limit: longest }, signal }),
-    polled,
-  ).data;
+  const waiting = useWaiting();
   if (waiting === undefined || waiting.total === 0) return null;
   return (
     <Panel

@@ -16,12 +16,11 @@ import { count, cut, moment, words } from '../../../kit/web/format.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import { api } from '../data/api.ts';
 import { filtersIn, isTime, useFilters } from '../data/filters.ts';
-import { useAnswer, useKeyNames } from '../data/queries.ts';
+import { rowsPerPage, useAudit, useKeyNames } from '../data/queries.ts';
 import { csvOf, jsonLinesOf } from '../parts/audit-file.ts';
 import { detailText } from '../parts/question.tsx';
 import { Long } from '../parts/texts.tsx';
 
-const perPage = 50;
 /** An id of the service, of which the last characters are shown, as of packets. */
 const idPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** The most entries of a download. */
@@ -44,9 +43,7 @@ export function Audit() {
   const { action, ...others } = filtersIn(new URLSearchParams(useDebounced(params.toString(), 250)), names);
   // As the table shows it, or as the API names it.
   const filters = { ...others, ...(action === undefined ? {} : { action: action.trim().replaceAll(' ', '_') }) };
-  const audit = useAnswer(['audit', filters, page], (client, signal) =>
-    client.listAudit({ query: { ...filters, limit: perPage, offset: page * perPage }, signal }),
-  );
+  const audit = useAudit(filters, page);
   return (
     <>
       <PageHeader title="Audit" actions={<Downloads filters={filters} />} />
@@ -72,7 +69,7 @@ export function Audit() {
             ) : (
               <>
                 <Entries entries={entries} />
-                <Pager page={page} perPage={perPage} total={total} isLeast={total_is === 'at_least'} onPage={setPage} />
+                <Pager page={page} perPage={rowsPerPage} total={total} isLeast={total_is === 'at_least'} onPage={setPage} />
               </>
             )
           }

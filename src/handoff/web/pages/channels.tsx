@@ -12,7 +12,7 @@ import { Table } from '../../../kit/web/components/table.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { Channel, ChannelEvent, ChannelKind, ChannelRequest } from '../../model/channel.ts';
 import { channelEvents, channelKinds } from '../../model/constants.ts';
-import { useAnswer, useMay } from '../data/queries.ts';
+import { useChannels, useMay } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
 import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
@@ -26,9 +26,7 @@ export const ChannelFrame = () => (
   </>
 );
 
-const useChannels = () => useAnswer(['channels'], (client, signal) => client.listChannels({ signal }));
-
-/** The channels that tell people of questions, with a form for a new one. */
+/** The channels that notify people of questions, with a form for a new one. */
 export function Channels() {
   useTitle('Channels');
   const channels = useChannels();

@@ -3,7 +3,6 @@ import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
-import { polled } from '../../../kit/web/app/queries.ts';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
@@ -14,13 +13,20 @@ import { Panel } from '../../../kit/web/components/layout.tsx';
 import { type Column, Pager, Table } from '../../../kit/web/components/table.tsx';
 import { report, toast } from '../../../kit/web/components/toasts.tsx';
 import { counted, words } from '../../../kit/web/format.ts';
-import type { ChannelDelivery } from '../../model/channel.ts';
 import { deliveryStatuses } from '../../model/constants.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
-import { useAnswer, useMay, useWebhooks, useWrite } from '../data/queries.ts';
+import {
+  type Receiver,
+  rowsPerPage,
+  type Sending,
+  useDeadLetters,
+  useDeliveries,
+  useDelivery,
+  useMay,
+  useWebhooks,
+  useWrite,
+} from '../data/queries.ts';
 import { Ago, In } from '../parts/texts.tsx';
-
-const perPage = 50;
 
 const tones: Record<DeliveryStatus, Tone> = {
   pending: 'info',
@@ -31,8 +37,6 @@ const tones: Record<DeliveryStatus, Tone> = {
 };
 
 /** What was sent to a webhook or to a channel. */
-type Sending = Delivery | ChannelDelivery;
-
 const event: Column<Sending> = {
   name: 'Event',
   cell: ({ event_type, packet_id }) => (packet_id === null ? event_type : <Link to={`/packets/${packet_id}`}>{event_type}</Link>),
@@ -106,7 +110,7 @@ function DeliveryList({ title, query, empty, page, onPage, actions, onReplay, co
           ) : (
             <>
               <Table stacks label={title} rows={rows} keyOf={({ id }) => id} columns={[...columns, buttons]} />
-              <Pager page={page} perPage={perPage} total={total} onPage={onPage} />
+              <Pager page={page} perPage={rowsPerPage} total={total} onPage={onPage} />
             </>
           )
         }
@@ -120,9 +124,7 @@ function DeliveryList({ title, query, empty, page, onPage, actions, onReplay, co
 
 /** What every attempt of a delivery to a webhook sends. */
 function Sent({ delivery: { id: delivery_id, webhook_id: id, event_type } }: { delivery: Delivery }) {
-  const detail = useAnswer(['deliveries', id, delivery_id], (client, signal) =>
-    client.getDelivery({ params: { id, delivery_id }, signal }),
-  );
+  const detail = useDelivery(id, delivery_id);
   return (
     <Load query={detail} what="The delivery">
       {({ event_id, attempts, body }) => (
@@ -149,27 +151,12 @@ function Sent({ delivery: { id: delivery_id, webhook_id: id, event_type } }: { d
 /** A JSON text with line breaks. */
 const readable = (text: string) => JSON.stringify(JSON.parse(text), null, 2);
 
-const paged = ({ body, headers }: { body: Sending[]; headers: Readonly<Record<string, string>> }) => ({
-  rows: body,
-  total: Number(headers['x-total-count']),
-});
-
 /** What was sent to a webhook or a channel. A message to a channel that is a dead letter can be sent again. */
-export function Deliveries({ id, of }: { id: string; of: 'webhook' | 'channel' }) {
+export function Deliveries({ id, of }: { id: string; of: Receiver }) {
   const [status, setStatus] = useState<DeliveryStatus>();
   const [page, setPage] = useState(0);
   const mayManage = useMay('manage');
-  const query = { limit: perPage, offset: page * perPage, ...(status && { status }) };
-  const deliveries = useAnswer(
-    ['deliveries', id, query],
-    async (client, signal) => {
-      const request = { params: { id }, query, signal };
-      return paged(
-        of === 'webhook' ? await client.listDeliveries.withResponse(request) : await client.listChannelDeliveries.withResponse(request),
-      );
-    },
-    polled,
-  );
+  const deliveries = useDeliveries(id, of, status, page);
   const replay = useWrite(
     (client, delivery_id: string): Promise<unknown> =>
       of === 'webhook'
@@ -216,12 +203,7 @@ export function DeadLetters() {
       return webhook === undefined ? '–' : <Link to={`/webhooks/${webhook.id}`}>{webhook.url}</Link>;
     },
   };
-  const query = { limit: perPage, offset: page * perPage };
-  const letters = useAnswer(
-    ['deliveries', 'dead', page],
-    async (client, signal) => paged(await client.listDeadLetters.withResponse({ query, signal })),
-    polled,
-  );
+  const letters = useDeadLetters(page);
   const replay = useWrite(
     (client, delivery_id: string) => client.replayDeadLetter({ params: { delivery_id } }),
     ['deliveries'],

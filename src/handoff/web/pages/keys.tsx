@@ -10,7 +10,7 @@ import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { scopes } from '../../model/constants.ts';
 import type { ApiKey, KeyRequest } from '../../model/key.ts';
-import { useAnswer, useMay, useOwnKey } from '../data/queries.ts';
+import { useKeys, useMay, useOwnKey } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
 import { FormDialog, NewItem, ShownOnce } from '../parts/form-dialog.tsx';
 import { Ago, Name, TimeLeft } from '../parts/texts.tsx';
@@ -27,9 +27,7 @@ export function Keys({ tenantId }: { tenantId?: string }) {
   useTitle(tenantId === undefined ? 'Keys' : undefined);
   const own = useOwnKey();
   const mayManage = useMay('manage');
-  const keys = useAnswer(['keys', ...(tenantId === undefined ? [] : [tenantId])], (client, signal) =>
-    tenantId === undefined ? client.listKeys({ signal }) : client.listTenantKeys({ params: { id: tenantId }, signal }),
-  );
+  const keys = useKeys(tenantId);
   const [asked, setAsked] = useState<{ what: 'rotate' | 'revoke'; key: ApiKey }>();
   const [secret, setSecret] = useState<string>();
   const close = () => setAsked(undefined);

@@ -14,7 +14,7 @@ import type { HandoffClient } from '../../client/client.ts';
 import type { Tier } from '../../model/common.ts';
 import { tiers } from '../../model/constants.ts';
 import type { Tenant, TenantPatch } from '../../model/tenant.ts';
-import { useAnswer } from '../data/queries.ts';
+import { useTenant, useTenants } from '../data/queries.ts';
 import { FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
 import { Keys } from './keys.tsx';
@@ -37,7 +37,7 @@ const patchOf = ({ name, tier, perDay, maxKeys }: Draft): TenantPatch & { name: 
 /** All tenants, for admin keys. */
 export function Tenants() {
   useTitle('Tenants');
-  const tenants = useAnswer(['tenants'], (client, signal) => client.listTenants({ signal }));
+  const tenants = useTenants();
   return (
     <>
       <PageHeader
@@ -91,7 +91,7 @@ const limitsOf = ({ tier, handoffs_per_day: perDay, max_api_keys: maxKeys }: Ten
 export const TenantPage = byId(function TenantById({ id }) {
   useTitle('Tenant');
   const navigate = useNavigate();
-  const tenant = useAnswer(['tenants', id], (client, signal) => client.getTenant({ params: { id }, signal }));
+  const tenant = useTenant(id);
   const [asked, setAsked] = useState<'change' | 'delete'>();
   const close = () => setAsked(undefined);
   return (

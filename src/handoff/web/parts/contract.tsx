@@ -5,7 +5,7 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
 import { Dialog } from '../../../kit/web/components/dialog.tsx';
 import type { Contract } from '../../model/contract.ts';
-import { useAnswer } from '../data/queries.ts';
+import { useContract } from '../data/queries.ts';
 import styles from './contract.module.css';
 
 /** A button with the version of an agent's contract, which shows the contract. */
@@ -22,9 +22,7 @@ export function ContractButton({ agentId, version }: { agentId: string; version:
 }
 
 function ContractDialog({ agentId, onClose }: { agentId: string; onClose: () => void }) {
-  const contract = useAnswer(['agents', 'contract', agentId], (client, signal) =>
-    client.getContract({ params: { agent_id: agentId }, signal }),
-  );
+  const contract = useContract(agentId);
   return (
     <Dialog open onClose={onClose} title={`Contract of ${agentId}`} wide>
       <Load query={contract} what="The contract">

@@ -11,7 +11,7 @@ import { keptText } from '../../../kit/web/shared-value.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Packet } from '../../model/packet.ts';
 import { allows, type Verb } from '../../rules/packet-life.ts';
-import { useAnswer, useMay, useOwnKey, useWrite } from '../data/queries.ts';
+import { useAnswerLinks, useMay, useOwnKey, useWrite } from '../data/queries.ts';
 import { FormDialog, ShownOnce } from './form-dialog.tsx';
 import styles from './packet-commands.module.css';
 import { Ago, TimeLeft } from './texts.tsx';
@@ -114,7 +114,7 @@ const periods = [
 export function AnswerLinks({ packet }: { packet: Packet }) {
   const { id } = packet;
   const mayCreate = useMay('respond') && allows(packet, 'respond');
-  const links = useAnswer(['links', id], (client, signal) => client.listAnswerLinks({ params: { id }, signal })).data ?? [];
+  const links = useAnswerLinks(id);
   const [open, setOpen] = useState(false);
   const [url, setUrl] = useState<string>();
   const revoke = useWrite((client, link: string) => client.deleteAnswerLink({ params: { id: link } }), ['links', id], report());
