@@ -1,7 +1,6 @@
 import { ApiError } from '../../../kit/client-errors.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Packet, PacketSummary } from '../../model/packet.ts';
-import { useAnswer } from './queries.ts';
 
 /** The most ancestors and the most successors that are shown. */
 const maxAncestors = 20;
@@ -13,12 +12,8 @@ export interface ChainNode {
   readonly children: ChainNode[];
 }
 
-/** The chain of a packet: its ancestors, the packets that continue it, and those that continue them. */
-export const usePacketChain = (packet: Packet) =>
-  useAnswer(['chain', packet.id, packet.revision], (client, signal) => readChain(client, packet, signal)).data;
-
-/** Reads the chain from its oldest ancestor on. Of the ancestors, only those that lead to the packet are read. */
-async function readChain(client: HandoffClient, packet: Packet, signal: AbortSignal): Promise<ChainNode> {
+/** Reads the chain of a packet from its oldest ancestor on. Of the ancestors, only those that lead to the packet are read. */
+export async function readChain(client: HandoffClient, packet: Packet, signal: AbortSignal): Promise<ChainNode> {
   const own: ChainNode = { packet, children: [] };
   await addSuccessors(client, own, signal);
   let top = own;

@@ -13,9 +13,10 @@ import type { Packet, PacketSummary } from '../../model/packet.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
 import { askedStatus, claimableStatus } from '../../rules/packet-life.ts';
 import { api } from './api.ts';
+import { readChain } from './packet-chain.ts';
 
 /** The answer of the service to a read, cached by its key. */
-export const useAnswer = reading(api);
+const useAnswer = reading(api);
 
 /** A change in the service, after which everything whose key begins with `queryKey` is read again. */
 export const useWrite = <Answer, Input = void>(
@@ -214,6 +215,10 @@ export const useWaiting = () =>
     (client, signal) => client.listPackets({ query: { status: claimableStatus, order: 'asc', limit: 10 }, signal }),
     polled,
   ).data;
+
+/** The chain of a packet: its ancestors, the packets that continue it, and those that continue them. */
+export const usePacketChain = (packet: Packet) =>
+  useAnswer(['chain', packet.id, packet.revision], (client, signal) => readChain(client, packet, signal)).data;
 
 /** The contract of an agent. */
 export const useContract = (agentId: string) =>

@@ -2,7 +2,8 @@ import { Link } from 'react-router';
 
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import type { Packet } from '../../model/packet.ts';
-import { type ChainNode, usePacketChain } from '../data/packet-chain.ts';
+import type { ChainNode } from '../data/packet-chain.ts';
+import { usePacketChain } from '../data/queries.ts';
 import styles from './packet-chain.module.css';
 import { Name, StatusBadge } from './texts.tsx';
 
