@@ -412,7 +412,7 @@ describe('service-cli storage', () => {
       assert.ok(Math.abs(bytes_in_a_year - (bytes + 365 * packets_per_day * bytes_per_packet)) < 365 * packets_per_day);
       const table = await runCli(['storage'], { environment });
       assert.match(table.stdout, /^packets +1000 +\d+\.\d +\d+ +until deleted$/m);
-      assert.match(table.stdout, /^In a year: \d+\.\d MB, at \d+ bytes that stay of each packet/m);
+      assert.match(table.stdout, /^In a year: \d+\.\d MB, at \d+ bytes kept for each packet/m);
     });
   }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 
 import type { RehearseOptions } from '../rehearse/rehearse.ts';
 
-/** The exit code of a wrong use, and of a gateway that does not start. */
+/** The exit code for wrong usage, and for a gateway that does not start. */
 const wrongUse = 2;
 
 /** Adds the command that rehearses a file with the real gateway. */

@@ -25,7 +25,7 @@ import { artifactsOnce, artifactText, statusText, taskText } from './printed.ts'
 import type { A2aSession, View } from './session.ts';
 import { stateOf, taskOf } from './task.ts';
 
-/** Why the service refused an operation. */
+/** The refusal of an operation. */
 export interface Refusal {
   readonly code: string;
   readonly message: string;
@@ -36,7 +36,7 @@ export interface Refusal {
 export const sessionKey = 'session';
 const sessionOf = ({ state }: ServerCallContext) => state.get(sessionKey) as A2aSession;
 
-/** The statuses that end a blocking message: the task is over, or waits for input. */
+/** The statuses that end a blocking message: the task has ended, or waits for input. */
 const settled: readonly Status[] = [...finalStatuses, askedStatus];
 
 const maxPage = 100;
@@ -108,7 +108,7 @@ export function createA2aHandler({ refusalOf }: { refusalOf: (error: unknown) =>
       return stream(async () => {
         const view = await viewed(session, id);
         const { status } = view.packet;
-        if (finalStatuses.includes(status)) throw new UnsupportedOperationError(`The task is over: its packet is ${status}.`);
+        if (finalStatuses.includes(status)) throw new UnsupportedOperationError(`The task has ended: its packet is ${status}.`);
         return view;
       }, session);
     },
@@ -323,7 +323,7 @@ const tooLarge = (fitting: number) =>
 /** Cancels a task by a soft delete of its packet. */
 async function cancel(session: A2aSession, id: string, refusalOf: (error: unknown) => Refusal): Promise<Task> {
   const packet = await read(session, id);
-  if (finalStatuses.includes(packet.status)) throw new TaskNotCancelableError(`The task is over: its packet is ${packet.status}.`);
+  if (finalStatuses.includes(packet.status)) throw new TaskNotCancelableError(`The task has ended: its packet is ${packet.status}.`);
   if (packet.lease !== null && packet.claimed_by?.agent_id !== session.agentId)
     throw new TaskNotCancelableError(`${packet.claimed_by?.agent_id} holds a lease on the packet of this task.`);
   try {

@@ -158,7 +158,7 @@ const packets: readonly Row[] = [
       { flags: '--option <text>', text: 'a possible answer (repeatable)', field: 'options', parse: several },
       {
         flags: '--timeout <seconds>',
-        text: 'how long to wait for the answer (default: without end)',
+        text: 'how long to wait for the answer (default: no limit)',
         field: 'timeout_seconds',
         parse: whole(1, 1_000_000_000),
       },
@@ -252,7 +252,7 @@ const trail: readonly Row[] = [
   }),
   {
     name: 'agents contract set',
-    text: 'publish what packets for an agent must contain: new ones are refused otherwise',
+    text: 'publish what packets for an agent must contain; the service refuses other new ones',
     operands: [agentId, { name: 'file', text: 'a JSON or YAML file with {schema, description, examples}; - reads standard input' }],
     flags: [{ flags: '--if-match <etag>', text: 'change it only if this is still its ETag' }],
     run: later(async () => (await import('./contracts.ts')).setContract),
@@ -265,13 +265,13 @@ const trail: readonly Row[] = [
   }),
   {
     name: 'agents contract check',
-    text: 'say what a packet would be refused for, and create nothing',
+    text: 'say whether a packet would be created or why not, and create nothing',
     operands: [{ name: 'file', text: 'a JSON or YAML file with the packet; - reads standard input' }],
     run: later(async () => (await import('./contracts.ts')).checkPacket),
   },
   row('getStats', {
     name: 'stats',
-    text: 'show what waits, is held and was done, by hour',
+    text: 'show how many packets wait, are held and ended, by hour',
     flags: [{ flags: '--since <time>', text: 'since this time (ISO 8601; default: a day ago)' }],
     show: shown(view.statsLines),
   }),

@@ -7,12 +7,12 @@ import { type Completion, completionOf, type Row } from './rows.ts';
 import { CliError } from './terminal.ts';
 
 type Shell = keyof typeof scripts;
-/** The line that says: complete files. */
+/** The line by which `complete` asks the script to complete files. */
 const files = ':files';
 
 /**
- * `completion <shell>` prints a script, or installs it; the script asks `complete` for the words that fit, so it never
- * gets older than the program.
+ * `completion <shell>` prints a script, or installs it; the script asks `complete` for the words that fit, so an
+ * installed script needs no update when the commands change.
  */
 export function completion(program: Command): readonly Row[] {
   return [
@@ -79,7 +79,7 @@ async function recentPackets(context: Context): Promise<readonly string[]> {
     const { packets } = await (await context.client()).listPackets({ query: { limit: 50 }, timeoutSeconds: 2 });
     return packets.map(({ id }) => id);
   } catch {
-    return []; // A shell that completes a word has no place for an error.
+    return []; // Nothing can show an error while a shell completes a word.
   }
 }
 

@@ -20,7 +20,7 @@ export async function setContract(context: Context, { ifMatch }: Options, agent_
   }
 }
 
-/** `agents contract check`: tries to create the packet in a file, and says what it would be refused for. */
+/** `agents contract check`: says whether the packet in a file would be created or why not, and creates nothing. */
 export async function checkPacket(context: Context, _: Options, file = ''): Promise<void> {
   const document = await readDocument(file, context);
   const { createPacket } = await context.client();

@@ -4,7 +4,7 @@ import { nodeTransport } from '../../kit/node-transport.ts';
 import type { Context } from './context.ts';
 import { CliError, type ExitCode } from './terminal.ts';
 
-/** The message for the user and the exit code of any error. Only with --verbose it has a stack. */
+/** The message for the user and the exit code of any error. The stack is added only with --verbose. */
 export async function explain(error: unknown, { config, verbose }: Context): Promise<{ message: string; exitCode: ExitCode }> {
   const stack = verbose ? `\n${(((error as Error).cause ?? error) as Error).stack}` : '';
   try {
@@ -12,7 +12,7 @@ export async function explain(error: unknown, { config, verbose }: Context): Pro
     if (error instanceof ApiError) return { message: await refusal(error, config), exitCode: 1 };
     if (error instanceof NetworkError || error instanceof TimeoutError) return { message: await unreachable(error, config), exitCode: 3 };
   } catch (another) {
-    // The address that the message would name can't be read: that is the message.
+    // The configuration that the message would name can't be read; its error is reported instead.
     if (another instanceof CliError) return { message: another.message, exitCode: another.exitCode };
   }
   const { code, path, message } = error as NodeJS.ErrnoException;
@@ -23,7 +23,7 @@ export async function explain(error: unknown, { config, verbose }: Context): Pro
 async function refusal({ message, field, errors, status_code, code, body }: ApiError, config: Context['config']): Promise<string> {
   const lines = [named(field, message)];
   for (const fault of errors.slice(1)) lines.push(`${fault.field}: ${fault.detail}`);
-  // A path that every handoff service has, or an error that none sends: something else answers.
+  // Every handoff service has this path, and all its errors have a code, so another server answered.
   if (code === undefined || (status_code === 404 && message.startsWith('There is nothing at this path'))) {
     const { serverUrl } = await config();
     lines.push(`The server at ${serverUrl} ${await serviceAt(serverUrl)}; set another address with --server-url or SERVICE_URL.`);
@@ -39,13 +39,13 @@ async function refusal({ message, field, errors, status_code, code, body }: ApiE
   return lines.join('\n');
 }
 
-/** What the contract asks for that refused a packet, as lines. */
+/** The description of the contract that refused a packet, as lines. */
 export function askedFor({ contract }: ApiError['body']): string[] {
   const { agent_id, description } = (contract ?? {}) as { agent_id?: string; description?: string | null };
   return description ? [`${agent_id} asks for: ${description}`] : [];
 }
 
-/** What a server says that it is at `GET /`. */
+/** What the server at the address is, by its answer to `GET /`: the end of a sentence. */
 async function serviceAt(serverUrl: string): Promise<string> {
   try {
     const signal = AbortSignal.timeout(3000);

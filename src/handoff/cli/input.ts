@@ -149,7 +149,7 @@ function parseJson(text: string, name: string, line?: number): unknown {
   }
 }
 
-/** Where the first fault of a JSON text is. If V8 does not say it, it is after the longest beginning whose only fault is its end. */
+/** The index of the first fault in a JSON text. If V8 does not state it, it follows the longest prefix that lacks nothing but its end. */
 function faultIndex(text: string, { message }: SyntaxError): number {
   const stated = positionIn(message);
   if (stated !== undefined) return stated;

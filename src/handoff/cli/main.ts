@@ -12,9 +12,8 @@ export async function main(unknownVariables: UnknownVariables): Promise<void> {
   const out = new Writer(stdout, env);
   const err = new Writer(stderr, env);
   const isInteractive = isatty(0) && stderr.isTTY === true;
-  const code = await runCli({
-    ...{ args: argv.slice(2), environment: env, stdin: () => process.stdin, out, err, isInteractive, unknownVariables },
-  });
+  const args = argv.slice(2);
+  const code = await runCli({ args, environment: env, stdin: () => process.stdin, out, err, isInteractive, unknownVariables });
   // `serve` and `admin-key` set an exit code themselves, which 0 must not overwrite.
   if (code !== 0) process.exitCode = code;
 }

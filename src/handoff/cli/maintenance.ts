@@ -44,7 +44,7 @@ async function showStorage({ environment, format, out }: Context, { config }: Op
   out.line(
     bytes_in_a_year === null
       ? 'There are too few packets for a forecast, which needs a thousand.'
-      : `In a year: ${megabytes(bytes_in_a_year)} MB, at ${bytes_per_packet} bytes that stay of each packet, if none is deleted permanently.`,
+      : `In a year: ${megabytes(bytes_in_a_year)} MB, at ${bytes_per_packet} bytes kept for each packet, if none is deleted permanently.`,
   );
 }
 

@@ -45,7 +45,7 @@ export function createProgram(terminal: Terminal): Command {
   }
 }
 
-/** Runs a command line and returns its exit code: 0 done, 1 the server refused, 2 wrong usage, 3 the server is unreachable. */
+/** Runs a command line and returns its exit code: 0 done, 1 the server refused the request, 2 wrong usage, 3 the server is unreachable. */
 export async function runCli(terminal: Terminal): Promise<number> {
   const program = createProgram(terminal);
   try {

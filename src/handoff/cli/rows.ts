@@ -34,7 +34,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 interface Spec {
   /** The words of the command: `packets list`. */
   readonly name: string;
-  /** It is also a command without its first word. */
+  /** Whether it is also a command without its first word. */
   readonly short?: true;
   readonly text: string;
   readonly flags?: readonly Flag[];
@@ -106,7 +106,7 @@ export function showAnswer<Body>(context: Context, answer: Answer<Body>, show: S
   return reading(context, () => show(context, answer, options));
 }
 
-/** Runs code that uses an answer. @throws CliError when it fails, since the answer is not that of a handoff service then */
+/** Runs code that uses an answer. @throws CliError when it fails: then no handoff service of this version sent the answer */
 export async function reading<Result>(context: Context, use: () => Result): Promise<Result> {
   try {
     return use();
@@ -132,7 +132,7 @@ function partsOf(flags: readonly Flag[], options: Options): { fields: Record<str
   return { fields, headers };
 }
 
-/** The completions of options, by the option. */
+/** The completion of each option and operand that has one. */
 const completions = new WeakMap<Option | Argument, Completion>();
 /** The completion of a value. */
 export const completionOf = (part: Option | Argument): Completion => completions.get(part) ?? part.argChoices ?? [];

@@ -90,7 +90,7 @@ export interface ToolCall {
   readonly arguments?: Record<string, unknown> | undefined;
 }
 
-/** Why the service refused an operation. */
+/** The refusal of an operation. */
 export interface Refusal {
   readonly code: string;
   readonly message: string;

@@ -8,12 +8,12 @@ import { a2aFailing, jsonRpcFailing } from './rpc.ts';
 
 /** A push notification configuration of A2A: a webhook for one packet. */
 export interface PushConfig {
-  /** Its id among those of the packet; empty: the service names it. */
+  /** Its id, unique within the packet; if it is empty, the service chooses one. */
   readonly id: string;
   readonly url: string;
   /** Signs each notification. It is never shown. */
   readonly token: string;
-  /** What `Authorization` says. The credentials are never shown. */
+  /** The value of the header `Authorization`. The credentials are never shown. */
   readonly authentication: { readonly scheme: string; readonly credentials: string } | undefined;
 }
 
@@ -23,7 +23,7 @@ const versionInQuery = {
 };
 const requestHeaders = {
   Authorization: '`Bearer` and the API key, instead of `X-API-Key`.',
-  'A2A-Version': 'The version of A2A: `1.0`. Without it A2A means version 0.3, which the service does not speak.',
+  'A2A-Version': 'The version of A2A: `1.0`. Without it A2A means version 0.3, which the service does not support.',
   'X-Agent-Id': 'The agent that sends the message. 1 to 255 characters. Optional.',
 };
 

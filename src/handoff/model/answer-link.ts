@@ -60,7 +60,7 @@ const answerLinkRoutes = routeTable('answer links', {
     access: 'respond',
     summary: "Make an answer link for a packet's question",
     description:
-      'A page that shows the question and takes the answer, without a key. It ends with the answer to the question, by any way, when it expires or is revoked, and when the key that made it is revoked.',
+      'The link leads to a page that shows the question and takes the answer, without a key. It ends when the question is answered in any way, when it expires or is revoked, and when the key that made it is revoked.',
     params: IdParams,
     body: AnswerLinkRequest,
     bodyOptional: true,
@@ -109,7 +109,7 @@ const page = {
   params: Type.Object({ token: Type.String() }),
 } as const;
 
-/** The page of an answer link. It is no part of the API and of its description. */
+/** The page of an answer link. It is not part of the API and its description. */
 export const answerPageRoutes = routeTable('pages', {
   showAnswerPage: defineRoute({
     ...page,

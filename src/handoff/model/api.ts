@@ -80,6 +80,7 @@ function headersOf({ access }: Route, status: number): Record<string, string> {
 function rightsOf(route: Route): string | undefined {
   const { access, alternative } = route as Route & HandoffRoute;
   if (access === 'public') return undefined;
+  if (access === 'any') return 'Needs a valid key; each operation checks its rights.';
   if (access === 'admin') return 'Needs an admin key.';
   return `Needs a key with the scope \`${access}\`${alternative === undefined ? '' : ` or \`${alternative}\``}.`;
 }

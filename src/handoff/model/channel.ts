@@ -31,14 +31,15 @@ export const Channel = object({
   events,
   responder: orNull(Type.String(), `${responder} Null: all questions; the person enters a name.`),
   links: Type.Boolean({
-    description: 'Whether its messages have answer links: the key that set its target or responder may answer. They end with that key.',
+    description:
+      'Whether its messages have answer links: they do if the key that set its target or responder may answer. The links end when that key is revoked.',
   }),
   active: Type.Boolean({ description: 'Whether messages are sent to it.' }),
   disabled_reason: { ...Webhook.properties.disabled_reason },
   created_at: timestamp('When it was created.'),
   warnings: Type.Optional(
     Type.Array(Type.String(), {
-      description: 'Where its links lead, if `SERVICE_PUBLIC_URL` does not say so; left out without a warning.',
+      description: 'Says where its links lead if `SERVICE_PUBLIC_URL` is not set; otherwise absent.',
     }),
   ),
 });
@@ -119,7 +120,7 @@ const channelRoutes = routeTable('channels', {
     access: 'manage',
     summary: 'Create a channel',
     description:
-      'A mail address or a Slack channel that learns of questions: each message has the question, the beginning of the summary, the time left and an answer link. Without `SERVICE_PUBLIC_URL` the links begin with the origin of this request.',
+      'A channel sends questions to a mail address or to Slack: each message has the question, the start of the summary, the time left and an answer link. Without `SERVICE_PUBLIC_URL` the links start with the origin of this request.',
     body: ChannelRequest,
     bodyExample: { kind: 'email', target: 'dana@example.com', name: 'Dana' },
     nullIsAbsent: true,
@@ -212,7 +213,7 @@ const channelRoutes = routeTable('channels', {
     path: '/channels/{id}/deliveries/{delivery_id}/replay',
     access: 'manage',
     summary: "Replay a channel's dead letter",
-    description: 'Makes the message anew and sends it, with a full set of attempts.',
+    description: 'Writes the message again from the current packet and sends it, with a full set of attempts.',
     params: Type.Object({
       ...IdParams.properties,
       delivery_id: Type.String({ description: 'The id of the delivery.', example: deliveryExample.id }),
@@ -226,7 +227,7 @@ const channelRoutes = routeTable('channels', {
 
 /** What the API declares of this noun: see `ApiPart`. */
 export const channelApi = {
-  tag: { name: 'channels', description: 'Mail addresses and Slack channels that learn of questions.' },
+  tag: { name: 'channels', description: 'Mail addresses and Slack channels to which the service sends questions.' },
   routes: channelRoutes,
   schemas: { Channel, ChannelRequest, ChannelPatch, ChannelDelivery },
 };

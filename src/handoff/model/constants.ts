@@ -21,12 +21,12 @@ export const webhookEvents = [
   'hitl.response_ready',
 ] as const;
 
-/** The kinds of channels, and what they tell. */
+/** The kinds of channels, and the events that they send. */
 export const channelKinds = ['email', 'slack'] as const;
 export const channelEvents = ['asked', 'reminded', 'answered'] as const;
 
 /** The statuses of a delivery. An attempt in progress is a lease, not a status: the delivery keeps its previous status. */
 export const deliveryStatuses = ['pending', 'failed', 'delivered', 'dead_letter', 'cancelled'] as const;
 
-/** The codes by which a request may be refused that only tries to create a packet. */
+/** The codes that a dry run of a creation can return. */
 export const trialCodes = ['VALIDATION_ERROR', 'CONTRACT_VIOLATION', 'LOOP_GUARD', 'RATE_LIMITED'] as const;

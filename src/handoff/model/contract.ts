@@ -10,27 +10,31 @@ const maxExamples = 5;
 const anyObject = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
 
 const schema = anyObject(
-  'A JSON Schema (2020-12) for `{context, decisions, actions, dependencies, metadata}` of the create request as it is sent: at most 32 KiB, 12 schemas deep, 500 keywords. `$ref` names places of the document itself; patterns run in an engine of linear time (RE2).',
+  'A JSON Schema (2020-12) for `{context, decisions, actions, dependencies, metadata}` of the create request as it is sent: at most 32 KiB, 12 schemas deep, 500 keywords. `$ref` points into the document itself; patterns run in linear time (RE2).',
 );
 const examples = Type.Array(anyObject('What a packet may contain; it satisfies the schema.'), {
   maxItems: maxExamples,
   description: 'Packets that satisfy the schema, at most 32 KiB together.',
 });
-const description = Type.String({ minLength: 1, maxLength: 2000, description: 'What the agent needs, for whoever hands over to it.' });
+const description = Type.String({
+  minLength: 1,
+  maxLength: 2000,
+  description: 'What the agent needs, in words for those that hand over to it.',
+});
 
 /** What packets for an agent must contain. */
 export const Contract = object({
   agent_id: Type.String({ description: 'The id of the agent.' }),
-  version: Type.Integer({ minimum: 1, description: 'Each change is the next version; the count goes on after a removal.' }),
+  version: Type.Integer({ minimum: 1, description: 'The number of the version. Each change increments it, also after a removal.' }),
   schema,
-  description: orNull(Type.String(), 'What the agent needs, for whoever hands over to it.'),
+  description: orNull(Type.String(), 'What the agent needs, in words for those that hand over to it.'),
   examples,
-  created_at: timestamp('When it was published first, or again after a removal.'),
+  created_at: timestamp('When it was first published, or published again after a removal.'),
   updated_at: timestamp('When its version was published.'),
 });
 export const ContractRequest = object({ schema, description: Type.Optional(description), examples: Type.Optional(examples) });
 
-/** What the error of a refused packet has besides. */
+/** The additional fields of the error for a refused packet. */
 export const violation = {
   errors: Type.Optional(
     Type.Array(
@@ -80,7 +84,7 @@ const { schema: schemaExample, description: descriptionExample, examples: exampl
 /** A 400 of a request that creates packets. */
 export const violated = {
   schema: ContractViolation,
-  description: 'The request does not have the form this operation takes, or not what the contract of the target agent asks for.',
+  description: 'The request does not have the form this operation takes, or violates the contract of the target agent.',
   example: {
     detail: 'The contract of resolver (version 1) refuses the packet: context.custom.order_id is required.',
     code: 'CONTRACT_VIOLATION',
@@ -111,7 +115,7 @@ const contractRoutes = routeTable('agents', {
     alternative: 'work',
     summary: "Publish an agent's contract",
     description:
-      "From now on every new packet for the agent must satisfy the schema, by whatever way it comes; others get 400 `CONTRACT_VIOLATION`. Packets that exist are not checked. The same document again changes nothing. A key without the scope `manage` needs the agent's id in its `agents`.",
+      "From now on every new packet for the agent must satisfy the schema, however it is created; others get 400 `CONTRACT_VIOLATION`. Existing packets are not checked. Publishing the same document again changes nothing. A key without the scope `manage` needs the agent's id in its `agents`.",
     params: AgentParams,
     body: ContractRequest,
     bodyExample: { schema: schemaExample, description: descriptionExample, examples: examplesExample },

@@ -35,7 +35,7 @@ export const KeyRequest = object({
       minItems: 1,
       maxItems: scopes.length,
       description:
-        'What the key may do, at most what the creating key may do. By default all that it may do, except to act as an admin key.',
+        'What the key may do, at most what the creating key may do. By default everything that the creating key may do, except act as an admin key.',
     }),
   ),
   agents: Type.Optional(

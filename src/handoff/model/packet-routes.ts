@@ -141,7 +141,7 @@ const DeleteQuery = object({
   hard: Type.Optional(Type.Boolean({ description: 'Remove the packet and its content permanently; needs an admin key.' })),
 });
 
-/** What a request finds out that only tries to create a packet. */
+/** The result of a dry run of a creation. */
 export const Trial = Type.Object({
   ok: Type.Boolean({ description: 'Whether the packet would be created.' }),
   errors: Type.Array(
@@ -172,7 +172,10 @@ const packetRoutes = routeTable('packets', {
     headers: { ...IdempotencyKey, ...AgentId },
     query: object({
       dry_run: Type.Optional(
-        Type.Boolean({ description: 'Check everything, and write, count and announce nothing: 200 with `ok` and `errors`.' }),
+        Type.Boolean({
+          description:
+            'Only check the request: nothing is stored, counted against the quota or sent, and the answer is 200 with `ok` and `errors`.',
+        }),
       ),
     }),
     responses: {
@@ -247,7 +250,7 @@ const packetRoutes = routeTable('packets', {
     access: 'read',
     summary: 'Get a packet',
     description:
-      'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body. With `wait_seconds` the answer comes when the packet is as `until` or `until_revision` says, at once if it is; when that time has passed, or the service stops, with the packet as it is then. A waiting request counts towards the connection quota.',
+      'The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and no body. With `wait_seconds` the answer comes as soon as the packet is as `until` or `until_revision` says. If that time passes or the service stops first, the answer has the packet as it is then. A waiting request counts towards the connection quota.',
     params: IdParams,
     query: WaitQuery,
     headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 when the packet has not changed since. Optional.' },
@@ -372,7 +375,7 @@ export const packetApi = {
   schemas: { ...packetSchemas, PacketList, PacketHit, SearchList, Trial },
 };
 
-/** The way by which the console answers. It is no part of the API and of its description. */
+/** The route by which the console answers. It is not part of the API and its description. */
 export const respondInConsole = {
   ...packetRoutes.respondPacket,
   id: 'respondInConsole',

@@ -103,7 +103,7 @@ const question = {
   exclude_source: Type.Optional(
     Type.Boolean({
       description:
-        'Whether the keys that created or claimed the packet, or asked, and keys that they created, are refused as those of the answer. These keys can neither withdraw nor change the open question, nor lift it before it is asked; while it is open, nobody can lift this.',
+        'Whether the answer is refused from the keys that created or claimed the packet or asked the question, and from keys that they created. These keys can neither withdraw nor change the open question, nor lift this before it is asked; while the question is open, nobody can lift this.',
     }),
   ),
   on_timeout: Type.Optional(choice(['keep', 'fail', 'expire'], { description: 'What happens at the timeout; `keep` if left out.' })),

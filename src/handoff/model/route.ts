@@ -4,17 +4,15 @@ import type { Scope } from './common.ts';
 /** Properties of a handoff route beyond its method, path and schemas. */
 export interface HandoffRoute {
   /**
-   * Who may call it: anyone, whoever has an answer link, a key with this scope, an admin key, or any valid key, whose rights
-   * each operation behind it checks.
+   * Who may call it: anyone (`public`), anyone with an answer link (`link`), an admin key, a key with this scope, or any valid
+   * key (`any`), whose rights each operation behind the route checks.
    */
   readonly access: 'public' | 'link' | 'admin' | 'any' | Scope;
   /** Another scope that is sufficient. */
   readonly alternative?: Scope;
   /** Whether the key may be sent as the query parameter `api_key`, for clients that can't set headers. */
   readonly keyInQuery?: boolean;
-  /**
-   * Whether it is for programs of other people's making: `Host` and `Origin` must name the service.
-   */
+  /** Whether clients by other projects call it, from any machine or page, so that `Host` and `Origin` must name the service. */
   readonly forPrograms?: boolean;
   /** The limit on the body's size: the tier's limit for one item (default), or the limit for a batch of items. */
   readonly bodySize?: 'item' | 'batch';

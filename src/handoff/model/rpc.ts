@@ -39,7 +39,7 @@ const a2aExample = { error: { code: 400, status: 'INVALID_ARGUMENT', message: 'm
 type Statuses = Parameters<typeof failing>[number];
 type Shapes = Readonly<Record<number, ResponseShape>>;
 
-const otherWords: Readonly<Record<number, string>> = {
+const otherDescriptions: Readonly<Record<number, string>> = {
   403: 'The API key may not do this, or `Host` or `Origin` names another machine.',
   404: 'The protocol has no such method, or the tenant no such task.',
 };
@@ -47,18 +47,18 @@ const otherWords: Readonly<Record<number, string>> = {
 function shaped(statuses: readonly Statuses[], schema: TSchema, example: unknown): Shapes {
   const described: Shapes = failing(...statuses);
   return Object.fromEntries(
-    statuses.map((status) => [status, { schema, description: otherWords[status] ?? described[status]!.description, example }]),
+    statuses.map((status) => [status, { schema, description: otherDescriptions[status] ?? described[status]!.description, example }]),
   );
 }
 
-/** The failures of an endpoint of JSON-RPC: of admission in the form of the API, faults of the protocol as errors of JSON-RPC. */
+/** The failures of a JSON-RPC endpoint: those of admission have the form of the API, those of the protocol that of JSON-RPC. */
 export const jsonRpcFailing = (...statuses: Statuses[]) => ({
   ...failing(401, 429),
   ...shaped([400, ...statuses], JsonRpcFailure, jsonRpcExample),
-  403: { schema: Failure, description: otherWords[403]! },
+  403: { schema: Failure, description: otherDescriptions[403]! },
 });
 
-/** The failures of a method over HTTP+JSON: of A2A in its form; of admission in that of the API. */
+/** The failures of a method over HTTP+JSON: those of admission have the form of the API, those of A2A that of AIP-193. */
 export const a2aFailing = () => ({
   ...failing(401),
   ...shaped([400, 404, 409, 413, 415], A2aFailure, a2aExample),

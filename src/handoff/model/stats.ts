@@ -23,9 +23,9 @@ export const StatsHour = Type.Object({
 });
 export type StatsHour = Static<typeof StatsHour>;
 
-/** What waits, is held and was done in a tenant. */
+/** The numbers of a tenant's packets, questions and deliveries that are open, and of those that ended. */
 export const Stats = Type.Object({
-  since: timestamp('The start of the hour of the `since` that was asked for.'),
+  since: timestamp('The start of the hour that contains the requested `since`.'),
   until: timestamp('Now.'),
   questions: Type.Object({
     open: count('Open questions.'),
@@ -71,7 +71,7 @@ const statsRoutes = routeTable('stats', {
     access: 'read',
     summary: 'Read statistics',
     description:
-      'What waits, is held, and was done by hour. Each change of a packet updates the counts of its hour, so that this costs the same however many packets there are.',
+      'How many packets, questions and deliveries wait or are held, and how many ended, by hour. Each change of a packet updates the counts of its hour, so the cost of this request does not grow with the number of packets.',
     query: object({
       since: Type.Optional(givenTimestamp(`Where to begin: by default a day ago, at most ${statsDays} days ago.`)),
     }),
@@ -84,14 +84,26 @@ const statsRoutes = routeTable('stats', {
           until: '2026-03-01T09:30:00.000Z',
           questions: { open: 1, oldest_asked_at: '2026-03-01T09:21:00.000Z', answered: 4, median_answer_seconds: 181 },
           work: {
-            ...{ waiting: 5, held: 2, oldest_waiting_at: '2026-03-01T09:02:00.000Z' },
-            ...{ created: 12, completed: 7, failed: 1, expired: 0 },
+            waiting: 5,
+            held: 2,
+            oldest_waiting_at: '2026-03-01T09:02:00.000Z',
+            created: 12,
+            completed: 7,
+            failed: 1,
+            expired: 0,
           },
           deliveries: { waiting: 0, failing: 0, dead_letters: 0 },
           hours: [
             {
-              ...{ hour: '2026-03-01T09:00:00.000Z', created: 12, completed: 7, failed: 1, expired: 0, answered: 4 },
-              ...{ waiting: 5, held: 2, asked: 1 },
+              hour: '2026-03-01T09:00:00.000Z',
+              created: 12,
+              completed: 7,
+              failed: 1,
+              expired: 0,
+              answered: 4,
+              waiting: 5,
+              held: 2,
+              asked: 1,
             },
           ],
         },
@@ -103,7 +115,7 @@ const statsRoutes = routeTable('stats', {
 
 /** What the API declares of this noun: see `ApiPart`. */
 export const statsApi = {
-  tag: { name: 'stats', description: 'What waits, is held and was done.' },
+  tag: { name: 'stats', description: 'Counts of packets, questions and deliveries.' },
   routes: statsRoutes,
   schemas: { Stats, StatsHour },
 };

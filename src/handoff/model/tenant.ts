@@ -82,7 +82,7 @@ const tenantRoutes = routeTable('tenants', {
     path: '/tenants/{id}',
     access: 'admin',
     summary: 'Get a tenant',
-    description: 'A deleted tenant gets 404.',
+    description: 'A request for a deleted tenant gets 404.',
     params: IdParams,
     responses: { 200: one('The tenant.'), ...failing(401, 403, 404, 429) },
   }),

@@ -50,7 +50,7 @@ const secret = Type.String({
   minLength: 16,
   maxLength: 1024,
   description:
-    'Signs every delivery. It is never shown. The key of `X-SERVICE-Signature` is its UTF-8 bytes; that of Standard Webhooks too, unless it is `whsec_` and the key, 24 to 64 bytes, in base64.',
+    'Signs every delivery. It is never shown. Its UTF-8 bytes are the key of `X-SERVICE-Signature`. They are also the key of the signature of Standard Webhooks, unless the secret is `whsec_` followed by that key, 24 to 64 bytes, in base64.',
 });
 
 export const WebhookRequest = object({

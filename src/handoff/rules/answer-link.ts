@@ -9,12 +9,12 @@ import { isOverdue } from './question.ts';
 export const linkTokenBytes = 32;
 
 /**
- * The token of an answer link: the id of its tenant, with which one server of a cluster has the link, and random bytes.
+ * The token of an answer link: the id of its tenant, by which a cluster finds the server that stores the link, and random bytes.
  * Hexadecimal, since mail programs may change the case of an address.
  */
 export const linkToken = (tenantId: string, bytes: Buffer): string => tenantId.replaceAll('-', '') + bytes.toString('hex');
 
-/** The id of the tenant in a token; undefined for what is no token. */
+/** The id of the tenant in a token; undefined for any other text. */
 export function tenantOfLink(token: string): string | undefined {
   const parts = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[0-9a-f]{64}$/.exec(token);
   return parts?.slice(1).join('-');

@@ -203,7 +203,7 @@ function fit({ entries, keep }: Part, fits: (text: string) => boolean): { text: 
   return { text: join(cut === '' ? kept : [...kept, cut]), missing: entries.length - whole };
 }
 
-/** The longest beginning of a text that fits, ending at a word where it has spaces, with an ellipsis; empty if it would be too short. */
+/** The longest prefix of a text that fits, cut after a word where it has spaces, with an ellipsis; empty if it would be too short. */
 function cutToFit(text: string, fits: (piece: string) => boolean): string {
   const points = Array.from(text.slice(0, 2 * maxBrief));
   let length = 0;
@@ -215,7 +215,7 @@ function cutToFit(text: string, fits: (piece: string) => boolean): string {
   return `${atWord.trimEnd()} …`;
 }
 
-/** The length of a text in Unicode code points; of a text that is longer than any brief, a lower bound, which is not counted out. */
+/** The length of a text in Unicode code points; for a text that is longer than any brief, a lower bound without counting. */
 function lengthOf(text: string): number {
   if (text.length > 2 * maxBrief) return text.length / 2;
   let length = 0;

@@ -5,13 +5,13 @@ import { allows } from './packet-life.ts';
 /** The prefix of an admin key among the makers of a key. */
 const byAdmin = 'admin:';
 
-/** A chain of rotations, by its first key, and the chains through which it was created, the latest first (`Lineage`). */
+/** A key and the keys that it was rotated from, named by the first of them, and the families through which that one was created. */
 export interface KeyFamily {
   readonly origin: string;
   readonly lineage: Lineage;
 }
 
-/** The first keys of the chains of rotations through which a key was created; those of admin keys with a prefix. */
+/** The origins of the families through which a key was created, the latest first; those of admin keys have a prefix. */
 export type Lineage = readonly string[];
 
 /** The lineage of the keys that a key creates. */
@@ -23,9 +23,9 @@ export const lineageFrom = ({ origin, lineage }: KeyFamily, { admin }: { admin: 
 const firstKeyOf = (maker: string): string => (maker.startsWith(byAdmin) ? maker.slice(byAdmin.length) : maker);
 
 /**
- * Whether a key is one source with one of the keys whose families were added to `sources`: it is the same, one made the
- * other, through others too, or a key that is no admin's made both. Such a key had the scope `work` if the source had
- * it, since a key gives no more than it has.
+ * Whether a key counts as a source: it is in the family of a source, it made a source or a source made it, directly or
+ * through others, or one key that is not an admin key made both. That key had the scope `work` if the source has it, since a
+ * key gives no more rights than it has.
  */
 function isSource(sources: readonly string[], { origin, lineage }: KeyFamily): boolean {
   return sources.includes(origin) || sources.includes(byAdmin + origin) || lineage.some((maker) => sources.includes(firstKeyOf(maker)));
@@ -45,8 +45,8 @@ export function makesSource({ event_type, details }: PacketEvent): boolean {
 
 /**
  * What a command does to a question that excludes its source (`hitl.exclude_source`), if only another key may do that: it
- * answers the question, withdraws it, changes it while it is open, or makes it needless before it is asked. Undefined
- * otherwise: to give the packet up, by failing or deleting it, grants no approval.
+ * answers the question, withdraws it, changes it while it is open, or removes the need for it before it is asked.
+ * Undefined otherwise: failing or deleting the packet approves nothing.
  */
 export function restrictedAction(packet: AnyPacket, command: Command): 'answered' | 'withdrawn' | 'changed' | undefined {
   const { hitl } = packet;

@@ -64,7 +64,7 @@ const isDate = (text: string) => {
   return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 };
 
-/** The formats of texts: those that a form of a web page has fields for. */
+/** The formats of texts: those for which HTML forms have fields. */
 const formats: Record<NonNullable<FormField['format']>, (text: string) => boolean> = {
   email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
   uri: (text) => /^[a-z][a-z0-9+.-]*:/i.test(text) && URL.canParse(text),

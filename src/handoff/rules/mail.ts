@@ -8,7 +8,7 @@ export interface Mail {
   readonly html: string;
 }
 
-/** A packet's text as a quotation, so that none of its lines passes for one of the message. */
+/** A packet's text as a quotation, so that none of its lines can pose as a line of the message. */
 const quoted = (text: string): string =>
   text
     .split(/[\n\u2028\u2029]/)

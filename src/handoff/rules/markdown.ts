@@ -54,12 +54,12 @@ export function markdownOf(text: string): readonly MarkdownNode[] {
   }
 }
 
-/** The most characters, and the most that mean something in Markdown, of a text that takes a few milliseconds at most. */
+/** The most characters, and the most of them that can be Markdown's marks, of a text that is parsed in a few milliseconds. */
 const quickLength = 4000;
 const quickMarks = 150;
 const marks = /[^\p{L}\p{N}\s.,:;?'"/%€$@]/gu;
 
-/** Whether a text is read as Markdown in some milliseconds, however hostile it is. */
+/** Whether a text is parsed as Markdown in a few milliseconds, however hostile it is. */
 export const isQuick = (text: string): boolean => text.length <= quickLength && (text.match(marks)?.length ?? 0) <= quickMarks;
 
 function blocks(tokens: readonly Token[] | undefined, depth: number): MarkdownNode[] {
@@ -85,7 +85,7 @@ function nodesOf(token: Token, depth: number): MarkdownNode | readonly MarkdownN
     case 'def':
       return [];
     case 'heading':
-      // Below the heading of its part of the page, and without levels left out, whatever the text has.
+      // One level for all headings, below that of the part of the page, so that the page leaves no level out.
       return element('h3', inner());
     case 'paragraph':
       return element('p', inner());

@@ -8,7 +8,7 @@ import { askedStatus } from './packet-life.ts';
 import { isOverdue } from './question.ts';
 import { roughWords } from './time-left.ts';
 
-/** What a message to a channel says. Its texts are those of the packet, cut, without control characters, not yet escaped. */
+/** The content of a message to a channel: texts of the packet, cut, without control characters, not yet escaped. */
 export interface Notice {
   /** A line such as `Frontline agent asks`. */
   readonly heading: string;
@@ -17,8 +17,9 @@ export interface Notice {
   readonly question?: string;
   /** Paragraphs with a title each. */
   readonly parts: readonly { readonly title: string; readonly text: string }[];
-  /** Where to answer, and what else there is to know of that. */
+  /** The page to answer on. */
   readonly link?: string | undefined;
+  /** The time left, and who can answer or why the message has no link. */
   readonly hint: string;
 }
 
@@ -29,7 +30,7 @@ const maxOptions = 20;
 
 const block = (text: string, length: number): string => cut(plain(text).trim(), length);
 
-/** A text in one line: a header can't have another. */
+/** A text on one line, as a mail header needs it. */
 const line = (text: string): string => cut(plain(text.replace(/[\s\p{Cc}]+/gu, ' ')).trim(), maxLine);
 
 /** The message of a test. */
@@ -40,14 +41,14 @@ export const testNotice: Notice = {
   hint: 'Questions to people will arrive here.',
 };
 
-/** What a message to a channel says, if that is still so: undefined when the question is no longer open, or was asked again. */
+/** Whether a message about an event at `since` is still true: false when its question is no longer open, or was asked again. */
 export function isStillSo(event: ChannelEvent, { status, hitl }: Packet, since: string, now: Date): boolean {
   if (hitl === null || (hitl.requested_at ?? '') > since) return false;
   if (event === 'answered') return hitl.response !== null;
   return status === askedStatus && !isOverdue(hitl, now);
 }
 
-/** What a message says of a packet's question. `link`: the page to answer on, or why there is none. */
+/** The message about a packet's question. `link`: the page to answer on, or a sentence that says why there is none. */
 export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: string } | { none: string }, now: Date): Notice {
   const { hitl, context } = packet;
   const { question, reason, options, response, responded_by, notes, expires_at } = hitl!;

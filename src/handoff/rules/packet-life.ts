@@ -67,7 +67,7 @@ export const [askedStatus] = statusesWith('respond') as [Status];
 /** The statuses of packets that an agent may hold. */
 export const heldStatuses = openStatuses.filter((status) => status !== claimableStatus);
 
-/** The statuses of packets that an agent holds and waits for nobody with. */
+/** The statuses of held packets that do not wait for a person. */
 export const workingStatuses = heldStatuses.filter((status) => status !== askedStatus);
 
 /** The verb for a PATCH to each status. A PATCH can't set `created` or `claimed`. */
@@ -79,7 +79,7 @@ export const verbTo: Partial<Record<Status, Verb>> = {
   expired: 'expire',
 };
 
-/** A packet, as far as its life needs it. */
+/** The fields of a packet that its life reads and changes. */
 type HasStatus = { readonly status: Status };
 type Moving = HasStatus & { readonly revision: number; readonly updated_at: string };
 

@@ -44,11 +44,11 @@ export interface PacketEvent {
   readonly type: EventType | null;
   readonly actor: string;
   readonly details: Record<string, unknown>;
-  /** What channels are told. */
+  /** The event that channels send for it. */
   readonly notifies?: ChannelEvent | undefined;
 }
 
-/** The way by which an answer came. */
+/** How an answer was given. */
 export type AnsweredVia = 'api' | 'console' | 'link' | 'mcp' | 'a2a';
 
 /** The details of an answer by a link: its id, and whether the person entered a name. */

@@ -8,7 +8,7 @@ import { allows } from './packet-life.ts';
 
 const unanswered = { response: null, responded_by: null, responded_at: null, notes: null };
 
-/** What only the service sets of a question, before it is asked. */
+/** The fields of a question that only the service sets, before it is asked. */
 export const neverAsked = { ...unanswered, requested_at: null, expires_at: null, question_id: null, asked_by: null };
 
 /** Requires that people can be shown the options and the form of a question. @throws ServiceError 400 that names the field */

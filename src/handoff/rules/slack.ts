@@ -5,7 +5,7 @@ import type { Notice } from './notice.ts';
 const maxHeader = 150;
 const maxSection = 3000;
 
-/** Text that is no markup for Slack: no links, mentions, emphasis or emoji. */
+/** Text that Slack shows as it is, without links, mentions, emphasis or emoji. */
 const plainText = (text: string, length = maxSection) => ({ type: 'plain_text', text: cut(text, length), emoji: false }) as const;
 
 /** Text where Slack reads `<...>` as a link or a mention. */

@@ -1,7 +1,7 @@
 import type { AnyPacket } from './packet.ts';
 import { askedStatus, claimableStatus, openStatuses, workingStatuses } from './packet-life.ts';
 
-/** What open packets are counted as: without a holder, with one that works, with a question to a person. */
+/** What open packets are counted as: without a holder, held by an agent, or with a question to a person. */
 export const levels = ['waiting', 'held', 'asked'] as const;
 type Level = (typeof levels)[number];
 
@@ -27,7 +27,7 @@ const isOpen = ({ status }: AnyPacket): boolean => openStatuses.includes(status)
 
 /**
  * What a change of a packet adds to the counts of its hour: nothing, unless its status changed. A packet that is created has no
- * `before`, one that is deleted permanently no `after`. A packet ends once: a completed one that is deleted stays completed.
+ * `before`, one that is deleted permanently no `after`. A packet ends once: a completed one that is deleted still counts as completed.
  */
 export function hourlyAmounts(before: AnyPacket | undefined, after: AnyPacket | undefined): HourlyAmount[] {
   if (before?.status === after?.status) return [];

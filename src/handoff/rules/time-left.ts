@@ -1,6 +1,6 @@
 import { plural } from '../../kit/wording.ts';
 
-/** The units of a rough duration, each with its seconds and from how many seconds on it is used. */
+/** The units of a rough duration: each with its length and with the shortest duration for which it is used, in seconds. */
 const units = [
   ['day', 86_400, 48 * 3600],
   ['hour', 3600, 90 * 60],
@@ -16,7 +16,7 @@ export interface RoughTime {
 
 /**
  * A duration in seconds, rounded to its largest unit that is not too coarse: 100 minutes are 2 hours, 80 are 80 minutes. Mails, pages
- * and the console show the same, so that a message does not say an hour where the console says two.
+ * and the console use it, so that all of them show the same.
  */
 export function roughTime(seconds: number): RoughTime {
   const [unit, length] = units.find(([, , from]) => seconds >= from) ?? (['second', 1] as const);

@@ -84,12 +84,12 @@ const maxPieceLength = 16_384;
 /** The end of a piece of a text: after a mark or space, or before a character that is a word by itself. */
 const pieceEnd = /(?<=[\p{P}\p{Z}\p{S}\n\t])|(?=[\u3041-\u3096\u4e00-\u9fff\u0e01-\u0e2e])/gu;
 
-/** How far from the end of a piece its end is looked for. */
+/** How many characters before the longest possible end of a piece are searched for a better one. */
 const pieceEndWithin = 1024;
 
 /**
- * The pieces of a text, which have the same words as the text; a word of thousands of characters may be divided, of which
- * only the first 64 count.
+ * The pieces of a text, which have the same words as the text. Only a word of thousands of characters may be divided, of which
+ * the first 64 count.
  */
 function* piecesOf(text: string): Generator<string> {
   let start = 0;
@@ -241,10 +241,10 @@ function writeWords(text: string, lead: Uint8Array, start: number): number | und
 const maxQueryWords = 16;
 
 /** Marks a word of a query as a prefix. */
-const beginning = '*';
+const star = '*';
 
-/** A piece of a query that ends in a prefix: the star must directly follow a word. */
-const endsInBeginning = /[\p{L}\p{N}\p{M}]\*$/u;
+/** The end of a piece of a query that ends in a prefix: the star must directly follow a word. */
+const endsInPrefix = /[\p{L}\p{N}\p{M}]\*$/u;
 
 /**
  * Parses a query into phrases, all of which must occur: a single word is a phrase of one; "quoted words" must occur in
@@ -260,7 +260,7 @@ export function phrasesOf(query: string): string[][] {
       const words = wordsOf(piece);
       const last = words.at(-1);
       if (last === undefined) continue;
-      if (endsInBeginning.test(piece) && last.length > 1) words[words.length - 1] = last + beginning;
+      if (endsInPrefix.test(piece) && last.length > 1) words[words.length - 1] = last + star;
       phrases.set(words.join(' '), words);
     }
   }
@@ -273,22 +273,22 @@ export function phrasesOf(query: string): string[][] {
 }
 
 /** The prefix that a query's word stands for; undefined when it is a whole word. */
-export const beginningOf = (word: string): string | undefined => (word.endsWith(beginning) ? word.slice(0, -1) : undefined);
+export const queryPrefix = (word: string): string | undefined => (word.endsWith(star) ? word.slice(0, -1) : undefined);
 
 /** Whether a packet's words contain all the phrases. `text` is the packet's `searchableText` with an empty prefix. */
 export function hasPhrases(text: string, phrases: readonly (readonly string[])[]): boolean {
   const spaced = ` ${text} `;
   return phrases.every((phrase) => {
-    const begins = beginningOf(phrase.at(-1) ?? '');
+    const prefix = queryPrefix(phrase.at(-1) ?? '');
     const wanted = ` ${phrase.join(' ')}`;
-    return spaced.includes(begins === undefined ? `${wanted} ` : wanted.slice(0, -1));
+    return spaced.includes(prefix === undefined ? `${wanted} ` : wanted.slice(0, -1));
   });
 }
 
 /** Whether a word of a text matches a word of a query. */
 function isMeant(word: string | undefined, named: string): boolean {
-  const begins = beginningOf(named);
-  return begins === undefined ? word === named : word?.startsWith(begins) === true;
+  const prefix = queryPrefix(named);
+  return prefix === undefined ? word === named : word?.startsWith(prefix) === true;
 }
 
 /** The characters of a snippet before the match, and in total. */
@@ -330,7 +330,7 @@ function placeInPlain(text: string, phrases: readonly (readonly string[])[]): nu
   const lower = text.toLowerCase();
   for (const phrase of phrases) {
     const [named = ''] = phrase;
-    const first = beginningOf(named) ?? named;
+    const first = queryPrefix(named) ?? named;
     for (let at = lower.indexOf(first); at !== -1; at = lower.indexOf(first, at + 1))
       if (!folded[lower.charCodeAt(at - 1)] && beginsWith(lower, at, phrase)) return at;
   }
@@ -350,7 +350,7 @@ const pieces =
 /** The position in any text of the first phrase that it contains. */
 function placeIn(text: string, phrases: readonly (readonly string[])[]): number | undefined {
   const whole = fold(text);
-  const likely = phrases.filter(([first = '']) => whole.includes(beginningOf(first) ?? first));
+  const likely = phrases.filter(([first = '']) => whole.includes(queryPrefix(first) ?? first));
   if (likely.length === 0) return undefined;
   const words: string[] = [];
   const places: number[] = [];

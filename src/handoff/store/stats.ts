@@ -73,7 +73,7 @@ function reads({ database }: ReadParts) {
   return { of };
 }
 
-/** What waits, is held and was done, without reading packets. */
+/** The counts of a tenant, which are read without reading packets. */
 export const stats = { reads };
 
 async function deliveriesOf(db: Kysely<Tables>, tenant: number) {

@@ -69,7 +69,7 @@ export function Console() {
 function WhereKeysComeFrom() {
   return (
     <>
-      <p>Whoever runs this service gives you a key. If that is you:</p>
+      <p>Ask the operator of this service for a key. If you are the operator:</p>
       <ul>
         <li>The first start of the service printed an admin key.</li>
         <li>

@@ -143,7 +143,7 @@ for (const store of stores) {
       );
     });
 
-    test('a blocking message waits until the task is over or needs input', async () => {
+    test('a blocking message waits until the task has ended or needs input', async () => {
       const service = await shareService(store);
       const sending = a2a(service, 'SendMessage', messageOf('Wait for me', {}, { returnImmediately: false }));
       await waiting(service, 1);
@@ -195,7 +195,7 @@ for (const store of stores) {
       assert.equal(brief.body.result.tasks.length, 5);
     });
 
-    test('cancels a task, but none that is over or that another holds a lease on [H105]', async () => {
+    test('cancels a task, but none that has ended or that another holds a lease on [H105]', async () => {
       const service = await shareService(store);
       const { id } = await newTask(service);
       assert.equal((await a2a(service, 'CancelTask', { id })).body.result?.status.state, 'TASK_STATE_CANCELED');
@@ -324,7 +324,7 @@ for (const store of stores) {
         [['GET', `/tasks/${unknownId}`], 404, 'NOT_FOUND', /no such packet|no task/i],
         [['POST', `/tasks/${unknownId}:cancel`], 404, 'NOT_FOUND', /no such packet|no task/i],
         [['POST', `/tasks/${task.id}:cancel`], 409, 'FAILED_PRECONDITION', /expired/],
-        [['POST', `/tasks/${task.id}:subscribe`], 400, 'UNIMPLEMENTED', /over/],
+        [['POST', `/tasks/${task.id}:subscribe`], 400, 'UNIMPLEMENTED', /ended/],
         [['POST', '/message:send', { body: {} }], 400, 'INVALID_ARGUMENT', /message is required/],
         [['POST', '/message:send', { body: raw }], 415, 'INVALID_ARGUMENT', /by URL/],
         [['POST', '/message:stream', { body: {} }], 400, 'INVALID_ARGUMENT', /message is required/],

@@ -75,7 +75,7 @@ const hourColumns: readonly Column<StatsHour>[] = [
   })),
 ];
 
-/** What waits, is held and was done, and each hour as a row. */
+/** The totals, and each hour as a row. */
 export const statsLines = ({ since, questions, work, deliveries, hours }: Stats, { out }: Context): Line[] => [
   ...pairLines([
     ['Since', since],
@@ -270,7 +270,7 @@ export const claimed: Show<Packet> = shown((packet, { quiet }) => {
   return [packet.lease?.token === undefined ? packet.id : `${packet.id} ${packet.lease.token}`];
 });
 
-/** Shows what is not shown again, with --quiet only the value of the first pair, and warns of that. */
+/** Shows values that are shown only once, and warns of that. With --quiet: only the value of the first pair. */
 function once<Body>(warning: string, pairsOf: (body: Body) => readonly [readonly [string, string], ...Pair[]]): Show<Body> {
   return (context, answer, options) => {
     const pairs = pairsOf(answer.body);
@@ -300,7 +300,7 @@ export const brief: Show<Brief | string> = (context, { body, text }) => {
     packet = packet_id;
     context.out.block(`  ${kind}: ${part.replaceAll('\n', '\n    ')}\n`);
   }
-  for (const { packet_id, kind, count } of body.omitted) context.out.line(`Left out: ${count} of ${kind} of packet ${packet_id}`);
+  for (const { packet_id, kind, count } of body.omitted) context.out.line(`Left out of packet ${packet_id}: ${kind} (${count})`);
 };
 
 /** Shows a new answer link. With --quiet only its address. */

@@ -24,7 +24,7 @@ export class Writer {
     this.#mayColour = stream.isTTY === true && !NO_COLOR && TERM !== 'dumb';
   }
 
-  /** The width of the terminal; undefined if the stream is none. */
+  /** The width of the terminal; undefined if the stream is not a terminal. */
   get columns(): number | undefined {
     return this.#stream.isTTY ? this.#stream.columns || 80 : undefined;
   }

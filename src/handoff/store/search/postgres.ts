@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from 'kysely';
 
 import type { Database } from '../../../kit/sql/dialect.ts';
-import { beginningOf } from '../../rules/tokenizer.ts';
+import { queryPrefix } from '../../rules/tokenizer.ts';
 import { matches, type PacketFilter } from '../packet-filter.ts';
 import type { Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
@@ -26,7 +26,7 @@ const firstStep = 200;
 /** A phrase as a full-text query. Every word is quoted. */
 function phraseQuery(words: readonly string[], tenant: number): string {
   const quoted = words.map((word) => {
-    const beginning = beginningOf(word);
+    const beginning = queryPrefix(word);
     return `'${prefixOf(tenant)}${beginning ?? word}'${beginning === undefined ? '' : ':*'}`;
   });
   return `(${quoted.join(' <-> ')})`;
@@ -99,7 +99,7 @@ export function createPostgresMatches(database: Database<Tables>, limits: Search
    */
   async function plan({ tenant, phrases }: Matches): Promise<FullTextQuery & { isCommon: boolean }> {
     const search = { tenant, queries: phrases.map((phrase) => phraseQuery(phrase, tenant)) };
-    const words = phrases.flat().filter((word) => beginningOf(word) === undefined);
+    const words = phrases.flat().filter((word) => queryPrefix(word) === undefined);
     for (const word of words) {
       const rareWord = phraseQuery([word], tenant);
       const rows = await expected({ tenant, queries: [rareWord] });

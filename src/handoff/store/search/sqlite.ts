@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 
 import type { Database } from '../../../kit/sql/dialect.ts';
-import { beginningOf } from '../../rules/tokenizer.ts';
+import { queryPrefix } from '../../rules/tokenizer.ts';
 import { matches, type PacketFilter } from '../packet-filter.ts';
 import type { Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
@@ -69,7 +69,7 @@ function createPhraseWriter({ reads }: Database<Tables>, budget: Budget) {
 
   return async (phrase: readonly string[], tenant: number): Promise<PhraseQuery> => {
     const named = phrase.map((word) => prefixOf(tenant) + word);
-    const prefix = beginningOf(named.at(-1)!);
+    const prefix = queryPrefix(named.at(-1)!);
     const parts = named.map((word) => `"${word}"`);
     if (prefix === undefined) return { query: `"${named.join(' ')}"`, words: named.length, lists: named.length, parts };
     const terms = await wordsWith(prefix);
@@ -210,7 +210,7 @@ export function createSqliteMatches(database: Database<Tables>, limits: SearchLi
     },
 
     async countWord(tenant, word) {
-      if (beginningOf(word) !== undefined) return limits.readPositions + 1;
+      if (queryPrefix(word) !== undefined) return limits.readPositions + 1;
       return countUpTo(database, limits.readPositions, matching(`"${prefixOf(tenant)}${word}"`));
     },
 

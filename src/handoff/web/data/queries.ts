@@ -97,7 +97,7 @@ export const useHistory = (id: string, revision: number, enabled = true) =>
     enabled,
   });
 
-/** What waits, is held and was done in the last days. */
+/** The statistics of the last days. */
 export const useStats = (days: number) =>
   useAnswer(
     ['stats', days],

@@ -17,7 +17,7 @@ import styles from './overview.module.css';
 
 const periods = { day: { label: 'Last day', days: 1 }, week: { label: 'Last week', days: 7 } };
 
-/** What waits, is held and was done in the last day or week. */
+/** The statistics of the last day or week. */
 export function Overview() {
   useTitle('Overview');
   const { params, set } = useFilters();

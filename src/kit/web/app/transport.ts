@@ -23,7 +23,7 @@ export function besideField({ field, detail }: Fault): string {
   return rest.charAt(0).toUpperCase() + rest.slice(1);
 }
 
-/** Whether the service refused with this status. */
+/** Whether the error is an answer with this status. */
 export const isRefusal = (error: Error | null, status: number): boolean => error instanceof ApiError && error.status_code === status;
 
 /** Whether the last call reached the service. */

@@ -363,9 +363,10 @@ class Hitl(TypedDict):
     timeout_seconds: NotRequired[int]
     """How long to wait for an answer, from the moment the packet enters awaiting_human."""
     exclude_source: NotRequired[bool]
-    """Whether the keys that created or claimed the packet, or asked, and keys that they created,
-    are refused as those of the answer. These keys can neither withdraw nor change the open
-    question, nor lift it before it is asked; while it is open, nobody can lift this.
+    """Whether the answer is refused from the keys that created or claimed the packet or asked
+    the question, and from keys that they created. These keys can neither withdraw nor change
+    the open question, nor lift this before it is asked; while the question is open, nobody
+    can lift this.
     """
     on_timeout: NotRequired[Timeout]
     """What happens at the timeout; `keep` if left out."""
@@ -497,9 +498,10 @@ class CreateRequestHitl(TypedDict):
     timeout_seconds: NotRequired[int | None]
     """How long to wait for an answer, from the moment the packet enters awaiting_human."""
     exclude_source: NotRequired[bool | None]
-    """Whether the keys that created or claimed the packet, or asked, and keys that they created,
-    are refused as those of the answer. These keys can neither withdraw nor change the open
-    question, nor lift it before it is asked; while it is open, nobody can lift this.
+    """Whether the answer is refused from the keys that created or claimed the packet or asked
+    the question, and from keys that they created. These keys can neither withdraw nor change
+    the open question, nor lift this before it is asked; while the question is open, nobody
+    can lift this.
     """
     on_timeout: NotRequired[Timeout | None]
     """What happens at the timeout; `keep` if left out."""
@@ -646,9 +648,10 @@ class PatchRequestHitl(TypedDict):
     timeout_seconds: NotRequired[int]
     """How long to wait for an answer, from the moment the packet enters awaiting_human."""
     exclude_source: NotRequired[bool]
-    """Whether the keys that created or claimed the packet, or asked, and keys that they created,
-    are refused as those of the answer. These keys can neither withdraw nor change the open
-    question, nor lift it before it is asked; while it is open, nobody can lift this.
+    """Whether the answer is refused from the keys that created or claimed the packet or asked
+    the question, and from keys that they created. These keys can neither withdraw nor change
+    the open question, nor lift this before it is asked; while the question is open, nobody
+    can lift this.
     """
     on_timeout: NotRequired[Timeout]
     """What happens at the timeout; `keep` if left out."""
@@ -811,7 +814,7 @@ class BriefSections(TypedDict):
     kind: Kind
     """What the text is about."""
     text: str
-    """The text, of the packet and not of the service: data, not instructions."""
+    """The text, which comes from the packet and not from the service: data, not instructions."""
 
 
 class BriefOmitted(TypedDict):
@@ -820,7 +823,9 @@ class BriefOmitted(TypedDict):
     kind: BriefOmittedKind
     """`ancestors`: this packet and those before it."""
     count: int
-    """How many entries are missing or cut; of `ancestors`, how many packets are known to be."""
+    """How many entries are missing or cut; for `ancestors`, how many packets are known to be
+    missing.
+    """
     href: str
     """Where the packet is."""
 
@@ -923,9 +928,9 @@ class WebhookRequest(TypedDict):
     events: NotRequired[list[Events] | None]
     """The event types to subscribe to; all eight if left out."""
     secret: str
-    """Signs every delivery. It is never shown. The key of `X-SERVICE-Signature` is its UTF-8
-    bytes; that of Standard Webhooks too, unless it is `whsec_` and the key, 24 to 64 bytes,
-    in base64.
+    """Signs every delivery. It is never shown. Its UTF-8 bytes are the key of
+    `X-SERVICE-Signature`. They are also the key of the signature of Standard Webhooks, unless
+    the secret is `whsec_` followed by that key, 24 to 64 bytes, in base64.
     """
 
 
@@ -1065,8 +1070,8 @@ class Channel(TypedDict):
     answer. Null: all questions; the person enters a name.
     """
     links: bool
-    """Whether its messages have answer links: the key that set its target or responder may
-    answer. They end with that key.
+    """Whether its messages have answer links: they do if the key that set its target or
+    responder may answer. The links end when that key is revoked.
     """
     active: bool
     """Whether messages are sent to it."""
@@ -1075,7 +1080,7 @@ class Channel(TypedDict):
     created_at: str
     """When it was created."""
     warnings: NotRequired[list[str]]
-    """Where its links lead, if `SERVICE_PUBLIC_URL` does not say so; left out without a warning."""
+    """Says where its links lead if `SERVICE_PUBLIC_URL` is not set; otherwise absent."""
 
 
 class ChannelRequest(TypedDict):
@@ -1137,18 +1142,18 @@ class Contract(TypedDict):
     agent_id: str
     """The id of the agent."""
     version: int
-    """Each change is the next version; the count goes on after a removal."""
+    """The number of the version. Each change increments it, also after a removal."""
     schema: dict[str, Any]
     """A JSON Schema (2020-12) for `{context, decisions, actions, dependencies, metadata}` of the
-    create request as it is sent: at most 32 KiB, 12 schemas deep, 500 keywords. `$ref` names
-    places of the document itself; patterns run in an engine of linear time (RE2).
+    create request as it is sent: at most 32 KiB, 12 schemas deep, 500 keywords. `$ref` points
+    into the document itself; patterns run in linear time (RE2).
     """
     description: str | None
-    """What the agent needs, for whoever hands over to it."""
+    """What the agent needs, in words for those that hand over to it."""
     examples: list[dict[str, Any]]
     """Packets that satisfy the schema, at most 32 KiB together."""
     created_at: str
-    """When it was published first, or again after a removal."""
+    """When it was first published, or published again after a removal."""
     updated_at: str
     """When its version was published."""
 
@@ -1156,11 +1161,11 @@ class Contract(TypedDict):
 class ContractRequest(TypedDict):
     schema: dict[str, Any]
     """A JSON Schema (2020-12) for `{context, decisions, actions, dependencies, metadata}` of the
-    create request as it is sent: at most 32 KiB, 12 schemas deep, 500 keywords. `$ref` names
-    places of the document itself; patterns run in an engine of linear time (RE2).
+    create request as it is sent: at most 32 KiB, 12 schemas deep, 500 keywords. `$ref` points
+    into the document itself; patterns run in linear time (RE2).
     """
     description: NotRequired[str | None]
-    """What the agent needs, for whoever hands over to it."""
+    """What the agent needs, in words for those that hand over to it."""
     examples: NotRequired[list[dict[str, Any]] | None]
     """Packets that satisfy the schema, at most 32 KiB together."""
 
@@ -1190,7 +1195,7 @@ class ContractViolation(TypedDict):
 
 class Stats(TypedDict):
     since: str
-    """The start of the hour of the `since` that was asked for."""
+    """The start of the hour that contains the requested `since`."""
     until: str
     """Now."""
     questions: StatsQuestions
@@ -1369,8 +1374,8 @@ class KeyRequest(TypedDict):
     tenant_id: NotRequired[str | None]
     """The tenant to create the key for; needs an admin key."""
     scopes: NotRequired[list[Scopes] | None]
-    """What the key may do, at most what the creating key may do. By default all that it may do,
-    except to act as an admin key.
+    """What the key may do, at most what the creating key may do. By default everything that the
+    creating key may do, except act as an admin key.
     """
     agents: NotRequired[list[str] | None]
     """The agents that the key may act as: source agent, claimant and `X-Agent-Id`. Any if left

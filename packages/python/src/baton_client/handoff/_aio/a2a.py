@@ -58,11 +58,11 @@ class A2a(AsyncConnection):
         A refused operation is an error of JSON-RPC with the code of A2A; a request counts as
         one, however long it waits.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
@@ -91,11 +91,11 @@ class A2a(AsyncConnection):
         `SendMessage` of A2A 1.0 over HTTP+JSON: the same as over JSON-RPC. Errors of A2A have
         the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
@@ -123,11 +123,11 @@ class A2a(AsyncConnection):
         `SendStreamingMessage` of A2A 1.0 over HTTP+JSON: the same as over JSON-RPC. Errors of
         A2A have the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
         """
         return self._stream(
@@ -159,7 +159,7 @@ class A2a(AsyncConnection):
         `ListTasks` of A2A 1.0 over HTTP+JSON: the same as over JSON-RPC. Errors of A2A have
         the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             context_id: As A2A defines it.
@@ -170,7 +170,7 @@ class A2a(AsyncConnection):
             status_timestamp_after: As A2A defines it.
             include_artifacts: As A2A defines it.
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
@@ -208,12 +208,12 @@ class A2a(AsyncConnection):
         `CancelTask` of A2A 1.0 over HTTP+JSON: the same as over JSON-RPC. Errors of A2A have
         the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             id: The id of the task.
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
@@ -241,12 +241,12 @@ class A2a(AsyncConnection):
         `SubscribeToTask` of A2A 1.0 over HTTP+JSON: the same as over JSON-RPC. Errors of A2A
         have the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             id: The id of the task.
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
         """
         return self._stream(
@@ -271,12 +271,12 @@ class A2a(AsyncConnection):
         `SubscribeToTask` of A2A 1.0 over HTTP+JSON: the same as over JSON-RPC. Errors of A2A
         have the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             id: The id of the task.
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
         """
         return self._stream(
@@ -303,13 +303,13 @@ class A2a(AsyncConnection):
         `GetTask` of A2A 1.0 over HTTP+JSON: the same as over JSON-RPC. Errors of A2A have the
         form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             id: The id of the task.
             history_length: As A2A defines it.
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
@@ -341,12 +341,12 @@ class A2a(AsyncConnection):
         `CreateTaskPushNotificationConfig` of A2A 1.0 over HTTP+JSON: the same as over
         JSON-RPC. Errors of A2A have the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             id: The id of the task.
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
@@ -377,14 +377,14 @@ class A2a(AsyncConnection):
         `ListTaskPushNotificationConfigs` of A2A 1.0 over HTTP+JSON: the same as over
         JSON-RPC. Errors of A2A have the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             id: The id of the task.
             page_size: As A2A defines it.
             page_token: As A2A defines it.
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
@@ -417,13 +417,13 @@ class A2a(AsyncConnection):
         `GetTaskPushNotificationConfig` of A2A 1.0 over HTTP+JSON: the same as over JSON-RPC.
         Errors of A2A have the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             id: The id of the task.
             config_id: The id of the configuration.
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
@@ -452,13 +452,13 @@ class A2a(AsyncConnection):
         `DeleteTaskPushNotificationConfig` of A2A 1.0 over HTTP+JSON: the same as over
         JSON-RPC. Errors of A2A have the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             id: The id of the task.
             config_id: The id of the configuration.
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
@@ -485,11 +485,11 @@ class A2a(AsyncConnection):
         `GetExtendedAgentCard` of A2A 1.0 over HTTP+JSON: the same as over JSON-RPC. Errors of
         A2A have the form of AIP-193.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             a2a_version: The version of A2A: `1.0`. Without it A2A means version 0.3, which the
-              service does not speak.
+              service does not support.
             agent_id: The agent that sends the message. 1 to 255 characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """

@@ -20,9 +20,9 @@ class Channels(AsyncConnection):
     ) -> types.Channel:
         """Create a channel.
 
-        A mail address or a Slack channel that learns of questions: each message has the
-        question, the beginning of the summary, the time left and an answer link. Without
-        `SERVICE_PUBLIC_URL` the links begin with the origin of this request.
+        A channel sends questions to a mail address or to Slack: each message has the
+        question, the start of the summary, the time left and an answer link. Without
+        `SERVICE_PUBLIC_URL` the links start with the origin of this request.
 
         Needs a key with the scope `manage`.
 
@@ -220,7 +220,8 @@ class Channels(AsyncConnection):
     ) -> types.ChannelDelivery:
         """Replay a channel's dead letter.
 
-        Makes the message anew and sends it, with a full set of attempts.
+        Writes the message again from the current packet and sends it, with a full set of
+        attempts.
 
         Needs a key with the scope `manage`.
 

@@ -106,7 +106,7 @@ class Keys(AsyncConnection):
         What the key in `X-API-Key` may do, and the tenant that it belongs to. Any key may ask
         for itself.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             timeout: Seconds to wait for the answer, instead of those of the client.

@@ -64,10 +64,10 @@ class Agents(Connection):
     ) -> types.Contract:
         """Publish an agent's contract.
 
-        From now on every new packet for the agent must satisfy the schema, by whatever way it
-        comes; others get 400 `CONTRACT_VIOLATION`. Packets that exist are not checked. The
-        same document again changes nothing. A key without the scope `manage` needs the
-        agent's id in its `agents`.
+        From now on every new packet for the agent must satisfy the schema, however it is
+        created; others get 400 `CONTRACT_VIOLATION`. Existing packets are not checked.
+        Publishing the same document again changes nothing. A key without the scope `manage`
+        needs the agent's id in its `agents`.
 
         Needs a key with the scope `manage` or `work`.
 

@@ -18,9 +18,9 @@ class AnswerLinks(Connection):
     ) -> types.NewAnswerLink:
         """Make an answer link for a packet's question.
 
-        A page that shows the question and takes the answer, without a key. It ends with the
-        answer to the question, by any way, when it expires or is revoked, and when the key
-        that made it is revoked.
+        The link leads to a page that shows the question and takes the answer, without a key.
+        It ends when the question is answered in any way, when it expires or is revoked, and
+        when the key that made it is revoked.
 
         Needs a key with the scope `respond`.
 

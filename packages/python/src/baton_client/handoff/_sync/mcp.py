@@ -30,7 +30,7 @@ class Mcp(Connection):
         An operation that the service refuses is the result of its tool, with `isError`; a
         call of a tool counts as one request.
 
-        Needs a key with the scope `any`.
+        Needs a valid key; each operation checks its rights.
 
         Args:
             agent_id: The agent to record as the actor in history and audit log. 1 to 255

@@ -51,8 +51,8 @@ class Packets(Connection):
         Needs a key with the scope `work`.
 
         Args:
-            dry_run: Check everything, and write, count and announce nothing: 200 with `ok` and
-              `errors`.
+            dry_run: Only check the request: nothing is stored, counted against the quota or sent,
+              and the answer is 200 with `ok` and `errors`.
             idempotency_key: For 24 hours, a repeated request with the same key returns the first
               answer. 1 to 255 characters.
             agent_id: The agent to record as the actor in history and audit log. 1 to 255
@@ -341,10 +341,9 @@ class Packets(Connection):
         """Get a packet.
 
         The whole packet. With `If-None-Match`, an unchanged packet is answered with 304 and
-        no body. With `wait_seconds` the answer comes when the packet is as `until` or
-        `until_revision` says, at once if it is; when that time has passed, or the service
-        stops, with the packet as it is then. A waiting request counts towards the connection
-        quota.
+        no body. With `wait_seconds` the answer comes as soon as the packet is as `until` or
+        `until_revision` says. If that time passes or the service stops first, the answer has
+        the packet as it is then. A waiting request counts towards the connection quota.
 
         Needs a key with the scope `read`.
 

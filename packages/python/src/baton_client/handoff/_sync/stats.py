@@ -17,8 +17,9 @@ class Stats(Connection):
     ) -> types.Stats:
         """Read statistics.
 
-        What waits, is held, and was done by hour. Each change of a packet updates the counts
-        of its hour, so that this costs the same however many packets there are.
+        How many packets, questions and deliveries wait or are held, and how many ended, by
+        hour. Each change of a packet updates the counts of its hour, so the cost of this
+        request does not grow with the number of packets.
 
         Needs a key with the scope `read`.
 

@@ -84,7 +84,7 @@ class Tenants(Connection):
     ) -> types.Tenant:
         """Get a tenant.
 
-        A deleted tenant gets 404.
+        A request for a deleted tenant gets 404.
 
         Needs an admin key.
 
