@@ -69,19 +69,13 @@ function adversary(
   };
 }
 
+/** The result of one prompt over a transport. */
+const runOver = (engine: ReturnType<typeof createEngine>, transport: Transport, seed: number, scene = nothing) =>
+  runPrompt({ engine, transport, scene, index: 0, prompt: 'p', seed, deadlineMs: null, signal, callSignal: signal });
+
 /** The result of a prompt whose providers have the listed results in a cycle. */
 const runAgainst = (engine: ReturnType<typeof createEngine>, outcomes: Parameters<typeof adversary>[0], seed = 1) =>
-  runPrompt({
-    engine,
-    transport: adversary(outcomes),
-    scene: nothing,
-    index: 0,
-    prompt: 'p',
-    seed,
-    deadlineMs: null,
-    signal,
-    callSignal: signal,
-  });
+  runOver(engine, adversary(outcomes), seed);
 
 describe('No prompt exceeds the worst case', () => {
   test('in attempts and in time, however the providers behave [F23]', async () => {
@@ -135,17 +129,7 @@ describe("Routing's answer is what the executor does", () => {
         const fault = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: 0, probability: null };
         const faults = [...way.failures.map((before) => ({ ...fault, ...before })), { ...fault, provider: place, condition, status_code }];
         const scene: Scene = { name: 'asked', faults, expects: 'either' };
-        const { result } = await runPrompt({
-          engine,
-          transport: simulation,
-          scene,
-          index: 0,
-          prompt: 'p',
-          seed,
-          deadlineMs: null,
-          signal,
-          callSignal: signal,
-        });
+        const { result } = await runOver(engine, simulation, seed, scene);
         const { path, question } = askedPath(engine, place, condition, status_code);
         const steps = result.attempts.slice(result.attempts.findIndex(({ provider }) => provider === question.provider));
         assert.deepEqual(
