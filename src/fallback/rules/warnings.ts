@@ -133,7 +133,7 @@ function warnOfFields(rule: Rule, at: string, warnings: WarningList): void {
   if (status_codes === null || condition === 'any') return;
   const foreign = status_codes.filter((status) => !isStatusOf(condition, status));
   if (foreign.length > 0 && foreign.length < status_codes.length)
-    warn('foreign_status', 'status_codes', `${condition} never has status ${listed(foreign.map(String))}.`);
+    warn('foreign_status', 'status_codes', `${condition} never has status ${listed(foreign)}.`);
 }
 
 /** Warns of a rule that can never apply. `reached` has the cases of each provider that prompts can reach. */
@@ -145,7 +145,7 @@ function warnOfIdleRule({ providers, fallback_rules }: ChainDefinition, index: n
   const isPossible = (status: number) => conditions.some((one) => (condition === 'any' || condition === one) && isStatusOf(one, status));
   if (status_codes?.some(isPossible) === false) {
     const what = condition === 'any' ? 'A failure' : condition;
-    const sentence = `${what} never has status ${listed(status_codes.map(String))}, so this rule can never fire.`;
+    const sentence = `${what} never has status ${listed(status_codes)}, so this rule can never fire.`;
     warnings.add('impossible_rule', `${at}.status_codes`, sentence);
     return;
   }

@@ -4,8 +4,8 @@ import { plural } from '../../kit/wording.ts';
 export const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
 
 /** Words as a list in a sentence: `a, b and c`. */
-export const listed = (words: readonly string[]): string =>
-  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+export const listed = (words: readonly (string | number)[], joint = 'and'): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${joint} ${words.at(-1)}`;
 
 /** The first of the words, and how many others there are, so that there are at most `most`. */
 export const shortened = (words: readonly string[], most: number, noun: string): readonly string[] =>

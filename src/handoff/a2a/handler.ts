@@ -25,13 +25,6 @@ import { artifactsOnce, artifactText, statusText, taskText } from './printed.ts'
 import type { A2aSession, View } from './session.ts';
 import { stateOf, taskOf } from './task.ts';
 
-/** The refusal of an operation. */
-export interface Refusal {
-  readonly code: string;
-  readonly message: string;
-  readonly faults: readonly { readonly detail: string }[];
-}
-
 /** The key of the session in the state of a call. */
 export const sessionKey = 'session';
 const sessionOf = ({ state }: ServerCallContext) => state.get(sessionKey) as A2aSession;
@@ -45,7 +38,7 @@ const maxPage = 100;
 const maxRead = 4 * 1024 * 1024;
 
 /** Makes the handler of A2A's methods. Each calls operations of the API. */
-export function createA2aHandler({ refusalOf }: { refusalOf: (error: unknown) => Refusal }): A2ARequestHandler {
+export function createA2aHandler({ refusalOf }: { refusalOf: (error: unknown) => ServiceError }): A2ARequestHandler {
   /** Calls operations, and turns a refusal of the API into the error of A2A with the same sentence. */
   async function refusing<T>(work: () => Promise<T>): Promise<T> {
     try {
@@ -321,7 +314,7 @@ const tooLarge = (fitting: number) =>
   new RequestMalformedError(`The packets of this page have more than ${maxRead} bytes together. Use pageSize=${fitting}.`);
 
 /** Cancels a task by a soft delete of its packet. */
-async function cancel(session: A2aSession, id: string, refusalOf: (error: unknown) => Refusal): Promise<Task> {
+async function cancel(session: A2aSession, id: string, refusalOf: (error: unknown) => ServiceError): Promise<Task> {
   const packet = await read(session, id);
   if (finalStatuses.includes(packet.status)) throw new TaskNotCancelableError(`The task has ended: its packet is ${packet.status}.`);
   if (packet.lease !== null && packet.claimed_by?.agent_id !== session.agentId)

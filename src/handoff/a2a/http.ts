@@ -2,9 +2,10 @@ import { AgentCard } from '@a2a-js/sdk';
 import { RequestMalformedError, VersionNotSupportedError } from '@a2a-js/sdk/errors';
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 
+import type { ServiceError } from '../../kit/errors.ts';
 import { a2aRestRoutes } from '../model/a2a.ts';
 import { type Address, cardOf, protocolVersion } from './card.ts';
-import { createA2aHandler, type Refusal, sessionKey } from './handler.ts';
+import { createA2aHandler, sessionKey } from './handler.ts';
 import { type Binding, writers } from './rest.ts';
 import type { A2aSession } from './session.ts';
 
@@ -36,7 +37,7 @@ export interface A2aEndpoint {
 }
 
 /** Makes the endpoint for A2A. It keeps nothing between requests. */
-export function createA2aEndpoint(parts: { refusalOf(error: unknown): Refusal }): A2aEndpoint {
+export function createA2aEndpoint(parts: { refusalOf(error: unknown): ServiceError }): A2aEndpoint {
   const transport = new JsonRpcTransportHandler(createA2aHandler(parts));
   return {
     card: (address) => AgentCard.toJSON(cardOf(address)),

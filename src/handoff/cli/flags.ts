@@ -1,7 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 
+import { commaList } from '../../kit/comma-list.ts';
 import { priorities, statuses } from '../model/constants.ts';
-import { type Fields, type Flag, several, whole, wordsOf } from './rows.ts';
+import { type Fields, type Flag, several, whole } from './rows.ts';
 import { CliError } from './terminal.ts';
 
 /** The options of a paged list. */
@@ -38,13 +39,13 @@ export const hookFilter: Flag = { flags: '--hook <hook_id>', text: 'only deliver
 /** The filter for next: several tags and priorities as lists. */
 export const nextFilters: readonly Flag[] = [
   { flags: '--target-agent <id>', text: 'only packets for this agent (default: the agent itself); * for any' },
-  { ...tagsFilter, parse: wordsOf },
+  { ...tagsFilter, parse: commaList },
   {
     flags: '--priority <priorities>',
     text: `only packets of these priorities, comma-separated: ${priorities.join(', ')}`,
     field: 'priorities',
     completion: priorities,
-    parse: wordsOf,
+    parse: commaList,
   },
   { flags: '--wait <seconds>', text: 'how long to wait for a packet, up to 60 (default: 0)', field: 'wait_seconds', parse: whole(0, 60) },
 ];

@@ -178,10 +178,3 @@ export const whole =
 
 /** The parser of an option that can be repeated. */
 export const several = (text: string, before: readonly string[] = []): string[] => [...before, text];
-
-/** Splits a comma-separated list. */
-export const wordsOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((word) => word.trim())
-    .filter(Boolean);

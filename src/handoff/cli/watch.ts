@@ -1,7 +1,8 @@
+import { commaList } from '../../kit/comma-list.ts';
 import type { Context } from './context.ts';
 import { cut } from './output/text.ts';
 import { eventLine } from './output/views.ts';
-import { type Options, showAnswer, wordsOf } from './rows.ts';
+import { type Options, showAnswer } from './rows.ts';
 
 /** `packets watch`: prints events as they happen, until it is interrupted. */
 export async function watch(context: Context, options: Options): Promise<void> {
@@ -12,7 +13,7 @@ export async function watch(context: Context, options: Options): Promise<void> {
     since,
   } = options as { status?: string; packet?: string[]; agent?: string[]; since?: string };
   const subscribe = [
-    ...wordsOf(status).map((one) => `status:${one}`),
+    ...commaList(status).map((one) => `status:${one}`),
     ...packet.map((id) => `packet:${id}`),
     ...agent.map((id) => `agent:${id}`),
   ];

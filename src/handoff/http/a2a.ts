@@ -16,7 +16,7 @@ import { type A2aSession, maxWaitSeconds } from '../a2a/session.ts';
 import type { CallApi } from '../mcp/session.ts';
 import { a2a, a2aRestRoutes, agentCard, type RestInput } from '../model/a2a.ts';
 import { routes } from '../model/api.ts';
-import { requireRight } from '../rules/rights.ts';
+import { onlyAgent, requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { PacketViews } from '../service/packet-views.ts';
 import type { PushService } from '../service/pushes.ts';
@@ -97,11 +97,10 @@ export function mountA2a({
     // Handlers read the key of a waiting request, to end the wait when it is revoked.
     const callApi: CallApi = (route, request) =>
       call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'a2a' });
-    const agent = agentId(headers) ?? (caller.agents?.length === 1 ? caller.agents[0] : undefined);
     let held = 0;
     const session: Omit<A2aSession, 'send'> = {
       call: callApi,
-      agentId: agent,
+      agentId: agentId(headers) ?? onlyAgent(caller),
       responder: caller.responder ?? caller.key_name,
       address: addressAt(origin),
       pushes: pushesFor(pushes, caller),

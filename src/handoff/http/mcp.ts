@@ -10,7 +10,7 @@ import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.t
 import type { CallApi } from '../mcp/session.ts';
 import { routes } from '../model/api.ts';
 import { mcp } from '../model/mcp.ts';
-import { acts, requireAgent, requireRight } from '../rules/rights.ts';
+import { acts, onlyAgent, requireAgent, requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { PacketViews } from '../service/packet-views.ts';
 import type { HandoffMount } from './mount.ts';
@@ -77,7 +77,7 @@ function agentBehind({ headers, caller }: HandlerContext<Caller>, inQuery: strin
     throw invalid('agent_id', 'agent_id and X-Agent-Id name different agents; send one of them.');
   const named = inHeader ?? inQuery;
   if (named !== undefined) requireAgent(caller, named);
-  return { agentId: named ?? (caller.agents?.length === 1 ? caller.agents[0] : undefined), isNamed: named !== undefined };
+  return { agentId: named ?? onlyAgent(caller), isNamed: named !== undefined };
 }
 
 function written({ status, contentType, text }: Awaited<ReturnType<McpEndpoint['answer']>>) {

@@ -53,6 +53,9 @@ export function requireAgent({ agents }: Rights, agent: string): void {
   throw forbidden(`This key may not act as ${agent}, only as ${agents.join(', ')}.`);
 }
 
+/** The agent that a key acts as when a request names none: the only one that it may act as. */
+export const onlyAgent = ({ agents }: Rights): string | undefined => (agents?.length === 1 ? agents[0] : undefined);
+
 /**
  * The agent in whose name a request acts: the one that it names, else the only one that the key may act as; undefined
  * when the key may act as any and the request names none.

@@ -5,9 +5,6 @@ import { askedStatus, claimableStatus, openStatuses, workingStatuses } from './p
 export const levels = ['waiting', 'held', 'asked'] as const;
 type Level = (typeof levels)[number];
 
-/** How packets end. */
-export const ends = ['completed', 'failed', 'expired'] as const;
-
 /** An amount that a change of a packet adds to a count of its hour. */
 export interface HourlyAmount {
   /** A level, an end, `removed` for open packets that were deleted permanently, or `answered:NN` with the step of the time to the answer. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { invalid } from '../../kit/errors.ts';
 import { statuses } from '../model/common.ts';
 import { type Stats, type StatsHour, statsDays } from '../model/stats.ts';
-import { ends, levelOfStatus, levels, medianSeconds } from '../rules/stats.ts';
+import { levelOfStatus, levels, medianSeconds } from '../rules/stats.ts';
 import type { StatsCounters } from '../store/stats.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
@@ -29,7 +29,7 @@ export function createStatsService(store: Store, clock: Clock) {
       const [counters, oldest, deliveries] = await Promise.all([tenant.counters(nameOf(first)), tenant.oldest(), tenant.deliveries()]);
       const { hours, answered, median } = hoursOf(counters, first, now);
       const last = hours.at(-1)!;
-      const sum = (name: (typeof ends)[number] | 'created') => hours.reduce((total, hour) => total + hour[name], 0);
+      const sum = (name: Exclude<keyof StatsHour, 'hour'>) => hours.reduce((total, hour) => total + hour[name], 0);
       return {
         since: new Date(first).toISOString(),
         until: new Date(now).toISOString(),
@@ -65,7 +65,7 @@ function hoursOf({ packets, hours: counted }: StatsCounters, first: number, now:
     const amounts = new Map((added.get(nameOf(hour)) ?? []).map(({ name, value }) => [name, value]));
     const of = (name: string) => amounts.get(name) ?? 0;
     const done = { completed: of('completed'), failed: of('failed'), expired: of('expired') };
-    const left = ends.reduce((sum, end) => sum + done[end], of('removed'));
+    const left = Object.values(done).reduce((sum, count) => sum + count, of('removed'));
     const created = levels.reduce((sum, name) => sum + of(name), left);
     let answered = 0;
     for (const [name, value] of amounts) {

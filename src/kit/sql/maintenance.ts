@@ -1,9 +1,7 @@
+import { plural } from '../wording.ts';
 import { backUp } from './backup.ts';
 import { exportTo } from './export.ts';
 import { importFrom } from './import.ts';
-
-/** `1 row`, `2 rows`. */
-const rowCount = (rows: number): string => (rows === 1 ? '1 row' : `${rows} rows`);
 
 const ofTenant = (id: string | undefined): string => (id === undefined ? '' : ` of the tenant ${id}`);
 
@@ -14,15 +12,15 @@ export const maintenance = {
   },
   async export(file: string, parts: Parameters<typeof exportTo>[1]): Promise<string> {
     const { rows, bytes } = await exportTo(file, parts);
-    return `Exported ${rowCount(rows)}${ofTenant(parts.tenant)} to ${file}: ${bytes} bytes.`;
+    return `Exported ${plural(rows, 'row')}${ofTenant(parts.tenant)} to ${file}: ${bytes} bytes.`;
   },
   /** An export of which nothing is written: whether every row can be read. */
   async check(_: string, parts: Parameters<typeof exportTo>[1]): Promise<string> {
     const { rows, bytes } = await exportTo(undefined, parts);
-    return `Read ${rowCount(rows)}${ofTenant(parts.tenant)}: an export has ${bytes} bytes.`;
+    return `Read ${plural(rows, 'row')}${ofTenant(parts.tenant)}: an export has ${bytes} bytes.`;
   },
   async import(file: string, parts: Parameters<typeof importFrom>[1]): Promise<string> {
     const { rows, tenant } = await importFrom(file, parts);
-    return `Imported ${rowCount(rows)}${ofTenant(tenant)} from ${file}.`;
+    return `Imported ${plural(rows, 'row')}${ofTenant(tenant)} from ${file}.`;
   },
 };

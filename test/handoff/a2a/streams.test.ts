@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { createA2aEndpoint, type StreamedResponse } from '../../../src/handoff/a2a/http.ts';
 import { packetExample } from '../../../src/handoff/model/examples.ts';
 import type { Packet } from '../../../src/handoff/model/packet.ts';
+import { ServiceError } from '../../../src/kit/errors.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -18,7 +19,7 @@ const resultOf = (revision: number) =>
 
 /** Subscribes to a task whose packet `read` reads, and resolves its next change with `change`. */
 async function subscribe(id: string, read: () => Packet) {
-  const endpoint = createA2aEndpoint({ refusalOf: () => ({ code: 'SERVER_ERROR', message: 'It failed.', faults: [] }) });
+  const endpoint = createA2aEndpoint({ refusalOf: () => new ServiceError('SERVER_ERROR', 'It failed.') });
   let change = () => {};
   const none = async (): Promise<never> => assert.fail('nothing else is asked for');
   const session = {

@@ -1,15 +1,13 @@
 import { counted, durationText, words } from '../../../kit/web/format.ts';
 import { type RuleRequest, retryDefaults } from '../../model/chain.ts';
-
-const list = (items: readonly (string | number)[], joint: string): string =>
-  items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} ${joint} ${items.at(-1)}`;
+import { listed } from '../../rules/wording.ts';
 
 /** A description of a rule, being edited or stored. */
 export function ruleText(rule: RuleRequest): string {
   const { condition, providers, status_codes } = rule;
   const what = condition === 'any' ? 'fails in any way' : `fails with ${words(condition)}`;
-  const codes = status_codes?.length ? ` (status ${list(status_codes, 'or')})` : '';
-  const who = providers?.length ? list(providers, 'or') : 'a provider';
+  const codes = status_codes?.length ? ` (status ${listed(status_codes, 'or')})` : '';
+  const who = providers?.length ? listed(providers, 'or') : 'a provider';
   return `When ${who} ${what}${codes}, ${whatHappens(rule)}.`;
 }
 

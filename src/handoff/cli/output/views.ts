@@ -4,6 +4,7 @@ import type { AnswerLink, NewAnswerLink } from '../../model/answer-link.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import type { Brief } from '../../model/brief.ts';
 import type { Channel } from '../../model/channel.ts';
+import type { Status } from '../../model/common.ts';
 import type { Contract } from '../../model/contract.ts';
 import type { ApiKey, NewApiKey } from '../../model/key.ts';
 import { choicesOf } from '../../model/options.ts';
@@ -17,7 +18,7 @@ import { type Column, pairLines, tableLines } from './table.ts';
 import { type Colour, cut, oneLine } from './text.ts';
 import type { Line } from './writer.ts';
 
-const colours: Record<string, Colour> = {
+const colours: Record<Status, Colour> = {
   created: 'blue',
   claimed: 'cyan',
   in_progress: 'cyan',

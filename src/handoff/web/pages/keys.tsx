@@ -1,5 +1,6 @@
 import { useState } from 'react';
 
+import { commaList } from '../../../kit/comma-list.ts';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
@@ -151,10 +152,7 @@ function NewKey({ tenantId, onClose, onCreated }: NewKeyProps) {
   const [draft, setDraft] = useState({ name: '', agents: '', responder: '', scopes: [...(own?.scopes ?? scopes)], admin: false });
   const set = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes });
   const bound = bind(draft, set);
-  const agents = draft.agents
-    .split(',')
-    .map((agent) => agent.trim())
-    .filter(Boolean);
+  const agents = commaList(draft.agents);
   const rights = {
     scopes: draft.scopes,
     ...(agents.length === 0 ? {} : { agents }),
