@@ -18,22 +18,22 @@ import { Outgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import type { Tracer } from '../kit/trace-context.ts';
 import { Turns } from '../kit/turns.ts';
-import { mountAgents } from './http/agents.ts';
-import { mountAnswerLinks } from './http/answer-links.ts';
-import { mountBrief } from './http/brief.ts';
-import { mountChannels } from './http/channels.ts';
-import { mountContracts } from './http/contracts.ts';
+import { agentHandlers } from './http/agents.ts';
+import { answerLinkHandlers } from './http/answer-links.ts';
+import { briefHandlers } from './http/brief.ts';
+import { channelHandlers } from './http/channels.ts';
+import { contractHandlers } from './http/contracts.ts';
 import { createLocalCounters, createSharedCounters } from './http/counters.ts';
-import { mountKeys } from './http/keys.ts';
+import type { NounHandlers } from './http/handlers.ts';
+import { keyHandlers } from './http/keys.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
-import type { MountNoun } from './http/mount.ts';
-import { mountPackets } from './http/packets.ts';
+import { packetHandlers } from './http/packets.ts';
 import { createServer } from './http/server.ts';
-import { mountStats } from './http/stats.ts';
+import { statsHandlers } from './http/stats.ts';
 import { createListening, type Listening } from './http/streams.ts';
-import { mountTenants } from './http/tenants.ts';
-import { mountTrail } from './http/trail.ts';
-import { mountWebhooks } from './http/webhooks.ts';
+import { tenantHandlers } from './http/tenants.ts';
+import { trailHandlers } from './http/trail.ts';
+import { webhookHandlers } from './http/webhooks.ts';
 import { createAgentWriter } from './jobs/agents.ts';
 import { attemptMs, Deliverer } from './jobs/deliverer.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
@@ -292,24 +292,23 @@ interface HttpParts {
   redis: RedisLink | undefined;
 }
 
-/** What mounts the routes of each noun. */
-function mountsOf({ settings, clock }: Base, { store, live: { turns }, services }: HttpParts): MountNoun[] {
+/** The handlers of all nouns. */
+function createHandlers({ settings, clock }: Base, { store, live: { turns }, services }: HttpParts): NounHandlers {
   const { packets, waiting, keys, tenants, agents, contracts, answerLinks, webhooks, channels, views } = services;
-  const { batchMax } = settings;
   const lists = createListService(store);
-  return [
-    ({ mount, itemLimit }) => mountPackets({ mount, store, packets, lists, batchMax, itemLimit, waiting, turns }),
-    ({ mount }) => mountKeys(mount, keys),
-    ({ mount }) => mountTenants(mount, tenants),
-    ({ mount }) => mountAgents(mount, agents),
-    ({ mount }) => mountContracts(mount, contracts),
-    ({ mount }) => mountStats(mount, createStatsService(store, clock)),
-    ({ mount }) => mountAnswerLinks(mount, answerLinks),
-    ({ mount }) => mountTrail(mount, createTrailService(store)),
-    ({ mount }) => mountBrief(mount, createBriefService(views)),
-    ({ mount }) => mountWebhooks(mount, webhooks),
-    ({ mount }) => mountChannels(mount, channels),
-  ];
+  return {
+    ...packetHandlers({ store, packets, lists, waiting, turns, batchMax: settings.batchMax, tiers: tierLimits(settings) }),
+    ...keyHandlers(keys),
+    ...tenantHandlers(tenants),
+    ...agentHandlers(agents),
+    ...contractHandlers(contracts),
+    ...statsHandlers(createStatsService(store, clock)),
+    ...answerLinkHandlers(answerLinks),
+    ...trailHandlers(createTrailService(store)),
+    ...briefHandlers(createBriefService(views)),
+    ...webhookHandlers(webhooks),
+    ...channelHandlers(channels),
+  };
 }
 
 /** Wires the HTTP server. */
@@ -328,7 +327,7 @@ function createHttp(base: Base, parts: HttpParts): FastifyInstance {
     clock,
     store,
     listening,
-    mounts: mountsOf(base, parts),
+    handlers: createHandlers(base, parts),
     tiers: tierLimits(settings),
     counters: redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock())),
     // Loaded with the first request, since most processes never get one.

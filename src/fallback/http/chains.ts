@@ -1,46 +1,42 @@
 import { andThen } from '../../kit/awaitable.ts';
 import { notFound } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
-import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse, JsonPieces, JsonText } from '../../kit/http/response.ts';
-import { routes } from '../model/api.ts';
 import { faultsOf } from '../rules/chain.ts';
-import type { Caller } from '../service/access.ts';
 import type { ChainService } from '../service/chains.ts';
 import type { StoredChain } from '../store/chains.ts';
+import { handlersOf } from './handlers.ts';
 
-/** Mounts the routes of chains. */
-export function mountChains(mount: Mount<Caller>, chains: ChainService): void {
-  mount(
-    routes.createChain,
-    async ({ body }) => {
-      const { id, version, text } = await chains.create(body);
-      return new HttpResponse<never>({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: new JsonText(text) });
+/** The handlers of the routes of chains. */
+export const chainHandlers = (chains: ChainService) =>
+  handlersOf({
+    createChain: {
+      handle: async ({ body }) => {
+        const { id, version, text } = await chains.create(body);
+        return new HttpResponse<never>({ headers: { location: `/chains/${id}`, etag: entityTagOf(version) }, body: new JsonText(text) });
+      },
+      bodyFaults: faultsOf,
     },
-    { bodyFaults: faultsOf },
-  );
-  mount(routes.checkChain, ({ body }) => chains.check(body), { bodyFaults: faultsOf });
-  mount(routes.listChains, async ({ query }, { headers: given }) => {
-    const { count, tag } = await chains.state();
-    const headers = { 'x-total-count': String(count), etag: `"${tag}"` };
-    if (isKnown(given['if-none-match'], headers.etag)) return new HttpResponse<never>({ status: 304, headers });
-    const pages = chains.pages(query);
-    const [first, second] = [await pages.next(), await pages.next()];
-    if (second.done) return new HttpResponse<never>({ headers, body: new JsonText(`[${(first.value ?? []).join(',')}]`) });
-    return new HttpResponse<never>({ headers, body: new JsonPieces(arrayOf([first.value!, second.value], pages)) });
+    checkChain: { handle: ({ body }) => chains.check(body), bodyFaults: faultsOf },
+    listChains: async ({ query }, { headers: given }) => {
+      const { count, tag } = await chains.state();
+      const headers = { 'x-total-count': String(count), etag: `"${tag}"` };
+      if (isKnown(given['if-none-match'], headers.etag)) return new HttpResponse<never>({ status: 304, headers });
+      const pages = chains.pages(query);
+      const [first, second] = [await pages.next(), await pages.next()];
+      if (second.done) return new HttpResponse<never>({ headers, body: new JsonText(`[${(first.value ?? []).join(',')}]`) });
+      return new HttpResponse<never>({ headers, body: new JsonPieces(arrayOf([first.value!, second.value], pages)) });
+    },
+    getChain: ({ params }, { headers }) => {
+      // The most frequent read: with a synchronous store the answer needs no promise either.
+      const finding = chains.find(params.id);
+      return andThen(finding, (found) => chainAnswer(found, headers['if-none-match']));
+    },
+    patchChain: async ({ params, body }, { headers }) => chainAnswer(await chains.patch(params.id, body, headers['if-match']), undefined),
+    deleteChain: ({ params }, { headers }) => chains.remove(params.id, headers['if-match']),
+    getFindings: ({ params }) => chains.findings(params.id),
+    getRouting: ({ params, query }) => chains.routing(params.id, query),
   });
-  mount(routes.getChain, ({ params }, { headers }) => {
-    // The most frequent read: with a synchronous store the answer needs no promise either.
-    const finding = chains.find(params.id);
-    return andThen(finding, (found) => chainAnswer(found, headers['if-none-match']));
-  });
-  mount(routes.patchChain, async ({ params, body }, { headers }) =>
-    chainAnswer(await chains.patch(params.id, body, headers['if-match']), undefined),
-  );
-  mount(routes.deleteChain, ({ params }, { headers }) => chains.remove(params.id, headers['if-match']));
-  mount(routes.getFindings, ({ params }) => chains.findings(params.id));
-  mount(routes.getRouting, ({ params, query }) => chains.routing(params.id, query));
-}
 
 /** A JSON array, in pieces: the pages that are already read, then the others, each read when the one before is sent. */
 async function* arrayOf(read: readonly string[][], others: AsyncIterable<string[]>): AsyncGenerator<string, void> {

@@ -1,52 +1,51 @@
 import { type Fault, invalid } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
-import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
-import { routes } from '../model/api.ts';
 import { ChainRequest } from '../model/chain.ts';
 import { type Export, type Imported, type ImportPreview, ImportRequest } from '../model/export.ts';
 import { faultsOf } from '../rules/chain.ts';
-import type { Caller } from '../service/access.ts';
 import type { ExportService } from '../service/exports.ts';
+import { handlersOf } from './handlers.ts';
 
-interface ExportRouteParts {
+interface ExportHandlersParts {
   exports: ExportService;
   /** The origin at which gateways reach the service; undefined for that of each request. */
   publicUrl: string | undefined;
 }
 
-/** Mounts the routes of exports, templates and imports. */
-export function mountExports(mount: Mount<Caller>, { exports, publicUrl }: ExportRouteParts): void {
-  mount(routes.exportChain, async ({ params, query: { format, raw, prefer, rehearsal, rehearsal_base } }, { origin }) => {
-    if (!rehearsal && rehearsal_base !== undefined) throw invalid('rehearsal_base', 'rehearsal_base is only for rehearsal=true.');
-    if (rehearsal_base !== undefined && !URL.canParse(rehearsal_base)) throw invalid('rehearsal_base', 'rehearsal_base must be a URL.');
-    const made = rehearsal
-      ? await exports.exportForRehearsal(params.id, format, prefer, rehearsal_base ?? publicUrl ?? origin)
-      : await exports.export(params.id, format, prefer);
-    if (!raw) return made;
-    const headers = {
-      'content-type': `${made.content_type}; charset=utf-8`,
-      'content-disposition': `attachment; filename="${made.filename}"`,
-      'x-content-type-options': 'nosniff',
-    };
-    return new HttpResponse<Export>({ headers, body: new JsonText(made.content) });
-  });
+/** The handlers of the routes of exports, templates and imports. */
+export const exportHandlers = ({ exports, publicUrl }: ExportHandlersParts) =>
+  handlersOf({
+    exportChain: async ({ params, query: { format, raw, prefer, rehearsal, rehearsal_base } }, { origin }) => {
+      if (!rehearsal && rehearsal_base !== undefined) throw invalid('rehearsal_base', 'rehearsal_base is only for rehearsal=true.');
+      if (rehearsal_base !== undefined && !URL.canParse(rehearsal_base)) throw invalid('rehearsal_base', 'rehearsal_base must be a URL.');
+      const made = rehearsal
+        ? await exports.exportForRehearsal(params.id, format, prefer, rehearsal_base ?? publicUrl ?? origin)
+        : await exports.export(params.id, format, prefer);
+      if (!raw) return made;
+      const headers = {
+        'content-type': `${made.content_type}; charset=utf-8`,
+        'content-disposition': `attachment; filename="${made.filename}"`,
+        'x-content-type-options': 'nosniff',
+      };
+      return new HttpResponse<Export>({ headers, body: new JsonText(made.content) });
+    },
 
-  mount(routes.exportTemplate, ({ body }, { caller }) => exports.render(body, caller.id), { bodyFaults: templateFaults });
+    exportTemplate: { handle: ({ body }, { caller }) => exports.render(body, caller.id), bodyFaults: templateFaults },
 
-  mount(routes.importChain, async ({ query: { dry_run, ...query }, body }, { caller }) => {
-    const file = { ...query, ...fileOf(body) };
-    if (dry_run) return new HttpResponse<ImportPreview | Imported>({ status: 200, body: await exports.preview(file, caller.id) });
-    const imported = await exports.import(file, caller.id);
-    const { id, version } = imported.chain;
-    return new HttpResponse<ImportPreview | Imported>({
-      status: 201,
-      headers: { location: `/chains/${id}`, etag: entityTagOf(version) },
-      body: imported,
-    });
+    importChain: async ({ query: { dry_run, ...query }, body }, { caller }) => {
+      const file = { ...query, ...fileOf(body) };
+      if (dry_run) return new HttpResponse<ImportPreview | Imported>({ status: 200, body: await exports.preview(file, caller.id) });
+      const imported = await exports.import(file, caller.id);
+      const { id, version } = imported.chain;
+      return new HttpResponse<ImportPreview | Imported>({
+        status: 201,
+        headers: { location: `/chains/${id}`, etag: entityTagOf(version) },
+        body: imported,
+      });
+    },
   });
-}
 
 const wrapped = bodyValidator(ImportRequest);
 const chainRequest = bodyValidator(ChainRequest, { name: 'The chain', faultsOf });

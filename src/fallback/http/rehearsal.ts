@@ -3,14 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 import { ServiceError, tooManyPending } from '../../kit/errors.ts';
 import { discardBody, readBody } from '../../kit/http/body.ts';
-import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse } from '../../kit/http/response.ts';
 import { MemoryBudget } from '../../kit/memory-budget.ts';
-import { routes } from '../model/api.ts';
 import type { RehearsalToken } from '../model/rehearsal.ts';
-import type { Caller } from '../service/access.ts';
 import { type FakeExchange, type FakeRequest, maxFakeCalls, type Rehearsal, type Rehearsals } from '../service/rehearsal.ts';
 import { fakeBase, type RehearsalTokens } from '../service/rehearsal-tokens.ts';
+import { handlersOf } from './handlers.ts';
 
 /** The largest body of a call of a fake provider, in bytes. */
 const maxBodyBytes = 1024 * 1024;
@@ -21,19 +19,21 @@ const fakePrefix = '/rehearsal/';
 /** Whether a request is for a fake provider. */
 export const isFakeCall = (request: FastifyRequest): boolean => request.url.startsWith(fakePrefix);
 
-interface RehearsalRouteParts {
+interface RehearsalHandlersParts {
   tokens: RehearsalTokens;
   /** The origin at which gateways reach the service; undefined for that of each request. */
   publicUrl: string | undefined;
 }
 
-/** Mounts the routes of rehearsal tokens. */
-export function mountRehearsalTokens(mount: Mount<Caller>, { tokens, publicUrl }: RehearsalRouteParts): void {
+/** The handlers of the routes of rehearsal tokens. */
+export function rehearsalTokenHandlers({ tokens, publicUrl }: RehearsalHandlersParts) {
   const shown = (token: string, origin: string): RehearsalToken => ({ token, base: fakeBase(publicUrl ?? origin, token) });
-  mount(routes.getRehearsalToken, async ({ params }, { origin }) => shown(await tokens.of(params.id), origin));
-  mount(routes.renewRehearsalToken, async ({ params }, { origin }) => {
-    const body = shown(await tokens.renew(params.id), origin);
-    return new HttpResponse<RehearsalToken>({ status: 201, body });
+  return handlersOf({
+    getRehearsalToken: async ({ params }, { origin }) => shown(await tokens.of(params.id), origin),
+    renewRehearsalToken: async ({ params }, { origin }) => {
+      const body = shown(await tokens.renew(params.id), origin);
+      return new HttpResponse<RehearsalToken>({ status: 201, body });
+    },
   });
 }
 

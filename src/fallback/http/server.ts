@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../kit/clock.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
+import { mountAll } from '../../kit/http/handlers.ts';
 import { uncountRefused } from '../../kit/http/limits.ts';
 import type { Metrics } from '../../kit/http/metrics.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
@@ -12,7 +13,7 @@ import { refuseForeignPages } from '../../kit/http/origin.ts';
 import { mountStart } from '../../kit/http/start-page.ts';
 import { mountStatic } from '../../kit/http/static.ts';
 import type { Streams } from '../../kit/http/streams.ts';
-import { mountSystem } from '../../kit/http/system.ts';
+import { systemHandlers } from '../../kit/http/system.ts';
 import type { Tracer } from '../../kit/trace-context.ts';
 import { describeFallback, routes } from '../model/api.ts';
 import type { FallbackRoute } from '../model/route.ts';
@@ -25,10 +26,10 @@ import type { RehearsalTokens } from '../service/rehearsal-tokens.ts';
 import type { TestService } from '../service/tests.ts';
 import type { Store } from '../store/store.ts';
 import { createAdmission, keyParameter } from './admission.ts';
-import { mountChains } from './chains.ts';
-import { mountExports } from './exports.ts';
-import { isFakeCall, mountFakeProviders, mountRehearsalTokens } from './rehearsal.ts';
-import { mountTests } from './tests.ts';
+import { chainHandlers } from './chains.ts';
+import { exportHandlers } from './exports.ts';
+import { isFakeCall, mountFakeProviders, rehearsalTokenHandlers } from './rehearsal.ts';
+import { testHandlers } from './tests.ts';
 
 export interface ServerParts {
   version: string;
@@ -86,18 +87,15 @@ export function createServer(parts: ServerParts): FastifyInstance {
     readParams: lowerCase,
   });
 
-  mountChains(mount, parts.chains);
-  mountExports(mount, parts);
-  mountTests(mount, { tests, streams: parts.streams });
-  mountRehearsalTokens(mount, parts);
+  mountAll(mount, routes, {
+    ...chainHandlers(parts.chains),
+    ...exportHandlers(parts),
+    ...testHandlers({ tests, streams: parts.streams }),
+    ...rehearsalTokenHandlers(parts),
+    ...systemHandlers({ ping: store.ping, metrics, metricsToken }),
+    getAccess: (_, { caller }) => ({ label: caller.label, may_write: caller.mayWrite, live_allowed: parts.allowLive, version }),
+  });
   mountFakeProviders(app, parts.rehearsals);
-  mount(routes.getAccess, (_, { caller }) => ({
-    label: caller.label,
-    may_write: caller.mayWrite,
-    live_allowed: parts.allowLive,
-    version,
-  }));
-  mountSystem(mount, { ping: store.ping, metrics, metricsToken });
   mountExplorers(app, [''], serviceTitle, () => describeFallback(version));
   mountStatic(app, {
     prefix: '/dashboard',

@@ -22,8 +22,8 @@ import type { PacketViews } from '../service/packet-views.ts';
 import type { PushService } from '../service/pushes.ts';
 import type { WaitingService } from '../service/waiting.ts';
 import type { Store } from '../store/store.ts';
+import type { HandoffMount } from './handlers.ts';
 import { jsonRpcRefusal, refusalCodes } from './mcp.ts';
-import type { HandoffMount } from './mount.ts';
 import { agentId } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
 

@@ -2,14 +2,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import { HttpResponse } from '../../kit/http/response.ts';
-import { answerPageRoutes } from '../model/answer-link.ts';
-import { routes } from '../model/api.ts';
 import type { FormSchema } from '../model/form.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
 import type { AnswerLinkService, AskingPacket, OpenedLink } from '../service/answer-links.ts';
 import { answeredPage, type Entered, endPage, questionPage, refusedPage } from './answer-page.ts';
-import type { HandoffMount } from './mount.ts';
+import { handlersOf } from './handlers.ts';
 
 /** The largest form of an answer, in bytes. */
 export const maxFormBytes = 128 * 1024;
@@ -19,30 +17,31 @@ const maxResponseLength = 16_384;
 
 type Open = OpenedLink & { status: 'open' };
 
-/** Mounts the routes of answer links, and their page. */
-export function mountAnswerLinks(mount: HandoffMount, links: AnswerLinkService): void {
-  mount(routes.createAnswerLink, ({ params, body }, { caller, origin }) => links.create(caller, params.id, body ?? {}, origin));
-  mount(routes.listAnswerLinks, ({ params }, { caller }) => links.list(caller, params.id));
-  mount(routes.deleteAnswerLink, ({ params }, { caller }) => links.revoke(caller, params.id));
+/** The handlers of the routes of answer links, and their page. */
+export const answerLinkHandlers = (links: AnswerLinkService) =>
+  handlersOf({
+    createAnswerLink: ({ params, body }, { caller, origin }) => links.create(caller, params.id, body ?? {}, origin),
+    listAnswerLinks: ({ params }, { caller }) => links.list(caller, params.id),
+    deleteAnswerLink: ({ params }, { caller }) => links.revoke(caller, params.id),
 
-  mount(answerPageRoutes.showAnswerPage, async ({ params }) => {
-    const opened = await links.open(params.token);
-    return opened.status === 'open' ? new HttpResponse({ body: questionPage(opened) }) : ended(opened.status);
+    showAnswerPage: async ({ params }) => {
+      const opened = await links.open(params.token);
+      return opened.status === 'open' ? new HttpResponse({ body: questionPage(opened) }) : ended(opened.status);
+    },
+    sendAnswer: async ({ params, body }, { headers }) => {
+      if (isForeign(headers)) return refusal('The answer was sent by another page. Open the link again and answer there.');
+      const opened = await links.open(params.token);
+      if (opened.status !== 'open') return ended(opened.status);
+      const form = formOf(body);
+      try {
+        const given = answerOf(opened, form);
+        const end = await links.answer(opened, given);
+        return end === undefined ? new HttpResponse({ body: answeredPage(shownAnswer(opened.packet, form, given)) }) : ended(end);
+      } catch (error) {
+        return refused(error, form, () => links.open(params.token));
+      }
+    },
   });
-  mount(answerPageRoutes.sendAnswer, async ({ params, body }, { headers }) => {
-    if (isForeign(headers)) return refusal('The answer was sent by another page. Open the link again and answer there.');
-    const opened = await links.open(params.token);
-    if (opened.status !== 'open') return ended(opened.status);
-    const form = formOf(body);
-    try {
-      const given = answerOf(opened, form);
-      const end = await links.answer(opened, given);
-      return end === undefined ? new HttpResponse({ body: answeredPage(shownAnswer(opened.packet, form, given)) }) : ended(end);
-    } catch (error) {
-      return refused(error, form, () => links.open(params.token));
-    }
-  });
-}
 
 const refusal = (sentence: string) => new HttpResponse({ status: 403, body: refusedPage(sentence) });
 

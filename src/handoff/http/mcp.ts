@@ -13,7 +13,7 @@ import { mcp } from '../model/mcp.ts';
 import { acts, onlyAgent, requireAgent, requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { PacketViews } from '../service/packet-views.ts';
-import type { HandoffMount } from './mount.ts';
+import type { HandoffMount } from './handlers.ts';
 import { agentId } from './packets.ts';
 import { keyOf, type Listening } from './streams.ts';
 

@@ -9,10 +9,11 @@ import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
-import { routes } from '../model/api.ts';
+import type { Tier } from '../model/common.ts';
 import { CreateRequest, type Packet } from '../model/packet.ts';
-import { respondInConsole, type Trial, type WaitQuery } from '../model/packet-routes.ts';
+import type { Trial, WaitQuery } from '../model/packet-routes.ts';
 import type { AnsweredVia } from '../rules/packet.ts';
+import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Changed, ChangeOptions } from '../service/change.ts';
 import type { BatchItem, CreateAnswer, CreateOptions } from '../service/create.ts';
@@ -23,23 +24,21 @@ import type { Waiter, WaitingService } from '../service/waiting.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketStamp, PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
-import type { HandoffMount } from './mount.ts';
+import { type Handlers, handlersOf } from './handlers.ts';
 import { keyOf } from './streams.ts';
 
-interface PacketRoutesParts {
-  mount: HandoffMount;
+interface PacketHandlersParts {
   store: Store;
   packets: PacketService;
   lists: ListService;
   batchMax: number;
   waiting: WaitingService;
   turns: Turns;
-  /** The largest item of a batch that the caller may send, in bytes. */
-  itemLimit: (caller: Caller) => number;
+  tiers: Record<Tier, TierLimits>;
 }
 
-/** Mounts the routes of packets. */
-export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit, waiting, turns }: PacketRoutesParts): void {
+/** The handlers of the routes of packets, of work on them and of batches. */
+export function packetHandlers({ store, packets, lists, batchMax, waiting, turns, tiers }: PacketHandlersParts) {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 
   function itemOf(value: unknown, limit: number): BatchItem {
@@ -59,29 +58,6 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     if (items.length > batchMax) throw invalid(field, `${field} can have at most ${batchMax} items.`);
   }
 
-  mount(
-    routes.createPacket,
-    async ({ body, query }, { caller, headers, rawBody }) => {
-      const options = createOptions(headers, 'POST /packets', rawBody);
-      return query.dry_run === true
-        ? new HttpResponse({ status: 200, body: trialOf(await packets.tryCreate(caller, body, options)) as never })
-        : createAnswer(packets.create(caller, body, options));
-    },
-    { refused: asTrial },
-  );
-  mount(routes.chainPacket, ({ params, body }, { caller, headers, rawBody }) =>
-    createAnswer(packets.chain(caller, params.id, body, createOptions(headers, `POST /packets/${params.id}/chain`, rawBody))),
-  );
-  mount(routes.batchCreate, ({ body }, { caller, headers, rawBody }) => {
-    requireBatch('packets', body.packets);
-    const limit = itemLimit(caller);
-    const items = body.packets.map((item) => itemOf(item, limit));
-    return createAnswer(packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
-  });
-
-  mount(routes.listPackets, ({ query }, { caller, signal }) => andThen(lists.packets(caller, query, signal), jsonOf));
-  mount(routes.listAwaiting, ({ query }, { caller, signal }) => andThen(lists.awaiting(caller, query, signal), jsonOf));
-  mount(routes.searchPackets, ({ query }, { caller, signal }) => andThen(lists.search(caller, query, signal), jsonOf));
   /** Waits until the packet is as wanted; answers with it, or with the packet as it is when the wait ends. */
   async function whenWanted(id: string, query: WaitQuery, context: HandlerContext<Caller>): Promise<HttpResponse<never>> {
     const { caller, headers } = context;
@@ -90,15 +66,6 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     if (isWanted) await turns.take(caller.tenant_number);
     return packetAnswer(await store.of(caller.tenant_number).packets.find(id), headers['if-none-match']);
   }
-
-  mount(routes.getPacket, ({ params, query }, context) => {
-    if (!isId(params.id)) throw notFound('packet');
-    if (query.wait_seconds !== undefined) return whenWanted(params.id, query, context);
-    const { caller, headers } = context;
-    // The most frequent read: if the store answers synchronously, so does the handler.
-    const finding: Awaitable<PacketText | undefined> = store.of(caller.tenant_number).packets.find(params.id);
-    return andThen(finding, (found) => packetAnswer(found, headers['if-none-match']));
-  });
 
   const changing = (headers: IncomingHttpHeaders, operation?: string, body?: Buffer, via?: string): ChangeOptions => ({
     agentId: agentId(headers),
@@ -109,57 +76,84 @@ export function mountPackets({ mount, store, packets, lists, batchMax, itemLimit
     ...(operation === undefined ? {} : { idempotency: idempotencyOf(headers, operation, body) }),
   });
 
-  mount(routes.claimPacket, async ({ params, body }, { caller, headers, rawBody }) =>
-    changed(await packets.claim(caller, params.id, claimOf(body), changing(headers, `POST /packets/${params.id}/claim`, rawBody))),
-  );
-  mount(routes.claimNext, async ({ body }, context) => {
-    const idempotency = idempotencyOf(context.headers, 'POST /packets/claim-next', context.rawBody);
-    const claimed = await waiting.claimNext(waiterOf(context, body.wait_seconds), body, idempotency);
-    return claimed === null ? new HttpResponse<never>({ status: 204 }) : changed(claimed);
-  });
-  for (const [route, way] of [
-    [routes.respondPacket, 'api'],
-    [respondInConsole, 'console'],
-  ] as const)
-    mount(
-      route,
-      async ({ params, body }, { caller, headers, rawBody, via }) => {
-        const options = changing(headers, `POST /packets/${params.id}/respond`, rawBody);
-        return changed(await packets.respond(caller, params.id, body, { ...options, via: (via as AnsweredVia | undefined) ?? way }));
-      },
-      { bodyFaults: answerFaults },
-    );
-  mount(routes.patchPacket, async ({ params, body }, { caller, headers, via }) =>
-    changed(await packets.patch(caller, params.id, body, changing(headers, undefined, undefined, via))),
-  );
-  mount(routes.deletePacket, async ({ params, query }, { caller, headers }) => {
-    if (query.hard === true) await packets.remove(caller, params.id, changing(headers));
-    else await packets.expire(caller, params.id, changing(headers));
-  });
-  mount(routes.withdrawQuestion, async ({ params }, { caller, headers }) =>
-    changed(await packets.withdraw(caller, params.id, changing(headers))),
-  );
-  mount(routes.releasePacket, async ({ params }, { caller, headers, via }) =>
-    changed(await packets.release(caller, params.id, changing(headers, undefined, undefined, via))),
-  );
-  mount(routes.renewLease, async ({ params, body }, { caller, headers, via }) => {
-    const { packet } = await packets.renew(caller, params.id, body?.lease_seconds, changing(headers, undefined, undefined, via));
-    return { lease: (readJson(packet) as Packet).lease! };
-  });
-  mount(routes.endLease, async ({ params }, { caller, headers }) => {
-    await packets.endLease(caller, params.id, changing(headers));
+  /** Answers a question; histories name the way by which the answer came. */
+  const respond = (way: AnsweredVia): Handlers['respondPacket'] => ({
+    async handle({ params, body }, { caller, headers, rawBody, via }) {
+      const options = changing(headers, `POST /packets/${params.id}/respond`, rawBody);
+      return changed(await packets.respond(caller, params.id, body, { ...options, via: (via as AnsweredVia | undefined) ?? way }));
+    },
+    bodyFaults: answerFaults,
   });
 
-  mount(routes.batchClaim, async ({ body }, { caller }) => {
-    requireBatch('packet_ids', body.packet_ids);
-    const { changed: claimed, errors } = await packets.claimEach(caller, body.packet_ids, claimOf(body));
-    return outcome('claimed', claimed, errors);
-  });
-  mount(routes.batchComplete, async ({ body }, { caller, headers }) => {
-    requireBatch('packet_ids', body.packet_ids);
-    const { packet_ids, agent_id = agentId(headers), lease_tokens } = body;
-    const { changed: completed, errors } = await packets.completeEach(caller, packet_ids, agent_id, lease_tokens);
-    return outcome('completed', completed, errors);
+  return handlersOf({
+    createPacket: {
+      handle: async ({ body, query }, { caller, headers, rawBody }) => {
+        const options = createOptions(headers, 'POST /packets', rawBody);
+        return query.dry_run === true
+          ? new HttpResponse({ status: 200, body: trialOf(await packets.tryCreate(caller, body, options)) as never })
+          : createAnswer(packets.create(caller, body, options));
+      },
+      refused: asTrial,
+    },
+    chainPacket: ({ params, body }, { caller, headers, rawBody }) =>
+      createAnswer(packets.chain(caller, params.id, body, createOptions(headers, `POST /packets/${params.id}/chain`, rawBody))),
+    batchCreate: ({ body }, { caller, headers, rawBody }) => {
+      requireBatch('packets', body.packets);
+      const limit = tiers[caller.tenant_tier].packetBytes;
+      const items = body.packets.map((item) => itemOf(item, limit));
+      return createAnswer(packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
+    },
+
+    listPackets: ({ query }, { caller, signal }) => andThen(lists.packets(caller, query, signal), jsonOf),
+    listAwaiting: ({ query }, { caller, signal }) => andThen(lists.awaiting(caller, query, signal), jsonOf),
+    searchPackets: ({ query }, { caller, signal }) => andThen(lists.search(caller, query, signal), jsonOf),
+
+    getPacket: ({ params, query }, context) => {
+      if (!isId(params.id)) throw notFound('packet');
+      if (query.wait_seconds !== undefined) return whenWanted(params.id, query, context);
+      const { caller, headers } = context;
+      // The most frequent read: if the store answers synchronously, so does the handler.
+      const finding: Awaitable<PacketText | undefined> = store.of(caller.tenant_number).packets.find(params.id);
+      return andThen(finding, (found) => packetAnswer(found, headers['if-none-match']));
+    },
+
+    claimPacket: async ({ params, body }, { caller, headers, rawBody }) =>
+      changed(await packets.claim(caller, params.id, claimOf(body), changing(headers, `POST /packets/${params.id}/claim`, rawBody))),
+    claimNext: async ({ body }, context) => {
+      const idempotency = idempotencyOf(context.headers, 'POST /packets/claim-next', context.rawBody);
+      const claimed = await waiting.claimNext(waiterOf(context, body.wait_seconds), body, idempotency);
+      return claimed === null ? new HttpResponse<never>({ status: 204 }) : changed(claimed);
+    },
+    respondPacket: respond('api'),
+    respondInConsole: respond('console'),
+    patchPacket: async ({ params, body }, { caller, headers, via }) =>
+      changed(await packets.patch(caller, params.id, body, changing(headers, undefined, undefined, via))),
+    deletePacket: async ({ params, query }, { caller, headers }) => {
+      if (query.hard === true) await packets.remove(caller, params.id, changing(headers));
+      else await packets.expire(caller, params.id, changing(headers));
+    },
+    withdrawQuestion: async ({ params }, { caller, headers }) => changed(await packets.withdraw(caller, params.id, changing(headers))),
+    releasePacket: async ({ params }, { caller, headers, via }) =>
+      changed(await packets.release(caller, params.id, changing(headers, undefined, undefined, via))),
+    renewLease: async ({ params, body }, { caller, headers, via }) => {
+      const { packet } = await packets.renew(caller, params.id, body?.lease_seconds, changing(headers, undefined, undefined, via));
+      return { lease: (readJson(packet) as Packet).lease! };
+    },
+    endLease: async ({ params }, { caller, headers }) => {
+      await packets.endLease(caller, params.id, changing(headers));
+    },
+
+    batchClaim: async ({ body }, { caller }) => {
+      requireBatch('packet_ids', body.packet_ids);
+      const { changed: claimed, errors } = await packets.claimEach(caller, body.packet_ids, claimOf(body));
+      return outcome('claimed', claimed, errors);
+    },
+    batchComplete: async ({ body }, { caller, headers }) => {
+      requireBatch('packet_ids', body.packet_ids);
+      const { packet_ids, agent_id = agentId(headers), lease_tokens } = body;
+      const { changed: completed, errors } = await packets.completeEach(caller, packet_ids, agent_id, lease_tokens);
+      return outcome('completed', completed, errors);
+    },
   });
 }
 

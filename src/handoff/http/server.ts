@@ -9,6 +9,7 @@ import { describeCause, type LimitReached, ServiceError, toServiceError } from '
 import { createApp } from '../../kit/http/app.ts';
 import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
+import { mountAll } from '../../kit/http/handlers.ts';
 import { type LimitState, uncountRefused } from '../../kit/http/limits.ts';
 import { type LocalCall, mountLocally } from '../../kit/http/local.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
@@ -16,17 +17,15 @@ import { isOwnOrigin, ownHosts, refuseForeignPages } from '../../kit/http/origin
 import { answerBudget } from '../../kit/http/sender.ts';
 import { mountStart } from '../../kit/http/start-page.ts';
 import { mountStatic } from '../../kit/http/static.ts';
-import { mountSystem } from '../../kit/http/system.ts';
+import { systemHandlers } from '../../kit/http/system.ts';
 import type { MemoryBudget } from '../../kit/memory-budget.ts';
-import type { Route } from '../../kit/route.ts';
 import type { Tracer } from '../../kit/trace-context.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { A2aEndpoint } from '../a2a/http.ts';
 import type { McpEndpoint } from '../mcp/http.ts';
-import { apiPrefix, describeHandoff, prefixesOf, routes, serviceTitle } from '../model/api.ts';
+import { apiPrefix, describeHandoff, prefixesOf, serviceTitle } from '../model/api.ts';
 import type { Tier } from '../model/common.ts';
 import type { HandoffRoute } from '../model/route.ts';
-import { streamRoutes } from '../model/stream.ts';
 import { requireAgent, requireRight } from '../rules/rights.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { AgentService } from '../service/agents.ts';
@@ -41,14 +40,14 @@ import { mountA2a } from './a2a.ts';
 import { maxFormBytes } from './answer-links.ts';
 import { answerPageHeaders } from './answer-page.ts';
 import type { RequestCounters } from './counters.ts';
+import { type HandoffMount, mounted, type NounHandlers } from './handlers.ts';
 import { Limits } from './limits.ts';
 import { mountMcp } from './mcp.ts';
 import type { HandoffMetrics } from './metrics.ts';
-import type { HandoffMount, MountNoun } from './mount.ts';
 import { agentId, headerText, maxHeaderLength } from './packets.ts';
-import { mountSse } from './sse.ts';
+import { sseHandlers } from './sse.ts';
 import { keyOf, type Listening } from './streams.ts';
-import { mountWebSocket } from './websocket.ts';
+import { webSocketHandlers } from './websocket.ts';
 
 export interface ServerParts {
   version: string;
@@ -59,8 +58,7 @@ export interface ServerParts {
   packets: PacketService;
   agents: AgentService;
   waiting: WaitingService;
-  /** What mounts the routes of each noun. */
-  mounts: readonly MountNoun[];
+  handlers: NounHandlers;
   keys: KeyService;
   pushes: PushService;
   views: PacketViews;
@@ -187,7 +185,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   }
 
   const answers = answerBudget();
-  const { mount, call, isMounted } = mountLocally(
+  const { mount, call } = mountLocally(
     createMount<Caller, HandoffRoute>({
       app,
       prefixes: prefixesOf,
@@ -214,12 +212,13 @@ export function createServer(parts: ServerParts): FastifyInstance {
     },
   );
 
-  for (const mountNoun of parts.mounts) mountNoun({ mount, itemLimit });
-  mountSystem(mount, { ping: store.ping, metrics, metricsToken: parts.metricsToken });
-  mountSse(mount, listening);
-  mountWebSocket(mount, listening, corsOrigins);
+  mountAll(mount, mounted, {
+    ...parts.handlers,
+    ...systemHandlers({ ping: store.ping, metrics, metricsToken: parts.metricsToken }),
+    ...sseHandlers(listening),
+    ...webSocketHandlers(listening, corsOrigins),
+  });
   mountProtocols(parts, mount, call, answers);
-  requireMounted(isMounted);
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
   mountPages(app, parts);
@@ -256,12 +255,6 @@ function mountPages(app: FastifyInstance, { version }: ServerParts): void {
     links: rootLinks,
     pages: [{ href: '/console', text: 'Console', about: 'Open questions, packets, agents, webhooks and keys.' }],
   });
-}
-
-/** @throws Error when a declared route has no handler */
-function requireMounted(isMounted: (route: Route) => boolean): void {
-  const missing = Object.values<Route>({ ...routes, ...streamRoutes }).filter((route) => !isMounted(route));
-  if (missing.length > 0) throw new Error(`No handler is mounted for ${missing.map(({ id }) => id).join(', ')}.`);
 }
 
 /** 401, with the scheme by which a key may be sent (RFC 9110, 11.6.1). */

@@ -1,22 +1,22 @@
 import type { StreamResponse } from '../../kit/http/response.ts';
 import { eventStream, eventText } from '../../kit/http/sse.ts';
-import { streamRoutes } from '../model/stream.ts';
 import { eventId, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
-import type { HandoffMount } from './mount.ts';
+import { handlersOf } from './handlers.ts';
 import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
 
 /** The reconnection delay sent to clients, in milliseconds. */
 const retryMs = 3000;
 
-/** `GET /events`: the tenant's events as server-sent events. */
-export function mountSse(mount: HandoffMount, listening: Listening): void {
-  mount(streamRoutes.events, async ({ query: { api_key, subscribe = [], last_event_id } }, { caller, headers }) => {
-    const channels = new Set(parseChannels(subscribe, 'subscribe'));
-    const begun = await listening.begin(caller, lastEventIdOf(headers, last_event_id));
-    return answer(listening, caller, channels, keyOf(headers, api_key), begun);
+/** The handler of `GET /events`: the tenant's events as server-sent events. */
+export const sseHandlers = (listening: Listening) =>
+  handlersOf({
+    events: async ({ query: { api_key, subscribe = [], last_event_id } }, { caller, headers }) => {
+      const channels = new Set(parseChannels(subscribe, 'subscribe'));
+      const begun = await listening.begin(caller, lastEventIdOf(headers, last_event_id));
+      return answer(listening, caller, channels, keyOf(headers, api_key), begun);
+    },
   });
-}
 
 function answer(
   { hub, streams, connections }: Listening,

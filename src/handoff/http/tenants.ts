@@ -1,12 +1,12 @@
-import { routes } from '../model/api.ts';
 import type { TenantService } from '../service/tenants.ts';
-import type { HandoffMount } from './mount.ts';
+import { handlersOf } from './handlers.ts';
 
-/** Mounts the routes of tenants. */
-export function mountTenants(mount: HandoffMount, tenants: TenantService): void {
-  mount(routes.createTenant, ({ body }, { caller }) => tenants.create(caller, body));
-  mount(routes.listTenants, () => tenants.list());
-  mount(routes.getTenant, ({ params }) => tenants.find(params.id));
-  mount(routes.patchTenant, ({ params, body }, { caller }) => tenants.change(caller, params.id, body));
-  mount(routes.deleteTenant, ({ params }, { caller }) => tenants.remove(caller, params.id));
-}
+/** The handlers of the routes of tenants. */
+export const tenantHandlers = (tenants: TenantService) =>
+  handlersOf({
+    createTenant: ({ body }, { caller }) => tenants.create(caller, body),
+    listTenants: () => tenants.list(),
+    getTenant: ({ params }) => tenants.find(params.id),
+    patchTenant: ({ params, body }, { caller }) => tenants.change(caller, params.id, body),
+    deleteTenant: ({ params }, { caller }) => tenants.remove(caller, params.id),
+  });

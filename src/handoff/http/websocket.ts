@@ -8,10 +8,10 @@ import { type SocketFeed, webSocket } from '../../kit/http/websocket.ts';
 import { SlidingWindow } from '../../kit/window.ts';
 import type { LiveEvent } from '../live/event.ts';
 import type { Listener, Start } from '../live/hub.ts';
-import { SocketRequest, streamRoutes } from '../model/stream.ts';
+import { SocketRequest } from '../model/stream.ts';
 import { maxChannels, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
-import type { HandoffMount } from './mount.ts';
+import { handlersOf } from './handlers.ts';
 import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
 
 /** The most messages that a client may send in any ten seconds, protocol pings and pongs included. */
@@ -33,33 +33,34 @@ interface SentRange {
   readonly subscription: Subscription;
 }
 
-/** `GET /ws`: the tenant's events over WebSocket. */
-export function mountWebSocket(mount: HandoffMount, listening: Listening, corsOrigins: readonly string[]): void {
-  mount(streamRoutes.socket, async ({ query: { api_key, subscribe = [], last_event_id } }, { caller, headers }) => {
-    const key = keyOf(headers, api_key);
-    requireOrigin(headers, corsOrigins, key !== undefined);
-    const channels = parseChannels(subscribe, 'subscribe');
-    const { start, leave, connectionId } = await listening.begin(caller, lastEventIdOf(headers, last_event_id));
-    return webSocket({
-      streams: listening.streams,
-      abandon: leave,
-      feed(open, request, close) {
-        const connection = new Connection({ listening, caller, open, close, requestId: request.id });
-        const unwatch = listening.connections.watch(key, open);
-        connection.begin(connectionId, channels.length === 0 ? null : new Set(channels), start);
-        return {
-          heartbeat: (now) => message({ type: 'ping', timestamp: now.toISOString() }),
-          onMessage: (text) => connection.receive(text),
-          onEnd() {
-            leave();
-            unwatch();
-            connection.leave();
-          },
-        } satisfies SocketFeed;
-      },
-    });
+/** The handler of `GET /ws`: the tenant's events over WebSocket. */
+export const webSocketHandlers = (listening: Listening, corsOrigins: readonly string[]) =>
+  handlersOf({
+    socket: async ({ query: { api_key, subscribe = [], last_event_id } }, { caller, headers }) => {
+      const key = keyOf(headers, api_key);
+      requireOrigin(headers, corsOrigins, key !== undefined);
+      const channels = parseChannels(subscribe, 'subscribe');
+      const { start, leave, connectionId } = await listening.begin(caller, lastEventIdOf(headers, last_event_id));
+      return webSocket({
+        streams: listening.streams,
+        abandon: leave,
+        feed(open, request, close) {
+          const connection = new Connection({ listening, caller, open, close, requestId: request.id });
+          const unwatch = listening.connections.watch(key, open);
+          connection.begin(connectionId, channels.length === 0 ? null : new Set(channels), start);
+          return {
+            heartbeat: (now) => message({ type: 'ping', timestamp: now.toISOString() }),
+            onMessage: (text) => connection.receive(text),
+            onEnd() {
+              leave();
+              unwatch();
+              connection.leave();
+            },
+          } satisfies SocketFeed;
+        },
+      });
+    },
   });
-}
 
 const message = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 

@@ -9,6 +9,17 @@ import type { ReadParts, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
 import type { RowOf, Tables } from './tables.ts';
 
+declare module './tables.ts' {
+  interface Tables {
+    /** An agent that requests of a tenant have named. */
+    agents: {
+      tenant: number;
+      agent_id: string;
+      last_seen_at: string;
+    };
+  }
+}
+
 /** An agent that a request named. */
 export type SeenAgent = RowOf<'agents'>;
 

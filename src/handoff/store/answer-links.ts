@@ -1,9 +1,33 @@
-import { sql } from 'kysely';
+import { type Generated, sql } from 'kysely';
 
 import type { Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { RowOf } from './tables.ts';
+
+declare module './tables.ts' {
+  interface Tables {
+    answer_links: {
+      seq: Generated<number>;
+      id: string;
+      tenant: number;
+      packet_id: string;
+      /** The question that it is for. */
+      question: string;
+      token_hash: string;
+      responder: string | null;
+      /** The key that made it, and the first key of that key's chain of rotations. */
+      key_id: string;
+      key_origin: string;
+      created_at: string;
+      expires_at: string;
+      answered_at: string | null;
+      revoked_at: string | null;
+      /** The id of the channel that it was made for; null: a caller made it. */
+      channel: string | null;
+    };
+  }
+}
 
 /** The answer links that a unit needs. */
 export interface AnswerLinkNeeds {

@@ -6,6 +6,22 @@ import { TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 
+declare module './tables.ts' {
+  interface Tables {
+    /** What packets for an agent must contain. */
+    contracts: {
+      tenant: number;
+      agent_id: string;
+      version: number;
+      /** The schema, the description and the examples as JSON; empty once it is removed. */
+      document: string;
+      created_at: string;
+      updated_at: string;
+      removed_at: string | null;
+    };
+  }
+}
+
 /** The contracts that a unit needs. */
 export interface ContractNeeds {
   /** The ids of agents whose contracts to lock; the tenant's contracts are counted. */

@@ -4,6 +4,12 @@ import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
 import type { ReadParts, Scope } from './noun.ts';
 
+declare module './tables.ts' {
+  interface Tables {
+    counters: { tenant: number; name: string; value: number };
+  }
+}
+
 /** The counters that a unit needs. */
 export interface CounterNeeds {
   /** Counters to read and lock. */

@@ -1,9 +1,9 @@
-import { type ExpressionBuilder, type JoinBuilder, type Kysely, sql } from 'kysely';
+import { type ExpressionBuilder, type Generated, type JoinBuilder, type Kysely, sql } from 'kysely';
 
 import { countOf } from '../../kit/sql/count.ts';
 import { traceparentOf } from '../../kit/trace-context.ts';
 import type { ChannelEvent } from '../model/channel.ts';
-import type { Delivery, DeliveryDetail, DeliveryStatus } from '../model/webhook.ts';
+import type { Delivery, DeliveryDetail, DeliveryError, DeliveryStatus } from '../model/webhook.ts';
 import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import { createDeliveryQueues, type DeliveryQueue, type Receiver, receiverColumns } from './delivery-queues.ts';
 import type { Group, Kind } from './engine/group.ts';
@@ -12,6 +12,33 @@ import type { ReadParts, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
 import type { Tables } from './tables.ts';
 import { type DestinationKind, numberOf, type StoredWebhook, type WebhookBuffer, webhooks } from './webhooks.ts';
+
+declare module './tables.ts' {
+  interface Tables {
+    deliveries: {
+      seq: Generated<number>;
+      id: string;
+      tenant: number;
+      /** The `seq` of its webhook or channel. */
+      webhook: number;
+      packet_id: string | null;
+      event_id: string;
+      event_type: string;
+      status: DeliveryStatus;
+      attempts: number;
+      last_error: DeliveryError | null;
+      last_status_code: number | null;
+      next_retry_at: string | null;
+      delivered_at: string | null;
+      created_at: string;
+      updated_at: string;
+      /** When the next attempt may start, or the end of the current lease; null: no attempt is scheduled. */
+      due_at: string | null;
+    };
+    /** The bodies of deliveries, one per event. */
+    messages: { tenant: number; event_id: string; body: string; traceparent: string | null };
+  }
+}
 
 /** The deliveries that a unit needs. */
 export interface DeliveryNeeds {

@@ -4,6 +4,13 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Tables } from './tables.ts';
 
+declare module './tables.ts' {
+  interface Tables {
+    /** Which tenants will have work for a job, and when, on a cluster (`DueTenants`). Only PostgreSQL has it. */
+    due: { job: 'sweep' | 'expire' | 'deliver' | 'index'; due_at: string; tenant_number: number };
+  }
+}
+
 /** The jobs that look for work of all tenants again and again. */
 export type DueJob = Tables['due']['job'];
 

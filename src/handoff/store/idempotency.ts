@@ -6,6 +6,24 @@ import type { Journal } from './engine/journal.ts';
 import type { ReadParts } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
+declare module './tables.ts' {
+  interface Tables {
+    idempotency: {
+      tenant: number;
+      key: string;
+      /** Method, path and body of the request. */
+      fingerprint: string;
+      status: number;
+      /** Null where the answer must not be repeated (it has a secret in plain text, or its packet was deleted permanently). */
+      body: string | null;
+      etag: string | null;
+      created_at: string;
+    };
+    /** Which packets the stored answers contain: when a packet is deleted permanently, so are its answers. */
+    idempotency_packets: { tenant: number; packet_id: string; key: string };
+  }
+}
+
 /** The stored answer that a unit needs. */
 export interface IdempotencyNeeds {
   readonly idempotencyKey?: string | undefined;

@@ -11,6 +11,32 @@ import type { ReadParts } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 import type { TenantNeeds } from './tenants.ts';
 
+declare module './tables.ts' {
+  interface Tables {
+    api_keys: {
+      id: string;
+      tenant_id: string;
+      name: string;
+      tier: Tier;
+      admin: number;
+      prefix: string;
+      hash: string;
+      created_at: string;
+      /** When it expires, after a rotation; null: never. */
+      expires_at: string | null;
+      /** The first key of its chain of rotations; null: it replaced no key. */
+      rotated_from: string | null;
+      /** What it may do, as JSON arrays and a name; null: everything. */
+      scopes: string | null;
+      agents: string | null;
+      responder: string | null;
+      /** The first keys of the chains of rotations of the keys through which it was created, as a JSON array; null: none. */
+      lineage: string | null;
+      revoked_at: string | null;
+    };
+  }
+}
+
 /** The keys that a unit needs, besides those of the tenant that it names. */
 export interface KeyNeeds extends TenantNeeds {
   /** The id of a key to lock. */

@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely';
 import { readJson } from '../../kit/json.ts';
 import type { Row, Values } from '../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../model/packet.ts';
@@ -7,6 +8,52 @@ import { askedStatus, openStatuses } from '../rules/packet-life.ts';
 import { type PacketParts, summaryText } from '../rules/text.ts';
 import type { Session } from './engine/session.ts';
 import { storable } from './engine/storable.ts';
+
+declare module './tables.ts' {
+  interface Tables {
+    packets: {
+      seq: Generated<number>;
+      tenant: number;
+      id: string;
+      status: string;
+      revision: number;
+      source_agent: string;
+      target_agent: string;
+      priority: string;
+      hitl_required: number;
+      /** When a background job must next examine it; null: never. */
+      due_at: string | null;
+      /** When its open question was asked; null: none is open. */
+      asked_at: string | null;
+      /** Two of the three parts of its JSON text; the third is in `contents`. */
+      state: string;
+      digest: string;
+      /** The id of its parent packet. */
+      parent: string | null;
+      /** The id of the root of its chain; null: it is the root itself. */
+      root: string | null;
+      /** Its depth in its chain: 1 for the root. */
+      depth: number;
+      /** The agent that holds it or held it last. */
+      claimed_by: string | null;
+      updated_at: string;
+      /** Its lease state as JSON; null: it was never leased. */
+      lease: string | null;
+      /** The numbers of the webhooks that are for it alone, as a JSON array; null: none. */
+      followers: string | null;
+      /** The keys that are sources of its question (`withSource`), as a JSON array; null: none. */
+      sources: string | null;
+      /**
+       * The source agent while the packet is open; null: it is finished. Open packets are counted by it: an index with a condition
+       * on the status would be written whenever the status changes.
+       */
+      open_source: string | null;
+    };
+    /** The content of packets, separate from the state, so that a claim neither writes nor parses the long part. */
+    contents: { tenant: number; packet: number; content: string };
+    packet_tags: { tenant: number; tag: string; packet_id: string };
+  }
+}
 
 /** A packet in a group: its summary or the whole packet, and the texts that are stored. */
 export interface StoredPacket {

@@ -1,8 +1,29 @@
+import type { Generated } from 'kysely';
 import { notFound } from '../../kit/errors.ts';
+import type { Tier } from '../model/common.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { everyTenant, type Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts } from './noun.ts';
+
+declare module './tables.ts' {
+  interface Tables {
+    tenants: {
+      id: string;
+      /** The tenant's key in the other tables and in the search index. */
+      number: Generated<number>;
+      name: string;
+      tier: Tier;
+      handoffs_per_day: number | null;
+      max_api_keys: number;
+      /** Whether `max_api_keys` was set explicitly, 1 or 0; until then it follows the tier. */
+      max_api_keys_set: Generated<number>;
+      created_at: string;
+      updated_at: string;
+      deleted_at: string | null;
+    };
+  }
+}
 
 /** The tenant that a unit needs. */
 export interface TenantNeeds {

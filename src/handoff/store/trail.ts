@@ -7,6 +7,7 @@ import { type CounterBuffer, counters } from './counters.ts';
 import { type DeliveryBuffer, deliveries } from './deliveries.ts';
 import type { Group, Kind } from './engine/group.ts';
 import { storable } from './engine/storable.ts';
+import type { CommittedEvents, StreamEvent } from './event-rows.ts';
 import type { InTurn } from './in-turn.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import { type PacketBuffer, packets } from './packets.ts';
@@ -25,35 +26,6 @@ export interface AuditRecord {
 export interface Circumstances {
   readonly now: Date;
   readonly keyId: string | null;
-}
-
-/** An event as streams send it. A stream sends `payload` byte for byte. */
-export interface StreamEvent {
-  /** The event's id, a UUID, which is also the `webhook-id` of its deliveries. */
-  readonly id: string;
-  /** The event's position among the tenant's events. Positions rise in commit order. */
-  readonly position: number;
-  /** For example `packet.created`. */
-  readonly type: string;
-  readonly packet_id: string;
-  /** The packet's status after the event; null when it was deleted permanently. */
-  readonly status: string | null;
-  readonly source_agent: string;
-  readonly target_agent: string;
-  /** The agent that has claimed the packet. */
-  readonly claimant: string | null;
-  /** The envelope `{type, packet_id, data, timestamp}` as JSON text; `data` is the packet as lists show it. */
-  readonly payload: string;
-  readonly timestamp: string;
-}
-
-/** What a group appended to one tenant's trail: all positions from first to last, and those events that streams send. */
-export interface CommittedEvents {
-  /** The tenant's number. */
-  readonly tenant: number;
-  readonly first: number;
-  readonly last: number;
-  readonly events: readonly StreamEvent[];
 }
 
 /** An event without a position yet. */

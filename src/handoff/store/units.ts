@@ -9,12 +9,13 @@ import type { DueTenants } from './due.ts';
 import { everyTenant, Group, type Kind, type Staging, type TenantUnit } from './engine/group.ts';
 import { createGroups, type GroupResult, type Outcome } from './engine/groups.ts';
 import type { Session } from './engine/session.ts';
+import type { CommittedEvents } from './event-rows.ts';
 import type { Noun } from './noun.ts';
 import { type Needs, nouns, type Staged } from './nouns.ts';
 import { packets } from './packets.ts';
 import type { Tables } from './tables.ts';
 import { tenants } from './tenants.ts';
-import { type CommittedEvents, committedEvents, type TrailBuffer, trail } from './trail.ts';
+import { committedEvents, type TrailBuffer, trail } from './trail.ts';
 import { webhooks } from './webhooks.ts';
 
 type AnyKind = Kind<Unit<unknown>, unknown>;

@@ -1,14 +1,54 @@
-import { type Kysely, sql } from 'kysely';
+import { type Generated, type Kysely, sql } from 'kysely';
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
-import type { ChannelEvent } from '../model/channel.ts';
-import type { Webhook, WebhookEvent } from '../model/webhook.ts';
+import type { ChannelEvent, ChannelKind } from '../model/channel.ts';
+import type { DisabledReason, Webhook, WebhookEvent } from '../model/webhook.ts';
 import { rowsOfAll } from './all-tenants.ts';
 import type { Kind } from './engine/group.ts';
 import type { Session } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
+
+declare module './tables.ts' {
+  interface Tables {
+    /** Webhooks and channels: what deliveries are sent to. */
+    webhooks: {
+      seq: Generated<number>;
+      /** `push`: for one packet, a push notification configuration of A2A. */
+      kind: 'webhook' | 'push' | ChannelKind;
+      id: string;
+      tenant: number;
+      /** The URL, or the mail address. */
+      url: string;
+      /** A JSON array of the event types that it subscribes to. */
+      events: string;
+      secret: string;
+      /** The previous secret, and until when deliveries are also signed with it. */
+      old_secret: string | null;
+      old_secret_until: string | null;
+      active: number;
+      disabled_reason: DisabledReason | null;
+      /** Since when all of its deliveries have failed; null: the last one succeeded, or there was none. */
+      failing_since: string | null;
+      created_at: string;
+      updated_at: string;
+      removed_at: string | null;
+      /** The packet that a push notification configuration is for, and what it sends as JSON. */
+      for_packet: string | null;
+      authentication: string | null;
+      /** The name of a channel, or the id that the client gave a push notification configuration. The rest belongs to channels. */
+      name: string | null;
+      /** The person whose questions it gets; null: all questions. */
+      responder: string | null;
+      /** The key that set the target, and the first key of its chain of rotations: the maker of the channel's answer links. */
+      key_id: string | null;
+      key_origin: string | null;
+      /** The origin of that request, with which answer links begin. */
+      origin: string | null;
+    };
+  }
+}
 
 /** The webhooks and channels that a unit needs. */
 export interface WebhookNeeds {

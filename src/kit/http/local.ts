@@ -53,14 +53,13 @@ interface LocalParts<Context, Traits> {
 export function mountLocally<Context, Traits extends object>(
   mount: Mount<Context, Traits>,
   { authorize, turns, answers, ownerOf }: LocalParts<Context, Traits>,
-): { mount: Mount<Context, Traits>; call: LocalCall<Context>; isMounted: (route: Route) => boolean } {
+): { mount: Mount<Context, Traits>; call: LocalCall<Context> } {
   const endpoints = new Map<Route, Endpoint<Context>>();
   return {
     mount(route, handler, options) {
       mount(route, handler, options);
       endpoints.set(route, new Endpoint<Context>(route, handler, options));
     },
-    isMounted: (route) => endpoints.has(route),
     async call<R extends Route>(route: R, request: LocalRequest, { caller, signal, via }: LocalCaller<Context>) {
       const endpoint = endpoints.get(route);
       if (endpoint === undefined) throw new Error(`The route ${route.id} is not mounted.`);

@@ -1,9 +1,9 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 
 import { ServiceError, unavailable } from '../errors.ts';
-import { systemRoutes } from '../system.ts';
+import type { systemRoutes } from '../system.ts';
+import type { HandlersOf } from './handlers.ts';
 import type { Metrics } from './metrics.ts';
-import type { Mount } from './mount.ts';
 
 interface SystemParts {
   /** Resolves when the database answers. */
@@ -13,20 +13,20 @@ interface SystemParts {
   metricsToken?: string | undefined;
 }
 
-/** Mounts `/health`, `/ready` and `/metrics`. */
-export function mountSystem<Context>(mount: Mount<Context>, parts: SystemParts): void {
-  mount(systemRoutes.health, () => ({ status: 'ok' }));
-  mount(systemRoutes.ready, async () => {
+/** The handlers of `/health`, `/ready` and `/metrics`. */
+export const systemHandlers = (parts: SystemParts): HandlersOf<typeof systemRoutes, unknown> => ({
+  health: () => ({ status: 'ok' }),
+  ready: async () => {
     await parts.ping().catch((error: unknown) => {
       throw unavailable(error);
     });
     return { status: 'ok' };
-  });
-  mount(systemRoutes.metrics, (_, { headers }) => {
+  },
+  metrics: (_, { headers }) => {
     if (parts.metricsToken !== undefined) requireToken(headers.authorization, parts.metricsToken);
     return parts.metrics.registry.metrics();
-  });
-}
+  },
+});
 
 /** Requires `Bearer` and the token (RFC 6750, 2.1). Compares digests in constant time, so that timing reveals nothing. */
 function requireToken(given: string | undefined, token: string): void {

@@ -10,6 +10,14 @@ import { ofPacket, wholeText } from '../packet-texts.ts';
 import type { RowOf, Tables } from '../tables.ts';
 import { indexKey } from './index-key.ts';
 
+declare module '../tables.ts' {
+  interface Tables {
+    search_queue: { tenant: number; packet: number; revision: number };
+    /** The full-text index: on PostgreSQL a tsvector column; on SQLite an FTS5 table without the tenant. `rowid` is the packet's `seq`. */
+    search_index: { tenant: number; rowid: number; words: string };
+  }
+}
+
 /**
  * The prefix of a tenant's words in the index. Each tenant has its own words there, so that a search reads nothing of other
  * tenants, and words that are common elsewhere cost nothing.
