@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
 
+import { listen } from '../test/support/listen.ts';
 import { serveTasks } from './programs.ts';
 import { atEvenIntervals, type LoadResult, Times } from './times.ts';
 
@@ -21,7 +20,7 @@ let onReceipt: (receiver: number, body: Buffer) => void = () => undefined;
 /** The longest wait for the next post, in milliseconds. */
 const silenceMs = 30_000;
 
-async function listen(isOpen: boolean, keepAlive = true): Promise<{ receiver: number; url: string }> {
+async function start(isOpen: boolean, keepAlive = true): Promise<{ receiver: number; url: string }> {
   const receiver: Receiver = { received: 0, held: [], isOpen };
   const index = receivers.push(receiver) - 1;
   const server = createServer((request, response) => {
@@ -35,9 +34,7 @@ async function listen(isOpen: boolean, keepAlive = true): Promise<{ receiver: nu
     });
   });
   server.keepAliveTimeout = 60_000;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { receiver: index, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+  return { receiver: index, url: `http://127.0.0.1:${await listen(server)}/` };
 }
 
 function take(index: number, response: ServerResponse, body: Buffer): void {
@@ -111,10 +108,10 @@ async function pace({ url, headers, body, rate, seconds, receiver }: Pace): Prom
 }
 
 const tasks = {
-  listen: (isOpen: boolean) => listen(isOpen),
-  /** Starts a receiver that closes each connection, under a name that \`bench/hostile-receivers.ts\` resolves. */
+  listen: (isOpen: boolean) => start(isOpen),
+  /** Starts a receiver that closes each connection, under a name that `bench/hostile-receivers.ts` resolves. */
   async listenByName(_: null) {
-    const { receiver, url } = await listen(true, false);
+    const { receiver, url } = await start(true, false);
     return { receiver, url: url.replace('127.0.0.1', 'receiver.good') };
   },
   receive: ({ receiver, count }: { receiver: number; count: number }) => receive(receiver, count),

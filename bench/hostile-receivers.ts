@@ -1,7 +1,8 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 
+import { listen } from '../test/support/listen.ts';
 import { serveTasks } from './programs.ts';
 
 /** What a hostile tenant's webhooks lead to: a name server that never answers, and receivers that never stop answering. */
@@ -40,9 +41,7 @@ const tasks = {
         more();
       });
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    return `http://127.0.0.1:${await listen(server)}/`;
   },
 };
 

@@ -1,5 +1,4 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
 
 import { runPrompt } from '../src/fallback/providers/executor.ts';
@@ -13,6 +12,7 @@ import { runTest } from '../src/fallback/service/runs.ts';
 import { parseAllowList } from '../src/kit/outgoing/addresses.ts';
 import { createGuard } from '../src/kit/outgoing/guard.ts';
 import { Outgoing } from '../src/kit/outgoing/outgoing.ts';
+import { listen } from '../test/support/listen.ts';
 import { chainOf } from './chains.ts';
 import { serveTasks } from './programs.ts';
 import { type LoadResult, timesOf } from './times.ts';
@@ -134,8 +134,7 @@ const tasks = {
       incoming.resume();
       incoming.on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end(answer));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    return `http://127.0.0.1:${await listen(server)}/v1`;
   },
 };
 

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+
+import { listen } from '../test/support/listen.ts';
+import { median } from './rounds.ts';
 
 // The startup time of `service-cli` against `node -e 0`: `node bench/startup.ts`. The two run alternately, and the result is the
 // median ratio of neighbouring runs, so that other load on the machine affects both. CPU time is reported next to elapsed time,
@@ -33,14 +35,9 @@ async function timeOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
   return { wall: performance.now() - begun, cpu: Number(written) / 1000 };
 }
 
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
-
 const page = JSON.stringify({ packets: [], total: 0, limit: 20, offset: 0, next_cursor: null });
 const server = createServer((_, answer) => answer.writeHead(200, { 'content-type': 'application/json' }).end(page));
-await new Promise<void>((resolve) => {
-  server.listen(0, '127.0.0.1', resolve);
-});
-const { port } = server.address() as AddressInfo;
+const port = await listen(server);
 const env = { ...process.env, SERVICE_URL: `http://127.0.0.1:${port}`, SERVICE_API_KEY: 'none' };
 
 for (const args of [['--help'], ['list'], ['list', '--format', 'json']]) {

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { knownVariables, unknownVariables } from '../src/programs/variables.ts';
+import { listenFor } from './support/listen.ts';
 import { adminKey } from './support/service.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -103,12 +104,7 @@ function run(t: TestContext, [command = '', ...args]: readonly string[], environ
 
 /** A port that another server listens on. */
 async function takenPort(t: TestContext): Promise<string> {
-  const other = createServer();
-  await new Promise<void>((resolve) => {
-    other.listen(0, '127.0.0.1', resolve);
-  });
-  t.after(() => other.close());
-  return String((other.address() as { port: number }).port);
+  return String((await listenFor(t, createServer())).port);
 }
 
 /** Flags for free ports of the loopback. */

@@ -50,32 +50,13 @@ export async function claim(run: Run): Promise<void> {
   const ceiling: Side = { program: run.ceiling, run: () => run.again(run.ceilingUrl, [echo]) };
   const target = { better: 'more', required: 0.4, stretch: 0.5 } as const;
 
+  const report = async (name: string, some: readonly string[], requestsOf: (id: string) => LoadRequest[]) => {
+    const compared = await compare(run.rounds, ceiling, taking(run, service, some, perRound, requestsOf));
+    run.report(figureOf(name, 'echo', compared, target));
+  };
   const first = ids.slice(0, each);
-  run.report(
-    figureOf(
-      'claim',
-      'echo',
-      await compare(
-        run.rounds,
-        ceiling,
-        taking(run, service, first, perRound, (id) => [claimOf(id)]),
-      ),
-      target,
-    ),
-  );
-  run.report(
-    figureOf(
-      'complete',
-      'echo',
-      await compare(
-        run.rounds,
-        ceiling,
-        taking(run, service, first, perRound, (id) => [completeOf(id)]),
-      ),
-      target,
-    ),
-  );
-  const both = taking(run, service, ids.slice(each), perRound, (id) => [claimOf(id), completeOf(id)]);
-  run.report(figureOf('claim, then complete', 'echo', await compare(run.rounds, ceiling, both), target));
+  await report('claim', first, (id) => [claimOf(id)]);
+  await report('complete', first, (id) => [completeOf(id)]);
+  await report('claim, then complete', ids.slice(each), (id) => [claimOf(id), completeOf(id)]);
   await service.stop();
 }

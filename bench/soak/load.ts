@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 
 import { createExample } from '../../src/handoff/model/examples.ts';
+import { listen } from '../../test/support/listen.ts';
 import { adminKey, type Instance } from './places.ts';
 
 /** What was promised to callers, receivers and listeners, and every promise that was broken. */
@@ -222,12 +222,12 @@ export async function startReceiver(ledger: Ledger): Promise<{ url: string; clos
     request.on('error', () => undefined);
     request.on('end', () => response.writeHead(receive(ledger, request.headers, Buffer.concat(chunks))).end());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listen(server);
   const close = () => {
     server.close();
     server.closeAllConnections();
   };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, close };
+  return { url: `http://127.0.0.1:${port}/hook`, close };
 }
 
 function receive(ledger: Ledger, headers: IncomingHttpHeaders, body: Buffer): number {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+import { listenFor } from '../support/listen.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { adminKey, createPacket, startService, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
@@ -32,14 +32,7 @@ async function startWorker(t: TestContext, service: TestService, address: string
 async function startPage(t: TestContext): Promise<{ url: string; asked: AsyncQueue<ServerResponse> }> {
   const asked = new AsyncQueue<ServerResponse>();
   const server = createServer((_, reply) => asked.put(reply));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, asked };
+  return { url: `${(await listenFor(t, server)).url}/`, asked };
 }
 
 for (const store of stores.slice(1)) {

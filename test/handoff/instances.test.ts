@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import pg from 'pg';
 
 import { createExample } from '../../src/handoff/model/examples.ts';
 import type { ChainRequest, CreateRequest } from '../../src/handoff/model/packet.ts';
@@ -16,7 +15,7 @@ import { createIds } from '../../src/kit/id.ts';
 import { openDatabase } from '../../src/kit/sql/database.ts';
 import { Turns } from '../../src/kit/turns.ts';
 import { adminCaller as caller } from '../support/caller.ts';
-import { openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
+import { connectTo, openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
 import { startProcess } from '../support/process.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
 import type { TestStore } from '../support/store.ts';
@@ -46,15 +45,6 @@ async function startInstances(
     await drop();
   });
   return { url, instances };
-}
-
-async function connectTo(t: TestContext, url: string): Promise<pg.Client> {
-  const client = new pg.Client(url);
-  await client.connect();
-  // Dropping the database terminates this connection, which must not fail the test.
-  client.on('error', () => undefined);
-  t.after(() => client.end().catch(() => undefined));
-  return client;
 }
 
 const eventTypes = async (service: TestService, id: string): Promise<string[]> =>

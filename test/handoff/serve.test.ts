@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import pg from 'pg';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { looksLikeKey } from '../../src/handoff/rules/keys.ts';
 import { freePort } from '../../src/kit/free-port.ts';
-import { openEmptyDatabase } from '../support/databases.ts';
+import { connectTo, openEmptyDatabase } from '../support/databases.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { listenFor } from '../support/listen.ts';
 import { startProcess, withFilePermissions } from '../support/process.ts';
 import { adminKey, packetRequest } from '../support/service.ts';
 import { sendRaw } from '../support/socket.ts';
@@ -274,12 +274,8 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   test('finishes requests in progress at SIGTERM before it exits 0 [H287]', async (t) => {
     const database = await openEmptyDatabase();
     const { running, address } = await serve(t, temporaryFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
-    const client = new pg.Client(database.url);
-    await client.connect();
-    t.after(async () => {
-      await client.end();
-      await database.drop();
-    });
+    const client = await connectTo(t, database.url);
+    t.after(() => database.drop());
     // The create waits as long as the test locks the table.
     await client.query('begin');
     await client.query('lock table packets in access exclusive mode');
@@ -322,12 +318,8 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   test('exits 1 nine seconds after SIGTERM if a request in progress does not end', { timeout: 60_000 }, async (t) => {
     const database = await openEmptyDatabase();
     const { running, address } = await serve(t, temporaryFolder(t), { SERVICE_ADMIN_KEY: adminKey, SERVICE_DATABASE_URL: database.url });
-    const client = new pg.Client(database.url);
-    await client.connect();
-    t.after(async () => {
-      await client.end();
-      await database.drop();
-    });
+    const client = await connectTo(t, database.url);
+    t.after(() => database.drop());
     await client.query('begin; lock table packets in access exclusive mode');
     const created = call(address, 'POST', '/packets', adminKey, packetRequest()).catch(() => undefined);
     const waiting = "select 1 from pg_locks where not granted and relation = 'packets'::regclass";
@@ -449,12 +441,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
   });
 
   test('a port in use: one line that says what to do, exit 1, and the new admin key is printed nevertheless', async (t) => {
-    const other = createServer();
-    await new Promise<void>((resolve) => {
-      other.listen(0, '127.0.0.1', resolve);
-    });
-    t.after(() => other.close());
-    const { port } = other.address() as { port: number };
+    const { port } = await listenFor(t, createServer());
     const folder = temporaryFolder(t);
     const running = run(t, folder, ['serve', '--host', '127.0.0.1', '--port', String(port)]);
     assert.equal((await running.ended).code, 1);

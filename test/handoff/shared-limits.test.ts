@@ -3,6 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { createClient } from '@redis/client';
 import { openHandoffDatabase } from '../support/databases.ts';
+import { listenFor } from '../support/listen.ts';
 import { createRedis, skipWithoutRedis, type TestRedis } from '../support/redis.ts';
 import { startService, TestClock, type TestService } from '../support/service.ts';
 
@@ -204,24 +205,16 @@ test('a Redis that answers with another type does not fail requests: the instanc
 
 /** A server that answers scripts with the RESP value that `answer` returns and all other commands with OK; returns its address. */
 async function startOddRedis(t: TestContext, answer: () => string): Promise<string> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
+  const server = createServer((socket) =>
     socket.on('data', (chunk) => {
       // Each command is an array of bulk strings, and begins a line with an asterisk.
       for (const command of String(chunk)
         .split(/^\*\d+\r\n/m)
         .slice(1))
         socket.write(/^\$\d+\r\neval\r\n/i.test(command) ? answer() : '+OK\r\n');
-    });
-  });
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return `redis://127.0.0.1:${(server.address() as { port: number }).port}`;
+    }),
+  );
+  return `redis://127.0.0.1:${(await listenFor(t, server)).port}`;
 }
 
 /** A proxy to Redis whose connections can go silent, as when a machine in between fails; new connections work. */
@@ -236,12 +229,10 @@ async function startWay(t: TestContext, target: string): Promise<{ url: string; 
     }
     near.pipe(far).pipe(near);
   });
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port: ownPort } = await listenFor(t, server);
   t.after(() => {
     for (const socket of sockets) socket.destroy();
-    server.close();
   });
-  const { port: ownPort } = server.address() as { port: number };
   const silence = () => {
     for (const socket of sockets) socket.unpipe().pause();
   };

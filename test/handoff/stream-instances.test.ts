@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import pg from 'pg';
-import { openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
+import { connectTo, openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
@@ -62,14 +61,12 @@ describe('Streams of instances that share a PostgreSQL', () => {
     const first = await createPacket(instances[0]!);
     const streams = await Promise.all(addresses.map((address) => listen(t, address)));
     // The first instance's transaction waits for a locked row, so the second's later transaction commits first.
-    const locker = new pg.Client(url);
-    await locker.connect();
+    const locker = await connectTo(t, url);
     await locker.query('begin');
     await locker.query('select 1 from packets for update');
     const waiting = instances[0]!.call('POST', `/packets/${first.id}/claim`, { body: { agent_id: 'a' } });
     const later = await createPacket(instances[1]!);
     await locker.query('commit');
-    await locker.end();
     assert.equal((await waiting).status, 200);
     const last = await createPacket(instances[1]!);
     await Promise.all(instances.map(({ handoff }) => handoff.runOnce.poll()));

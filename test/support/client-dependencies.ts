@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
 import type { ClientDependencies } from '../../src/kit/connection.ts';
+import { listen } from './listen.ts';
 
 /** Dependencies of a client without real time: a wait ends when the test ends it, or at once if it is short. */
 export class TestClientDependencies implements ClientDependencies {
@@ -66,14 +66,12 @@ export async function startPeer(
     received.push({ method, url, headers, body });
     answer(reply, received.at(-1)!, received.length);
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  const port = await listen(server);
   const close = () =>
     new Promise<void>((resolve) => {
       server.close(() => resolve());
       server.closeAllConnections();
     });
   t.after(close);
-  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received, close };
+  return { address: `http://127.0.0.1:${port}`, received, close };
 }

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Browser, ConsoleMessage, Locator, Page, Request } from 'playwright-core';
 
 import { chainRequest, type FallbackOptions, startFallback, type TestFallback } from './fallback.ts';
+import { listenFor } from './listen.ts';
 import { until } from './until.ts';
 
 const axeSource = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
@@ -187,14 +187,9 @@ export async function startSlowProvider(t: Scope): Promise<SlowProvider> {
     waiting.push(response);
     server.emit('call');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  const { url } = await listenFor(t, server);
   return {
-    apiBase: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    apiBase: `${url}/v1`,
     async answer() {
       if (waiting.length === 0) await once(server, 'call');
       waiting

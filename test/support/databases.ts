@@ -1,3 +1,4 @@
+import type { TestContext } from 'node:test';
 import pg from 'pg';
 
 import type { TestDatabase } from './store.ts';
@@ -139,6 +140,15 @@ async function dropTables(client: pg.Client): Promise<boolean> {
 
 const dropDatabase = async (client: pg.Client, name: string): Promise<void> =>
   void (await client.query(`drop database ${name} with (force)`));
+
+/** A connection to a database that ends with the test. The database may be dropped before. */
+export async function connectTo(t: Pick<TestContext, 'after'>, url: string): Promise<pg.Client> {
+  const client = new pg.Client(url);
+  await client.connect();
+  client.on('error', () => undefined);
+  t.after(() => client.end().catch(() => undefined));
+  return client;
+}
 
 function testServer(): string {
   const server = process.env.BATON_TEST_POSTGRES;

@@ -2,6 +2,8 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
 
+import { Arrivals } from './arrivals.ts';
+
 /** The addresses of a name, or what happens instead: no such name, a failed server, or no answer at all. */
 export type DnsAnswer = readonly string[] | 'no such name' | 'failed' | 'silence';
 
@@ -25,14 +27,12 @@ export async function startNameServer(
   t: Pick<TestContext, 'after'>,
   answer: (name: string, type: 'A' | 'AAAA') => DnsAnswer | Promise<DnsAnswer>,
 ): Promise<TestNameServer> {
-  const questions: string[] = [];
-  const waiting = new Set<() => void>();
+  const arrivals = new Arrivals<string>();
   const socket = createSocket('udp4');
   let isClosed = false;
   socket.on('message', async (query, { address, port }) => {
     const { name, end, type } = questionOf(query);
-    questions.push(`${type} ${name}`);
-    for (const check of waiting) check();
+    arrivals.add(`${type} ${name}`);
     const found = await answer(name, type);
     if (found === 'silence' || isClosed) return;
     const records = typeof found === 'string' ? [] : found.map((one) => record(one, type));
@@ -52,17 +52,8 @@ export async function startNameServer(
   });
   return {
     server: `127.0.0.1:${socket.address().port}`,
-    questions,
-    asked: (count) =>
-      new Promise((resolve) => {
-        const check = () => {
-          if (questions.length < count) return;
-          waiting.delete(check);
-          resolve();
-        };
-        waiting.add(check);
-        check();
-      }),
+    questions: arrivals.all,
+    asked: (count) => arrivals.reached(count),
   };
 }
 

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import PostalMime, { type Email } from 'postal-mime';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+
+import { Arrivals } from './arrivals.ts';
+import { listen } from './listen.ts';
 
 /** A mail that the server took: as sent, and as a mail program reads it. */
 interface ReceivedMail {
@@ -30,9 +32,8 @@ export async function startMailServer(
   t: { after(stop: () => Promise<void>): unknown },
   options: SMTPServerOptions = {},
 ): Promise<TestMailServer> {
-  const mails: ReceivedMail[] = [];
+  const arrivals = new Arrivals<ReceivedMail>();
   const refused = new Map<string, number>();
-  const waiting = new Set<() => void>();
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: options.onAuth === undefined ? ['AUTH', 'STARTTLS'] : [],
@@ -51,30 +52,21 @@ export async function startMailServer(
         const raw = Buffer.concat(chunks).toString();
         const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
         const to = envelope.rcptTo.map(({ address }) => address);
-        mails.push({ raw, from, to, secure, user: user as string | undefined, mail: await PostalMime.parse(raw) });
+        const mail = await PostalMime.parse(raw);
         callback();
-        for (const check of waiting) check();
+        arrivals.add({ raw, from, to, secure, user: user as string | undefined, mail });
       });
     },
     ...options,
   });
   // A client that hangs up is part of some tests.
   server.on('error', () => undefined);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listen(server.server);
   t.after(() => new Promise<void>((resolve) => server.close(() => resolve())));
   return {
-    port: (server.server.address() as AddressInfo).port,
-    mails,
+    port,
+    mails: arrivals.all,
     refused,
-    received: (count) =>
-      new Promise((resolve) => {
-        const check = () => {
-          if (mails.length < count) return;
-          waiting.delete(check);
-          resolve();
-        };
-        waiting.add(check);
-        check();
-      }),
+    received: (count) => arrivals.reached(count),
   };
 }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
+
+import { listenFor } from './listen.ts';
 
 /** A request that a fake provider got. */
 interface SeenRequest {
@@ -47,14 +48,9 @@ export async function startProvider(t: Pick<TestContext, 'after'>, ...first: Beh
   server.on('connection', () => {
     connections += 1;
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const { port, url } = await listenFor(t, server);
   return {
-    base: `http://127.0.0.1:${port}/v1`,
+    base: `${url}/v1`,
     port,
     seen,
     connections: () => connections,

@@ -1,6 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
+
+import { Arrivals } from './arrivals.ts';
+import { listen } from './listen.ts';
 
 /** A request that a receiver got, with its body. */
 interface ReceivedPost {
@@ -25,25 +27,23 @@ export type Reply = number | ((response: ServerResponse, post: ReceivedPost, req
 
 /** Starts a receiver that ends with the test. It sends the replies in order and repeats the last; 204 by default. */
 export async function startReceiver(t: Pick<TestContext, 'after'>, ...replies: Reply[]): Promise<TestReceiver> {
-  const posts: ReceivedPost[] = [];
-  const waiting = new Set<() => void>();
+  const arrivals = new Arrivals<ReceivedPost>();
   let opened = 0;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const post = { path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() };
-      const reply = replies[Math.min(posts.length, replies.length - 1)] ?? 204;
-      posts.push(post);
+      const reply = replies[Math.min(arrivals.all.length, replies.length - 1)] ?? 204;
+      arrivals.add(post);
       if (typeof reply === 'number') response.writeHead(reply).end();
       else reply(response, post, request);
-      for (const check of waiting) check();
     });
   });
   server.on('connection', () => {
     opened += 1;
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listen(server);
   const close = () =>
     new Promise<void>((resolve) => {
       server.close(() => resolve());
@@ -51,19 +51,10 @@ export async function startReceiver(t: Pick<TestContext, 'after'>, ...replies: R
     });
   t.after(close);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-    posts,
+    url: `http://127.0.0.1:${port}/hook`,
+    posts: arrivals.all,
     connections: () => opened,
-    received: (count) =>
-      new Promise((resolve) => {
-        const check = () => {
-          if (posts.length < count) return;
-          waiting.delete(check);
-          resolve();
-        };
-        waiting.add(check);
-        check();
-      }),
+    received: (count) => arrivals.reached(count),
     close,
   };
 }

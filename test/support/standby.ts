@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 
+import { listen } from './listen.ts';
 import { embedded } from './postgres.ts';
 
 /** A PostgreSQL with a synchronous hot standby, behind one address that is moved to the standby. */
@@ -43,14 +44,14 @@ async function startForwarder(first: number): Promise<{ port: number; moveTo(por
       socket.pipe(other);
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listen(server);
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
   return {
-    port: (server.address() as { port: number }).port,
-    moveTo(port) {
-      target = port;
+    port,
+    moveTo(other) {
+      target = other;
       cut();
     },
     stop() {

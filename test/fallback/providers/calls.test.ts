@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 
 import type { Attempt, TestResult } from '../../../src/fallback/model/test.ts';
+import { freePort } from '../../../src/kit/free-port.ts';
 import { startFallback, type TestFallback } from '../../support/fallback.ts';
 import {
   answering,
@@ -190,13 +189,9 @@ describe('A provider that fails', () => {
       throw new Error('no such name');
     };
     const service = await startLive(t, { dependencies: { resolve } });
-    const closed = createServer();
-    await new Promise<void>((done) => closed.listen(0, '127.0.0.1', done));
-    const { port } = closed.address() as AddressInfo;
-    await new Promise((done) => closed.close(done));
     const plain = await startProvider(t);
     for (const [api_base, error] of [
-      [`http://127.0.0.1:${port}/v1`, 'connection_refused'],
+      [`http://127.0.0.1:${await freePort()}/v1`, 'connection_refused'],
       ['https://nowhere.example.com/v1', 'dns_error'],
       [`https://127.0.0.1:${plain.port}/v1`, 'tls_error'],
       ['https://inside.example.com/v1', 'address_refused'],

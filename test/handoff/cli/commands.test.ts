@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
 import packageJson from '../../../package.json' with { type: 'json' };
+import { freePort } from '../../../src/kit/free-port.ts';
 import { output, refused, runCli, startCliBench } from '../../support/cli.ts';
 import { startPeer } from '../../support/client-dependencies.ts';
 import { startFallback } from '../../support/fallback.ts';
@@ -14,17 +14,7 @@ import { adminKey, createPacket, newTenant, packetRequest, startService } from '
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The URL of a port that nothing listens on. */
-async function nowhere(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return `http://127.0.0.1:${port}/api/v1`;
-}
+const nowhere = async (): Promise<string> => `http://127.0.0.1:${await freePort()}/api/v1`;
 
 describe('service-cli', () => {
   test('takes a packet from its creation to its completion, by the names of the specification and by their aliases [H293, H296]', async (t) => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
 
 import { cliProgram, output, refused, startCliBench } from '../../support/cli.ts';
+import { listenFor } from '../../support/listen.ts';
 import { mcpRequest, type Revision, revisions } from '../../support/mcp.ts';
 import { adminKey, createPacket } from '../../support/service.ts';
 
@@ -78,10 +79,8 @@ describe('service-cli mcp', () => {
     test(`ends with its input after ${name}, without waiting for the service`, async (t) => {
       const silent = createServer();
       const asked = once(silent, 'connection');
-      silent.listen(0, '127.0.0.1');
-      await once(silent, 'listening');
-      t.after(() => silent.close());
-      const { write, send, end } = startMcp(t, `http://127.0.0.1:${(silent.address() as AddressInfo).port}/api/v1`);
+      const { url } = await listenFor(t, silent);
+      const { write, send, end } = startMcp(t, `${url}/api/v1`);
       await send(initialize);
       write(input);
       if (input.includes('wait_seconds')) await asked;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
@@ -15,6 +14,7 @@ import { routes } from '../../../src/handoff/model/api.ts';
 import { packetExample } from '../../../src/handoff/model/examples.ts';
 import { Hitl } from '../../../src/handoff/model/packet.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { listenFor } from '../../support/listen.ts';
 
 /** C0, DEL, C1, bidirectional controls, zero-width and tag characters, other line ends, a lone surrogate. */
 const hostile = `\u001b]0;owned\u0007\u001b[2J\u0000\u007f\u009b31m\u0085\u202e\u2066\u200f\u061c\ufeff\u2028\u2029\u{e0041}\r\u0008\ud800`;
@@ -57,11 +57,7 @@ async function run(
 /** A server that gives every request the same answer. */
 async function startPeer(t: TestContext, answer: (reply: ServerResponse) => void): Promise<string> {
   const server = createServer((request, reply) => request.resume().on('end', () => answer(reply)));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.after(() => server.close().closeAllConnections());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return (await listenFor(t, server)).url;
 }
 
 /** Every text of a value made hostile. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { after, describe, type TestContext, test } from 'node:test';
 import type { KnownBlock } from '@slack/types';
 
 import { historyOf, packetIn, question } from '../../support/life.ts';
+import { listenFor } from '../../support/listen.ts';
 import { startMailServer } from '../../support/mail.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { adminKey, newTenant, startService, type TestService } from '../../support/service.ts';
@@ -48,22 +48,11 @@ async function outcomeWith(t: TestContext, settings: Record<string, string>, out
 
 /** A server that takes connections and does with them what `handle` does. */
 async function startRaw(t: TestContext, handle: (socket: Socket) => void) {
-  const sockets: Socket[] = [];
-  const server = createServer((socket) => {
-    sockets.push(socket);
-    socket.on('error', () => undefined);
-    handle(socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const { port, sockets } = await listenFor(t, createServer(handle));
   const end = () => {
     for (const socket of sockets) socket.destroy();
   };
-  t.after(() => {
-    end();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, sockets, end };
+  return { port, sockets, end };
 }
 
 describe('A mail server', () => {

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { EventSource } from 'eventsource';
 import { chromium } from 'playwright-core';
 
+import { listenFor } from '../../support/listen.ts';
 import { startProgram } from '../../support/program.ts';
 import { findProgram, findPythonWith } from '../../support/programs.ts';
 import { adminKey, createPacket, startService } from '../../support/service.ts';
@@ -48,13 +47,7 @@ describe('A browser', { skip: executablePath === undefined }, () => {
   /** An empty page on a separate origin. */
   async function startPage(t: TestContext): Promise<string> {
     const server = createServer((_, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('<title>page</title>'));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    t.after(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return (await listenFor(t, server)).url;
   }
 
   test('on a page of an allowed origin receives events by EventSource and WebSocket, and EventSource resumes by itself; so does the eventsource package [H151]', async (t) => {

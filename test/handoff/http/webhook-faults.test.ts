@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { verify } from '@octokit/webhooks-methods';
@@ -12,6 +10,7 @@ import { Webhook } from 'standardwebhooks';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { a2a } from '../../support/a2a.ts';
+import { listenFor } from '../../support/listen.ts';
 import { type Reply, startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
 import { onDisk, stores } from '../../support/stores.ts';
@@ -59,13 +58,7 @@ test('a self-signed or expired TLS certificate, or one of another host, is tls_e
       received.push(name);
       request.resume().on('end', () => response.writeHead(204).end());
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    t.after(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    urls[name] = `https://receiver.test:${(server.address() as AddressInfo).port}/`;
+    urls[name] = `https://receiver.test:${(await listenFor(t, server)).port}/`;
   }
   const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
   const service = await startHooked(t, { dependencies: { outgoing: { resolve, ca: pem('authority') } } });

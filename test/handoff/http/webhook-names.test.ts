@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 
 import { createResolver } from '../../../src/kit/outgoing/resolver.ts';
 import { type DnsAnswer, startNameServer } from '../../support/dns.ts';
+import { listenFor } from '../../support/listen.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { adminKey, createPacket, packetRequest, type TestService } from '../../support/service.ts';
 import { deliveriesOf, register, secret, startHooked } from '../../support/webhooks.ts';
@@ -23,15 +23,11 @@ async function startNamed(t: TestContext, names: Names, allow = '') {
 
 /** A port of all private addresses of this machine that counts connections. */
 async function startBait(t: TestContext) {
-  let connections = 0;
-  const server = createServer((socket) => {
-    connections += 1;
-    socket.destroy();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  return { port: (server.address() as AddressInfo).port, connections: () => connections };
+  const { port, sockets } = await listenFor(
+    t,
+    createServer((socket) => socket.destroy()),
+  );
+  return { port, connections: () => sockets.length };
 }
 
 async function outcomeOf(service: TestService, id: string): Promise<unknown[]> {

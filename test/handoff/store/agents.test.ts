@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
-import pg from 'pg';
 
 import { AgentService } from '../../../src/handoff/service/agents.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { isShared, openDatabase } from '../../../src/kit/sql/database.ts';
 import { isOnCluster, workersOf } from '../../support/citus.ts';
+import { connectTo } from '../../support/databases.ts';
 import { TestClock } from '../../support/service.ts';
 import { inMemory, type TestStore } from '../../support/store.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
@@ -77,10 +77,9 @@ test('instances write agents in the same order on PostgreSQL, so that they do no
   const { url, agents } = await openAgents(t, stores.at(-1)!);
   for (const id of ['c', 'a', 'b']) agents.seen(1, id);
   await agents.write();
-  const first = new pg.Client(url);
+  const first = await connectTo(t, url);
   // Of a cluster the worker that has the rows knows who waits.
-  const observers = (isOnCluster ? workersOf(url) : [url]).map((server) => new pg.Client(server));
-  await Promise.all([first, ...observers].map((client) => client.connect()));
+  const observers = await Promise.all((isOnCluster ? workersOf(url) : [url]).map((server) => connectTo(t, server)));
   await first.query('begin');
   await first.query(`select agent_id from agents where tenant = 1 and agent_id = 'a' for update`);
   for (const id of ['c', 'b', 'a']) agents.seen(1, id);
@@ -93,5 +92,4 @@ test('instances write agents in the same order on PostgreSQL, so that they do no
   assert.equal((await first.query('select agent_id from agents where tenant = 1 for update skip locked')).rowCount, 3);
   await first.query('commit');
   assert.equal(await writing, 3);
-  await Promise.all([first, ...observers].map((client) => client.end()));
 });

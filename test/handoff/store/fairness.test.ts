@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Kysely, sql } from 'kysely';
-import pg from 'pg';
 
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { phrasesOf } from '../../../src/handoff/rules/tokenizer.ts';
@@ -10,6 +9,7 @@ import { openStore, type Store } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import type { ServiceError } from '../../../src/kit/errors.ts';
 import { createIds } from '../../../src/kit/id.ts';
+import { connectTo } from '../../support/databases.ts';
 import { TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
 import { onDisk, stores } from '../../support/stores.ts';
@@ -88,8 +88,7 @@ test('long reads alternate between tenants on SQLite: a tenant with a few does n
 
 test('long reads of one tenant use at most two of the four connections for them on PostgreSQL [H98]', async (t) => {
   const { store, url } = await opened(t, stores.find(({ name }) => name === 'PostgreSQL')!);
-  const [lock, observer] = [new pg.Client(url), new pg.Client(url)];
-  await Promise.all([lock.connect(), observer.connect()]);
+  const [lock, observer] = await Promise.all([connectTo(t, url), connectTo(t, url)]);
   // Lists of packets, searches and the audit log are other works of the same queue.
   for (const name of ['dead letters', 'retried deliveries', 'agents']) {
     await lock.query('begin');
@@ -112,10 +111,10 @@ test('long reads of one tenant use at most two of the four connections for them 
     await ended;
     assert.deepEqual(cancelled.toSorted(), [hostile, hostile, victim, victim], name);
   }
-  await Promise.all([lock.end(), observer.end()]);
 });
 
-test('in the slow lane on SQLite a tenant does not wait for the statements of three others [H98]', async (t) => {
+/** Lanes with their readers on an empty SQLite. */
+async function openLanes(t: TestContext) {
   const { url, drop } = await onDisk.open();
   const { database, lanes, stopReaders } = openWithReaders(url, () => new Date());
   t.after(async () => {
@@ -123,11 +122,18 @@ test('in the slow lane on SQLite a tenant does not wait for the statements of th
     await database.close();
     await drop();
   });
+  return { database, lanes };
+}
+
+/** A query that takes time: it counts to a number. */
+const count = (most: number) => (db: Kysely<Tables>) =>
+  sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${most}) select count(*) from numbers`.execute(
+    db,
+  );
+
+test('in the slow lane on SQLite a tenant does not wait for the statements of three others [H98]', async (t) => {
+  const { lanes } = await openLanes(t);
   const ended: number[] = [];
-  const count = (most: number) => (db: Kysely<Tables>) =>
-    sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${most}) select count(*) from numbers`.execute(
-      db,
-    );
   const read = (tenant: number, most: number) => lanes.run(tenant, (reader) => reader.read(count(most)), { long: true });
   // Starts the threads, which can take longer than a statement.
   await Promise.all([1, 2, 3, victim].map((tenant) => read(tenant, 1)));
@@ -139,17 +145,8 @@ test('in the slow lane on SQLite a tenant does not wait for the statements of th
 
 // Only there are reads measured by the time of a thread.
 test('a read on SQLite is charged with its own queries, not with those of jobs, metrics and other reads', async (t) => {
-  const { url, drop } = await onDisk.open();
-  const { database, lanes, stopReaders } = openWithReaders(url, () => new Date());
-  t.after(async () => {
-    await stopReaders();
-    await database.close();
-    await drop();
-  });
-  const countLong = (db: Kysely<Tables>) =>
-    sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1000000) select count(*) from numbers`.execute(
-      db,
-    );
+  const { database, lanes } = await openLanes(t);
+  const countLong = count(1_000_000);
   let tookMs = 0;
   const read = (tenant: number, work: (db: Kysely<Tables>) => Promise<unknown>) =>
     lanes.run(tenant, async (reader) => {

@@ -7,6 +7,7 @@ import pg from 'pg';
 import { migrations as ofFallback } from '../../../src/fallback/store/migrations/index.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import { looking } from '../../support/consistency.ts';
+import { connectTo } from '../../support/databases.ts';
 import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -327,15 +328,16 @@ test('the open packets of a source agent are counted by their index, which only 
   assert.deepEqual(updates(), [false, true]);
 });
 
-test('on PostgreSQL claim-next reads only the packets that wait for its agent, with or without statistics of the table', async (t) => {
+/** A service on PostgreSQL, and a connection to its database. */
+async function startOnPostgres(t: TestContext) {
   const { url, drop } = await stores.at(-1)!.open('handoff');
-  const client = new pg.Client(url);
-  await client.connect();
-  t.after(async () => {
-    await client.end();
-    await drop();
-  });
-  const service = await startService(t, { databaseUrl: url });
+  const client = await connectTo(t, url);
+  t.after(() => drop());
+  return { client, service: await startService(t, { databaseUrl: url }) };
+}
+
+test('on PostgreSQL claim-next reads only the packets that wait for its agent, with or without statistics of the table', async (t) => {
+  const { client, service } = await startOnPostgres(t);
   const packets = Array.from({ length: 100 }, () => packetRequest());
   for (let batch = 0; batch < 5; batch += 1)
     assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
@@ -365,14 +367,7 @@ test('on PostgreSQL claim-next reads only the packets that wait for its agent, w
 });
 
 test('statistics read counters and the ends of indexes: on PostgreSQL not more rows of packets, however many there are', async (t) => {
-  const { url, drop } = await stores.at(-1)!.open('handoff');
-  const client = new pg.Client(url);
-  await client.connect();
-  t.after(async () => {
-    await client.end();
-    await drop();
-  });
-  const service = await startService(t, { databaseUrl: url });
+  const { client, service } = await startOnPostgres(t);
   for (let batch = 0; batch < 3; batch += 1)
     await service.call('POST', '/packets/batch', { body: { packets: Array.from({ length: 100 }, () => packetRequest()) } });
   const read = async () => {

@@ -5,9 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 
 import { listen } from '../../../src/kit/http/app.ts';
-import { createMount } from '../../../src/kit/http/mount.ts';
-import { defineRoute } from '../../../src/kit/route.ts';
-import { quietApp } from '../../support/app.ts';
+import { appFor, mountOn, putThing } from '../../support/app.ts';
 import { sendRaw } from '../../support/socket.ts';
 
 const Thing = Type.Object(
@@ -23,27 +21,10 @@ const Thing = Type.Object(
 
 /** An application with one route that takes a body, and the bodies that its handler got. */
 function things(t: TestContext, bodyLimit = 8_000_000) {
-  const app = quietApp();
-  t.after(() => app.close());
-  const mount = createMount({
-    app,
-    prefixes: () => [''],
-    admit: () => undefined,
-    admitUnrouted: () => undefined,
-    bodyLimit: () => bodyLimit,
-  });
+  const app = appFor(t);
+  const mount = mountOn(app, { bodyLimit: () => bodyLimit });
   const kept: unknown[] = [];
-  const route = defineRoute({
-    id: 'putThing',
-    method: 'POST',
-    path: '/things',
-    tag: 'things',
-    access: 'public',
-    summary: 'Keep a thing',
-    body: Thing,
-    responses: { 200: { description: 'Kept.', schema: Type.Object({}) } },
-  });
-  mount(route, ({ body }) => {
+  mount(putThing(Thing), ({ body }) => {
     kept.push(body);
     return {};
   });

@@ -7,37 +7,21 @@ import Type from 'typebox';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { listen } from '../../../src/kit/http/app.ts';
 import type { LingerLimits } from '../../../src/kit/http/linger.ts';
-import { createMount } from '../../../src/kit/http/mount.ts';
-import { defineRoute } from '../../../src/kit/route.ts';
-import { quietApp } from '../../support/app.ts';
+import { appFor, mountOn, putThing } from '../../support/app.ts';
 import { sendRaw } from '../../support/socket.ts';
 
 const maxBody = 1024;
 
 /** Starts a service with one route that takes a body; returns its connections as well. */
 async function startThings(t: TestContext, linger?: LingerLimits): Promise<{ address: string; sockets: Socket[] }> {
-  const app = quietApp(linger === undefined ? {} : { linger });
-  t.after(() => app.close());
-  const mount = createMount({
-    app,
-    prefixes: () => [''],
+  const app = appFor(t, linger === undefined ? {} : { linger });
+  const mount = mountOn(app, {
     admit(_route, request) {
       if (request.headers['x-api-key'] !== 'right') throw new ServiceError('UNAUTHORIZED', 'No.');
     },
-    admitUnrouted: () => undefined,
     bodyLimit: () => maxBody,
   });
-  const route = defineRoute({
-    id: 'putThing',
-    method: 'POST',
-    path: '/things',
-    tag: 'things',
-    access: 'key',
-    summary: 'Keep a thing',
-    body: Type.Object({ text: Type.String() }),
-    responses: { 200: { description: 'Kept.', schema: Type.Object({}) } },
-  });
-  mount(route, () => ({}));
+  mount(putThing(Type.Object({ text: Type.String() })), () => ({}));
   const sockets: Socket[] = [];
   app.server.on('connection', (socket: Socket) => void sockets.push(socket));
   return { address: await listen(app, '127.0.0.1', 0), sockets };

@@ -5,23 +5,15 @@ import { describe, type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 
-import { createMount } from '../../../src/kit/http/mount.ts';
 import { JsonText } from '../../../src/kit/http/response.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
-import { quietApp } from '../../support/app.ts';
+import { appFor, mountOn, putThing } from '../../support/app.ts';
 import { sendRaw } from '../../support/socket.ts';
 import { until } from '../../support/until.ts';
 
-/** An application without routes, logs and metrics that ends with the test. */
-function newApp(t: TestContext): FastifyInstance {
-  const app = quietApp();
-  t.after(() => app.close());
-  return app;
-}
-
 test('an answer is reduced to its schema at any depth, unless the schema is open', async (t) => {
-  const app = newApp(t);
-  const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitUnrouted: () => undefined, bodyLimit: () => 1024 });
+  const app = appFor(t);
+  const mount = mountOn(app);
   const Thing = Type.Object({ id: Type.String(), free: Type.Object({}, { additionalProperties: true }) });
   const route = defineRoute({
     id: 'listThings',
@@ -40,27 +32,15 @@ test('an answer is reduced to its schema at any depth, unless the schema is open
 });
 
 test('large bodies in progress share a limit, of which a tenant may use a part: beyond it 503 until memory is released [H234]', async (t) => {
-  const app = newApp(t);
-  const mount = createMount({
-    app,
-    prefixes: () => [''],
+  const app = appFor(t);
+  const mount = mountOn(app, {
     admit(_route, request) {
       request.info.caller = String(request.headers.tenant);
     },
-    admitUnrouted: () => undefined,
     bodyLimit: () => 1_000_000,
     maxBodyBytes: 1_000_000,
   });
-  const route = defineRoute({
-    id: 'putThing',
-    method: 'POST',
-    path: '/things',
-    tag: 'things',
-    access: 'public',
-    summary: 'Keep a thing',
-    body: Type.Object({ text: Type.String() }),
-    responses: { 200: { description: 'Kept.', schema: Type.Object({}) } },
-  });
+  const route = putThing(Type.Object({ text: Type.String() }));
   let waiting: (() => void)[] = [];
   let failing = false;
   mount(route, async () => {
@@ -102,12 +82,8 @@ describe('A mounted route', () => {
   });
 
   function mounted(t: TestContext): FastifyInstance {
-    const app = newApp(t);
-    const mount = createMount({
-      app,
-      prefixes: () => [''],
-      admit: () => undefined,
-      admitUnrouted: () => undefined,
+    const app = appFor(t);
+    const mount = mountOn(app, {
       bodyLimit: () => 16,
       tooLarge: (limit) => `At most ${limit} bytes.`,
       admissionParameters: ['api_key'],
@@ -140,8 +116,8 @@ describe('A mounted route', () => {
 });
 
 test('a reset connection is detected during a request; a client that only ends its sending half gets its answer, and no interim one [H98]', async (t) => {
-  const app = newApp(t);
-  const mount = createMount({ app, prefixes: () => [''], admit: () => undefined, admitUnrouted: () => undefined, bodyLimit: () => 1024 });
+  const app = appFor(t);
+  const mount = mountOn(app);
   const route = defineRoute({
     id: 'wait',
     method: 'GET',

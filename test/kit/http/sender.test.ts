@@ -5,11 +5,10 @@ import { type TestContext, test } from 'node:test';
 import Type from 'typebox';
 
 import { listen } from '../../../src/kit/http/app.ts';
-import { createMount } from '../../../src/kit/http/mount.ts';
 import { HttpResponse, JsonPieces, JsonText } from '../../../src/kit/http/response.ts';
 import { MemoryBudget } from '../../../src/kit/memory-budget.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
-import { quietApp } from '../../support/app.ts';
+import { mountOn, quietApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';
 
 /** More than the buffers of a connection hold, which grow with what the client reads. */
@@ -24,14 +23,10 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
     await Promise.all(connections.map(({ socket }) => closing(socket)));
     await app.close();
   });
-  const mount = createMount({
-    app,
-    prefixes: () => [''],
+  const mount = mountOn(app, {
     admit(_route, request) {
       request.info.caller = String(request.headers.tenant);
     },
-    admitUnrouted: () => undefined,
-    bodyLimit: () => 1024,
     answers: new MemoryBudget(maxAnswerBytes),
   });
   const getText = defineRoute({

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 
@@ -12,6 +11,7 @@ import { OutgoingError, statusFailure } from '../../../src/kit/outgoing/failures
 import { createGuard } from '../../../src/kit/outgoing/guard.ts';
 import { Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
 import type { Resolve } from '../../../src/kit/outgoing/resolver.ts';
+import { listenFor } from '../../support/listen.ts';
 
 /** A timeout that no test reaches. */
 const unhurried = { timeoutMs: 60_000, maxBytes: 64 * 1024 };
@@ -32,20 +32,9 @@ function startSender(t: TestContext, { allow = ['127.0.0.1'], resolve, connectio
 const pem = (name: string) => readFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url), 'utf8');
 
 /** Starts a server that ends with the test; returns its sockets and address. */
-async function listen<S extends Server>(t: TestContext, server: S): Promise<{ server: S; sockets: Socket[]; port: number; url: string }> {
-  const sockets: Socket[] = [];
-  server.on('connection', (socket: Socket) => {
-    sockets.push(socket);
-    socket.on('error', () => undefined);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  return { server, sockets, port, url: `http://127.0.0.1:${port}/hook` };
+async function listen<S extends Server>(t: TestContext, server: S) {
+  const { port, url, sockets } = await listenFor(t, server);
+  return { server, sockets, port, url: `${url}/hook` };
 }
 
 const receiver = (t: TestContext, handle: RequestListener) => listen(t, createServer(handle));
