@@ -8,9 +8,8 @@ import { FailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { Streams } from '../kit/http/streams.ts';
-import { createIds, type NewId, type RandomSource, randomFraction, systemRandom } from '../kit/id.ts';
-import { type Stop, starting, stopLimits } from '../kit/lifecycle.ts';
-import { Loop } from '../kit/loop.ts';
+import { createIds, type NewId, type RandomSource, systemRandom } from '../kit/id.ts';
+import { type Stop, starting } from '../kit/lifecycle.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
 import { Mailer } from '../kit/outgoing/mail.ts';
@@ -18,6 +17,7 @@ import { Outgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import type { Tracer } from '../kit/trace-context.ts';
 import { Turns } from '../kit/turns.ts';
+import { createJobs } from './background.ts';
 import { agentHandlers } from './http/agents.ts';
 import { answerLinkHandlers } from './http/answer-links.ts';
 import { briefHandlers } from './http/brief.ts';
@@ -34,14 +34,7 @@ import { createListening, type Listening } from './http/streams.ts';
 import { tenantHandlers } from './http/tenants.ts';
 import { trailHandlers } from './http/trail.ts';
 import { webhookHandlers } from './http/webhooks.ts';
-import { createAgentWriter } from './jobs/agents.ts';
-import { attemptMs, Deliverer } from './jobs/deliverer.ts';
-import { createIndexingJob } from './jobs/indexer.ts';
-import { createMeasurer } from './jobs/measurer.ts';
-import { createPruner } from './jobs/pruner.ts';
 import { manyAttempts } from './jobs/receivers.ts';
-import { createSend } from './jobs/senders.ts';
-import { createSweeper } from './jobs/sweeper.ts';
 import { Hub } from './live/hub.ts';
 import type { RedisLink } from './live/redis.ts';
 import { Relay } from './live/relay.ts';
@@ -54,7 +47,6 @@ import { createBriefService } from './service/brief.ts';
 import { createChannelService } from './service/channels.ts';
 import { Connections } from './service/connections.ts';
 import { createContractService } from './service/contracts.ts';
-import { createDeliveryService } from './service/deliveries.ts';
 import { createKeyService } from './service/keys.ts';
 import { createListService } from './service/lists.ts';
 import { createNoticeService } from './service/notices.ts';
@@ -101,14 +93,8 @@ export interface Handoff {
   runOnce: Record<'sweep' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat' | 'agents', () => Promise<number>>;
 }
 
-/** How often the hub polls the database, and the keys of streams and the connection to Redis are checked, in milliseconds. */
-const pollEveryMs = 2000;
-
-/** How often due heartbeats are sent, in milliseconds. */
-const heartbeatEveryMs = 1000;
-
 /** What every part of the service needs. */
-interface Base {
+export interface Base {
   readonly settings: Settings;
   readonly dependencies: Dependencies;
   readonly clock: Clock;
@@ -247,7 +233,8 @@ function createLive(
   return { hub, streams, metrics, turns, waitingList: new WaitingList(hub) };
 }
 
-type Live = ReturnType<typeof createLive>;
+/** What passes events on. */
+export type Live = ReturnType<typeof createLive>;
 
 /** Wires the operations, and the requests to receivers of webhooks and messages. */
 function createServices({ settings, dependencies, clock, newId, random, tracer }: Base, store: Store, live: Live) {
@@ -282,7 +269,8 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
   };
 }
 
-type Services = ReturnType<typeof createServices>;
+/** The operations of the service. */
+export type Services = ReturnType<typeof createServices>;
 
 interface HttpParts {
   store: Store;
@@ -339,113 +327,5 @@ function createHttp(base: Base, parts: HttpParts): FastifyInstance {
       const { createA2aEndpoint } = await import('./a2a/http.ts');
       return createA2aEndpoint({ refusalOf });
     },
-  });
-}
-
-interface JobParts {
-  store: Store;
-  live: Live;
-  services: Services;
-  failures: FailureLog;
-  /** Checks the keys of streams and the connection to Redis. */
-  recheck: () => Promise<void>;
-}
-
-/** When the first rounds of pruning and measuring begin after a start, in milliseconds. */
-const firstPruneMs = 60_000;
-
-/** Wires the background jobs. They run from `start` to `stop`, which waits for delivery attempts in progress. */
-function createJobs(base: Base, { store, live, services, failures, recheck }: JobParts) {
-  const { settings, clock } = base;
-  const { packets, agents } = services;
-  const runOnce = {
-    sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
-    index: createIndexingJob(store, clock),
-    prune: createPruner({ store, clock, retention: settings }),
-    measure: createMeasurer(store, live.metrics.measured),
-    agents: createAgentWriter(agents),
-    async poll() {
-      const begun = clock().getTime();
-      await live.hub.poll();
-      // Measured from the start of this round, so that a slow round does not add to the delay of events. The bounds
-      // guard against a clock that was set back.
-      return Math.min(pollEveryMs, Math.max(pollEveryMs / 4, begun + pollEveryMs - clock().getTime()));
-    },
-    async recheck() {
-      await recheck();
-      return pollEveryMs;
-    },
-    async heartbeat() {
-      live.streams.sendHeartbeats();
-      return heartbeatEveryMs;
-    },
-  };
-  const loopOf = (name: string, job: () => Promise<number>, firstAfterMs = 0) =>
-    new Loop({
-      async runOnce() {
-        const next = await job();
-        failures.succeeded(name);
-        return next;
-      },
-      onError: (error) => failures.failed(name, error),
-      firstAfterMs,
-    });
-  const deliverer = delivererOf(base, { store, live, services, failures, wake: () => delivering.wake() });
-  const delivering = loopOf('deliver', () => deliverer.round());
-  store.onDeliveries(() => delivering.wake());
-  // These can wait, and their long reads start a thread, which a start would have to share the processor with.
-  const firstAfter = (name: string) => (name === 'prune' || name === 'measure' ? firstPruneMs : 0);
-  const loops = [...Object.entries(runOnce).map(([name, job]) => loopOf(name, job, firstAfter(name))), delivering];
-
-  return {
-    runOnce: {
-      ...runOnce,
-      async deliver() {
-        const next = await deliverer.round();
-        await deliverer.idle();
-        return next;
-      },
-    },
-    start() {
-      for (const loop of loops) loop.start();
-    },
-    async stop() {
-      store.index.stop();
-      await Promise.all(loops.map((loop) => loop.stop()));
-      await deliverer.stop(stopLimits.attempts);
-    },
-  };
-}
-
-function delivererOf(
-  { settings, dependencies, clock, random }: Base,
-  { store, live, services, failures, wake }: Omit<JobParts, 'recheck'> & { wake: () => void },
-) {
-  return new Deliverer({
-    store,
-    deliveries: createDeliveryService({
-      store,
-      clock,
-      retrySeconds: settings.webhookRetrySeconds,
-      disableAfterSeconds: settings.webhookDisableAfterSeconds,
-      chance: () => randomFraction(random),
-    }),
-    clock,
-    send: createSend({
-      ...services,
-      // Loaded with the first push notification, since most processes never send one.
-      notificationOf: async (packet, root) => (await import('./a2a/printed.ts')).taskText(packet, root),
-      store,
-      clock,
-      userAgent: `${packageJson.name}/${packageJson.version}`,
-      attemptMs: dependencies.outgoing?.attemptMs ?? attemptMs,
-    }),
-    abort() {
-      services.outgoing.close();
-      services.mailer?.close();
-    },
-    onAttempt: live.metrics.attempted,
-    onError: (error) => failures.failed('deliver', error),
-    wake,
   });
 }

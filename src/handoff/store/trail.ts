@@ -17,7 +17,8 @@ import type { RowOf, Tables } from './tables.ts';
 /** An entry of the audit log that is not about a packet. */
 export interface AuditRecord {
   readonly event_type: string;
-  readonly resource: 'api_key' | 'channel' | 'contract' | 'tenant' | 'webhook';
+  /** The noun, such as `api_key`. */
+  readonly resource: string;
   readonly actor: string;
   readonly details: Record<string, unknown>;
 }

@@ -1,0 +1,129 @@
+import packageJson from '../../package.json' with { type: 'json' };
+import type { FailureLog } from '../kit/failure-log.ts';
+import { randomFraction } from '../kit/id.ts';
+import { stopLimits } from '../kit/lifecycle.ts';
+import { Loop } from '../kit/loop.ts';
+import { createAgentWriter } from './jobs/agents.ts';
+import { attemptMs, Deliverer } from './jobs/deliverer.ts';
+import { createIndexingJob } from './jobs/indexer.ts';
+import { createMeasurer } from './jobs/measurer.ts';
+import { createPruner } from './jobs/pruner.ts';
+import { createSend } from './jobs/senders.ts';
+import { createSweeper } from './jobs/sweeper.ts';
+import type { Base, Live, Services } from './main.ts';
+import { createDeliveryService } from './service/deliveries.ts';
+import type { Store } from './store/store.ts';
+
+/** How often due heartbeats are sent, in milliseconds. */
+const heartbeatEveryMs = 1000;
+
+/** How often the hub polls the database, and the keys of streams and the connection to Redis are checked, in milliseconds. */
+const pollEveryMs = 2000;
+
+interface JobParts {
+  store: Store;
+  live: Live;
+  services: Services;
+  failures: FailureLog;
+  /** Checks the keys of streams and the connection to Redis. */
+  recheck: () => Promise<void>;
+}
+
+/** When the first rounds of pruning and measuring begin after a start, in milliseconds. */
+const firstPruneMs = 60_000;
+
+/** Wires the background jobs. They run from `start` to `stop`, which waits for delivery attempts in progress. */
+export function createJobs(base: Base, { store, live, services, failures, recheck }: JobParts) {
+  const { settings, clock } = base;
+  const { packets, agents } = services;
+  const runOnce = {
+    sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
+    index: createIndexingJob(store, clock),
+    prune: createPruner({ store, clock, retention: settings }),
+    measure: createMeasurer(store, live.metrics.measured),
+    agents: createAgentWriter(agents),
+    async poll() {
+      const begun = clock().getTime();
+      await live.hub.poll();
+      // Measured from the start of this round, so that a slow round does not add to the delay of events. The bounds
+      // guard against a clock that was set back.
+      return Math.min(pollEveryMs, Math.max(pollEveryMs / 4, begun + pollEveryMs - clock().getTime()));
+    },
+    async recheck() {
+      await recheck();
+      return pollEveryMs;
+    },
+    async heartbeat() {
+      live.streams.sendHeartbeats();
+      return heartbeatEveryMs;
+    },
+  };
+  const loopOf = (name: string, job: () => Promise<number>, firstAfterMs = 0) =>
+    new Loop({
+      async runOnce() {
+        const next = await job();
+        failures.succeeded(name);
+        return next;
+      },
+      onError: (error) => failures.failed(name, error),
+      firstAfterMs,
+    });
+  const deliverer = delivererOf(base, { store, live, services, failures, wake: () => delivering.wake() });
+  const delivering = loopOf('deliver', () => deliverer.round());
+  store.onDeliveries(() => delivering.wake());
+  // These can wait, and their long reads start a thread, which a start would have to share the processor with.
+  const firstAfter = (name: string) => (name === 'prune' || name === 'measure' ? firstPruneMs : 0);
+  const loops = [...Object.entries(runOnce).map(([name, job]) => loopOf(name, job, firstAfter(name))), delivering];
+
+  return {
+    runOnce: {
+      ...runOnce,
+      async deliver() {
+        const next = await deliverer.round();
+        await deliverer.idle();
+        return next;
+      },
+    },
+    start() {
+      for (const loop of loops) loop.start();
+    },
+    async stop() {
+      store.index.stop();
+      await Promise.all(loops.map((loop) => loop.stop()));
+      await deliverer.stop(stopLimits.attempts);
+    },
+  };
+}
+
+function delivererOf(
+  { settings, dependencies, clock, random }: Base,
+  { store, live, services, failures, wake }: Omit<JobParts, 'recheck'> & { wake: () => void },
+) {
+  return new Deliverer({
+    store,
+    deliveries: createDeliveryService({
+      store,
+      clock,
+      retrySeconds: settings.webhookRetrySeconds,
+      disableAfterSeconds: settings.webhookDisableAfterSeconds,
+      chance: () => randomFraction(random),
+    }),
+    clock,
+    send: createSend({
+      ...services,
+      // Loaded with the first push notification, since most processes never send one.
+      notificationOf: async (packet, root) => (await import('./a2a/printed.ts')).taskText(packet, root),
+      store,
+      clock,
+      userAgent: `${packageJson.name}/${packageJson.version}`,
+      attemptMs: dependencies.outgoing?.attemptMs ?? attemptMs,
+    }),
+    abort() {
+      services.outgoing.close();
+      services.mailer?.close();
+    },
+    onAttempt: live.metrics.attempted,
+    onError: (error) => failures.failed('deliver', error),
+    wake,
+  });
+}
