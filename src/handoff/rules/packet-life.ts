@@ -91,7 +91,7 @@ export function touched<P extends Moving>(packet: P, now: Date): P {
   return { ...packet, revision: packet.revision + 1, updated_at: now.toISOString() };
 }
 
-/** The packet in the status that an allowed verb leads to. Nothing else sets a status. */
+/** The packet in the status that an allowed verb leads to. Nothing else changes a status. */
 export function move<P extends Moving>(packet: P, verb: Verb, now: Date): P {
   const status = targetOf(packet.status, verb);
   if (status === undefined) throw new Error(`A packet that is ${packet.status} does not allow ${verb}.`);

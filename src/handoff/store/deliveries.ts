@@ -5,7 +5,7 @@ import { traceparentOf } from '../../kit/trace-context.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import type { Delivery, DeliveryDetail, DeliveryError, DeliveryStatus } from '../model/webhook.ts';
 import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
-import { createDeliveryQueues, type DeliveryQueue, type Receiver, receiverColumns } from './delivery-queues.ts';
+import { createDeliveryQueues, type DeliveryQueue, type Destination, destinationColumns } from './delivery-queues.ts';
 import type { Group, Kind } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
@@ -204,10 +204,10 @@ function reads(parts: ReadParts) {
     db.selectFrom('messages').select(['body', 'traceparent']).where('tenant', '=', tenant).where('event_id', '=', event_id),
   );
 
-  const destination = database.query<{ tenant: number; webhook: number }, Receiver & { active: number }>((db, { tenant, webhook }) =>
+  const destination = database.query<{ tenant: number; webhook: number }, Destination & { active: number }>((db, { tenant, webhook }) =>
     db
       .selectFrom('webhooks')
-      .select([...receiverColumns, 'active'])
+      .select([...destinationColumns, 'active'])
       .where('tenant', '=', tenant)
       .where('seq', '=', webhook)
       .where('removed_at', 'is', null),

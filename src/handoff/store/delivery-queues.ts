@@ -8,15 +8,15 @@ import type { Tables } from './tables.ts';
 import type { StoredWebhook } from './webhooks.ts';
 
 /** The columns of a webhook or channel that an attempt needs. */
-export const receiverColumns = [
+export const destinationColumns = [
   ...(['kind', 'url', 'secret', 'old_secret', 'old_secret_until', 'failing_since'] as const),
   ...(['authentication', 'responder', 'key_id', 'key_origin', 'origin'] as const),
 ] as const;
 /** What an attempt needs of a webhook or channel. */
-export type Receiver = Pick<StoredWebhook, (typeof receiverColumns)[number]>;
+export type Destination = Pick<StoredWebhook, (typeof destinationColumns)[number]>;
 
 /** The pending deliveries of one webhook or channel, with what is needed to send them. */
-export interface DeliveryQueue extends Receiver {
+export interface DeliveryQueue extends Destination {
   /** The number of the webhook or channel, its id, and its tenant's number. */
   webhook: number;
   webhook_id: string;
@@ -160,5 +160,5 @@ function queuesOfTenant(db: Kysely<Tables>, tenant: number) {
 }
 
 const queueColumns = sql`webhooks.seq as webhook, webhooks.id as webhook_id, webhooks.tenant, active, ${sql.join(
-  receiverColumns.map((column) => sql.ref(column)),
+  destinationColumns.map((column) => sql.ref(column)),
 )}`;
