@@ -173,7 +173,8 @@ export type Verdicts = ReadonlyMap<ChainRequest, Verdict>;
 
 export type ContractService = ReturnType<typeof createContractService>;
 
-interface Published {
+/** A contract as published, and whether its agent had none before. */
+export interface Published {
   readonly contract: Contract;
   readonly isNew: boolean;
 }

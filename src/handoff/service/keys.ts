@@ -14,7 +14,7 @@ import type { ServiceParts } from './parts.ts';
 import { auditRecord } from './trail.ts';
 
 /** The admin key that a start created, and whether it ignored the one in the settings. */
-interface Bootstrap {
+export interface Bootstrap {
   /** The new admin key, to be shown once. */
   readonly createdKey?: string;
   /** Whether the settings name an admin key that is not in the database. */
