@@ -33,12 +33,20 @@ function createAjv(options: { coerceTypes: boolean; allErrors: boolean }): Ajv {
 const bodies = { first: createAjv({ coerceTypes: false, allErrors: false }), all: createAjv({ coerceTypes: false, allErrors: true }) };
 const queries = createAjv({ coerceTypes: true, allErrors: true });
 
+/** The errors of a value. A compiled function would keep them until its next call, and they have the value, which may be large. */
+export function errorsOf(isValid: ValidateFunction, value: unknown): readonly ErrorObject[] {
+  if (isValid(value)) return [];
+  const errors = isValid.errors!;
+  isValid.errors = null;
+  return errors;
+}
+
 /** Returns a function that lists a value's errors. The schema is compiled at the first value: compiling all takes a third of the start-up time. */
 function checker(ajv: Ajv, schema: TSchema): (value: unknown) => readonly ErrorObject[] {
   let isValid: ValidateFunction | undefined;
   return (value) => {
     isValid ??= ajv.compile(schema);
-    return isValid(value) ? [] : isValid.errors!;
+    return errorsOf(isValid, value);
   };
 }
 

@@ -3,7 +3,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import { fullFormats } from 'ajv-formats/dist/formats.js';
 
 import type { Fault } from '../errors.ts';
-import { faultsIn } from '../http/validate.ts';
+import { errorsOf, faultsIn } from '../http/validate.ts';
 import { inspect, maxSchemaBytes, stepKeyword } from './inspect.ts';
 import { duplicatesIn, isSame, Meter, OutOfSteps } from './meter.ts';
 import { Patterns } from './patterns.ts';
@@ -48,8 +48,7 @@ function metaFaults(schema: unknown, field: string): readonly Fault[] {
     const ajv = new Ajv2020({ strict: false, validateFormats: false, verbose: true });
     metaSchema = ajv.getSchema('https://json-schema.org/draft/2020-12/schema')!;
   }
-  if (metaSchema(schema)) return [];
-  return faultsIn(metaSchema.errors!, '').map(({ field: path, detail }) => ({
+  return faultsIn(errorsOf(metaSchema, schema), '').map(({ field: path, detail }) => ({
     field: path === '' ? field : `${field}.${path}`,
     detail: `${field}${path === '' ? '' : '.'}${detail.trimStart()}`,
   }));
@@ -211,12 +210,14 @@ function check(value: unknown, meter: Meter, isValid: ValidateFunction, findAll:
 function run(value: unknown, meter: Meter, isValid: ValidateFunction): readonly ErrorObject[] | 'ran out' {
   meter.start(maxSteps);
   try {
-    return isValid(value) ? [] : isValid.errors!;
+    return errorsOf(isValid, value);
   } catch (error) {
     if (error instanceof EnoughFaults) return error.errors;
     // A chain of references may call itself deeper than the stack.
     if (error instanceof OutOfSteps || error instanceof RangeError) return 'ran out';
     throw error;
+  } finally {
+    meter.forget();
   }
 }
 

@@ -23,6 +23,10 @@ export class Meter {
 
   start(steps: number): void {
     this.#left = steps;
+  }
+
+  /** Lets go of the value that was checked, which a checker would otherwise keep until its next check. */
+  forget(): void {
     this.#widths = new Map();
   }
 

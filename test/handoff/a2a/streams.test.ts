@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 
 import { createA2aEndpoint, type StreamedResponse } from '../../../src/handoff/a2a/http.ts';
 import { packetExample } from '../../../src/handoff/model/examples.ts';
 import type { Packet } from '../../../src/handoff/model/packet.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
+import { collectGarbage } from '../../support/garbage.ts';
 
 const taskId = packetExample.id;
 const packetOf = (revision: number, more: Partial<Packet> = {}) =>
@@ -70,10 +66,7 @@ test('a stream that waits for the next event keeps no packet and no text', async
   await stream.responses.next().then(({ value }) => assert.match(String(value?.body), /"task"/));
   for (let event = 1; event <= 3; event += 1) {
     const next = stream.responses.next().then(({ value }) => assert.match(String(value?.body), /"artifactUpdate"/));
-    for (let pass = 0; pass < 2; pass += 1) {
-      await new Promise(setImmediate);
-      collect();
-    }
+    await collectGarbage();
     assert.deepEqual(
       made.map((packet) => packet.deref() === undefined),
       Array(event).fill(true),

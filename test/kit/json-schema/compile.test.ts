@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { type Checker, compileSchema, maxSteps } from '../../../src/kit/json-schema/compile.ts';
+import { collectGarbage } from '../../support/garbage.ts';
 import { hostileSchemas, list, object, product } from '../../support/hostile-schemas.ts';
 
 /** The checker of a schema that is accepted. */
@@ -171,5 +172,22 @@ describe('A schema of a caller', () => {
       'd can have at most 2 characters.',
     ]);
     assert.deepEqual(faultsOf(schema, { a: 1, b: 1, c: ['x', true] }), ['c.1 must be a string, not a boolean.']);
+  });
+
+  test('keeps no value that was checked', async () => {
+    const checked = [{ a: 'x' }, { a: 1 }, { b: 1 }].map((value) => {
+      const checker = checkerOf({ properties: { a: { type: 'string' } }, additionalProperties: false });
+      checker.check(value);
+      return { checker, value: new WeakRef<object>(value) };
+    });
+    await collectGarbage();
+    assert.deepEqual(
+      checked.map(({ value }) => value.deref()),
+      [undefined, undefined, undefined],
+    );
+    assert.deepEqual(
+      checked.map(({ checker }) => checker.check({}).faults),
+      [[], [], []],
+    );
   });
 });
