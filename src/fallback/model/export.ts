@@ -5,7 +5,7 @@ import { Chain, ChainDefinition, ChainRequest, chainExample, chainRequestExample
 import { ETag, exampleId, failing, Location, optional, shortName, Warning } from './common.ts';
 import { Finding } from './finding.ts';
 import { defineRoute } from './route.ts';
-import { exportFormats, importFormats } from './targets.ts';
+import { exportFormats, importFormats, rehearsalFormats } from './targets.ts';
 
 export const templateNames = ['env', 'runbook', 'curl'] as const;
 /** For chains that mix retries and failovers: what a target with a single number of retries does. */
@@ -86,8 +86,7 @@ const exportRoutes = routeTable('exports', {
       rehearsal: defaulted(
         Type.Boolean({
           default: false,
-          description:
-            "Lead every address to the chain's fake providers, with the literal key `rehearsal`. For `litellm`, `portkey`, `json`, `langchain` and `ai-sdk`.",
+          description: `Lead every address to the chain's fake providers, with the literal key \`rehearsal\`. Only for the formats ${rehearsalFormats.join(', ')}.`,
         }),
       ),
       rehearsal_base: Type.Optional(

@@ -6,10 +6,6 @@ import { conditions } from './chain.ts';
 import { count, failing, optional, shortName, whole } from './common.ts';
 import { defineRoute } from './route.ts';
 
-/** The formats whose addresses an export can replace by those of the fake providers. */
-export const rehearsalFormats = ['litellm', 'portkey', 'json', 'langchain', 'ai-sdk'] as const;
-export type RehearsalFormat = (typeof rehearsalFormats)[number];
-
 /** The most headers of a request to a gateway. */
 const maxHeaders = 20;
 

@@ -1,3 +1,15 @@
+/** A gateway that is started for a rehearsal. */
+interface GatewayProgram {
+  /** The command that starts it; `FILE` stands for the name of the exported file. */
+  readonly command: string;
+  /** Where it then answers. */
+  readonly url: string;
+  /** The key that the command gives it; empty for none. */
+  readonly key: string;
+  /** The header that brings the configuration with each request; null for a gateway that reads a file when it starts. */
+  readonly configHeader: string | null;
+}
+
 /** A program, a library or a file format that chains are exported to, or imported from. */
 export interface Target {
   /** Its name for people. */
@@ -7,8 +19,17 @@ export interface Target {
   readonly contentType: 'application/json' | 'application/yaml' | 'text/javascript';
   /** How a file for it is recognized, if files can be imported: all patterns occur in the text; without any, by its media type. */
   readonly importedBy: readonly RegExp[] | null;
+  /** Whether a file may have several chains, each of which starts at a group of models. */
+  readonly hasGroups?: true;
   /** Whether it has a single number of retries for all failures, so that `prefer` matters. */
-  readonly oneBudget: boolean;
+  readonly hasOneRetryCount?: true;
+  /** How an export leads to fake providers; not given if it has no addresses to replace. */
+  readonly rehearsal?: {
+    /** Whether a provider of Azure has an address, which can be replaced, and not the name of a resource. */
+    readonly hasAzureAddress: boolean;
+    /** Null if no program reads the file as it is. */
+    readonly gateway: GatewayProgram | null;
+  };
   /** What it can't express, for the documents. */
   readonly lacks: string;
   /** Where its exports were run, or how they were checked instead, for the documents. */
@@ -21,7 +42,16 @@ const targetsGiven = {
     ending: 'litellm.yaml',
     contentType: 'application/yaml',
     importedBy: [/\bmodel_list"?\s*:/],
-    oneBudget: false,
+    hasGroups: true,
+    rehearsal: {
+      hasAzureAddress: true,
+      gateway: {
+        command: 'LITELLM_MASTER_KEY=sk-rehearsal-of-this-chain litellm --config FILE --port 4000',
+        url: 'http://127.0.0.1:4000/v1',
+        key: 'sk-rehearsal-of-this-chain',
+        configHeader: null,
+      },
+    },
     lacks: "retries per provider (its policy is the router's); ending on a condition",
     judged: { run: "LiteLLM's proxy" },
   },
@@ -30,7 +60,15 @@ const targetsGiven = {
     ending: 'portkey.json',
     contentType: 'application/json',
     importedBy: [/"targets"\s*:/, /"strategy"\s*:/],
-    oneBudget: false,
+    rehearsal: {
+      hasAzureAddress: false,
+      gateway: {
+        command: 'npx @portkey-ai/gateway --port=8787',
+        url: 'http://127.0.0.1:8787/v1',
+        key: '',
+        configHeader: 'x-portkey-config',
+      },
+    },
     lacks: 'the difference between conditions of the same status; failover on an unusable answer',
     judged: { run: 'the gateway `@portkey-ai/gateway`' },
   },
@@ -39,7 +77,6 @@ const targetsGiven = {
     ending: 'openrouter.json',
     contentType: 'application/json',
     importedBy: null,
-    oneBudget: false,
     lacks: 'retries, timeouts, ending on a condition; more than three backups',
     judged: {
       checked:
@@ -51,7 +88,7 @@ const targetsGiven = {
     ending: 'langchain.mjs',
     contentType: 'text/javascript',
     importedBy: null,
-    oneBudget: false,
+    rehearsal: { hasAzureAddress: true, gateway: null },
     lacks: 'nothing',
     judged: { run: 'the exported module, with LangChain' },
   },
@@ -60,7 +97,7 @@ const targetsGiven = {
     ending: 'ai-sdk.mjs',
     contentType: 'text/javascript',
     importedBy: null,
-    oneBudget: false,
+    rehearsal: { hasAzureAddress: true, gateway: null },
     lacks: 'nothing',
     judged: { run: 'the exported module, with the AI SDK and `ai-fallback`' },
   },
@@ -69,7 +106,7 @@ const targetsGiven = {
     ending: 'bifrost.json',
     contentType: 'application/json',
     importedBy: null,
-    oneBudget: true,
+    hasOneRetryCount: true,
     lacks: 'retries by condition; ending on a condition',
     judged: { checked: 'By its published schema. Its server could not be installed for a run' },
   },
@@ -78,7 +115,7 @@ const targetsGiven = {
     ending: 'envoy.yaml',
     contentType: 'application/yaml',
     importedBy: null,
-    oneBudget: true,
+    hasOneRetryCount: true,
     lacks: 'retries and timeouts by provider',
     judged: { checked: 'By its published schemas. Its programs could not be installed for a run' },
   },
@@ -87,7 +124,7 @@ const targetsGiven = {
     ending: 'json',
     contentType: 'application/json',
     importedBy: [],
-    oneBudget: false,
+    rehearsal: { hasAzureAddress: true, gateway: null },
     lacks: 'nothing',
     judged: { run: 'an import, which gives the same chain' },
   },
@@ -96,22 +133,36 @@ const targetsGiven = {
     ending: 'yaml',
     contentType: 'application/yaml',
     importedBy: [],
-    oneBudget: false,
     lacks: 'nothing',
     judged: { run: 'an import, which gives the same chain' },
   },
 } as const satisfies Readonly<Record<string, Target>>;
 
-export type ExportFormat = keyof typeof targetsGiven;
-export type ImportFormat = {
-  [Format in ExportFormat]: (typeof targetsGiven)[Format]['importedBy'] extends null ? never : Format;
-}[ExportFormat];
+type Given = typeof targetsGiven;
+
+export type ExportFormat = keyof Given;
+export type ImportFormat = { [Format in ExportFormat]: Given[Format]['importedBy'] extends null ? never : Format }[ExportFormat];
+/** The formats whose addresses an export can replace by those of the fake providers. */
+export type RehearsalFormat = { [Format in ExportFormat]: Given[Format] extends { rehearsal: object } ? Format : never }[ExportFormat];
+/** The formats of gateways that can be rehearsed. */
+export type GatewayFormat = {
+  [Format in RehearsalFormat]: Given[Format]['rehearsal']['gateway'] extends null ? never : Format;
+}[RehearsalFormat];
 
 /** The targets by the names of their formats, in the order of lists. `rules/targets/table.ts` has their exporters and importers. */
 export const targets: Readonly<Record<ExportFormat, Target>> = targetsGiven;
 
 export const exportFormats = Object.keys(targets) as ExportFormat[];
 export const importFormats = exportFormats.filter((format): format is ImportFormat => targets[format].importedBy !== null);
+export const rehearsalFormats = exportFormats.filter((format): format is RehearsalFormat => targets[format].rehearsal !== undefined);
+export const gatewayFormats = rehearsalFormats.filter((format): format is GatewayFormat => gatewayOf(format) !== null);
+
+/** The gateway of a format; null if no program reads its files. */
+export function gatewayOf(format: GatewayFormat): GatewayProgram;
+export function gatewayOf(format: RehearsalFormat): GatewayProgram | null;
+export function gatewayOf(format: RehearsalFormat): GatewayProgram | null {
+  return targets[format].rehearsal!.gateway;
+}
 
 /** Guesses the format of a file to import from its name and its text. */
 export function detectFormat(filename: string, text: string): ImportFormat {

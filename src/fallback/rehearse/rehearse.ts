@@ -11,11 +11,19 @@ import { createFallbackClient, type FallbackClient } from '../client/client.ts';
 import { createFallback } from '../main.ts';
 import type { Warning } from '../model/common.ts';
 import type { Imported } from '../model/export.ts';
-import { detectFormat, type ImportFormat, importFormats } from '../model/targets.ts';
+import {
+  detectFormat,
+  type GatewayFormat,
+  gatewayFormats,
+  gatewayOf,
+  type ImportFormat,
+  importFormats,
+  targets,
+} from '../model/targets.ts';
 import { type Preset, presets, type TestResult } from '../model/test.ts';
 import type { Groups } from '../rules/rehearsal.ts';
 import { yamlText } from '../rules/targets/export.ts';
-import { redirectFile } from '../rules/targets/litellm/own-file.ts';
+import { gateways } from '../rules/targets/table.ts';
 import { listed } from '../rules/wording.ts';
 import { readFallbackSettings } from '../settings.ts';
 import { type Explained, explained } from './explain.ts';
@@ -30,7 +38,7 @@ export interface RehearseOptions {
   readonly gateway?: string;
   readonly model?: string;
   readonly apiKeyEnv?: string;
-  /** Whether to rehearse the file itself; by default for files of LiteLLM. */
+  /** Whether to rehearse the file itself; by default for files that can be redirected. */
   readonly own?: boolean;
   readonly keepState?: true;
   readonly preset?: string;
@@ -58,12 +66,9 @@ interface Listener {
 /** How often the progress of the test is read, in milliseconds. */
 const pollMs = 200;
 
-/** The gateways that a configuration can be written for. */
-type Target = 'litellm' | 'portkey';
-
 /** The configuration of the gateway: its text, and what the service has to know of it. */
 interface Configuration {
-  readonly target: Target;
+  readonly gateway: GatewayFormat;
   readonly filename: string;
   readonly text: string;
   readonly model: string;
@@ -109,7 +114,7 @@ export async function rehearse(
     else {
       listener.onStep(`Starting ${words[0]} ...`);
       const filled = filledIn(words, { config: path, port: String(gatewayPort) });
-      program = await startProgram(filled, url, programEnvironment(environment, configuration.target, key), signal);
+      program = await startProgram(filled, url, gateways[configuration.gateway].environmentOf(environment, key), signal);
     }
     const result = await runTest(service.client, imported.chain.id, requestOf(options, url, configuration, words && key), listener, signal);
     return { result, differences: explained(result, imported.findings, configuration.warnings), notes: configuration.notes };
@@ -197,49 +202,43 @@ interface ToConfigure {
 async function configure(service: OwnService, { chain }: Imported, { options, text, format, words }: ToConfigure): Promise<Configuration> {
   const params = { id: chain.id };
   service.base = (await service.client.getRehearsalToken({ params })).base;
-  const isOwn = options.own ?? format === 'litellm';
+  const gateway = gatewayFor(format, words);
+  const { modelOf, memory, redirectFile } = gateways[gateway];
   const keepState = options.keepState === true;
-  if (isOwn) {
-    if (format !== 'litellm') throw new RehearsalError('--own is only for files of LiteLLM, which are rehearsed as they are.');
+  if (options.own ?? (format === gateway && redirectFile !== undefined)) {
+    if (format !== gateway || redirectFile === undefined)
+      throw new RehearsalError(`--own is only for files of ${listed(redirectable)}, which are rehearsed as they are.`);
     const { file, groups, models, notes } = redirectFile(parse(text, { merge: true }), service.base, { keepState });
     const model = chain.providers.map(({ name }) => models.get(name)).find((group) => group !== undefined) ?? chain.name;
-    return { target: 'litellm', filename: 'config.yaml', text: yamlText(file), model, groups, notes, warnings: [] };
+    return { gateway, filename: 'config.yaml', text: yamlText(file), model, groups, notes, warnings: [] };
   }
-  const isPortkey = format === 'portkey' || (format !== 'litellm' && words?.some((word) => /portkey/.test(word)) === true);
-  const target = isPortkey ? 'portkey' : 'litellm';
-  const made = await service.client.exportChain({ params, query: { format: target, rehearsal: true } });
+  const made = await service.client.exportChain({ params, query: { format: gateway, rehearsal: true } });
   const left = made.warnings.filter(({ code }) => code === 'left_out').map(({ detail }) => detail);
-  const common = { target, groups: new Map<string, string>(), warnings: made.warnings } as const;
-  if (isPortkey) return { ...common, filename: made.filename, text: made.content, model: chain.name, notes: left };
-  const config = made.config as { model_list: { model_name: string }[]; router_settings: Record<string, unknown> };
-  const model = config.model_list[0]!.model_name;
-  if (!keepState) return { ...common, filename: 'config.yaml', text: made.content, model, notes: [...left, withoutCooldowns] };
-  const { disable_cooldowns: _, ...router_settings } = config.router_settings;
-  return { ...common, filename: 'config.yaml', text: yamlText({ ...config, router_settings }), model, notes: left };
+  const common = { gateway, filename: made.filename, model: modelOf(chain), groups: new Map<string, string>(), warnings: made.warnings };
+  if (memory === undefined) return { ...common, text: made.content, notes: left };
+  if (keepState) return { ...common, text: yamlText(memory.kept(made.config)), notes: left };
+  return { ...common, text: made.content, notes: [...left, memory.note] };
 }
 
-const withoutCooldowns =
-  'The export for LiteLLM switches cool-downs off (disable_cooldowns), so scenes do not disturb one another; --keep-state keeps them.';
+/** The labels of the gateways whose own files can be rehearsed. */
+const redirectable = gatewayFormats.filter((format) => gateways[format].redirectFile !== undefined).map((format) => targets[format].label);
 
-/**
- * The environment of the gateway. LiteLLM's proxy refuses to start without a master key, and would fetch prices from the
- * network, which a rehearsal does not need.
- */
-function programEnvironment(environment: NodeJS.ProcessEnv, target: Target, key: string): NodeJS.ProcessEnv {
-  if (target !== 'litellm') return environment;
-  return { LITELLM_LOCAL_MODEL_COST_MAP: 'True', ...environment, LITELLM_MASTER_KEY: key };
+/** The gateway of a file: that of its format, else the one that the command names. */
+function gatewayFor(format: ImportFormat, words: readonly string[] = []): GatewayFormat {
+  const [first] = gatewayFormats as [GatewayFormat];
+  return (
+    gatewayFormats.find((one) => one === format) ?? gatewayFormats.findLast((one) => words.some((word) => word.includes(one))) ?? first
+  );
 }
 
 type TestRequest = NonNullable<Parameters<FallbackClient['runTest']>[0]['body']>;
 
 /** The request of the test. @param key the key of a gateway that the command has started */
-function requestOf(options: RehearseOptions, url: string, { target, model }: Configuration, key: string | undefined): TestRequest {
+function requestOf(options: RehearseOptions, url: string, { gateway, model }: Configuration, key: string | undefined): TestRequest {
   const preset = (options.preset ?? 'coverage') as Preset;
   if (!presets.includes(preset)) throw new RehearsalError(`--preset must be one of ${listed(presets)}, not ${preset}.`);
-  const headers = {
-    ...(target === 'portkey' ? { 'x-portkey-config': '{config}' } : {}),
-    ...(key === undefined || target === 'portkey' ? {} : { authorization: `Bearer ${key}` }),
-  };
+  const { configHeader } = gatewayOf(gateway);
+  const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
   return {
     mode: 'rehearsal',
     preset,
@@ -249,7 +248,7 @@ function requestOf(options: RehearseOptions, url: string, { target, model }: Con
     gateway: {
       url,
       model: options.model ?? model,
-      headers,
+      headers: configHeader === null ? authorization : { [configHeader]: '{config}' },
       ...(options.apiKeyEnv === undefined ? {} : { api_key_env: options.apiKeyEnv }),
     },
   };

@@ -4,7 +4,7 @@ import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import type { Export, Imported, ImportPreview, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
 import type { Finding } from '../model/finding.ts';
-import type { ExportFormat, ImportFormat } from '../model/targets.ts';
+import { type ExportFormat, type ImportFormat, targets } from '../model/targets.ts';
 import { define, definitionOf } from '../rules/chain.ts';
 import { routingOf } from '../rules/routing.ts';
 import { exportChain } from '../rules/targets/export.ts';
@@ -35,7 +35,7 @@ export function createExportService({ chains, sandbox, tokens, parseJson, checkR
   /** Parses a file. YAML is read in the sandbox, where it can be interrupted, and then validated like JSON. */
   async function parse(format: ImportFormat, text: string, owner: string): Promise<unknown> {
     if (text.trim() === '') throw invalid('content', 'content must not be empty.');
-    const isYaml = format === 'yaml' || format === 'litellm';
+    const isYaml = targets[format].contentType === 'application/yaml';
     const json = isYaml ? await sandbox.readYaml(text, 'content', owner) : text;
     try {
       return parseJson(Buffer.from(json));

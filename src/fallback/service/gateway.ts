@@ -3,6 +3,7 @@ import { type Fault, invalid, invalidRequest } from '../../kit/errors.ts';
 import type { RandomSource } from '../../kit/id.ts';
 import { type ChainDefinition, type Provider, providerDefaults } from '../model/chain.ts';
 import type { Gateway } from '../model/rehearsal.ts';
+import { type GatewayFormat, gatewayFormats, gatewayOf } from '../model/targets.ts';
 import type { Attempt, PromptResult } from '../model/test.ts';
 import { callProvider } from '../providers/calls.ts';
 import { type PromptRun, runPrompt } from '../providers/executor.ts';
@@ -12,6 +13,7 @@ import { mayLeave } from '../rules/key-grants.ts';
 import { expectedOf, marked } from '../rules/rehearsal.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
 import { exportForRehearsal } from '../rules/targets/rehearsal.ts';
+import { gateways } from '../rules/targets/table.ts';
 import { type LiveParts, requireKey } from './live.ts';
 import type { Rehearsal } from './rehearsal.ts';
 
@@ -58,24 +60,30 @@ export async function prepareGateway(
   for (const name of Object.keys(headers ?? {}))
     if (ownHeaders.has(name.toLowerCase())) refuse(`headers.${name}`, `gateway.headers.${name} is set by the request itself.`);
   if (faults.length > 0) throw invalidRequest(faults);
-  const filled = Object.entries(headers ?? {}).map(([name, value]) => [name, value === '{config}' ? portkeyConfig(chain, base) : value]);
+  const filled = Object.entries(headers ?? {}).map(([name, value]) => [name, value === '{config}' ? configHeader(chain, base) : value]);
   return {
-    provider: { ...providerDefaults, name: 'gateway', model_id: model ?? firstGroup(chain, base), provider: null, api_base: url },
+    provider: {
+      ...providerDefaults,
+      name: 'gateway',
+      model_id: model ?? gateways[usualGateway].modelOf(chain),
+      provider: null,
+      api_base: url,
+    },
     key,
     headers: Object.fromEntries(filled) as Record<string, string>,
     timeoutMs: timeout_ms ?? null,
   };
 }
 
-/** The model group that callers of the export for LiteLLM name. */
-function firstGroup(chain: ChainDefinition, base: string): string {
-  const { config } = exportForRehearsal('litellm', { chain, prefer: 'failover' }, base);
-  return (config as { model_list: { model_name: string }[] }).model_list[0]!.model_name;
-}
+/** The gateway whose model is called if a request names none. */
+const [usualGateway] = gatewayFormats as [GatewayFormat];
 
-/** The rehearsal export for Portkey as the value of a header. */
-function portkeyConfig(chain: ChainDefinition, base: string): string {
-  const { config } = exportForRehearsal('portkey', { chain, prefer: 'failover' }, base);
+/** The gateway that gets its configuration with each request. */
+const headerFormat = gatewayFormats.find((format) => gatewayOf(format).configHeader !== null)!;
+
+/** Its rehearsal export as the value of a header. */
+function configHeader(chain: ChainDefinition, base: string): string {
+  const { config } = exportForRehearsal(headerFormat, { chain, prefer: 'failover' }, base);
   return JSON.stringify(config).replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 

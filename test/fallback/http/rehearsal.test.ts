@@ -444,7 +444,7 @@ describe('POST /chains/{id}/export?rehearsal=true', () => {
     for (const format of ['openrouter', 'bifrost', 'envoy-ai-gateway', 'yaml']) {
       const { status: code, body } = await on.call('POST', `/chains/${id}/export?format=${format}&rehearsal=true`);
       assert.deepEqual([code, body.field], [400, 'format']);
-      assert.match(body.detail, /litellm, portkey, json, langchain and ai-sdk/);
+      assert.match(body.detail, /litellm, portkey, langchain, ai-sdk and json/);
     }
     const { status: code, body } = await on.call('POST', `/chains/${id}/export?rehearsal_base=http://a`);
     assert.deepEqual([code, body.field], [400, 'rehearsal_base']);

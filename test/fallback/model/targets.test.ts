@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { detectFormat, exportFormats, importFormats, targets } from '../../../src/fallback/model/targets.ts';
+import {
+  detectFormat,
+  exportFormats,
+  gatewayFormats,
+  importFormats,
+  rehearsalFormats,
+  targets,
+} from '../../../src/fallback/model/targets.ts';
 
 test('the format of a file is recognized by its text, else by its form', () => {
   const files: [string, string, string][] = [
@@ -19,4 +26,6 @@ test('the format of a file is recognized by its text, else by its form', () => {
 test('the lists of formats are those of the targets', () => {
   assert.deepEqual(exportFormats, Object.keys(targets));
   assert.deepEqual(importFormats, ['litellm', 'portkey', 'json', 'yaml']);
+  assert.deepEqual(rehearsalFormats, ['litellm', 'portkey', 'langchain', 'ai-sdk', 'json']);
+  assert.deepEqual(gatewayFormats, ['litellm', 'portkey']);
 });

@@ -47,7 +47,8 @@ export function losslessFormats(chain: ChainDefinition, routing: Routing): Expor
 function readBack(format: ExportFormat, config: unknown, chain: ChainDefinition): string[] | null {
   if (!isImportable(format)) return null;
   try {
-    const { request } = importChain({ format, value: config, name: format === 'portkey' ? chain.name : undefined });
+    // Not every format has the name of the chain.
+    const { request } = importChain({ format, value: config, name: chain.name });
     return differences(chain, define(request as ChainRequest));
   } catch (error) {
     // An export that can't be imported again is still useful.

@@ -1,9 +1,12 @@
 import { invalid } from '../../../kit/errors.ts';
 import type { Finding } from '../../model/finding.ts';
-import type { ImportFormat } from '../../model/targets.ts';
+import { type ImportFormat, importFormats, targets } from '../../model/targets.ts';
 import { FindingList } from '../finding-list.ts';
+import { listed } from '../wording.ts';
 import { Section } from './section.ts';
 import { importers } from './table.ts';
+
+const grouped = importFormats.filter((format) => targets[format].hasGroups);
 
 /** A parsed file to import. */
 export interface FileToImport {
@@ -11,7 +14,7 @@ export interface FileToImport {
   readonly value: unknown;
   /** The name of the chain; by default the name in the file, or `imported-<format>`. */
   readonly name?: string | undefined;
-  /** The model group of a LiteLLM file at which the chain starts. */
+  /** The model group at which the chain starts, for a format that has groups. */
   readonly group?: string | undefined;
 }
 
@@ -21,7 +24,7 @@ export interface FileToImport {
  * @throws ServiceError 400 with the invalid field of the file
  */
 export function importChain({ format, value, name, group }: FileToImport): { request: unknown; findings: Finding[] } {
-  if (group !== undefined && format !== 'litellm') throw invalid('group', 'group is only for the format litellm.');
+  if (group !== undefined && !targets[format].hasGroups) throw invalid('group', `group is only for the format ${listed(grouped)}.`);
   const findings = new FindingList();
   const request = importers[format](new Section(value, '', findings), group);
   return { request: { ...request, name: name ?? request.name ?? `imported-${format}` }, findings: findings.items };

@@ -1,18 +1,15 @@
 import { invalid } from '../../../kit/errors.ts';
 import type { ChainDefinition, Params, Provider } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
-import { type RehearsalFormat, rehearsalFormats } from '../../model/rehearsal.ts';
-import type { ExportFormat } from '../../model/targets.ts';
+import { type ExportFormat, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
 import { knownKind } from '../kinds.ts';
 import { variableOf } from '../params.ts';
 import { rehearsable } from '../rehearsal.ts';
 import { routingOf } from '../routing.ts';
 import { listed } from '../wording.ts';
 import { exportChain } from './export.ts';
+import { fakeAddress, rehearsalKey } from './gateway.ts';
 import type { ExportInput } from './target.ts';
-
-/** The key in every configuration for a rehearsal. */
-export const rehearsalKey = 'rehearsal';
 
 const isFormat = (format: ExportFormat): format is RehearsalFormat => (rehearsalFormats as readonly string[]).includes(format);
 
@@ -24,9 +21,6 @@ export function requireRehearsalFormat(format: ExportFormat): RehearsalFormat {
     `An export for a rehearsal has one of the formats ${listed(rehearsalFormats)}; ${format} has no addresses to replace.`,
   );
 }
-
-/** The address of a fake provider, without a version path. */
-export const fakeAddress = (base: string, provider: string): string => `${base}/${encodeURIComponent(provider)}`;
 
 /**
  * Exports a chain for a rehearsal: every address leads to the fake providers below `base`, and every key is the literal
@@ -67,8 +61,8 @@ const leftOut = (name: string) => ({ code: 'left_out', field: null, detail: left
 function redirect(provider: Provider, format: RehearsalFormat, base: string): Provider {
   const { provider: kind, name } = provider;
   const isAzure = kind === 'azure' || kind === 'azure_ai';
-  // Portkey finds Azure by the name of a resource, so there its fake provider is one of OpenAI's kind.
-  const staysAzure = isAzure && format !== 'portkey';
+  // A resource of Azure that is called by its name can't be redirected, so its fake provider is one of OpenAI's kind.
+  const staysAzure = isAzure && targets[format].rehearsal!.hasAzureAddress;
   const address = fakeAddress(base, name);
   return {
     ...provider,

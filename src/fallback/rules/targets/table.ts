@@ -1,14 +1,17 @@
-import type { ExportFormat, ImportFormat } from '../../model/targets.ts';
+import type { ExportFormat, GatewayFormat, ImportFormat } from '../../model/targets.ts';
 import { exportAiSdk } from './ai-sdk/export.ts';
 import { exportBifrost } from './bifrost/export.ts';
 import { exportEnvoy } from './envoy-ai-gateway/export.ts';
+import type { RehearsedGateway } from './gateway.ts';
 import { exportLangchain } from './langchain/export.ts';
 import { exportLitellm } from './litellm/export.ts';
+import { litellmGateway } from './litellm/gateway.ts';
 import { importLitellm } from './litellm/import.ts';
 import { exportOpenrouter } from './openrouter/export.ts';
 import { exportOwn } from './own/export.ts';
 import { importOwn } from './own/import.ts';
 import { exportPortkey } from './portkey/export.ts';
+import { portkeyGateway } from './portkey/gateway.ts';
 import { importPortkey } from './portkey/import.ts';
 import type { Importer } from './section.ts';
 import type { Exporter } from './target.ts';
@@ -32,4 +35,10 @@ export const importers: Readonly<Record<ImportFormat, Importer>> = {
   portkey: importPortkey,
   json: importOwn,
   yaml: importOwn,
+};
+
+/** How each gateway is rehearsed. */
+export const gateways: Readonly<Record<GatewayFormat, RehearsedGateway>> = {
+  litellm: litellmGateway,
+  portkey: portkeyGateway,
 };

@@ -4,9 +4,8 @@ import { type Outcome, polled, queryClient, reading, useChange } from '../../../
 import type { AccessInfo } from '../../model/access.ts';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
 import type { Imported, ImportPreview, ImportRequest, TemplateRequest } from '../../model/export.ts';
-import type { RehearsalFormat } from '../../model/rehearsal.ts';
 import type { RoutingQuery } from '../../model/routing.ts';
-import type { ExportFormat, ImportFormat } from '../../model/targets.ts';
+import type { ExportFormat, ImportFormat, RehearsalFormat } from '../../model/targets.ts';
 import type { TestRequest, TestResult } from '../../model/test.ts';
 import { api } from './api.ts';
 

@@ -21,7 +21,7 @@ import styles from './export.module.css';
 export function ExportPage() {
   const chain = useCurrentChain();
   const [params, setParams] = useSearchParams();
-  const format = exportFormats.find((name) => name === params.get('format')) ?? 'litellm';
+  const format = exportFormats.find((name) => name === params.get('format')) ?? exportFormats[0]!;
   const [preferRetry, setPreferRetry] = useState(false);
   const exported = useExport(chain, format, preferRetry ? 'retry' : 'failover');
   return (
@@ -69,7 +69,7 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
         </>
       }
     >
-      {targets[format].oneBudget ? (
+      {targets[format].hasOneRetryCount ? (
         <CheckField
           label="Prefer retries to failover"
           hint="This target has one number of retries for all failures. By default nothing is retried, so that waits are short."

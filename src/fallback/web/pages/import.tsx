@@ -12,7 +12,7 @@ import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import type { ImportPreview } from '../../model/export.ts';
-import { detectFormat, type ImportFormat, importFormats, targets } from '../../model/targets.ts';
+import { detectFormat, importFormats, targets } from '../../model/targets.ts';
 import { useImport, useImportPreview, useMayWrite } from '../data/queries.ts';
 import { findingNotes } from '../parts/finding-notes.ts';
 import { ProviderPath } from '../parts/provider-path.tsx';
@@ -24,7 +24,7 @@ export function ImportPage() {
   const mayWrite = useMayWrite();
   return (
     <>
-      <PageHeader title="Import a chain" subtitle="A configuration of LiteLLM or Portkey, or a chain as JSON or YAML." />
+      <PageHeader title="Import a chain" subtitle="A configuration of a gateway, or a chain as JSON or YAML." />
       <Panel>{mayWrite ? <ImportForm /> : <p>This key may only read, so nothing can be imported with it.</p>}</Panel>
     </>
   );
@@ -32,10 +32,10 @@ export function ImportPage() {
 
 const emptyDraft = {
   content: '',
-  format: 'litellm' as ImportFormat,
+  format: importFormats[0]!,
   /** Empty for the name in the file. */
   name: '',
-  /** The group where a LiteLLM chain begins; empty for the only one with fallbacks. */
+  /** The group where the chain begins, in a format that has groups; empty for the only one with fallbacks. */
   group: '',
   /** The groups among which a file with several chains lets one choose. */
   candidates: [] as readonly string[],
@@ -51,6 +51,7 @@ function ImportForm() {
   const [tried, setTried] = useState(false);
   const { content, format, name, group, candidates } = draft;
   const isEmpty = content.trim() === '';
+  const { hasGroups } = targets[format];
   /** Applies changes, after which the file must be previewed again. */
   const change = (changes: Partial<typeof draft>) => {
     preview.reset();
@@ -70,7 +71,7 @@ function ImportForm() {
   }
   function submit(): void {
     setTried(true);
-    const file = { content, format, group: format === 'litellm' ? group.trim() : '', name: name.trim() === '' ? null : name.trim() };
+    const file = { content, format, group: hasGroups ? group.trim() : '', name: name.trim() === '' ? null : name.trim() };
     if (isEmpty) return;
     if (preview.data === undefined) preview.mutate(file);
     else run.mutate(file);
@@ -89,7 +90,7 @@ function ImportForm() {
       <Fields>
         <SelectField label="Format" options={importFormats.map((value) => ({ value, label: targets[value].label }))} {...bound('format')} />
         <TextField label="Name of the chain" placeholder="as in the file" {...bound('name')} />
-        {format !== 'litellm' ? null : candidates.length > 0 ? (
+        {!hasGroups ? null : candidates.length > 0 ? (
           <SelectField label="First model group" options={[{ value: '', label: 'Choose a group' }, ...candidates]} {...bound('group')} />
         ) : (
           <TextField label="First model group" placeholder="the only one with fallbacks" {...bound('group')} />

@@ -13,23 +13,16 @@ import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
-import { type RehearsalFormat, rehearsalFormats } from '../../model/rehearsal.ts';
-import { targets } from '../../model/targets.ts';
+import { gatewayOf, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
 import { type Preset, presets, type TestRequest } from '../../model/test.ts';
 import { useAccess, useMayWrite, useRehearsalExport, useStartTest } from '../data/queries.ts';
 import { saidOf } from '../parts/said.ts';
 import { useCurrentChain } from './chain.tsx';
 
-/** What starts a gateway with the file of an export, by format. */
-const commands: Partial<Record<RehearsalFormat, string>> = {
-  litellm: 'LITELLM_MASTER_KEY=sk-rehearsal-of-this-chain litellm --config FILE --port 4000',
-  portkey: 'npx @portkey-ai/gateway --port=8787',
-};
-
 /** The page that rehearses a chain: the configuration for the gateway, and a form to start. */
 export function RehearsePage() {
   const chain = useCurrentChain();
-  const [format, setFormat] = useState<RehearsalFormat>('litellm');
+  const [format, setFormat] = useState<RehearsalFormat>(rehearsalFormats[0]!);
   const mayWrite = useMayWrite();
   return (
     <>
@@ -51,6 +44,7 @@ interface ConfigurationProps {
 
 function Configuration({ chain, format, onFormat }: ConfigurationProps) {
   const exported = useRehearsalExport(chain, format);
+  const gateway = gatewayOf(format);
   return (
     <Panel
       title="1. Start the gateway with this configuration"
@@ -68,16 +62,16 @@ function Configuration({ chain, format, onFormat }: ConfigurationProps) {
           <>
             <Losses warnings={warnings} />
             <CodeBlock text={content} label={filename} />
-            {commands[format] === undefined ? null : (
+            {gateway === null ? null : (
               <>
                 <p>
-                  {format === 'portkey'
-                    ? 'The gateway gets the configuration with each request, so this is all it needs:'
-                    : `Save it as ${filename}, then:`}
+                  {gateway.configHeader === null
+                    ? `Save it as ${filename}, then:`
+                    : 'The gateway gets the configuration with each request, so this is all it needs:'}
                 </p>
-                <CodeBlock text={commands[format].replace('FILE', filename)} label="The command that starts the gateway" />
+                <CodeBlock text={gateway.command.replace('FILE', filename)} label="The command that starts the gateway" />
                 <div>
-                  <CopyButton text={commands[format].replace('FILE', filename)} label="Copy the command" />
+                  <CopyButton text={gateway.command.replace('FILE', filename)} label="Copy the command" />
                 </div>
               </>
             )}
@@ -104,18 +98,17 @@ interface Draft {
   preset: Preset;
 }
 
-const urls: Partial<Record<RehearsalFormat, string>> = { portkey: 'http://127.0.0.1:8787/v1' };
-
 /** The names of the form's fields, by the fields of the request. */
 const fields = { url: 'gateway.url', model: 'gateway.model', key: 'gateway.headers', preset: 'preset' } as const;
 
 function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
   const navigate = useNavigate();
   const start = useStartTest(chain.id, { onSuccess: ({ id }) => void navigate(`/results/${id}`) });
+  const gateway = gatewayOf(format);
   const [draft, setDraft] = useState<Draft>({
-    url: urls[format] ?? 'http://127.0.0.1:4000/v1',
+    url: gateway?.url ?? 'http://127.0.0.1:4000/v1',
     model: '',
-    key: format === 'litellm' ? 'sk-rehearsal-of-this-chain' : '',
+    key: gateway?.key ?? '',
     preset: 'coverage',
   });
   const faults = faultsOf(start.error);
@@ -128,7 +121,7 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
   const unshown = faults.filter(({ field }) => !Object.values(fields).some((shown) => field.startsWith(shown)));
   return (
     <Panel title="2. Rehearse">
-      <Form onSubmit={() => start.mutate(requestOf(draft, format))}>
+      <Form onSubmit={() => start.mutate(requestOf(draft, gateway?.configHeader ?? null))}>
         <Fields>
           <TextField label="Address of the gateway" required {...bound('url')} />
           <TextField label="Model" hint="The name that callers use." placeholder={chain.name} {...bound('model')} />
@@ -166,9 +159,9 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
 }
 
 /** The request for a rehearsal. */
-function requestOf({ url, model, key, preset }: Draft, format: RehearsalFormat): TestRequest {
+function requestOf({ url, model, key, preset }: Draft, configHeader: string | null): TestRequest {
   const headers = {
-    ...(format === 'portkey' ? { 'x-portkey-config': '{config}' } : {}),
+    ...(configHeader === null ? {} : { [configHeader]: '{config}' }),
     ...(key.trim() === '' ? {} : { authorization: `Bearer ${key.trim()}` }),
   };
   return {

@@ -1,9 +1,9 @@
 import { duration } from '../../../../kit/wording.ts';
 import type { Provider } from '../../../model/chain.ts';
 import { kinds, modelName } from '../../kinds.ts';
-import { oneBudget } from '../budget.ts';
 import { type CloudParams, cloudForm, cloudKind } from '../cloud.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from '../kind-names.ts';
+import { oneRetryCount } from '../retry-count.ts';
 import { type ExportedProvider, type Exporter, slug, warnOfEnds, warnOfTo, warnOfUnsupportedFields } from '../target.ts';
 import { kindNames } from './names.ts';
 
@@ -14,7 +14,7 @@ import { kindNames } from './names.ts';
  */
 export const exportBifrost: Exporter = (source) => {
   const { name } = source.chain;
-  const max_retries = oneBudget(source, 'Bifrost');
+  const max_retries = oneRetryCount(source, 'Bifrost');
   const providers: Record<string, unknown> = {};
   const [first, ...backups] = source.providers.map((exported) => {
     const { provider } = exported;

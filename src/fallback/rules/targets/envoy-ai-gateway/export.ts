@@ -2,9 +2,9 @@ import { duration } from '../../../../kit/wording.ts';
 import { conditionOf, knownStatuses } from '../../conditions.ts';
 import { modelName } from '../../kinds.ts';
 import { listed } from '../../wording.ts';
-import { oneBudget } from '../budget.ts';
 import { cloudForm, cloudKind } from '../cloud.ts';
 import { baseOf, keyEnv, speaksAnthropic, warnIfUnknown } from '../kind-names.ts';
+import { oneRetryCount } from '../retry-count.ts';
 import { type ExportedProvider, type Exporter, type Source, slug, warnOfTo, warnOfUnsupportedFields } from '../target.ts';
 
 /** A Kubernetes object. */
@@ -135,7 +135,7 @@ function routeManifest(name: string, { chain, providers }: Source): Manifest {
 function policyManifest(name: string, source: Source): Manifest {
   const { chain, warnings } = source;
   const { providers } = chain;
-  const attempts = 1 + oneBudget(source, 'Envoy');
+  const attempts = 1 + oneRetryCount(source, 'Envoy');
   const timeout = Math.max(...providers.map(({ timeout_ms }) => timeout_ms));
   const longest = `Envoy has one timeout for all providers; the export has the longest, ${duration(timeout)}.`;
   if (providers.some(({ timeout_ms }) => timeout_ms !== timeout)) warnings.loss('timeout', 'providers', longest);

@@ -5,7 +5,7 @@ import { listed, shortened, times, uniqueName } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
 import { classOf } from './errors.ts';
-import { kindNames, nativeKinds, repeatsOf, repeatsSentence, retryNames } from './names.ts';
+import { groupName, kindNames, nativeKinds, repeatsOf, repeatsSentence, retryNames } from './names.ts';
 import { alikeStatuses, failures } from './rows.ts';
 
 /** LiteLLM's default for the most backups it tries. */
@@ -56,15 +56,12 @@ export const exportLitellm: Exporter = (source) => {
   return { model_list, router_settings };
 };
 
-/**
- * The names of the model groups: the chain's name for the first provider, which callers ask for, and those of the others.
- * Names with an asterisk would be patterns.
- */
+/** The names of the model groups: the chain's name for the first provider, which callers ask for, and those of the others. */
 function groupsOf({ chain: { name: chainName, providers }, warnings }: Source): string[] {
   const taken = new Set<string>();
   return providers.map(({ name }, index) => {
     const wanted = index === 0 ? chainName : name;
-    const group = uniqueName(wanted.replaceAll('*', '-'), taken);
+    const group = uniqueName(groupName(wanted), taken);
     const said =
       index === 0
         ? `${name} is the first provider of the model ${group}, which callers ask LiteLLM for.`

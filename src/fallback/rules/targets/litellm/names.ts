@@ -9,6 +9,9 @@ export const kindNames: KindNames = {
   aliases: { together: 'together_ai', fireworks: 'fireworks_ai', nvidia: 'nvidia_nim' },
 };
 
+/** The name of a model group. One with an asterisk would be a pattern. */
+export const groupName = (name: string): string => name.replaceAll('*', '-');
+
 /** Kinds that LiteLLM calls by their own protocol, and a chain by OpenAI's; with an address of their own they are `openai`. */
 export const nativeKinds: ReadonlySet<string> = new Set(['gemini', 'cohere', 'ollama']);
 

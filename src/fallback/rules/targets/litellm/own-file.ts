@@ -2,22 +2,11 @@ import { knownKind } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
 import { isOutside } from '../../rehearsal.ts';
 import { listed, uniqueName } from '../../wording.ts';
+import { fakeAddress, type RedirectedFile, rehearsalKey } from '../gateway.ts';
 import { kindNamed } from '../kind-names.ts';
-import { fakeAddress, rehearsalKey } from '../rehearsal.ts';
 import { kindNames, nativeKinds } from './names.ts';
 
 type Fields = Record<string, unknown>;
-
-/** A file of LiteLLM whose deployments lead to fake providers. */
-interface RedirectedFile {
-  readonly file: Fields;
-  /** The model group of each deployment that shares its group with others, by the name of its provider in the import. */
-  readonly groups: ReadonlyMap<string, string>;
-  /** The model group of each deployment, by the name of its provider in the import. */
-  readonly models: ReadonlyMap<string, string>;
-  /** What else was changed, as sentences. */
-  readonly notes: readonly string[];
-}
 
 /** Sections that take no part in routing, and may reach other systems. */
 const keptSections = new Set(['model_list', 'router_settings', 'litellm_settings']);

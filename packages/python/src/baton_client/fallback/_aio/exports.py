@@ -58,7 +58,7 @@ class Exports(AsyncConnection):
             prefer: For targets with a single number of retries, if the chain mixes retries and
               failovers.
             rehearsal: Lead every address to the chain's fake providers, with the literal key
-              `rehearsal`. For `litellm`, `portkey`, `json`, `langchain` and `ai-sdk`.
+              `rehearsal`. Only for the formats litellm, portkey, langchain, ai-sdk, json.
             rehearsal_base: With `rehearsal`: the address at which the gateway reaches this service.
               Default: SERVICE_PUBLIC_URL, or the address of this request.
             timeout: Seconds to wait for the answer, instead of those of the client.

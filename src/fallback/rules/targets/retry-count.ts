@@ -11,7 +11,7 @@ const budgeted = conditions.filter((condition) => traitsOf[condition].common);
  * fails over on others, it is zero, since retrying a silent provider multiplies the wait; with `prefer=retry` it is the
  * largest number.
  */
-export function oneBudget({ providers, routing, prefer, warnings }: Source, target: string): number {
+export function oneRetryCount({ providers, routing, prefer, warnings }: Source, target: string): number {
   const counts = providers.flatMap((provider) => budgeted.map((condition) => provider.reactionTo(condition).retries));
   const most = Math.max(...counts);
   for (const { condition, max_retries } of routing.providers.flatMap(({ decisions }) => decisions)) {

@@ -1,0 +1,36 @@
+import type { ChainDefinition } from '../../model/chain.ts';
+import type { Groups } from '../rehearsal.ts';
+
+/** The key in every configuration for a rehearsal. */
+export const rehearsalKey = 'rehearsal';
+
+/** The address of a fake provider, without a version path. */
+export const fakeAddress = (base: string, provider: string): string => `${base}/${encodeURIComponent(provider)}`;
+
+/** How the gateway of a target is rehearsed. */
+export interface RehearsedGateway {
+  /** The model that callers of an exported chain name. */
+  readonly modelOf: (chain: ChainDefinition) => string;
+  /** The environment of its program, which gets a key from the rehearsal. */
+  readonly environmentOf: (given: NodeJS.ProcessEnv, key: string) => NodeJS.ProcessEnv;
+  /** Left out if it keeps no failures of a prompt for later ones. */
+  readonly memory?: {
+    /** The sentence about an export that switches it off. */
+    readonly note: string;
+    /** The configuration of an export, with it. */
+    readonly kept: (config: unknown) => unknown;
+  };
+  /** Leads a file of the gateway to the fake providers below `base`; left out if only exports can be rehearsed. */
+  readonly redirectFile?: (file: unknown, base: string, options: { keepState: boolean }) => RedirectedFile;
+}
+
+/** A gateway's own file, which leads to fake providers. */
+export interface RedirectedFile {
+  readonly file: Readonly<Record<string, unknown>>;
+  /** The model group of each provider that shares its group with others, by the name that an import gives the provider. */
+  readonly groups: Groups;
+  /** The model group of each provider, by that name. */
+  readonly models: ReadonlyMap<string, string>;
+  /** What else was changed, as sentences. */
+  readonly notes: readonly string[];
+}

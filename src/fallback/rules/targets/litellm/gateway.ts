@@ -1,0 +1,19 @@
+import type { RehearsedGateway } from '../gateway.ts';
+import { groupName } from './names.ts';
+import { redirectFile } from './own-file.ts';
+
+/** LiteLLM's proxy in a rehearsal. */
+export const litellmGateway: RehearsedGateway = {
+  modelOf: ({ name }) => groupName(name),
+  // It refuses to start without a master key, and would fetch prices from the network, which a rehearsal does not need.
+  environmentOf: (given, key) => ({ LITELLM_LOCAL_MODEL_COST_MAP: 'True', ...given, LITELLM_MASTER_KEY: key }),
+  memory: {
+    note: 'The export for LiteLLM switches cool-downs off (disable_cooldowns), so scenes do not disturb one another; --keep-state keeps them.',
+    kept(config) {
+      const { router_settings, ...others } = config as { router_settings: Record<string, unknown> };
+      const { disable_cooldowns: _, ...kept } = router_settings;
+      return { ...others, router_settings: kept };
+    },
+  },
+  redirectFile,
+};

@@ -1,0 +1,4 @@
+import type { RehearsedGateway } from '../gateway.ts';
+
+/** Portkey's gateway in a rehearsal. The model of a request is that of each target. */
+export const portkeyGateway: RehearsedGateway = { modelOf: ({ name }) => name, environmentOf: (given) => given };
