@@ -8,7 +8,7 @@ import { stopLimits } from '../lifecycle.ts';
 import { parseTraceparent, type Span, type TraceContext, type Tracer, traceFields } from '../trace-context.ts';
 import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, rememberRequest } from './linger.ts';
-import { boundPipelining, maxUnanswered } from './pipelining.ts';
+import { maxUnanswered, Pipelining } from './pipelining.ts';
 import { endSpan } from './spans.ts';
 import { isUpgradeToWebSocket, routeUpgrades } from './upgrade.ts';
 
@@ -83,8 +83,10 @@ export function createApp({
     logger: false,
     genReqId: () => `${instance}-${(requests++).toString(36)}`,
     // These end slow requests. They do not apply to responses and streams.
-    serverFactory: (handler) =>
-      createServer(
+    serverFactory(handler) {
+      const onClosed = () => logger.info({ unanswered: maxUnanswered }, 'connection closed: too many unanswered requests');
+      const pipelining = new Pipelining(handler, onClosed);
+      return createServer(
         {
           headersTimeout: 15_000,
           requestTimeout: 60_000,
@@ -93,8 +95,9 @@ export function createApp({
           requireHostHeader: false,
           shouldUpgradeCallback: isUpgradeToWebSocket,
         },
-        boundPipelining(handler, () => logger.info({ unanswered: maxUnanswered }, 'connection closed: too many unanswered requests')),
-      ),
+        (request, response) => pipelining.receive(request, response),
+      );
+    },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     // The size of all headers, so that a long path parameter is an unknown id like any other.

@@ -23,35 +23,32 @@ interface CountedSocket extends Socket {
  * Bounds what pipelined requests take from other connections: a chunk of 64 KiB holds 2,500 requests, which Node would
  * hand over in one turn of the event loop. The first request of a connection is handled at once. Later ones are handled
  * in turns between connections, within a part of each turn of the event loop.
- * @param onClosed called when a connection is closed because too many of its requests are unanswered
  */
-export function boundPipelining(handle: RequestListener, onClosed: () => void): RequestListener {
-  // The connections with waiting requests, in the order of their turns.
-  const waiting = new Map<Socket, Pipelined[]>();
-  let isScheduled = false;
+export class Pipelining {
+  readonly #handle: RequestListener;
+  readonly #onClosed: () => void;
+  /** The waiting requests of each connection; the connection whose turn is next comes first. */
+  readonly #waiting = new Map<Socket, Pipelined[]>();
+  #isScheduled = false;
 
-  function takeTurn(): void {
-    const until = performance.now() + turnMs;
-    for (const [socket, line] of waiting) {
-      waiting.delete(socket);
-      if (socket.destroyed) continue;
-      const { request, response } = line.shift()!;
-      if (line.length > 0) waiting.set(socket, line);
-      handle(request, response);
-      if (performance.now() >= until) break;
-    }
-    isScheduled = waiting.size > 0;
-    if (isScheduled) setImmediate(takeTurn);
+  /** @param onClosed called when a connection is closed because too many of its requests are unanswered */
+  constructor(handle: RequestListener, onClosed: () => void) {
+    this.#handle = handle;
+    this.#onClosed = onClosed;
   }
 
-  return (request, response) => {
+  /** Handles a request, at once or in its turn. */
+  receive(request: IncomingMessage, response: ServerResponse): void {
     // Node assigns the connection to a response as soon as it is the first that is unanswered.
-    if (response.socket !== null) return handle(request, response);
+    if (response.socket !== null) this.#handle(request, response);
+    else if (!request.socket.destroyed) this.#queue(request, response);
+  }
+
+  #queue(request: IncomingMessage, response: ServerResponse): void {
     const socket: CountedSocket = request.socket;
-    if (socket.destroyed) return;
     const count = (socket[unanswered] ?? 1) + 1;
     if (count > maxUnanswered) {
-      onClosed();
+      this.#onClosed();
       destroyCheaply(socket);
       return;
     }
@@ -59,13 +56,31 @@ export function boundPipelining(handle: RequestListener, onClosed: () => void): 
     response.once('close', () => {
       socket[unanswered] = (socket[unanswered] ?? 1) - 1;
     });
-    const line = waiting.get(socket);
-    if (line === undefined) waiting.set(socket, [{ request, response }]);
+    const line = this.#waiting.get(socket);
+    if (line === undefined) this.#waiting.set(socket, [{ request, response }]);
     else line.push({ request, response });
-    if (isScheduled) return;
-    isScheduled = true;
-    setImmediate(takeTurn);
-  };
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#waiting.size === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#takeTurn());
+  }
+
+  #takeTurn(): void {
+    this.#isScheduled = false;
+    const until = performance.now() + turnMs;
+    for (const [socket, line] of this.#waiting) {
+      this.#waiting.delete(socket);
+      if (socket.destroyed) continue;
+      const { request, response } = line.shift()!;
+      if (line.length > 0) this.#waiting.set(socket, line);
+      this.#handle(request, response);
+      if (performance.now() >= until) break;
+    }
+    this.#schedule();
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 import { listen } from '../../../src/kit/http/app.ts';
-import { boundPipelining, maxUnanswered } from '../../../src/kit/http/pipelining.ts';
+import { maxUnanswered, Pipelining } from '../../../src/kit/http/pipelining.ts';
 import { quietApp } from '../../support/app.ts';
 import { sendRaw } from '../../support/socket.ts';
 
@@ -78,7 +78,7 @@ test('only the first of pipelined requests is handled in the turn of the event l
 test('pipelined requests are handled in turns between connections [H255]', async () => {
   const order: string[] = [];
   const done = Promise.withResolvers<void>();
-  const handle = boundPipelining(
+  const pipelining = new Pipelining(
     (request) => {
       order.push(request.url!);
       if (order.length === 5) done.resolve();
@@ -94,7 +94,7 @@ test('pipelined requests are handled in turns between connections [H255]', async
     [other, 'x'],
     [other, 'y'],
   ] as const)
-    handle({ socket, url } as unknown as IncomingMessage, response);
+    pipelining.receive({ socket, url } as unknown as IncomingMessage, response);
   await done.promise;
   assert.deepEqual(order, ['a', 'x', 'b', 'y', 'c']);
 });
