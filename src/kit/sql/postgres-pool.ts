@@ -40,8 +40,8 @@ export function beginWith(settings: readonly string[], isDistributed: boolean): 
 /** Makes each statement of a pool a transaction, begun by these queries. */
 export function withSettings(pool: pg.Pool, begin: readonly string[]): Pool {
   async function run(client: pg.PoolClient, config: pg.QueryConfig): Promise<pg.QueryResult> {
-    for (const text of begin) await client.query(text);
     try {
+      for (const text of begin) await client.query(text);
       const result = await client.query(config);
       await client.query('commit');
       return result;
