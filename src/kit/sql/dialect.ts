@@ -29,11 +29,11 @@ export interface PostgresTransaction {
   /** Settles when the transaction has begun. Only work that is `pipelined` starts earlier; it awaits this before it writes. */
   readonly begun: Promise<unknown>;
   /** @throws Error when the transaction has not begun */
-  readonly requireBegun: () => void;
+  requireBegun(): void;
   /** Runs a statement, which is prepared once. */
-  readonly run: (text: string, values?: readonly unknown[]) => Promise<Values[]>;
+  run(text: string, values?: readonly unknown[]): Promise<Values[]>;
   /** Lets the commit wait for a statement that nobody awaits. */
-  readonly track: (running: Promise<unknown>) => void;
+  track(running: Promise<unknown>): void;
 }
 
 /** How many characters a transaction reads and writes before the event loop runs other work. */

@@ -7,7 +7,7 @@ import { isShared } from './database.ts';
 import { createPrivately } from './file-access.ts';
 import { isOwned, type Owner } from './owner.ts';
 import { keepReserve } from './reserve.ts';
-import { errorNumber, isDiskFull, sqlitePath } from './sqlite-connection.ts';
+import { isBusy, isDiskFull, sqlitePath } from './sqlite-connection.ts';
 
 /** How long to wait for the process that holds the file, and the pause between attempts, in milliseconds. */
 const lockTimeoutMs = 10_000;
@@ -59,7 +59,7 @@ function tryHold(lock: DatabaseSync): boolean {
     return true;
   } catch (error) {
     if (lock.isTransaction) lock.exec('rollback');
-    if (errorNumber(error) % 256 !== 5) throw error;
+    if (!isBusy(error)) throw error;
     return false;
   }
 }
@@ -79,7 +79,7 @@ function writePid(lock: DatabaseSync): void {
 }
 
 function heldBy(path: string, lock: DatabaseSync): string {
-  const isNoted = lock.prepare("select 1 from sqlite_schema where name = 'holder'").get() !== undefined;
-  const holder = isNoted ? (lock.prepare('select pid from holder').get() as { pid: number } | undefined) : undefined;
+  const hasHolder = lock.prepare("select 1 from sqlite_schema where name = 'holder'").get() !== undefined;
+  const holder = hasHolder ? (lock.prepare('select pid from holder').get() as { pid: number } | undefined) : undefined;
   return `The database file ${path} is in use by process ${holder?.pid ?? 'unknown'}. Stop that one first, or give this one a file of its own.`;
 }

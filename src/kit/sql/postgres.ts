@@ -51,8 +51,9 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
   const longPool = openLongPool(config, { longTimeoutMs, byIndex, behindPgbouncer, isDistributed });
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const longReads = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: longPool }) });
-  const writers = Array.from({ length: isDistributed ? clusterWriters : 1 }, () =>
-    createWriter(config, { nameOf: statementNames(behindPgbouncer), isDistributed }),
+  const writers = Array.from(
+    { length: isDistributed ? clusterWriters : 1 },
+    () => new Writer(config, { nameOf: statementNames(behindPgbouncer), isDistributed }),
   );
   const nameOf = statementNames(behindPgbouncer);
 
@@ -83,7 +84,7 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     async ping() {
       await pool.query({ text: 'select 1', query_timeout: quickTimeoutMs } as pg.QueryConfig);
     },
-    waiting: () => writers.reduce((sum, { waiting }) => sum + waiting(), 0),
+    waiting: () => writers.reduce((sum, { waiting }) => sum + waiting, 0),
     isDuplicate: (error) => sqlState(error) === '23505',
     // A duplicate that our read did not see yet, or a conflict that remained after the attempts of the transaction.
     isConflict: (error) => ['23505', ...retried].includes(sqlState(error)),
@@ -92,7 +93,7 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     isFull: (error) => sqlState(error) === '53100',
     tryWrite: async () => undefined,
     async close() {
-      await Promise.all(writers.map(({ close }) => close()));
+      await Promise.all(writers.map((writer) => writer.close()));
       await Promise.all([kysely.destroy(), longReads.destroy()]);
     },
   };
@@ -183,56 +184,69 @@ interface WriterOptions {
  * The connection that writes groups, one transaction at a time. It is pipelined: statements of a group that do not depend
  * on each other's results are sent together. A failed connection is replaced at the next group.
  */
-function createWriter(config: pg.ClientConfig, options: WriterOptions) {
-  const queue = new SerialQueue();
-  let client: pg.Client | undefined;
+class Writer {
+  readonly #config: pg.ClientConfig;
+  readonly #options: WriterOptions;
+  readonly #queue = new SerialQueue();
+  #client: pg.Client | undefined;
 
-  async function connected(): Promise<pg.Client> {
-    if (client !== undefined) return client;
-    const fresh = new pg.Client({ ...config, pipeline: true } as pg.ClientConfig);
-    fresh.on('error', () => {
-      if (client === fresh) client = undefined;
-    });
-    await fresh.connect();
-    client = fresh;
-    return fresh;
+  constructor(config: pg.ClientConfig, options: WriterOptions) {
+    this.#config = config;
+    this.#options = options;
   }
 
-  async function transaction<T>(
+  get waiting(): number {
+    return this.#queue.waiting;
+  }
+
+  write<T>(work: (tx: PostgresTransaction) => Promise<T>, options?: WriteOptions): Promise<T> {
+    return this.#queue.run(() => retrying(() => this.#transaction(work, options)));
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.idle();
+    await this.#client?.end();
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#client !== undefined) return this.#client;
+    const client = new pg.Client({ ...this.#config, pipeline: true } as pg.ClientConfig);
+    client.on('error', () => this.#forget(client));
+    await client.connect();
+    this.#client = client;
+    return client;
+  }
+
+  #forget(client: pg.Client): void {
+    if (this.#client === client) this.#client = undefined;
+  }
+
+  async #transaction<T>(
     work: (tx: PostgresTransaction) => Promise<T>,
     { asyncCommit = false, pipelined = false }: WriteOptions = {},
   ): Promise<T> {
-    const connection = await connected();
-    const tx = beginOn(connection, options, asyncCommit);
+    const client = await this.#connected();
+    const tx = new PipelinedTransaction(client, this.#options, asyncCommit);
     try {
       if (!pipelined) await tx.begun;
       const result = await work(tx);
       await tx.begun;
-      await Promise.all([...tx.tracked, connection.query('commit')]);
+      await Promise.all([...tx.tracked, client.query('commit')]);
       return result;
     } catch (error) {
       tx.end();
       const reason = await reasonOf(error, tx.issued);
-      await connection.query('rollback').catch(() => undefined);
+      await client.query('rollback').catch(() => undefined);
       if (isUnavailable(reason)) {
-        if (client === connection) client = undefined;
-        void connection.end().catch(() => undefined);
+        this.#forget(client);
+        // Nothing waits for a connection that is given up, which may take long to close.
+        client.end().catch(() => undefined);
       }
       throw reason;
     } finally {
       tx.end();
     }
   }
-
-  return {
-    write: <T>(work: (tx: PostgresTransaction) => Promise<T>, options?: WriteOptions) =>
-      queue.run(() => retrying(() => transaction(work, options))),
-    waiting: () => queue.waiting,
-    close: async () => {
-      await queue.idle();
-      await client?.end();
-    },
-  };
 }
 
 /**
@@ -245,49 +259,52 @@ async function reasonOf(error: unknown, issued: readonly Promise<unknown>[]): Pr
   return error;
 }
 
-/** A transaction whose statements are sent at once, and how the writer waits for them. */
-interface OpenTransaction extends PostgresTransaction {
+/** A transaction whose statements are sent at once. */
+class PipelinedTransaction implements PostgresTransaction {
+  readonly name = 'postgres';
+  readonly isDistributed: boolean;
+  readonly begun: Promise<unknown>;
   /** The statements that nobody awaits. */
-  readonly tracked: readonly Promise<unknown>[];
+  readonly tracked: Promise<unknown>[] = [];
   /** All statements in order. */
-  readonly issued: readonly Promise<unknown>[];
-  /** Refuses further calls. */
-  end(): void;
-}
+  readonly issued: Promise<unknown>[];
+  readonly #client: pg.Client;
+  readonly #nameOf: NameOf;
+  #state: 'beginning' | 'open' | 'ended' = 'beginning';
 
-function beginOn(client: pg.Client, { nameOf, isDistributed }: WriterOptions, asyncCommit: boolean): OpenTransaction {
-  const tracked: Promise<unknown>[] = [];
-  const issued: Promise<unknown>[] = [];
-  let state: 'beginning' | 'open' | 'ended' = 'beginning';
-  const beginning = beginWith(asyncCommit ? ['synchronous_commit = off'] : [], isDistributed).map((text) => client.query(text));
-  const begun = Promise.all(beginning).then(() => {
-    if (state === 'beginning') state = 'open';
-  });
-  begun.catch(() => undefined);
-  issued.push(begun);
-  return {
-    name: 'postgres',
-    isDistributed,
-    begun,
-    tracked,
-    issued,
-    end() {
-      state = 'ended';
-    },
-    requireBegun() {
-      if (state === 'beginning') throw new Error('A session writes before its transaction has begun.');
-    },
-    run(text, values = []) {
-      if (state === 'ended') throw new Error('The session has ended.');
-      // Settings have no parameters and are not prepared.
-      const query = values.length === 0 ? { text } : { name: nameOf(text), text, values: [...values] };
-      const running = client.query<Values>({ ...query, rowMode: 'array' });
-      issued.push(running);
-      return running.then(({ rows }) => rows);
-    },
-    track(running) {
-      running.catch(() => undefined);
-      tracked.push(running);
-    },
-  };
+  constructor(client: pg.Client, { nameOf, isDistributed }: WriterOptions, asyncCommit: boolean) {
+    this.#client = client;
+    this.#nameOf = nameOf;
+    this.isDistributed = isDistributed;
+    const beginning = beginWith(asyncCommit ? ['synchronous_commit = off'] : [], isDistributed).map((text) => client.query(text));
+    this.begun = Promise.all(beginning).then(() => {
+      if (this.#state === 'beginning') this.#state = 'open';
+    });
+    // The writer awaits it, but perhaps only after a read of the work has failed as well.
+    this.begun.catch(() => undefined);
+    this.issued = [this.begun];
+  }
+
+  /** Refuses further statements. */
+  end(): void {
+    this.#state = 'ended';
+  }
+
+  requireBegun(): void {
+    if (this.#state === 'beginning') throw new Error('A session writes before its transaction has begun.');
+  }
+
+  run(text: string, values: readonly unknown[] = []): Promise<Values[]> {
+    if (this.#state === 'ended') throw new Error('The session has ended.');
+    // Settings have no parameters and are not prepared.
+    const query = values.length === 0 ? { text } : { name: this.#nameOf(text), text, values: [...values] };
+    const running = this.#client.query<Values>({ ...query, rowMode: 'array' });
+    this.issued.push(running);
+    return running.then(({ rows }) => rows);
+  }
+
+  track(running: Promise<unknown>): void {
+    running.catch(() => undefined);
+    this.tracked.push(running);
+  }
 }

@@ -110,6 +110,9 @@ const fullCodes = [fullCode, 778, 4874];
 /** Whether SQLite found no space on the disk. */
 export const isDiskFull = (error: unknown): boolean => fullCodes.includes(errorNumber(error));
 
+/** Whether another connection holds the write lock: SQLITE_BUSY, the low byte of the extended codes. */
+export const isBusy = (error: unknown): boolean => (errorNumber(error) & 0xff) === 5;
+
 /** SQLite's extended result code of an error; 0 for any other error. */
 export function errorNumber(error: unknown): number {
   return typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;

@@ -29,10 +29,7 @@ import {
 } from './dialect.ts';
 import { createPrivately } from './file-access.ts';
 import { openWithReserve, requireSpace } from './reserve.ts';
-import { errorNumber, executeOn, isDiskFull, rollBack, SqliteConnection, sqlitePath } from './sqlite-connection.ts';
-
-/** SQLITE_BUSY: another connection holds the write lock. */
-const busy = 5;
+import { errorNumber, executeOn, isBusy, isDiskFull, rollBack, SqliteConnection, sqlitePath } from './sqlite-connection.ts';
 
 /** The codes of the system for a file that may not be written. */
 const notWritable = ['EACCES', 'EROFS'];
@@ -41,7 +38,7 @@ const notWritable = ['EACCES', 'EROFS'];
 const readOnlyCode = 8;
 
 /** The most results a view shares between identical reads. */
-const maxKnown = 100;
+const maxResults = 100;
 
 /**
  * Hides the values of parameters from SQLite's planner. It compares them with the conditions of partial indexes, and looks
@@ -112,7 +109,7 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
   // In memory, reads and writes share a connection: a read waits until no transaction is open.
   const whenSettled = <T>(read: () => T): Awaitable<T> => (inMemory && queue.waiting > 0 ? queue.idle().then(read) : read());
   const executeReader = executeOn(reader);
-  const view = createView(reader);
+  const view = new View(reader);
   const reads = kyselyOver<Tables>(async (sql, parameters) => whenSettled(() => executeReader(sql, parameters)));
   const writes = kyselyOver<Tables>(executeOn(writer));
 
@@ -170,8 +167,8 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
           }),
       };
     },
-    beginView: inMemory ? () => undefined : view.begin,
-    inView: view.share,
+    beginView: inMemory ? () => undefined : () => view.begin(),
+    inView: (name, read) => view.share(name, read),
     async snapshot(work) {
       if (inMemory) return inTransaction(() => work(writes));
       const own = new SqliteConnection(path, { readOnly: true });
@@ -230,8 +227,8 @@ function openConnections(path: string, inMemory: boolean, readOnly = false): { w
     return { writer, reader: inMemory ? writer : new SqliteConnection(path, { readOnly: true }) };
   } catch (error) {
     writer?.close();
-    const { errcode, code, message } = error as { errcode?: number; code?: string; message: string };
-    if ((errcode ?? 0) % 256 === readOnlyCode || notWritable.includes(code ?? ''))
+    const { code, message } = error as { code?: string; message: string };
+    if ((errorNumber(error) & 0xff) === readOnlyCode || notWritable.includes(code ?? ''))
       throw new Error(`The database file ${path} can't be written: this user may only read it, or its file system is read-only.`, {
         cause: error,
       });
@@ -257,39 +254,45 @@ function openReadable(path: string): SqliteConnection {
  * A read transaction shared by the reads of one turn of the event loop, because acquiring and releasing the WAL's locks
  * costs more than reading a row. It ends with the turn, and before each commit of this process.
  */
-function createView(connection: SqliteConnection): { begin: () => void; share: <T>(name: string, read: () => T) => T; close(): void } {
-  let open = false;
+class View {
+  readonly #connection: SqliteConnection;
+  #isOpen = false;
   /** Replaced and never cleared: V8 links the table of a cleared map to its next one, so that one old table keeps all later ones alive. */
-  let known = new Map<string, unknown>();
-  function close(): void {
+  #results = new Map<string, unknown>();
+
+  constructor(connection: SqliteConnection) {
+    this.#connection = connection;
+  }
+
+  begin(): void {
+    if (this.#isOpen) return;
+    this.#connection.run('begin', []);
+    this.#isOpen = true;
+    setImmediate(() => this.close());
+  }
+
+  /** See `Database.inView`. */
+  share<T>(name: string, read: () => T): T {
+    if (this.#results.has(name)) return this.#results.get(name) as T;
+    const result = read();
+    // An asynchronous read may run after this view has ended, so its result is not shared.
+    if (this.#isOpen && this.#results.size < maxResults && !(result instanceof Promise)) this.#results.set(name, result);
+    return result;
+  }
+
+  close(): void {
     // SQLite may have ended the transaction itself after a failed read.
-    if (open && connection.isInTransaction) {
+    if (this.#isOpen && this.#connection.isInTransaction) {
       try {
-        connection.run('commit', []);
+        this.#connection.run('commit', []);
       } catch {
         // Nothing was written. A read of a damaged page fails for its own caller; other reads must continue.
-        rollBack(connection);
+        rollBack(this.#connection);
       }
     }
-    open = false;
-    if (known.size > 0) known = new Map();
+    this.#isOpen = false;
+    if (this.#results.size > 0) this.#results = new Map();
   }
-  return {
-    begin() {
-      if (open) return;
-      connection.run('begin', []);
-      open = true;
-      setImmediate(close);
-    },
-    share<T>(name: string, read: () => T): T {
-      if (known.has(name)) return known.get(name) as T;
-      const value = read();
-      // An asynchronous read may run after this view has ended, so its result is not shared.
-      if (open && known.size < maxKnown && !(value instanceof Promise)) known.set(name, value);
-      return value;
-    },
-    close,
-  };
 }
 
 /** Pauses between attempts to take the write lock, in milliseconds: five seconds in total. */
@@ -302,7 +305,7 @@ async function begin(connection: SqliteConnection): Promise<void> {
       connection.exec('begin immediate');
       return;
     } catch (error) {
-      if ((errorNumber(error) & 0xff) !== busy) throw error;
+      if (!isBusy(error)) throw error;
     }
     await pauseFor(pause);
   }

@@ -27,16 +27,16 @@ function comparing(key: readonly string[]): (one: Row, other: Row) => number {
  * there, since the coordinator copies the rows of `insert ... select`, which takes ten times as long.
  */
 export function postgresSession(tx: PostgresTransaction): Session {
-  const { run, track, requireBegun, isDistributed } = tx;
+  const { isDistributed } = tx;
   const parts = <Of extends Row>(rows: readonly Of[]) => (isDistributed ? byTenant(rows) : rows.length === 0 ? [] : [rows]);
   const query = (text: string, rows: readonly Row[]) => {
     const { tenant } = isDistributed ? rows[0]! : {};
-    return run(text, tenant === undefined ? [JSON.stringify(rows)] : [JSON.stringify(rows), tenant]);
+    return tx.run(text, tenant === undefined ? [JSON.stringify(rows)] : [JSON.stringify(rows), tenant]);
   };
   const write = (rows: readonly Row[], textOf: (columns: readonly string[]) => string): void => {
     if (rows.length === 0) return;
-    requireBegun();
-    for (const own of parts(rows)) track(query(textOf(Object.keys(own[0]!)), own));
+    tx.requireBegun();
+    for (const own of parts(rows)) tx.track(query(textOf(Object.keys(own[0]!)), own));
   };
   const select = async (keys: readonly Row[], textOf: (key: readonly string[]) => string): Promise<Values[]> => {
     const [first, ...rest] = parts(keys).map((own) => query(textOf(Object.keys(own[0]!)), own));
@@ -61,7 +61,7 @@ export function postgresSession(tx: PostgresTransaction): Session {
     const columns = Object.keys(rows[0]!);
     if (!isDistributed || !columns.includes('tenant')) {
       const order = key.length === 0 ? '' : ` order by ${key.join(', ')}`;
-      track(query(`${insertInto(table, columns, order)}${conflict(columns)}`, rows));
+      tx.track(query(`${insertInto(table, columns, order)}${conflict(columns)}`, rows));
       return;
     }
     const most = Math.floor(maxParameters / columns.length);
@@ -72,7 +72,7 @@ export function postgresSession(tx: PostgresTransaction): Session {
         const placeholders = (row: number) => `(${columns.map((_, column) => `$${row * columns.length + column + 1}`).join(', ')})`;
         const lists = some.map((_, row) => placeholders(row)).join(', ');
         const values = some.flatMap((row) => columns.map((column) => row[column]!));
-        track(run(`insert into ${table} (${columns.join(', ')}) values ${lists}${conflict(columns)}`, values));
+        tx.track(tx.run(`insert into ${table} (${columns.join(', ')}) values ${lists}${conflict(columns)}`, values));
       }
     }
   };
@@ -85,7 +85,7 @@ export function postgresSession(tx: PostgresTransaction): Session {
   ): Promise<void> {
     const groups = byTenant(rows);
     const text = `insert into ${counters} (${owner}, name, value) values ($1, $2, $3)${onConflict([owner, 'name'], `value = ${counters}.value + excluded.value`)} returning value`;
-    const raised = await Promise.all(groups.map((own) => run(text, [own[0]![owner], name, own.length])));
+    const raised = await Promise.all(groups.map((own) => tx.run(text, [own[0]![owner], name, own.length])));
     for (const [index, own] of groups.entries()) {
       const value = raised[index]![0]![0] as number;
       last.set(own[0]![owner] as number, value);
@@ -144,10 +144,10 @@ export function postgresSession(tx: PostgresTransaction): Session {
           order by ${first}${search.nullsFirst ? ' nulls first' : ''} limit ${most} for update skip locked) free
         limit ${most}`;
       // A plan that sorts reads every matching row, also dead ones. PostgreSQL prefers it when it estimates one row.
-      if (isDistributed) track(run("set local citus.propagate_set_commands = 'local'"));
-      track(run('set local enable_sort = off'));
-      const found = run(text, [...values, wanted, limit]);
-      track(run('set local enable_sort = on'));
+      if (isDistributed) tx.track(tx.run("set local citus.propagate_set_commands = 'local'"));
+      tx.track(tx.run('set local enable_sort = off'));
+      const found = tx.run(text, [...values, wanted, limit]);
+      tx.track(tx.run('set local enable_sort = on'));
       return found;
     },
     async count(table, keys) {
@@ -170,16 +170,16 @@ export function postgresSession(tx: PostgresTransaction): Session {
     async reserve(table, column, count) {
       if (count === 0) return [];
       const text = 'select nextval(pg_get_serial_sequence($1, $2)) from generate_series(1, $3)';
-      return (await run(text, [table, column, count])).map(([number]) => number as number);
+      return (await tx.run(text, [table, column, count])).map(([number]) => number as number);
     },
     insert(table, rows) {
       if (rows.length === 0) return;
-      requireBegun();
+      tx.requireBegun();
       insert(table, rows);
     },
     async claim(table, columns, { owner, due, now, until, takes }) {
       if (takes.length === 0) return [];
-      requireBegun();
+      tx.requireBegun();
       // Of all tenants, or on a cluster of one, which is then the parameter $4.
       const of = (column: string) => (isDistributed ? ` and ${column} = $4` : '');
       const text = `with picked as materialized (
@@ -187,13 +187,15 @@ export function postgresSession(tx: PostgresTransaction): Session {
           cross join lateral (select seq from ${table} where tenant = take.tenant${of('tenant')} and ${owner} = take.owner and ${due} is not null and ${due} <= $2
             order by ${due} limit take.quota for update skip locked) due_rows)
         update ${table} set ${due} = $3 from picked where ${table}.tenant = picked.tenant and ${table}.seq = picked.seq${of(`${table}.tenant`)} returning ${namesIn(table, columns)}`;
-      if (!isDistributed) return run(text, [JSON.stringify(takes), now, until]);
-      const claimed = byTenant(takes as readonly (Take & Row)[]).map((own) => run(text, [JSON.stringify(own), now, until, own[0]!.tenant]));
+      if (!isDistributed) return tx.run(text, [JSON.stringify(takes), now, until]);
+      const claimed = byTenant(takes as readonly (Take & Row)[]).map((own) =>
+        tx.run(text, [JSON.stringify(own), now, until, own[0]!.tenant]),
+      );
       return (await Promise.all(claimed)).flat();
     },
     insertNumbered(table, rows, numbering, last) {
       if (rows.length === 0) return undefined;
-      requireBegun();
+      tx.requireBegun();
       if (isDistributed) return insertNumberedByTenant(table, rows, numbering, last);
       const { column, owner, counters, name } = numbering;
       const columns = Object.keys(rows[0]!).filter((each) => each !== column);
@@ -213,8 +215,8 @@ export function postgresSession(tx: PostgresTransaction): Session {
           from given join raised on raised.${owner} = given.${owner} order by given.${owner}, given.${column})
         select ${owner}, value from raised`;
       const values = [JSON.stringify(numbered), name];
-      track(
-        run(text, values).then((raised) => {
+      tx.track(
+        tx.run(text, values).then((raised) => {
           for (const [of, value] of raised as [number, number][]) last.set(of, value);
         }),
       );
@@ -226,7 +228,7 @@ export function postgresSession(tx: PostgresTransaction): Session {
     },
     put(table, key, rows) {
       if (rows.length === 0) return;
-      requireBegun();
+      tx.requireBegun();
       const set = (columns: readonly string[]) =>
         columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
       insert(table, rows, key, (columns) => onConflict(key, set(columns).join(', ')));
@@ -238,7 +240,7 @@ export function postgresSession(tx: PostgresTransaction): Session {
       }),
     add(table, key, column, rows) {
       if (rows.length === 0) return;
-      requireBegun();
+      tx.requireBegun();
       insert(table, rows, key, () => onConflict(key, `${column} = ${table}.${column} + excluded.${column}`));
     },
     remove: (table, keys) =>
