@@ -77,8 +77,9 @@ function writeAll(
   { moved, tenant: id, onProgress }: { moved: Moved; tenant?: string | undefined; onProgress: OnProgress },
 ): Promise<{ rows: number; bytes: number }> {
   return database.snapshot(async (tx) => {
-    const output = await openOutput(partial);
+    const file = await promises.open(partial, 'w');
     try {
+      const output = new Output(file);
       const header = await headerOf(tx, database.name, moved, id);
       const total = Object.values(header.rows).reduce((sum, count) => sum + count, 0);
       await output.line(JSON.stringify(header));
@@ -94,7 +95,7 @@ function writeAll(
       const bytes = await output.end((sha256) => JSON.stringify({ end: { rows: done, sha256 } } satisfies ClosingRecord));
       return { rows: done, bytes };
     } finally {
-      await output.close();
+      await file.close();
     }
   });
 }
@@ -213,33 +214,39 @@ function endsOf(sizes: readonly Row[]): Row[] {
 }
 
 /** A file that lines are written to, and its digest. */
-async function openOutput(path: string) {
-  const handle = await promises.open(path, 'w');
-  const digest = createHash('sha256');
-  let pending: string[] = [];
-  let length = 0;
-  let bytes = 0;
-  async function flush(): Promise<void> {
-    const buffer = Buffer.from(pending.join(''));
-    pending = [];
-    length = 0;
-    bytes += buffer.length;
-    digest.update(buffer);
-    await handle.writeFile(buffer);
+class Output {
+  readonly #handle: promises.FileHandle;
+  readonly #digest = createHash('sha256');
+  #pending: string[] = [];
+  /** The characters of the pending lines. */
+  #length = 0;
+  /** The bytes that are written. */
+  #bytes = 0;
+
+  constructor(handle: promises.FileHandle) {
+    this.#handle = handle;
   }
-  return {
-    async line(text: string): Promise<void> {
-      pending.push(text, '\n');
-      length += text.length;
-      if (length > pageBytes) await flush();
-    },
-    /** Writes the last line, which is not part of the digest; returns the size of the file. */
-    async end(closing: (sha256: string) => string): Promise<number> {
-      await flush();
-      const last = Buffer.from(`${closing(digest.digest('hex'))}\n`);
-      await handle.writeFile(last);
-      return bytes + last.length;
-    },
-    close: () => handle.close(),
-  };
+
+  async line(text: string): Promise<void> {
+    this.#pending.push(text, '\n');
+    this.#length += text.length;
+    if (this.#length > pageBytes) await this.#flush();
+  }
+
+  /** Writes the last line, which is not part of the digest; returns the size of the file. */
+  async end(closing: (sha256: string) => string): Promise<number> {
+    await this.#flush();
+    const last = Buffer.from(`${closing(this.#digest.digest('hex'))}\n`);
+    await this.#handle.writeFile(last);
+    return this.#bytes + last.length;
+  }
+
+  async #flush(): Promise<void> {
+    const buffer = Buffer.from(this.#pending.join(''));
+    this.#pending = [];
+    this.#length = 0;
+    this.#bytes += buffer.length;
+    this.#digest.update(buffer);
+    await this.#handle.writeFile(buffer);
+  }
 }

@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { createIndexingJob } from '../../../src/handoff/jobs/indexer.ts';
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/packet.ts';
-import { createIndexer } from '../../../src/handoff/store/search/indexer.ts';
+import { Indexer } from '../../../src/handoff/store/search/indexer.ts';
 import { createSearcher } from '../../../src/handoff/store/search/search.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
@@ -58,7 +58,7 @@ async function queuedPackets(t: TestContext, testStore: TestStore, count: number
   };
   const change = (number: number, revision = 2) =>
     database.transaction((tx) => tx.updateTable('search_queue').set({ revision }).where('packet', '=', number).execute());
-  return { store, url, database, indexer: createIndexer(database), found, indexed, change };
+  return { store, url, database, indexer: new Indexer(database), found, indexed, change };
 }
 
 // A store in memory allows no second connection.

@@ -6,7 +6,7 @@ import { newPacket } from '../../../src/handoff/rules/packet.ts';
 import { phrasesOf } from '../../../src/handoff/rules/tokenizer.ts';
 import type { PacketFilter } from '../../../src/handoff/store/packet-filter.ts';
 import { Budget, unlimited } from '../../../src/handoff/store/search/budget.ts';
-import { createIndexer } from '../../../src/handoff/store/search/indexer.ts';
+import { Indexer } from '../../../src/handoff/store/search/indexer.ts';
 import { createSearcher, type SearchPage, type SearchResult, type SearchStart } from '../../../src/handoff/store/search/search.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
@@ -50,7 +50,7 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
     },
   });
   // What the store's thread does; to start it takes longer than most of the tests.
-  const indexer = createIndexer(database);
+  const indexer = new Indexer(database);
   assert.deepEqual(await indexer.prepare({ limit: 500 }), { taken: summaries.length, more: false });
   await indexer.write();
   const searcher = createSearcher(database, { ...bounds, ...other });

@@ -1,7 +1,7 @@
 import type { Database, WriteOptions } from '../../../kit/sql/dialect.ts';
 import { postgresSession } from './postgres-session.ts';
 import type { Session } from './session.ts';
-import { sqliteSession } from './sqlite-session.ts';
+import { Calls, sqliteSession } from './sqlite-session.ts';
 
 /** Runs work in a session of a write transaction: see `Database.write`. */
 export function inSession<T>(
@@ -11,14 +11,13 @@ export function inSession<T>(
 ): Promise<T> {
   return database.write(async (tx) => {
     if (tx.name === 'postgres') return work(postgresSession(tx));
-    const session = sqliteSession(tx, database.charactersPerTurn);
+    const calls = new Calls();
     try {
-      const result = await work(session);
-      const unfinished = session.written();
-      if (unfinished !== undefined) await unfinished;
+      const result = await work(sqliteSession(tx, calls, database.charactersPerTurn));
+      if (calls.unfinished !== undefined) await calls.unfinished;
       return result;
     } finally {
-      session.end();
+      calls.end();
     }
   }, options);
 }

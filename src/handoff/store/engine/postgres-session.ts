@@ -202,9 +202,10 @@ export function postgresSession(tx: PostgresTransaction): Session {
       // Each row carries its number relative to the owner's last one, which the statement determines.
       const behind = new Map<number, number>();
       const numbered = rows.toReversed().map((row) => {
-        const of = row[owner] as number;
-        behind.set(of, (behind.get(of) ?? 0) + 1);
-        return { ...row, [column]: 1 - behind.get(of)! };
+        const rowOwner = row[owner] as number;
+        const count = (behind.get(rowOwner) ?? 0) + 1;
+        behind.set(rowOwner, count);
+        return { ...row, [column]: 1 - count };
       });
       const text = `with given as (select ${[...columns, column].join(', ')} from ${given(table)}),
         raised as (insert into ${counters} (${owner}, name, value)
@@ -217,7 +218,7 @@ export function postgresSession(tx: PostgresTransaction): Session {
       const values = [JSON.stringify(numbered), name];
       tx.track(
         tx.run(text, values).then((raised) => {
-          for (const [of, value] of raised as [number, number][]) last.set(of, value);
+          for (const [rowOwner, value] of raised as [number, number][]) last.set(rowOwner, value);
         }),
       );
       return undefined;

@@ -3,29 +3,50 @@ import type { Row, SqliteTransaction, Values } from '../../../kit/sql/dialect.ts
 import { freeSearchSql } from './free-search.ts';
 import type { Session } from './session.ts';
 
-/** A session in which each call is a loop over one prepared statement, and how its transaction waits for it. */
-interface SqliteSession extends Session {
-  /** Settles when all writes have been executed. */
-  written(): Awaitable<unknown>;
+/** The calls of a session, of which each runs after those before it. */
+export class Calls {
+  #hasEnded = false;
+  /** The latest of the writes that continue in later turns. */
+  #unfinished: Promise<unknown> | undefined;
+
+  /** Settles when all writes have been executed; undefined when they have. */
+  get unfinished(): Promise<unknown> | undefined {
+    return this.#unfinished;
+  }
+
   /** Refuses further calls, and stops the writes in progress. */
-  end(): void;
+  end(): void {
+    this.#hasEnded = true;
+  }
+
+  requireOpen(): void {
+    if (this.#hasEnded) throw new Error('The session has ended.');
+  }
+
+  /** Runs work after the writes before it, and lets the commit wait for it if it continues in a later turn. */
+  inOrder<T>(work: () => Awaitable<T>): Awaitable<T> {
+    this.requireOpen();
+    const done = this.#unfinished === undefined ? work() : this.#unfinished.then(work);
+    if (!(done instanceof Promise)) return done;
+    this.#unfinished = done;
+    const finish = () => {
+      if (this.#unfinished === done) this.#unfinished = undefined;
+    };
+    // After a failure it stays: later calls and the commit fail as well.
+    done.then(finish, () => undefined);
+    return done;
+  }
 }
 
-/** A session of a transaction on SQLite. */
-export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number): SqliteSession {
-  let ended = false;
-  /** The latest of the writes that continue in later turns. What is called meanwhile runs after it. */
-  let unfinished: Promise<unknown> | undefined;
-
-  const requireOpen = () => {
-    if (ended) throw new Error('The session has ended.');
-  };
+/** A session of a transaction on SQLite: each call is a loop over one prepared statement. */
+export function sqliteSession(tx: SqliteTransaction, calls: Calls, charactersPerTurn: number): Session {
+  const inOrder = <T>(work: () => Awaitable<T>): Awaitable<T> => calls.inOrder(work);
   const valuesStatement = (sql: string) => {
-    requireOpen();
+    calls.requireOpen();
     return tx.valuesStatement(sql);
   };
   const writeFrom = (sql: string, rows: readonly Row[], columns: readonly string[], first: number): Awaitable<void> => {
-    requireOpen();
+    calls.requireOpen();
     const statement = tx.statement(sql);
     const values: Row[string][] = [];
     let length = 0;
@@ -39,19 +60,6 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
       }
       statement.run(...values);
     }
-  };
-  /** Runs work after the writes before it, and lets the commit wait for it if it continues in a later turn. */
-  const inOrder = <T>(work: () => Awaitable<T>): Awaitable<T> => {
-    requireOpen();
-    const done = unfinished === undefined ? work() : unfinished.then(work);
-    if (!(done instanceof Promise)) return done;
-    unfinished = done;
-    const finish = () => {
-      if (unfinished === done) unfinished = undefined;
-    };
-    // After a failure it stays: later calls and the commit fail as well.
-    done.then(finish, () => undefined);
-    return done;
   };
   const writeInOrder = (work: () => Awaitable<void>): void => {
     const done = inOrder(work);
@@ -87,10 +95,6 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
   return {
     name: 'sqlite',
     begun: undefined,
-    written: () => unfinished,
-    end() {
-      ended = true;
-    },
     find,
     read: find,
     findWith(table, columns, more, keys) {
@@ -147,12 +151,12 @@ export function sqliteSession(tx: SqliteTransaction, charactersPerTurn: number):
         if (rows.length === 0) return;
         const found = valuesStatement(`select value from ${counters} where ${owner} = ? and name = ?`);
         const numbered = rows.map((row) => {
-          const of = row[owner] as number;
-          const before = last.get(of) ?? (found.get(of, name) as unknown as [number] | undefined)?.[0] ?? 0;
-          last.set(of, before + 1);
+          const rowOwner = row[owner] as number;
+          const before = last.get(rowOwner) ?? (found.get(rowOwner, name) as unknown as [number] | undefined)?.[0] ?? 0;
+          last.set(rowOwner, before + 1);
           return { ...row, [column]: before + 1 };
         });
-        const raised = [...last].map(([of, value]) => ({ [owner]: of, name, value }));
+        const raised = [...last].map(([rowOwner, value]) => ({ [owner]: rowOwner, name, value }));
         const raise = (columns: readonly string[]) =>
           `${insertInto(counters, columns)} on conflict (${owner}, name) do update set value = excluded.value`;
         return andThen(writeNow(raised, raise), () => writeNow(numbered, (columns) => insertInto(table, columns)));

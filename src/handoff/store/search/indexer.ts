@@ -99,56 +99,60 @@ export interface Written {
  * index. A packet that changed in between is indexed as it was read and stays queued, so that a packet that keeps changing
  * delays nobody. Only one caller at a time may use an indexer.
  */
-export function createIndexer(database: Database<Tables>) {
-  let prepared: Prepared[] = [];
-  const queued = createQueueRead(database);
+export class Indexer {
+  readonly #database: Database<Tables>;
+  readonly #readQueue: ReturnType<typeof createQueueRead>;
+  #prepared: Prepared[] = [];
 
-  return {
-    /** Takes queued packets in order; returns how many, and whether the range may have more for another step. */
-    async prepare({ after = beginning, upTo = ending, limit = stepSize }: Range): Promise<{ taken: number; more: boolean }> {
-      prepared = [];
-      let last = after;
-      let length = 0;
-      let full = false;
-      while (!full) {
-        const fitting = prepared.length === 0 ? firstRead : Math.floor((maxStepLength - length) / (length / prepared.length));
-        const size = Math.min(readSize, limit - prepared.length, Math.max(1, fitting));
-        const rows = await queued(last, upTo, size);
-        for (const { tenant, packet, revision, id, text: whole } of rows) {
-          const text = whole === null ? '' : indexText(database.name, tenant, readJson(whole) as Searched);
-          prepared.push({ key: { tenant, packet }, revision, id, text });
-          length += whole?.length ?? 0;
-        }
-        if (rows.length < size) return { taken: prepared.length, more: false };
-        last = prepared.at(-1)!.key;
-        full = prepared.length >= limit || length >= maxStepLength;
+  constructor(database: Database<Tables>) {
+    this.#database = database;
+    this.#readQueue = createQueueRead(database);
+  }
+
+  /** Takes queued packets in order; returns how many, and whether the range may have more for another step. */
+  async prepare({ after = beginning, upTo = ending, limit = stepSize }: Range): Promise<{ taken: number; more: boolean }> {
+    const prepared: Prepared[] = [];
+    this.#prepared = prepared;
+    let last = after;
+    let length = 0;
+    while (prepared.length < limit && length < maxStepLength) {
+      const fitting = prepared.length === 0 ? firstRead : Math.floor((maxStepLength - length) / (length / prepared.length));
+      const size = Math.min(readSize, limit - prepared.length, Math.max(1, fitting));
+      const rows = await this.#readQueue(last, upTo, size);
+      for (const { tenant, packet, revision, id, text: whole } of rows) {
+        const text = whole === null ? '' : indexText(this.#database.name, tenant, readJson(whole) as Searched);
+        prepared.push({ key: { tenant, packet }, revision, id, text });
+        length += whole?.length ?? 0;
       }
-      return { taken: prepared.length, more: true };
-    },
+      if (rows.length < size) return { taken: prepared.length, more: false };
+      last = prepared.at(-1)!.key;
+    }
+    return { taken: prepared.length, more: true };
+  }
 
-    /** Writes the prepared packets to the index. When the database refuses a row, only that packet is left out. */
-    async write(): Promise<Written> {
-      const rows = prepared;
-      prepared = [];
-      const reached = rows.at(-1)?.key;
+  /** Writes the prepared packets to the index. When the database refuses a row, only that packet is left out. */
+  async write(): Promise<Written> {
+    const database = this.#database;
+    const rows = this.#prepared;
+    this.#prepared = [];
+    const reached = rows.at(-1)?.key;
+    try {
+      await writeRows(database, rows, true);
+      return { refused: [], reached };
+    } catch (error) {
+      if (database.isUnavailable(error)) throw error;
+    }
+    const refused: string[] = [];
+    for (const row of rows) {
       try {
-        await writeRows(database, rows, true);
-        return { refused: [], reached };
+        await writeRows(database, [row], true);
       } catch (error) {
         if (database.isUnavailable(error)) throw error;
+        for (const { id } of await writeRows(database, [row], false)) if (id !== null) refused.push(id);
       }
-      const refused: string[] = [];
-      for (const row of rows) {
-        try {
-          await writeRows(database, [row], true);
-        } catch (error) {
-          if (database.isUnavailable(error)) throw error;
-          for (const { id } of await writeRows(database, [row], false)) if (id !== null) refused.push(id);
-        }
-      }
-      return { refused, reached };
-    },
-  };
+    }
+    return { refused, reached };
+  }
 }
 
 /** Reads a range of the queue with the packets' texts. */

@@ -3,7 +3,7 @@ import { type Database, type Query, SerialQueue } from '../../../kit/sql/dialect
 import type { Thread } from '../../../kit/thread.ts';
 import { type DueTenants, tenantsOf } from '../due.ts';
 import type { Tables } from '../tables.ts';
-import { createIndexer, type QueuePosition, type Range, type Written } from './indexer.ts';
+import { Indexer, type QueuePosition, type Range, type Written } from './indexer.ts';
 import type { SearchTasks } from './thread.ts';
 
 /** What one step of indexing did. */
@@ -21,7 +21,7 @@ export class Indexing {
   readonly #database: Database<Tables>;
   readonly #thread: Thread<SearchTasks> | undefined;
   readonly #due: DueTenants;
-  readonly #here: ReturnType<typeof createIndexer>;
+  readonly #here: Indexer;
   readonly #lastQueued: Query<{ tenant: number }, QueuePosition>;
   readonly #firstQueued: Query<Record<string, never>, { packet: number }>;
   readonly #queue = new SerialQueue();
@@ -34,7 +34,7 @@ export class Indexing {
     this.#database = database;
     this.#thread = thread;
     this.#due = due;
-    this.#here = createIndexer(database);
+    this.#here = new Indexer(database);
     this.#lastQueued = database.query((db, { tenant }) =>
       db.selectFrom('search_queue').select(['tenant', 'packet']).where('tenant', '=', tenant).orderBy('packet', 'desc').limit(1),
     );

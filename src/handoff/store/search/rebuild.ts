@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { countOf } from '../../../kit/sql/count.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import type { Tables } from '../tables.ts';
-import { createIndexer } from './indexer.ts';
+import { Indexer } from './indexer.ts';
 
 /** Queues every packet for an index that has none of them. */
 export async function queueAll(tx: Kysely<unknown>): Promise<void> {
@@ -25,7 +25,7 @@ export async function takeIn(tx: Kysely<unknown>, tenant: number): Promise<void>
  * @throws Error with the packets that the database refused to index
  */
 export async function indexAll(database: Database<Tables>, onProgress: (done: number, total: number) => void): Promise<void> {
-  const indexer = createIndexer(database);
+  const indexer = new Indexer(database);
   const total = await countOf(database.reads.selectFrom('search_queue'));
   const refused: string[] = [];
   let done = 0;

@@ -7,7 +7,7 @@ import { serveTasks, threadData } from '../../../kit/thread.ts';
 import { createPageReads, type PacketPage } from '../pages.ts';
 import type { Tables } from '../tables.ts';
 import { Budget, fastLane, unlimited } from './budget.ts';
-import { createIndexer, type Range } from './indexer.ts';
+import { Indexer, type Range } from './indexer.ts';
 import { createSearcher, encoded, type Search } from './search.ts';
 
 /**
@@ -19,7 +19,7 @@ const { databaseUrl } = threadData<{ databaseUrl: string }>();
 const database = openDatabase<Tables>(databaseUrl, { longTimeoutMs: 1_000, byIndex: true });
 // These reads scan pages that are rarely needed again, so a large cache would not help.
 if (database.name === 'sqlite') await sql`pragma cache_size = -4096`.execute(database.reads);
-const indexer = createIndexer(database);
+const indexer = new Indexer(database);
 const pages = createPageReads(database);
 
 /** The thread's CPU time, which does not depend on the load of the machine. */
