@@ -6,17 +6,16 @@ import type { PacketFilter } from '../packet-filter.ts';
 import type { Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
 
-/** The words and the filter of a tenant's search. */
-export interface SearchFor {
+/** Words that follow one another; the last one may be a prefix. */
+export type Phrase = readonly string[];
+
+/** What a search looks for. */
+export interface SearchTerms {
   /** The tenant's number. */
   readonly tenant: number;
-  /** Phrases, all of which must occur; the last word of a phrase may be a prefix. */
-  readonly phrases: readonly (readonly string[])[];
-  readonly filter: PacketFilter;
+  /** All of them must occur. */
+  readonly phrases: readonly Phrase[];
 }
-
-/** A search without its filter. */
-export type Matches = Pick<SearchFor, 'tenant' | 'phrases'>;
 
 /** A search as full-text queries in the database's language. */
 export interface FullTextQuery {
@@ -28,7 +27,7 @@ export interface FullTextQuery {
 }
 
 /** A full-text query with its filter. */
-export type FilteredQuery = FullTextQuery & Pick<SearchFor, 'filter'>;
+export type FilteredQuery = FullTextQuery & { readonly filter: PacketFilter };
 
 /** A match and its sort key in the order of creation, in the database's own form. */
 export interface FoundMatch {
@@ -81,7 +80,7 @@ export interface MatchReads {
    * are scanned instead.
    * @throws OverBudget
    */
-  plan: (search: Matches) => Promise<FullTextQuery & { readonly isCommon: boolean }>;
+  plan: (search: SearchTerms) => Promise<FullTextQuery & { readonly isCommon: boolean }>;
   /**
    * The number of packets with the word, at most `readPositions + 1`, which a prefix returns. 0 on a database where the cost of
    * a phrase does not depend on how common its words are.

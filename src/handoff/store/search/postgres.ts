@@ -13,18 +13,19 @@ import {
   type FoundMatch,
   type FullTextQuery,
   type IndexQuery,
-  type Matches,
   type MatchReads,
   type Newest,
+  type Phrase,
   type RankedMatches,
   type SearchLimits,
+  type SearchTerms,
 } from './matches.ts';
 
 /** How many packets a scan reads first; a few are enough for common words. */
 const firstStep = 200;
 
 /** A phrase as a full-text query. Every word is quoted. */
-function phraseQuery(words: readonly string[], tenant: number): string {
+function phraseQuery(words: Phrase, tenant: number): string {
   const quoted = words.map((word) => {
     const beginning = queryPrefix(word);
     return `'${prefixOf(tenant)}${beginning ?? word}'${beginning === undefined ? '' : ':*'}`;
@@ -97,7 +98,7 @@ export function createPostgresMatches(database: Database<Tables>, limits: Search
    * compares the positions of a phrase's words packet by packet. So a rare word drives the query where there is one, and
    * matches are not collected where every word is common.
    */
-  async function plan({ tenant, phrases }: Matches): Promise<FullTextQuery & { isCommon: boolean }> {
+  async function plan({ tenant, phrases }: SearchTerms): Promise<FullTextQuery & { isCommon: boolean }> {
     const search = { tenant, queries: phrases.map((phrase) => phraseQuery(phrase, tenant)) };
     const words = phrases.flat().filter((word) => queryPrefix(word) === undefined);
     for (const word of words) {

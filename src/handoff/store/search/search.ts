@@ -4,11 +4,12 @@ import { readJson } from '../../../kit/json.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { type Searched, searchableTexts, snippetIn, snippetOf } from '../../rules/tokenizer.ts';
+import type { PacketFilter } from '../packet-filter.ts';
 import { ofPacket, shortText, wholeText } from '../packet-texts.ts';
 import { maxPageBytes, type Page } from '../page-size.ts';
 import type { Tables } from '../tables.ts';
 import { Budget, OverBudget } from './budget.ts';
-import { type FullTextQuery, type Matches, type SearchFor, searchLimits } from './matches.ts';
+import { type FullTextQuery, type Phrase, type SearchTerms, searchLimits } from './matches.ts';
 import { createPostgresMatches } from './postgres.ts';
 import { createSqliteMatches } from './sqlite.ts';
 import { createTextSearch } from './texts.ts';
@@ -20,7 +21,8 @@ export type SearchStart =
   | { readonly order: 'newest'; readonly shown: number; readonly after: string; readonly skip: number };
 
 /** A search request. */
-export interface Search extends SearchFor, Page {
+export interface Search extends SearchTerms, Page {
+  readonly filter: PacketFilter;
   /** Where the previous page ended; used instead of `offset`. */
   readonly from?: SearchStart | undefined;
 }
@@ -72,13 +74,13 @@ const snippetBytes = 2 * 1024 * 1024;
 const snippetBytesAtOnce = 256 * 1024;
 
 /** A search with its full-text query; `textPhrases` are looked up in the packets' texts. */
-type PlannedSearch = Search & FullTextQuery & { readonly textPhrases: Matches['phrases'] };
+type PlannedSearch = Search & FullTextQuery & { readonly textPhrases: readonly Phrase[] };
 
 /** A page's matches, before their texts are read. */
 interface Listed extends Omit<SearchPage, 'rows' | 'next'> {
   readonly seqs: readonly number[];
   /** Where the next page begins after the first `count` matches of this one; undefined when none are left. */
-  endAfter(count: number): SearchStart | undefined;
+  nextAfter(count: number): SearchStart | undefined;
 }
 
 /** Searches the index. A search may take long, so it runs on a worker thread where there is one, and pauses between its statements. */
@@ -125,7 +127,7 @@ export function createSearcher(database: Database<Tables>, limits = searchLimits
       order: 'rank',
       total,
       total_is: 'exact',
-      endAfter: (count) => (count > 0 && shown + count < total ? { order: 'rank', shown: shown + count } : undefined),
+      nextAfter: (count) => (count > 0 && shown + count < total ? { order: 'rank', shown: shown + count } : undefined),
     };
   }
 
@@ -145,12 +147,9 @@ export function createSearcher(database: Database<Tables>, limits = searchLimits
     const known = Object.keys(filter).length === 0 ? counted : undefined;
     const seen = start.shown - start.skip + found.length;
     const total = known === undefined ? seen : Math.min(known, limits.counted);
-    const endAfter = (count: number): SearchStart | undefined => {
+    const nextAfter = (count: number): SearchStart | undefined => {
       const shown = start.shown + count;
-      if (count < rows.length) return { order: 'newest', shown, after: rows[count - 1]!.sortKey, skip: 0 };
-      if (isWhole) return undefined;
-      const beyond = found.length > start.skip + count;
-      if (beyond && count > 0) return { order: 'newest', shown, after: rows[count - 1]!.sortKey, skip: 0 };
+      if (count > 0 && start.skip + count < found.length) return { order: 'newest', shown, after: rows[count - 1]!.sortKey, skip: 0 };
       return end === undefined ? undefined : { order: 'newest', shown, after: end, skip: Math.max(0, start.skip - found.length) };
     };
     return {
@@ -158,7 +157,7 @@ export function createSearcher(database: Database<Tables>, limits = searchLimits
       order: 'newest',
       total,
       total_is: (known === undefined ? isWhole : known <= limits.counted) ? 'exact' : 'at_least',
-      endAfter,
+      nextAfter,
     };
   }
 
@@ -180,7 +179,7 @@ export function createSearcher(database: Database<Tables>, limits = searchLimits
   }
 
   /** The snippet from the first text of the packet that contains a phrase. */
-  async function snippetWithin(packet: Searched, phrases: Matches['phrases'], signal?: AbortSignal): Promise<string | undefined> {
+  async function snippetWithin(packet: Searched, phrases: readonly Phrase[], signal?: AbortSignal): Promise<string | undefined> {
     let seen = 0;
     for (const text of searchableTexts(packet)) {
       const snippet = snippetIn(text, phrases);
@@ -195,7 +194,7 @@ export function createSearcher(database: Database<Tables>, limits = searchLimits
   }
 
   /** The packets with their snippets. A packet's content is read only if its summary has no match. */
-  async function shown({ tenant, phrases }: Matches, sizes: readonly { seq: number; whole: number }[], signal?: AbortSignal) {
+  async function withSnippets({ tenant, phrases }: SearchTerms, sizes: readonly { seq: number; whole: number }[], signal?: AbortSignal) {
     const seqs = sizes.map(({ seq }) => seq);
     const summaries = new Map((await textsOf(tenant, seqs, { whole: false })).map(({ seq, text }) => [Number(seq), text]));
     const rows: Found[] = [];
@@ -242,7 +241,7 @@ export function createSearcher(database: Database<Tables>, limits = searchLimits
     if (count < listed.seqs.length && search.from === undefined && search.offset > 0) return { fitting: count };
     await budget.pause();
     const { order, total, total_is } = listed;
-    return { rows: await shown(search, fitting, signal), order, total, total_is, next: listed.endAfter(count) };
+    return { rows: await withSnippets(search, fitting, signal), order, total, total_is, next: listed.nextAfter(count) };
   }
 
   return {

@@ -15,6 +15,7 @@ import {
   type IndexQuery,
   type MatchReads,
   type Newest,
+  type Phrase,
   type RankedMatches,
   type SearchLimits,
 } from './matches.ts';
@@ -67,7 +68,7 @@ function createPhraseWriter({ reads }: Database<Tables>, budget: Budget) {
     return words;
   }
 
-  return async (phrase: readonly string[], tenant: number): Promise<PhraseQuery> => {
+  return async (phrase: Phrase, tenant: number): Promise<PhraseQuery> => {
     const named = phrase.map((word) => prefixOf(tenant) + word);
     const prefix = queryPrefix(named.at(-1)!);
     const parts = named.map((word) => `"${word}"`);

@@ -1,7 +1,7 @@
 import { readJson } from '../../../kit/json.ts';
 import { hasPhrases, type Searched, searchableText } from '../../rules/tokenizer.ts';
 import type { Budget } from './budget.ts';
-import type { FilteredQuery, FoundMatch, Matches, MatchReads, Newest, SearchLimits } from './matches.ts';
+import type { FilteredQuery, FoundMatch, MatchReads, Newest, Phrase, SearchLimits, SearchTerms } from './matches.ts';
 
 /** The most bytes of packets that are scanned for one page, and that one query reads. */
 const maxBytes = 8 * 1024 * 1024;
@@ -26,7 +26,7 @@ interface TextParts {
  * newest packets that have all of its words are scanned for the phrase.
  */
 export function createTextSearch({ matches, limits, budget, sizesOf, textsOf }: TextParts) {
-  async function isExpensive(tenant: number, phrase: readonly string[]): Promise<boolean> {
+  async function isExpensive(tenant: number, phrase: Phrase): Promise<boolean> {
     if (phrase.length === 1) return false;
     for (const word of phrase) {
       if ((await matches.countWord(tenant, word)) * phrase.length <= 2 * limits.readPositions) return false;
@@ -59,9 +59,9 @@ export function createTextSearch({ matches, limits, budget, sizesOf, textsOf }: 
 
   return {
     /** Replaces the expensive phrases of a search by their words; `textPhrases` are those phrases, which are looked up in the packets' texts. */
-    async splitPhrases({ tenant, phrases }: Matches) {
-      const textPhrases: (readonly string[])[] = [];
-      const kept = new Map<string, readonly string[]>();
+    async splitPhrases({ tenant, phrases }: SearchTerms) {
+      const textPhrases: Phrase[] = [];
+      const kept = new Map<string, Phrase>();
       for (const phrase of phrases) {
         const expensive = await isExpensive(tenant, phrase);
         if (expensive) textPhrases.push(phrase);
@@ -71,7 +71,7 @@ export function createTextSearch({ matches, limits, budget, sizesOf, textsOf }: 
     },
 
     /** Like `MatchReads.newest`, for the packets whose texts contain the phrases. */
-    async newest(search: FilteredQuery, textPhrases: Matches['phrases'], after: string, most: number): Promise<Newest> {
+    async newest(search: FilteredQuery, textPhrases: readonly Phrase[], after: string, most: number): Promise<Newest> {
       const { found: candidates, end } = await matches.newest(search, after, limits.scannedTexts);
       const found: FoundMatch[] = [];
       let last: string | undefined;
