@@ -18,25 +18,33 @@ interface LogOutput extends DestinationStream {
   flush(done?: () => void): void;
 }
 
-/** Collects lines and passes them on in large texts. `flush` is called after all of them have been passed on. */
-function buffered(write: (text: string) => void, flush: (done?: () => void) => void): LogOutput & { pass: () => void } {
-  let lines = '';
-  const pass = () => {
-    if (lines !== '') write(lines);
-    lines = '';
-  };
-  setInterval(pass, waitMs).unref();
-  return {
-    pass,
-    write(line) {
-      lines += line;
-      if (lines.length >= writeAt) pass();
-    },
-    flush(done) {
-      pass();
-      flush(done);
-    },
-  };
+/** Collects lines and passes them on in large texts. */
+class LineBuffer implements LogOutput {
+  readonly #write: (text: string) => void;
+  readonly #flush: (done?: () => void) => void;
+  #lines = '';
+
+  /** @param flush called after all lines have been passed on */
+  constructor(write: (text: string) => void, flush: (done?: () => void) => void) {
+    this.#write = write;
+    this.#flush = flush;
+    setInterval(() => this.pass(), waitMs).unref();
+  }
+
+  pass(): void {
+    if (this.#lines !== '') this.#write(this.#lines);
+    this.#lines = '';
+  }
+
+  write(line: string): void {
+    this.#lines += line;
+    if (this.#lines.length >= writeAt) this.pass();
+  }
+
+  flush(done?: () => void): void {
+    this.pass();
+    this.#flush(done);
+  }
 }
 
 /**
@@ -57,7 +65,7 @@ function standardOutput(): LogOutput {
   output.on('write', () => {
     Object.assign(output, { flushSync });
   });
-  const lines = buffered(
+  const lines = new LineBuffer(
     (text) => {
       output.write(text);
     },
@@ -97,7 +105,7 @@ function pipeOutput(fd: number): LogOutput {
   socket.unref();
   // The reader is gone.
   socket.on('error', () => undefined);
-  const lines = buffered(
+  const lines = new LineBuffer(
     (text) => {
       if (socket.writable && socket.writableLength < maxWaiting) socket.write(text);
     },
@@ -111,7 +119,7 @@ function pipeOutput(fd: number): LogOutput {
     },
   );
   // A write that the pipe has room for is complete when `write` returns.
-  process.on('exit', lines.pass);
+  process.on('exit', () => lines.pass());
   return lines;
 }
 
@@ -121,7 +129,7 @@ type LogFormat = 'pretty' | 'json';
 /** Standard output in the given format; without one, `pretty` on a terminal and `json` elsewhere. */
 function logOutput(format: LogFormat = isatty(1) ? 'pretty' : 'json'): LogOutput {
   const output = standardOutput();
-  return format === 'json' ? output : { ...output, write: (line) => output.write(readable(line)) };
+  return format === 'json' ? output : { write: (line) => output.write(readable(line)), flush: (done) => output.flush(done) };
 }
 
 /** The logger of a service. Its lines go to standard output unless a destination is given. */

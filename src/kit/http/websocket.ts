@@ -76,7 +76,7 @@ export function webSocket({ streams, feed, abandon }: SocketParts): StreamRespon
 
 function follow(connection: WebSocket, request: FastifyRequest, streams: Streams, feed: SocketParts['feed']): void {
   let fed: SocketFeed | undefined;
-  const open = streams.open(streamOf(connection), request, (opened) => {
+  const open = streams.open(new SocketStream(connection), request, (opened) => {
     fed = feed(opened, request, (code, reason) => {
       connection.close(code, reason);
       // What a client sends after its refusal is not read, since it may be a flood.
@@ -102,32 +102,46 @@ function follow(connection: WebSocket, request: FastifyRequest, streams: Streams
   connection.on('close', () => open.end('gone'));
 }
 
-function streamOf(connection: WebSocket): Stream {
-  let sentBytes = 0;
-  let awaitsPong = false;
-  connection.on('pong', () => {
-    awaitsPong = false;
-  });
-  return {
-    protocol: 'websocket',
-    waitingBytes: () => connection.bufferedAmount,
-    sentBytes: () => sentBytes - connection.bufferedAmount,
-    probe() {
-      if (awaitsPong) return false;
-      awaitsPong = true;
-      connection.ping();
-      return true;
-    },
-    write(message, done) {
-      sentBytes += message.length;
-      connection.send(message, { binary: false }, done === undefined ? undefined : () => done());
-    },
-    end(why) {
-      if (why === 'gone') connection.terminate();
-      if (why === 'gone' || why === 'refused') return;
-      connection.close(...closeCodes[why]);
-      // Data that the client does not read is queued before the close frame.
-      if (connection.bufferedAmount > 0) setTimeout(() => connection.terminate(), closeMs).unref();
-    },
-  };
+/** A WebSocket connection as a stream of text messages. */
+class SocketStream implements Stream {
+  readonly protocol = 'websocket';
+  readonly #connection: WebSocket;
+  #writtenBytes = 0;
+  #awaitsPong = false;
+
+  constructor(connection: WebSocket) {
+    this.#connection = connection;
+    connection.on('pong', () => {
+      this.#awaitsPong = false;
+    });
+  }
+
+  waitingBytes(): number {
+    return this.#connection.bufferedAmount;
+  }
+
+  sentBytes(): number {
+    return this.#writtenBytes - this.#connection.bufferedAmount;
+  }
+
+  probe(): boolean {
+    if (this.#awaitsPong) return false;
+    this.#awaitsPong = true;
+    this.#connection.ping();
+    return true;
+  }
+
+  write(message: Buffer, done?: () => void): void {
+    this.#writtenBytes += message.length;
+    this.#connection.send(message, { binary: false }, done === undefined ? undefined : () => done());
+  }
+
+  end(why: StreamEnd): void {
+    const connection = this.#connection;
+    if (why === 'gone') connection.terminate();
+    if (why === 'gone' || why === 'refused') return;
+    connection.close(...closeCodes[why]);
+    // Data that the client does not read is queued before the close frame.
+    if (connection.bufferedAmount > 0) setTimeout(() => connection.terminate(), closeMs).unref();
+  }
 }
