@@ -67,12 +67,20 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('other limit' as const), afterMs: fc.constant(0) }) },
 );
 
-test('when there are too many windows the oldest are dropped, many at once', () => {
-  const windows = new Windows(60_000);
-  for (let name = 0; name < 20_001; name += 1) windows.of(String(name), 0).add(0, 10);
-  assert.equal(windows.of('20000', 0).peek(0, 10).remaining, 9);
-  assert.equal(windows.of('1001', 0).peek(0, 10).remaining, 9, 'this window was not dropped');
-  assert.equal(windows.of('999', 0).peek(0, 10).remaining, 10, 'this window was dropped');
+test('of too many windows the empty ones are dropped first, then the oldest, a thousand at once', () => {
+  const windows = new Windows(minuteMs);
+  const [most, kept] = [20_000, 19_000];
+  const used = (name: number, now: number) => windows.of(`${name}`, now).add(now, 60);
+  const left = (name: number, now: number) => windows.of(`${name}`, now).peek(now, 60).remaining;
+  for (let name = 0; name < most; name += 1) used(name, name % 2 === 0 ? 0 : minuteMs);
+  // Half of them are empty, which leaves enough room.
+  used(most, minuteMs);
+  assert.deepEqual([left(1, minuteMs), left(most - 1, minuteMs), left(most, minuteMs)], [59, 59, 59]);
+  // None is empty, so the oldest are dropped.
+  const first = most + 1;
+  for (let name = first; name <= first + most; name += 1) used(name, minuteMs);
+  assert.deepEqual([left(first + most - kept, minuteMs), left(first + most, minuteMs)], [59, 59]);
+  assert.deepEqual([left(1, minuteMs), left(first, minuteMs)], [60, 60]);
 });
 
 describe('A sliding window', () => {

@@ -11,14 +11,12 @@ import { runTest } from '../../../src/fallback/service/runs.ts';
 import { createTestService } from '../../../src/fallback/service/tests.ts';
 import { openStore } from '../../../src/fallback/store/store.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
-import { createIds } from '../../../src/kit/id.ts';
 import { hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
 import { inMemory } from '../../support/store.ts';
 import { testServiceParts } from '../../support/test-service.ts';
 
 const clock = new TestClock().read;
-const _newId = createIds();
 
 /** Two rules with the most retries: with 50 providers a prompt makes up to 1,050 calls. */
 const retrying = (['rate_limit', 'server_error'] as const).map(

@@ -11,7 +11,6 @@ import { stores } from '../../support/stores.ts';
 import { openEvents } from '../../support/streams.ts';
 import { register, shareHooked, startHooked } from '../../support/webhooks.ts';
 
-const _unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const mailServer = await startMailServer({ after });
 const settings = {
   SERVICE_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,

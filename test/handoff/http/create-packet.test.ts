@@ -518,29 +518,4 @@ describe('POST /packets', () => {
     assertRefused(await service.call('POST', '/tenants', { body: { name: '\u0000' } }), 400, 'name');
     assert.equal((await service.call('GET', '/packets')).body.total, 0);
   });
-
-  test('413: one byte over the limit; a body at the limit is accepted, and a batch applies it to each item [H233]', async () => {
-    const service = await shareService(store, { SERVICE_PACKET_BYTES_BUSINESS: '4096' });
-    const sized = (bytes: number) => {
-      const empty = Buffer.byteLength(JSON.stringify(packetRequest({ context: { summary: '' } })));
-      return JSON.stringify(packetRequest({ context: { summary: 'é'.repeat(10) + 'x'.repeat(bytes - empty - 20) } }));
-    };
-    assert.equal((await service.call('POST', '/packets', { raw: sized(4096) })).status, 201);
-    assertRefused(await service.call('POST', '/packets', { raw: sized(4097) }), 413, null);
-    const alone = await service.call('POST', '/packets/batch', { raw: `{"packets":[${sized(4097)}]}` });
-    assert.equal(alone.status, 400);
-    assert.equal(alone.body.errors[0].code, 'PAYLOAD_TOO_LARGE');
-    assert.equal((await service.call('GET', '/packets')).body.total, 1);
-    const batch = await service.call('POST', '/packets/batch', { raw: `{"packets":[${sized(4096)},${sized(4097)}]}` });
-    assert.equal(batch.status, 201);
-    assert.deepEqual(
-      batch.body.errors.map(({ index, code }: { index: number; code: string }) => [index, code]),
-      [[1, 'PAYLOAD_TOO_LARGE']],
-    );
-    assertRefused(
-      await service.call('POST', '/packets/batch', { raw: `{"packets":[${Array(101).fill(sized(4096)).join(',')}]}` }),
-      413,
-      null,
-    );
-  });
 });

@@ -63,28 +63,6 @@ for (const store of stores) {
       assert.equal((await service.call('GET', '/packets?tags=secret')).body.total, 0);
     });
 
-    test('one audit entry without content remains [H29]', async () => {
-      const service = await shareService(store);
-      const { id } = await packetIn(service, 'completed');
-      const before = (await service.call('GET', '/audit')).body.total;
-      assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`, { headers: { 'X-Agent-Id': 'janitor' } })).status, 204);
-      const { body } = await service.call('GET', `/audit?packet_id=${id}`);
-      assert.equal(body.total, 1);
-      const { id: entryId, key_id, ...entry } = body.entries[0];
-      assert.equal(typeof key_id, 'string');
-      assert.notEqual(entryId, id);
-      assert.deepEqual(entry, {
-        packet_id: id,
-        actor: 'agent:janitor',
-        action: 'deleted',
-        resource: 'packet',
-        details: {},
-        timestamp: '2026-03-01T09:30:00.000Z',
-      });
-      // created, claimed and completed are replaced by deleted.
-      assert.equal((await service.call('GET', '/audit')).body.total, before - 3 + 1);
-    });
-
     test('a child of the packet keeps its content and its link', async () => {
       const service = await shareService(store);
       const parent = await createPacket(service);

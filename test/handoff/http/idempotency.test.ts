@@ -255,7 +255,7 @@ for (const store of stores) {
       const service = await shareService(store);
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, index) =>
-          index % 2 === 0 ? send(service, '/packets', 'key-1') : send(service, '/keys', 'key-1', { body: { name: 'ci' } }),
+          index % 2 === 0 ? send(service, '/keys', 'key-1', { body: { name: 'ci' } }) : send(service, '/packets', 'key-1'),
         ),
       );
       for (const { status, text } of answers) assert.ok(status === 201 || status === 409, text);

@@ -132,6 +132,7 @@ for (const store of stores) {
       assert.deepEqual(await get(service, before.id), { ...before, status: 'expired', revision: 2, updated_at: at });
       const last = (await historyOf(service, before.id)).at(-1)!;
       assert.deepEqual([last.timestamp, last.event_type, last.actor], [at, 'expired', 'system:sweeper']);
+      assert.equal((await service.call('GET', `/audit?packet_id=${before.id}`)).body.entries[0].key_id, null);
       assert.equal((await service.call('POST', `/packets/${before.id}/claim`, { body: claimant })).status, 410);
     });
 

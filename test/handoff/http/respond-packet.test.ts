@@ -76,7 +76,7 @@ for (const store of stores) {
 describe('POST /packets/{id}/respond', () => {
   const store = stores[0]!;
 
-  test('400: response and responded_by are required, and unknown fields are refused [H6]', async () => {
+  test('400: response and responded_by are required [H6]', async () => {
     const service = await shareService(store);
     const before = await packetIn(service, 'awaiting_human');
     const wrong: [unknown, string | null][] = [
@@ -85,8 +85,6 @@ describe('POST /packets/{id}/respond', () => {
       [{ ...reply, response: null }, 'response'],
       [{ ...reply, responded_by: null }, 'responded_by'],
       [{ ...reply, responded_by: '' }, 'responded_by'],
-      [{ ...reply, notes: 7 }, 'notes'],
-      [{ ...reply, responded_at: '2026-01-01T00:00:00Z' }, 'responded_at'],
       [undefined, null],
     ];
     for (const [body, field] of wrong) {

@@ -5,7 +5,6 @@ import { adminKey, newTenant, startService, type TestService } from '../../suppo
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
-const _unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const isLetIn = async (service: TestService, key: string) => (await service.call('GET', '/packets', { key })).status;
 const rotate = (service: TestService, id: string, key: string, body?: unknown) =>
   service.call('POST', `/keys/${id}/rotate`, { key, ...(body === undefined ? {} : { body }) });
@@ -160,13 +159,12 @@ for (const store of stores) {
 describe('POST /keys/{id}/rotate', () => {
   const store = stores[0]!;
 
-  test('400: the overlap must be 0 to 604800 seconds, and unknown fields are refused', async () => {
+  test('400: the overlap must be 0 to 604800 seconds', async () => {
     const service = await shareService(store);
     const { key, keyId } = await newTenant(service);
     for (const [body, field] of [
       [{ overlap_seconds: -1 }, 'overlap_seconds'],
       [{ overlap_seconds: 604_801 }, 'overlap_seconds'],
-      [{ overlap: 1 }, 'overlap'],
     ] as const) {
       const answer = await rotate(service, keyId, key, body);
       assert.equal(answer.status, 400);

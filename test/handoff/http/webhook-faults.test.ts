@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
 import { type TestContext, test } from 'node:test';
-import { gzipSync } from 'node:zlib';
 import { verify } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { a2a } from '../../support/a2a.ts';
-import { listenFor } from '../../support/listen.ts';
 import { type Reply, startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
 import { onDisk, stores } from '../../support/stores.ts';
@@ -19,8 +15,6 @@ import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../
 
 // Faults of receivers and machines, tested through the deliverer. test/handoff/rules/delivery.test.ts tests the rules,
 // test/kit/outgoing/outgoing.test.ts the HTTP exchange.
-
-const pem = (name: string) => readFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url), 'utf8');
 
 /** A short timeout of an attempt, in milliseconds, for tests in which the receiver never answers. */
 const soon = 1000;
@@ -50,33 +44,6 @@ async function outcomesOf(t: TestContext, service: TestService, replies: readonl
   return outcomes;
 }
 
-test('a self-signed or expired TLS certificate, or one of another host, is tls_error; a valid one is accepted [H127]', async (t) => {
-  const received: string[] = [];
-  const urls: Record<string, string> = {};
-  for (const name of ['self-signed', 'expired', 'elsewhere', 'good']) {
-    const server = createTlsServer({ key: pem(name), cert: pem(name) }, (request, response) => {
-      received.push(name);
-      request.resume().on('end', () => response.writeHead(204).end());
-    });
-    urls[name] = `https://receiver.test:${(await listenFor(t, server)).port}/`;
-  }
-  const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
-  const service = await startHooked(t, { dependencies: { outgoing: { resolve, ca: pem('authority') } } });
-  const hooks = new Map<string, string>();
-  for (const [name, url] of Object.entries(urls)) hooks.set(name, (await register(service, url)).id);
-  await createPacket(service);
-  await service.handoff.runOnce.deliver();
-  for (const [name, id] of hooks) {
-    const [{ status, last_error, last_status_code }] = await deliveriesOf(service, id);
-    assert.deepEqual(
-      [status, last_error, last_status_code],
-      name === 'good' ? ['delivered', null, 204] : ['failed', 'tls_error', null],
-      name,
-    );
-  }
-  assert.deepEqual(received, ['good']);
-});
-
 test('a receiver that never answers, or stops within its headers, is a timeout without a status, and its connection is closed [H129]', async (t) => {
   const ended: Promise<void>[] = [];
   const silent: Reply = (response) => void ended.push(cut(response));
@@ -91,7 +58,7 @@ test('a receiver that never answers, or stops within its headers, is a timeout w
   assert.equal(ended.length, 2);
 });
 
-test('a 2xx status is enough: an endless body is cut at 64 KiB, a slow one at the timeout; a later reset and a gzip bomb are harmless [H129]', async (t) => {
+test('a 2xx status is enough: an endless body is cut at 64 KiB, a slow one at the timeout; a later reset is harmless [H129]', async (t) => {
   const ended: Promise<void>[] = [];
   let sent = 0;
   const watched = (handle: (response: ServerResponse) => void): Reply => {
@@ -115,17 +82,11 @@ test('a 2xx status is enough: an endless body is cut at 64 KiB, a slow one at th
     response.writeHead(200, { 'content-length': '100' }).write('x');
     setImmediate(() => response.socket?.resetAndDestroy());
   });
-  const bomb: Reply = (response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(10_000_000)));
-  const informed: Reply = (response) => {
-    response.writeProcessing();
-    response.writeEarlyHints({ link: '</x>; rel=preload' });
-    response.writeHead(202).end();
-  };
   const service = await startHooked(t, { dependencies: { outgoing: { attemptMs: 3000 } } });
-  const outcomes = await outcomesOf(t, service, [endless, dripping, breaking, bomb, informed, 204]);
+  const outcomes = await outcomesOf(t, service, [endless, dripping, breaking, 204]);
   assert.deepEqual(
     outcomes,
-    [200, 200, 200, 200, 202, 204].map((code) => ['delivered', 1, null, code, null]),
+    [200, 200, 200, 204].map((code) => ['delivered', 1, null, code, null]),
   );
   await Promise.all(ended);
   // Includes what both kernels buffer for a connection that is not read.
@@ -165,22 +126,6 @@ test('a fault of the service in an attempt counts as a failure, and ends as a de
   const { body } = await service.call('GET', '/hooks/dlq');
   const [{ status, attempts, last_error }] = body;
   assert.deepEqual([status, attempts, last_error], ['dead_letter', 2, 'internal_error']);
-});
-
-test('redirects of every kind are refused, and their targets get no request [H129]', async (t) => {
-  const target = await startReceiver(t);
-  const service = await shareHooked(t, stores[0]!);
-  const codes = [301, 302, 303, 307, 308];
-  const leading =
-    (code: number): Reply =>
-    (response) =>
-      void response.writeHead(code, { location: target.url }).end();
-  const outcomes = await outcomesOf(t, service, codes.map(leading));
-  assert.deepEqual(
-    outcomes.map(([status, , error, code]) => [status, error, code]),
-    codes.map((code) => ['failed', 'redirect_refused', code]),
-  );
-  assert.equal(target.posts.length, 0);
 });
 
 test('a verifier of Standard Webhooks accepts a fresh delivery [H126]', async (t) => {
