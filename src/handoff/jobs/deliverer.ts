@@ -74,7 +74,8 @@ export class Deliverer {
     const { found: queues, failure } = await this.#parts.store.deliveries.queues();
     for (const { tenant, webhook } of queues.filter(({ gone }) => gone === 1))
       if (await this.#parts.store.deliveries.cancel(tenant, webhook, now)) this.#parts.wake();
-    const due = queues.filter(({ gone, active, due_at }) => gone === 0 && active === 1 && due_at <= now.toISOString());
+    const active = queues.filter((queue) => queue.gone === 0 && queue.active === 1);
+    const due = active.filter(({ due_at }) => due_at <= now.toISOString());
     const failedClaim = await this.#claimDue(due, now);
     const wanted = new Set(queues.map(receiverName));
     for (const [name, receiver] of this.#receivers) {
@@ -83,8 +84,8 @@ export class Deliverer {
       if (receiver.isIdle() && !wanted.has(name)) this.#receivers.delete(name);
     }
     if ((failure ?? failedClaim) !== undefined) throw failure ?? failedClaim;
-    const next = queues.filter((queue) => queue.active === 1 && !due.includes(queue)).map(({ due_at }) => Date.parse(due_at));
-    return Math.max(1, Math.min(everyMs, ...next.map((moment) => moment - now.getTime())));
+    const untilDue = active.map(({ due_at }) => Date.parse(due_at) - now.getTime()).filter((ms) => ms > 0);
+    return untilDue.reduce((least, ms) => Math.min(least, ms), everyMs);
   }
 
   /** Resolves when no attempt is running or about to begin. */
@@ -216,8 +217,9 @@ export class Deliverer {
     const until = new Date(now.getTime() + leaseMs);
     const { found, failure } = await this.#parts.store.deliveries.claim(quotas, now, until);
     const claimed = Map.groupBy(found, ({ webhook }) => webhook);
+    const queues = new Map(due.map((queue) => [queue.webhook, queue]));
     for (const { owner, quota } of quotas) {
-      const queue = due.find(({ webhook }) => webhook === owner)!;
+      const queue = queues.get(owner)!;
       const own = claimed.get(owner) ?? [];
       const receiver = this.#receiverOf(queue);
       receiver.waiting.push(...own.map((delivery) => ({ delivery, queue, until })));
