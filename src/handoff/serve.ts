@@ -1,4 +1,4 @@
-import { isWildcard } from '../kit/http/app.ts';
+import { isWildcard } from '../kit/loopback.ts';
 import { runService } from '../kit/serve.ts';
 import { databaseName, startError } from '../kit/sql/database.ts';
 import { fileWarnings } from '../kit/sql/file-access.ts';

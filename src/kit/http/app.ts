@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 
 import { describeBriefly, describeCause, type ErrorCode, errorCodes, ServiceError, toServiceError } from '../errors.ts';
 import { stopLimits } from '../lifecycle.ts';
+import { isWildcard } from '../loopback.ts';
 import { parseTraceparent, type Span, type TraceContext, type Tracer, traceFields } from '../trace-context.ts';
 import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, rememberRequest } from './linger.ts';
@@ -305,9 +306,6 @@ function answerClientError({ code }: NodeJS.ErrnoException, socket: Socket): num
   );
   return status_code;
 }
-
-/** Whether listening on the host is listening on all addresses of the machine. */
-export const isWildcard = (host: string): boolean => ['0.0.0.0', '::'].includes(host);
 
 /** Starts listening. Returns the address to print, with the real port for port 0 and the loopback address for a wildcard. */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {

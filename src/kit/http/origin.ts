@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../errors.ts';
-import { isLoopback } from '../loopback.ts';
+import { bareHost, isLoopback, isWildcard } from '../loopback.ts';
 
 /** What a service that answers requests without a key knows about its own pages. */
 interface OwnPages {
@@ -17,7 +17,6 @@ interface OwnPages {
 const customHeader = 'x-requested-with';
 
 const readMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
-const wildcards = new Set(['0.0.0.0', '::']);
 
 /** The types that a form, or a script without a preflight, can send: the CORS-safelisted ones of the Fetch standard. */
 const formTypes = new Set(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']);
@@ -56,9 +55,9 @@ export function refuseForeignPages(app: FastifyInstance, { hosts, origins = [], 
  * address among them stands for every IP address.
  */
 export function ownHosts(hosts: readonly string[]): (header: string) => boolean {
-  const own = new Set(hosts.map(bare));
+  const own = new Set(hosts.map(bareHost));
   // A browser sends an address as Host only for a page that came from this address, so it can't be rebound.
-  const anyAddress = hosts.some((host) => wildcards.has(bare(host)));
+  const anyAddress = hosts.some((host) => isWildcard(bareHost(host)));
   return (header) => {
     const host = nameOf(header);
     return isLoopback(host) || own.has(host) || (anyAddress && isIP(host) !== 0);
@@ -78,11 +77,4 @@ const essence = (type: string): string => type.split(';', 1)[0]!.trim().toLowerC
 const isSame = (origin: string, host = ''): boolean => origin.toLowerCase().replace(/^https?:\/\//, '') === host.toLowerCase();
 
 /** The name or address in a Host header; empty if it has none. */
-const nameOf = (host: string): string => bare(/^(\[[^\]]*\]|[^:[\]]*)(:\d*)?$/.exec(host.trim())?.[1] ?? '');
-
-/** A host in lower case, without the brackets of IPv6 and the dot that ends a full name. */
-const bare = (host: string): string =>
-  host
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, '$1')
-    .replace(/\.$/, '');
+const nameOf = (host: string): string => bareHost(/^(\[[^\]]*\]|[^:[\]]*)(:\d*)?$/.exec(host.trim())?.[1] ?? '');

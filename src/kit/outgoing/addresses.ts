@@ -1,5 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 
+import { bareHost } from '../loopback.ts';
+
 /**
  * IPv4 ranges that are not public: IANA's special-purpose registry (RFC 6890), the 6to4 relays (RFC 7526), multicast and
  * reserved ranges.
@@ -59,7 +61,7 @@ export function parseAllowList(items: readonly string[]): AllowList {
     const width = version === 4 ? 32 : 128;
     if (version === 0) {
       if (bits !== undefined || !/^[\w-]+(\.[\w-]+)*\.?$/.test(item)) throw notAnItem(item);
-      hosts.add(bareHost(item.toLowerCase()));
+      hosts.add(bareHost(item));
     } else {
       const prefix = bits ?? String(width);
       if (rest.length > 0 || !/^\d{1,3}$/.test(prefix) || Number(prefix) > width) throw notAnItem(item);
@@ -81,11 +83,6 @@ export function addressRange(item: string): string {
     throw new Error(`a comma-separated list of IP addresses and CIDR ranges, not ${JSON.stringify(item)}`);
   parseAllowList([item]);
   return item;
-}
-
-/** A host without the trailing dot of a fully qualified name and without the brackets of an IPv6 literal. */
-export function bareHost(host: string): string {
-  return host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
 
 function subnets(family: 'ipv4' | 'ipv6', cidrs: readonly string[]): BlockList {

@@ -1,7 +1,7 @@
 import { isIP, type LookupFunction } from 'node:net';
-import { isLocalName } from '../loopback.ts';
+import { bareHost, isLocalName } from '../loopback.ts';
 
-import { type AllowList, bareHost, isPublic } from './addresses.ts';
+import { type AllowList, isPublic } from './addresses.ts';
 import { OutgoingError } from './failures.ts';
 import { createLookup, type LookupParts } from './lookups.ts';
 import type { ResolvedAddress } from './resolver.ts';
@@ -71,7 +71,7 @@ export function createGuard({ allow, setting, plainHttp = false, ...lookupParts 
     addressesOf,
     /** Whether plain text may be sent to a host at this address, because the allow list names either. */
     allowsPlain: (hostname: string, address: string): boolean =>
-      allow.hasHost(bareHost(hostname)) || (isIP(address) !== 0 && allow.hasAddress(address)),
+      allow.hasHost(hostname) || (isIP(address) !== 0 && allow.hasAddress(address)),
     formProblem,
     /**
      * What is wrong with a URL, including its addresses, which are looked up for `owner`. A name that does not resolve is

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
+import { bareHost } from '../loopback.ts';
 import { connectFailure, OutgoingError } from './failures.ts';
 import { type AddressGuard, guardedLookup } from './guard.ts';
 
@@ -92,7 +93,7 @@ export class Mailer {
     const { promise, resolve, reject } = Promise.withResolvers<Socket>();
     const lookup = guardedLookup(guard, protocol, () => 'mail');
     const socket = connect({
-      host: host.replace(/^\[(.*)\]$/, '$1'),
+      host: bareHost(host),
       port: Number(port || (protocol === 'smtps:' ? 465 : 587)),
       lookup,
       autoSelectFamily: true,
@@ -135,7 +136,7 @@ export class Mailer {
         text,
         html,
         messageId: `<${id}@${this.#domain}>`,
-        // RFC 3834: nobody's absence note answers it.
+        // RFC 3834: asks for no automatic reply, such as an absence note.
         headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
       });
       return Number(/^\d{3}/.exec(response)?.[0] ?? 250);

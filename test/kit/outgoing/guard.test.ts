@@ -153,6 +153,8 @@ describe('The address of a URL', () => {
     for (const host of ['127.0.0.2', '[fc00::1]', '10.0.0.8', 'a.localhost']) {
       assert.match((await guard.problem(`https://${host}/`))!, /not public/, host);
     }
+    // The host of a URL that is not of the web keeps its case.
+    assert.equal(guard.refusesHost(new URL('smtp://LOCALHOST:25')), false);
   });
 
   for (const item of ['10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', 'host/8', 'https://host', 'a b', '::1/129', '']) {
