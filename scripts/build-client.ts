@@ -8,7 +8,7 @@ import { build } from 'vite';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'packages/client/dist');
 
-/** The versions of both packages are the same. */
+/** Exits unless the versions of both packages are the same. */
 function checkVersion(): void {
   const [own, client] = ['package.json', 'packages/client/package.json'].map((file) => JSON.parse(readFileSync(join(root, file), 'utf8')));
   if (own.version === client.version) return;
@@ -22,8 +22,8 @@ function declarationOf(importer: string, specifier: string): string {
   return resolve(dirname(importer), specifier).replace(/(\.d)?\.(m?)[jt]s$/, '.d.$2ts');
 }
 
-/** Where a declaration file is written. */
-function placeOf(file: string): string {
+/** The path to which a declaration file is copied. */
+function copyPathOf(file: string): string {
   const [typebox, own] = [join(root, 'node_modules/typebox/build'), join(root, 'dist/src')];
   return file.startsWith(typebox) ? join(folder, 'types/typebox', relative(typebox, file)) : join(folder, 'types', relative(own, file));
 }
@@ -38,14 +38,14 @@ function copyDeclarations(file: string, copied: Set<string>): void {
       if (!name.startsWith('.') && name !== 'typebox') throw new Error(`The declarations of the client need ${name}: ${file}`);
       const imported = declarationOf(file, name);
       copyDeclarations(imported, copied);
-      const path = relative(dirname(placeOf(file)), placeOf(imported))
+      const path = relative(dirname(copyPathOf(file)), copyPathOf(imported))
         .split(sep)
         .join('/');
       return `${before}${quote}${path.startsWith('.') ? '' : './'}${path.replace(/\.d\.(m?)ts$/, '.$1js')}${quote}`;
     },
   );
-  mkdirSync(dirname(placeOf(file)), { recursive: true });
-  writeFileSync(placeOf(file), text);
+  mkdirSync(dirname(copyPathOf(file)), { recursive: true });
+  writeFileSync(copyPathOf(file), text);
 }
 
 checkVersion();

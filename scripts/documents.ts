@@ -37,7 +37,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 
 const code = (text: string | undefined) => (text === undefined || text === '' ? 'none' : `\`${text}\``);
 
-/** `docs/exports.md`, whose tables of targets, between two comments each, are those of `model/targets.ts`. */
+/** `docs/exports.md` with its two tables of targets, each between two comments, from `model/targets.ts`. */
 function exportsDocument(): string {
   const row = (format: ExportFormat, how: string) => {
     const { lacks, importedBy } = targets[format];
@@ -196,8 +196,8 @@ ${arrows.join('\n')}
 `;
 }
 
-/** A statement without its indentation in the source. */
-const straight = (statement: string) => `${statement.replace(/\n\s+/g, '\n  ')};\n`;
+/** A statement with the indentation of the source reduced to two spaces. */
+const reindented = (statement: string) => `${statement.replace(/\n\s+/g, '\n  ')};\n`;
 
 async function sqliteSchema(): Promise<string> {
   const database = openSqlite<{ sqlite_schema: { sql: string } }>('sqlite::memory:');
@@ -207,10 +207,10 @@ async function sqliteSchema(): Promise<string> {
     select sql from sqlite_schema where sql is not null and name not like 'sqlite\\_%' escape '\\'
     and name not like 'search\\_index\\_%' escape '\\' order by rowid`.execute(database.reads);
   await database.close();
-  return `-- Written by \`node scripts/docs.ts\` from a database it has migrated. The service creates this schema itself.\n\n${rows.map((row) => straight(row.sql)).join('\n')}`;
+  return `-- Written by \`node scripts/docs.ts\` from a database it has migrated. The service creates this schema itself.\n\n${rows.map((row) => reindented(row.sql)).join('\n')}`;
 }
 
 function postgresSchema(): string {
-  const steps = migrations.map(({ name, up }) => `-- ${name}\n\n${up('postgres').map(straight).join('\n')}`);
+  const steps = migrations.map(({ name, up }) => `-- ${name}\n\n${up('postgres').map(reindented).join('\n')}`);
   return `-- Written by \`node scripts/docs.ts\` from the migrations. The service creates this schema itself,\n-- and the table migrations (name, applied_at) with the applied migrations.\n\n${steps.join('\n')}`;
 }

@@ -10,7 +10,7 @@ export function outdated(files: Readonly<Record<string, string>>): string[] {
     .map(([path]) => path);
 }
 
-/** Writes the files. With `--check` on the command line it only compares them and exits 1 if one differs. */
+/** Writes the files. With `--check` on the command line it only compares them, and exits with code 1 if one differs. */
 export function writeGenerated(files: Readonly<Record<string, string>>, command: string): void {
   const paths = outdated(files);
   if (!process.argv.includes('--check')) {

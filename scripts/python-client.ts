@@ -180,7 +180,7 @@ function argumentsOf(operation: Operation, types: Types): Argument[] {
   const { parameters = [], requestBody, operationId } = operation;
   const headers = parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => snake(name));
   const found = parameters
-    // The connection sends the key; what may be sent in two ways is sent in a header.
+    // The connection sends the key. A value that may be a header or a part of the query is sent as a header.
     .filter(({ name }) => !['api_key', 'Authorization'].includes(name))
     .filter((parameter) => parameter.in !== 'query' || !headers.includes(snake(parameter.name)))
     .map((parameter): Argument => {
@@ -233,7 +233,7 @@ function answerOf({ operationId, responses }: Operation, types: Types, isMeant: 
   return found.includes(undefined) ? undefined : [...new Set(found)].join(' | ');
 }
 
-/** The names of classes and aliases with their module. */
+/** A type with the module `types` before the names of classes and aliases. */
 const imported = (type: string): string => type.replace(/\b(?!(?:Any|None|Literal|Sequence|True|False)\b)[A-Z]\w*\b(?!")/g, 'types.$&');
 
 function signature(name: string, args: readonly Argument[], answer: string, asynchronous: boolean): string[] {
@@ -267,8 +267,8 @@ function documentation({ operation }: Method, args: readonly Argument[]): string
 
 /** The arguments of the request that an operation sends. */
 function requestOf({ verb, path, args }: Method): string[] {
-  const values = (place: Parameter['in']) =>
-    args.filter(({ from }) => from?.in === place).map(({ name, from }) => `${literal(from!.name)}: ${sentOf(name)},`);
+  const values = (location: Parameter['in']) =>
+    args.filter(({ from }) => from?.in === location).map(({ name, from }) => `${literal(from!.name)}: ${sentOf(name)},`);
   const dict = (name: string, items: readonly string[]) => (items.length === 0 ? [] : [`${name}={`, ...indent(items), '},']);
   const url = path.includes('{') ? `f"${path.replace(/\{(\w+)\}/g, (_, name: string) => `{segment(${snake(name)})}`)}"` : literal(path);
   const body = args.find(({ name }) => name === 'body');
@@ -372,19 +372,19 @@ function modulesOf(service: string): Record<string, string> {
     for (const [verb, operation] of Object.entries(verbs)) {
       if (byHand.has(operation.operationId)) continue;
       const args = argumentsOf(operation, types);
-      const told = answerOf(operation, types, () => true);
-      const answer = variants[operation.operationId]?.[2] === 'str' && !told!.endsWith('str') ? `${told} | str` : told;
+      const declared = answerOf(operation, types, () => true);
+      const answer = variants[operation.operationId]?.[2] === 'str' && !declared!.endsWith('str') ? `${declared} | str` : declared;
       const item = args.some(({ name }) => ['offset', 'cursor'].includes(name)) ? itemOf(operation, types, components.schemas) : undefined;
       byTag.set(operation.tags[0], [...(byTag.get(operation.tags[0]) ?? []), { operation, verb, path, args, answer, item }]);
     }
   const folder = `packages/python/src/baton_client/${service}`;
   const files: Record<string, string> = {};
   for (const asynchronous of [false, true]) {
-    const place = `${folder}/${asynchronous ? '_aio' : '_sync'}`;
-    for (const [tag, methods] of byTag) files[`${place}/${snake(tag)}.py`] = operationsText(service, tag, methods, types, asynchronous);
+    const module = `${folder}/${asynchronous ? '_aio' : '_sync'}`;
+    for (const [tag, methods] of byTag) files[`${module}/${snake(tag)}.py`] = operationsText(service, tag, methods, types, asynchronous);
     const tags = [...byTag.keys()].sort();
     const imports = tags.map((tag) => `from .${snake(tag)} import ${pascal(tag)}`).sort();
-    files[`${place}/__init__.py`] = [
+    files[`${module}/__init__.py`] = [
       header,
       ...imports,
       '',
@@ -443,7 +443,7 @@ function typesText(service: string, types: Types): string {
 
 const files = { ...modulesOf('handoff'), ...modulesOf('fallback') };
 if (!process.argv.includes('--check')) for (const file of Object.keys(files)) mkdirSync(dirname(join(root, file)), { recursive: true });
-// A module of a tag that is gone.
+// Modules of tags that no longer exist.
 const left = globSync('packages/python/src/baton_client/*/{_aio,_sync}/*.py', { cwd: root }).filter((file) => !(file in files));
 if (process.argv.includes('--check')) for (const file of left) Object.assign(files, { [file]: '' });
 else for (const file of left) rmSync(join(root, file));

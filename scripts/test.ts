@@ -101,7 +101,7 @@ if (missing.length > 0) {
 const compileCache = fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'baton-tests-'));
 
-/** The names in the project's folder, but for what `npm pack` builds. */
+/** The names in the project's folder, except `dist`, which `npm pack` builds. */
 const namesHere = () => readdirSync('.').filter((name) => name !== 'dist');
 const namesBefore = namesHere();
 

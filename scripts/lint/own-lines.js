@@ -5,7 +5,7 @@ const functions = ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionEx
 
 const ownLines = {
   create(context) {
-    /** The functions around the current place, outermost first, each with the lines of the functions in it. */
+    /** The functions around the current node, outermost first, each with the lines of the functions in it. */
     const open = [];
     const enter = () => open.push({ inner: 0 });
     const leave = (node) => {

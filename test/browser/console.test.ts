@@ -481,6 +481,24 @@ describe('the console', { skip: withoutBrowser }, () => {
     assert.equal(new URL(page.url()).search, '?tags=board&status=created');
   });
 
+  test('what cannot be read of a packet is reported: its chain and its answer links', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    const parent = await call(key, 'POST', '/packets', packetRequest({ context: { summary: 'the first one' } }));
+    const { id } = await call(key, 'POST', `/packets/${parent.id}/chain`, packetRequest());
+    await call(key, 'PATCH', `/packets/${id}`, { status: 'awaiting_human', hitl: refund });
+    const { page } = await signIn(t, '/packets', key);
+    const broken = { status: 409, json: { detail: 'It is broken.', code: 'CONFLICT' } };
+    const isBroken = ({ pathname }: URL) => pathname.endsWith(`/packets/${parent.id}`) || pathname.endsWith('/answer-links');
+    await page.route(isBroken, (route) => route.fulfill(broken));
+    await go(page, `/packets/${id}`);
+    await page.getByText('The chain could not be loaded.').waitFor();
+    await page.getByText('The answer links could not be loaded.').waitFor();
+    await assertAccessible(page);
+    await page.unroute(isBroken);
+    await button(page, 'Try again').last().click();
+    await page.getByRole('link', { name: 'the first one' }).waitFor();
+  });
+
   test('a packet is claimed, released, failed and deleted from its page; an answer link is made, shown once and revoked', async (t) => {
     const { key } = await newTenant(service, { tier: 'business' });
     const { id } = await call(key, 'POST', '/packets', packetRequest());

@@ -17,7 +17,7 @@ export type TestStatus = (typeof testStatuses)[number];
 export type Verdict = (typeof verdicts)[number];
 
 /** The maximum and the default number of prompts of a test. */
-const maxPrompts = 1000;
+export const maxPrompts = 1000;
 export const defaultPrompts = 5;
 /** The most calls that the prompts of a test can make, if every one of them takes the worst case. */
 export const maxCalls = 100_000;

@@ -23,7 +23,7 @@ const entries = [
   { to: '/audit', label: 'Audit', needs: ['read'] },
 ];
 
-/** The pages that a key can use; until it is known, those that every key with all scopes can. */
+/** The links to the pages that a key can use. Until the key is known, they are those of a key that has all scopes and is no admin key. */
 const linksFor = (own: OwnKey | undefined) =>
   entries.filter(({ needs }) =>
     needs.some((need) => (need === 'admin' ? own?.admin === true : own === undefined || own.scopes.some((scope) => scope === need))),
@@ -35,7 +35,7 @@ function Home() {
   if (own === undefined) return <Skeleton lines={3} />;
   const links = linksFor(own);
   const to = links.find((link) => link.to === '/inbox') ?? links[0];
-  // A key that may only answer opens packets by their address.
+  // With a key that can use none of the pages, the inbox says which right it lacks.
   return to === undefined ? <Inbox /> : <Navigate to={to.to} replace />;
 }
 
@@ -47,8 +47,8 @@ export function Console() {
   const notify = useCallback(
     ({ id, hitl }: PacketSummary) => {
       if (!document.hidden || !('Notification' in globalThis) || Notification.permission !== 'granted') return;
-      const note = new Notification(hitl?.question ?? '', { tag: id });
-      note.onclick = () => {
+      const notification = new Notification(hitl?.question ?? '', { tag: id });
+      notification.onclick = () => {
         window.focus();
         void navigate(`/packets/${id}`);
       };

@@ -29,7 +29,7 @@ export const pagesConfig = ({ file, base, service, port }: Pages): UserConfig =>
     },
     server: {
       port,
-      // The host stays the page's, without which the service refuses writes of the pages as those of another origin.
+      // The Host header stays that of the page. With another one, the service would refuse the page's writes as requests of another origin.
       // biome-ignore lint/style/noProcessEnv: the development server has no settings of its own.
       proxy: { [`^/(?!${base.slice(1)})`]: { target: process.env.SERVICE_URL ?? service, changeOrigin: false } },
     },

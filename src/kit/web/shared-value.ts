@@ -22,7 +22,7 @@ export function sharedValue<T>(initial: T) {
   };
 }
 
-/** A text in the browser's storage. Where storage is disabled nothing is read, and what is written lasts until the page is closed. */
+/** A text in the browser's storage. Where storage is disabled, `read` returns null and `write` does nothing. */
 export const keptText = (storage: 'localStorage' | 'sessionStorage', name: string) => ({
   read(): string | null {
     try {

@@ -4,7 +4,7 @@ import { before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 
 import { exportFormats } from '../../../src/fallback/model/targets.ts';
-import { said } from '../../../src/fallback/web/parts/said.ts';
+import { labelled } from '../../../src/fallback/web/parts/labels.ts';
 import { assertAccessible, type Dashboard } from '../../support/dashboard.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
@@ -38,7 +38,7 @@ export function exportTests(dashboard: () => Dashboard): void {
       const code = page.getByRole('region', { name: filename });
       await code.waitFor();
       assert.equal(await code.textContent(), content);
-      for (const { detail } of warnings) await page.getByText(said(detail), { exact: true }).waitFor();
+      for (const { detail } of warnings) await page.getByText(labelled(detail), { exact: true }).waitFor();
     }
     const { filename, content } = await exported(exportFormats.at(-1)!);
     await button(page, 'Copy').click();
@@ -105,6 +105,37 @@ export function exportTests(dashboard: () => Dashboard): void {
     await button(page, 'Preview').click();
     await page.getByText('Line 2: model_list.0.model_name must be a string, not a number.').waitFor();
     assert.equal(scripts.length, 1);
+  });
+
+  test("if the parser can't be loaded, a fault is shown without its line", async (t) => {
+    const page = await dashboard().open(t, '/import');
+    await page.getByLabel('Content').fill('model_list:\n  - model_name: 7\n    litellm_params: { model: x }\n');
+    await page.route('**/assets/*.js', (route) => route.abort());
+    await button(page, 'Preview').click();
+    await page.getByText('model_list.0.model_name must be a string, not a number.').waitFor();
+    assert.equal(await page.getByText(/^Line \d/).count(), 0);
+  });
+
+  test('an answer about a file that is no longer shown changes nothing', async (t) => {
+    const page = await dashboard().open(t, '/import');
+    const held = Promise.withResolvers<void>();
+    const isImport = (url: URL) => url.pathname === '/import';
+    await page.route(isImport, async (route) => {
+      await held.promise;
+      await route.fallback();
+    });
+    const models = ['a', 'b', 'c'].map((name) => `  - model_name: ${name}\n    litellm_params: { model: openai/${name} }\n`).join('');
+    const content = page.getByLabel('Content');
+    await content.fill(`model_list:\n${models}router_settings:\n  fallbacks: [{ a: [c] }, { b: [c] }]\n`);
+    const answered = page.waitForResponse((response) => isImport(new URL(response.url())));
+    await button(page, 'Preview').click();
+    await content.fill('model_list:\n  - model_name: 7\n    litellm_params: { model: x }\n');
+    held.resolve();
+    assert.equal((await answered).status(), 400);
+    // A later answer, after which the page has handled the earlier one.
+    await button(page, 'Preview').click();
+    await page.getByText('Line 2: model_list.0.model_name must be a string, not a number.').waitFor();
+    assert.equal(await page.getByRole('combobox', { name: 'First model group' }).count(), 0);
   });
 
   test('a file with several chains asks where to begin, and a fault names its line', async (t) => {

@@ -141,7 +141,7 @@ export function keyboardTests(dashboard: () => Dashboard): void {
     await choose(button(page, 'Add a rule'));
     await requireFocus(group('rule 1').getByLabel('When it fails with'));
     await choose(button(page, 'Remove rule 1'));
-    await requireFocus(page.locator('[tabindex="-1"]', { hasText: 'Without rules every failure' }).last());
+    await requireFocus(page.locator('[tabindex="-1"]', { hasText: 'Without rules, every failure' }).last());
   });
 
   test('what has the focus is not below a bar that stays in sight', async (t) => {

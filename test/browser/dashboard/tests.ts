@@ -34,6 +34,18 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await page.getByText('Longest prompt').waitFor();
   });
 
+  test('a path that cannot be read is reported, with a button to try again', async (t) => {
+    const id = await dashboard().chain({ name: 'not explained' });
+    const page = await dashboard().open(t, `/chains/${id}/what-if`);
+    const asks = (url: URL) => url.pathname.endsWith('/routing') && url.search !== '';
+    await page.route(asks, (route) => route.fulfill({ status: 409, json: { detail: 'It is broken.', code: 'CONFLICT' } }));
+    await button(page, /gpt-4o fails with rate limit/).click();
+    await page.getByText('The path could not be loaded.').waitFor();
+    await page.unroute(asks);
+    await button(page, 'Try again').click();
+    await page.getByText('claude answers').waitFor();
+  });
+
   test('a simulation shows the verdict, checks, charts, scenarios and a waterfall of each prompt', async (t) => {
     const id = await dashboard().chain({ name: 'simulated' });
     const page = await dashboard().open(t, `/chains/${id}/tests`);
@@ -124,7 +136,16 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await page.getByLabel('Fails with').selectOption('timeout');
     await page.getByLabel('Probability').fill('2');
     await button(page, 'Run').click();
-    await page.getByText(/^Must be .* 1/).waitFor();
+    const fault = page.getByText(/^Must be .* 1/);
+    await fault.waitFor();
+    await button(page, 'Add a fault').click();
+    await fault.waitFor({ state: 'detached' });
+    await button(page, 'Run').click();
+    await fault.waitFor();
+    // The other fault is now the first one.
+    await button(page, 'Remove fault 1').click();
+    await fault.waitFor({ state: 'detached' });
+    await page.getByLabel('Fails with').selectOption('timeout');
     await page.getByLabel('Probability').fill('1');
     await button(page, 'Run').click();
     await heading(page, /Test of faulted/).waitFor();

@@ -36,6 +36,10 @@ export const useChains = () =>
     polled,
   );
 
+/** Reads a chain as it is now, for the cache, too. */
+export const readChain = (id: string): Promise<Chain> =>
+  queryClient.fetchQuery({ queryKey: ['chains', id], queryFn: ({ signal }) => api().getChain({ params: { id }, signal }), staleTime: 0 });
+
 /** One chain. */
 export const useChain = (id: string) => useAnswer(['chains', id], (client, signal) => client.getChain({ params: { id }, signal }), polled);
 
@@ -72,8 +76,8 @@ export const useResults = (chainId: string, page = 0) =>
     },
   );
 
-/** The result of a test. The id of a chain has a list of them. */
-function one(found: TestResult | TestResult[]): TestResult {
+/** The result of a test, for an answer that would be a list of results if the id were that of a chain. */
+function oneResult(found: TestResult | TestResult[]): TestResult {
   if (Array.isArray(found)) throw new Error('This is the address of a chain’s results, not of one.');
   return found;
 }
@@ -82,13 +86,13 @@ function one(found: TestResult | TestResult[]): TestResult {
 export const useFigures = (id: string, enabled = true, everyMs = 2000) =>
   useAnswer(
     ['results', id, 'figures'],
-    async (client, signal) => one(await client.getTestResult({ params: { id }, query: { prompts: false }, signal })),
+    async (client, signal) => oneResult(await client.getTestResult({ params: { id }, query: { prompts: false }, signal })),
     { enabled, refetchInterval: ({ state }) => (state.data?.status === 'running' ? everyMs : false) },
   );
 
 /** A result with its prompts: up to 16 MiB. */
 export const useResult = (id: string, enabled = true) =>
-  useAnswer(['results', id], async (client, signal) => one(await client.getTestResult({ params: { id }, signal })), { enabled });
+  useAnswer(['results', id], async (client, signal) => oneResult(await client.getTestResult({ params: { id }, signal })), { enabled });
 
 /** A chain to be saved: a new one, or another version of one that exists. */
 interface ChainToSave {

@@ -2,7 +2,7 @@ import type { Fault } from '../../../kit/web/app/transport.ts';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted, durationText } from '../../../kit/web/format.ts';
 import type { ChainCheck } from '../../model/routing.ts';
-import { faultsSaid, saidOf } from '../parts/said.ts';
+import { faultNotes, labelledNotes } from '../parts/labels.ts';
 
 interface AssessmentProps {
   check: ChainCheck | undefined;
@@ -15,13 +15,13 @@ interface AssessmentProps {
 export function Assessment({ check, faults, tried }: AssessmentProps) {
   return (
     <div role="status" aria-live="polite" className="stack">
-      {tried ? <Notes tone="bad" title={`${counted(faults.length, 'field')} to correct`} notes={faultsSaid(faults)} /> : null}
+      {tried ? <Notes tone="bad" title={`${counted(faults.length, 'field')} to correct`} notes={faultNotes(faults)} /> : null}
       {faults.length > 0 || check === undefined ? null : (
         <>
           <p className="muted">
             Worst case: {counted(check.worst_case.attempts, 'attempt')} and {durationText(check.worst_case.latency_ms)} for one prompt.
           </p>
-          <Notes tone="warn" title="Review these warnings" notes={saidOf(check.warnings)} />
+          <Notes tone="warn" title="Review these warnings" notes={labelledNotes(check.warnings)} />
         </>
       )}
     </div>

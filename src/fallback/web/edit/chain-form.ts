@@ -1,12 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useNavigate } from 'react-router';
-import { queryClient, useDebounced } from '../../../kit/web/app/queries.ts';
-import { besideField, type Fault, faultsOf, isRefusal } from '../../../kit/web/app/transport.ts';
+import { useDebounced } from '../../../kit/web/app/queries.ts';
+import { besideField, type Fault, faultsOf, hasStatus } from '../../../kit/web/app/transport.ts';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
-import { api } from '../data/api.ts';
-import { useCheck, useSaveChain } from '../data/queries.ts';
-import { said } from '../parts/said.ts';
+import { readChain, useCheck, useSaveChain } from '../data/queries.ts';
+import { labelled } from '../parts/labels.ts';
 import { type ChainDraft, draftOf, requestOf } from './draft.ts';
 
 /** How long the draft must be unchanged before the service checks it, in milliseconds. */
@@ -25,7 +24,7 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
   const saving = useSaving(request);
   const tried = saving.tried;
   const settled = useDebounced(request, settleMs);
-  // What the page began with is not checked: its faults are not the user's yet.
+  // An unchanged draft is not checked, since its faults are not the user's.
   const check = useCheck(settled, tried || (dirty && JSON.stringify(settled) !== begun));
   const checkFaults = dirty || tried ? faultsOf(check.error) : [];
   const faults: readonly Fault[] = saving.faults.length > 0 ? saving.faults : checkFaults;
@@ -36,20 +35,19 @@ export function useChainForm(start: ChainDraft, kept?: Chain) {
     request,
     check: check.data,
     faults,
-    /** The fault of a field, by dotted path, or of a part of it. `place` is where the field is, whatever the order of its row. */
-    faultOf(field: string, place: string): string | undefined {
-      if (!tried && !left.has(place)) return undefined;
+    /** The fault of a field, by dotted path, or of a part of it. `fieldKey` identifies the field, whatever the order of its row. */
+    faultOf(field: string, fieldKey: string): string | undefined {
+      if (!tried && !left.has(fieldKey)) return undefined;
       const found = faults.find((fault) => fault.field === field || fault.field.startsWith(`${field}.`));
-      return found && said(besideField(found));
+      return found && labelled(besideField(found));
     },
-    /** Notes that the user left a field, which then shows its fault. */
-    onLeave: (place: string) => setLeft((before) => (before.has(place) ? before : new Set(before).add(place))),
+    /** Called when the user leaves a field, which then shows its fault. */
+    onLeave: (fieldKey: string) => setLeft((before) => (before.has(fieldKey) ? before : new Set(before).add(fieldKey))),
     /** Whether leaving the page would lose changes. */
     isUnsaved: () => dirty && !saving.isSaved(),
     saving,
     save: () => saving.send(base),
     keepTheirs: (theirs: Chain) => {
-      queryClient.setQueryData(['chains', theirs.id], theirs);
       const next = draftOf(theirs);
       setBase(theirs);
       setDraft(next);
@@ -88,14 +86,12 @@ function useSaving(request: ChainRequest) {
       void navigate(`/chains/${id}`);
     },
     onError(refusal, { id, chain: { name } }) {
-      if (id === undefined || !isRefusal(refusal, 412)) return;
-      void api()
-        .getChain({ params: { id } })
-        .then(setTheirs, (fault: Error) => toast({ text: `${name} was not saved: ${fault.message}`, tone: 'bad' }));
+      if (id === undefined || !hasStatus(refusal, 412)) return;
+      readChain(id).then(setTheirs, (error: Error) => toast({ text: `${name} was not saved: ${error.message}`, tone: 'bad' }));
     },
   });
   useEffect(() => {
-    if (isRefusal(error, 400)) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+    if (hasStatus(error, 400)) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
   }, [error]);
 
   function send(base: Chain | undefined): void {
@@ -113,7 +109,7 @@ function useSaving(request: ChainRequest) {
     /** The faults of exactly this request. */
     faults: variables?.chain === request ? faultsOf(error) : [],
     /** Why saving failed, unless the reason is a field or another version. */
-    error: isRefusal(error, 400) || isRefusal(error, 412) ? null : error,
+    error: hasStatus(error, 400) || hasStatus(error, 412) ? null : error,
     theirs,
     reset: () => {
       setTheirs(undefined);

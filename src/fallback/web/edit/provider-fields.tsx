@@ -6,6 +6,7 @@ import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { bind, Fields } from '../../../kit/web/components/form.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import { counted } from '../../../kit/web/format.ts';
+import { providerDefaults } from '../../model/chain.ts';
 import { apiBase, kindOfModel, usualKey } from '../../rules/kinds.ts';
 import type { RowProps } from './chain-form.ts';
 import { changed, type ProviderDraft, withoutProvider } from './draft.ts';
@@ -18,7 +19,7 @@ const usual = [
   { name: 'name', label: 'Name' },
   { name: 'model_id', label: 'Model', placeholder: 'openai/gpt-4o' },
   { name: 'api_key_env', label: 'Key variable' },
-  { name: 'timeout_ms', label: 'Timeout', unit: 'ms', inputMode: 'numeric', placeholder: '30000' },
+  { name: 'timeout_ms', label: 'Timeout', unit: 'ms', inputMode: 'numeric', placeholder: String(providerDefaults.timeout_ms) },
 ] as const;
 
 const seldom = [
@@ -29,8 +30,8 @@ const seldom = [
   { name: 'output_cost_per_1m', label: 'Price of output', unit: '$ / 1M', placeholder: 'unknown' },
 ] as const;
 
-/** What holds for fields without a value, where it depends on the provider. */
-function usualValues({ provider, model_id, api_base }: ProviderDraft): Record<string, { placeholder: string }> {
+/** The placeholders that depend on the provider: what the service uses for an empty field. */
+function placeholdersOf({ provider, model_id, api_base }: ProviderDraft): Record<string, { placeholder: string }> {
   const kind = provider.trim() === '' ? kindOfModel(model_id.trim()) : provider.trim();
   return {
     api_base: { placeholder: apiBase({ provider: kind, model_id, api_base: null }) ?? 'none known' },
@@ -46,7 +47,7 @@ export function ProviderFields({ row: provider, index, draft, onChange, faultOf,
     onChange((before) => ({ ...before, providers: changed(before.providers, key, changes) }));
   const faultIn = (field: string) => faultOf(`providers.${index}.${field}`, `${key}.${field}`);
   const bound = bind(provider, change, faultIn, (field) => onLeave(`${key}.${field}`));
-  const placeholders = usualValues(provider);
+  const placeholders = placeholdersOf(provider);
   const [opened, setOpened] = useState(false);
   const open = opened || [...seldom, { name: 'params' }].some(({ name }) => faultIn(name) !== undefined);
   function remove(): void {

@@ -4,7 +4,7 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { CheckField, SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { bind, Fields } from '../../../kit/web/components/form.tsx';
 import { words } from '../../../kit/web/format.ts';
-import { actions, afterRetries, backoffs, ruleConditions } from '../../model/chain.ts';
+import { actions, afterRetries, backoffs, retryDefaults, ruleConditions } from '../../model/chain.ts';
 import { ruleText } from '../parts/rule-text.ts';
 import type { RowProps } from './chain-form.ts';
 import { changed, failsOver, type ProviderDraft, type RuleDraft, ruleRequest } from './draft.ts';
@@ -91,10 +91,10 @@ function RetryFields({ rule, bound, onChange }: RetryFieldsProps) {
   return (
     <>
       <Fields min="11rem">
-        <TextField label="Extra attempts" {...number} placeholder="1" {...bound('max_retries')} />
-        <TextField label="First wait" unit="ms" {...number} placeholder="500" {...bound('wait_ms')} />
+        <TextField label="Extra attempts" {...number} placeholder={String(retryDefaults.max_retries)} {...bound('max_retries')} />
+        <TextField label="First wait" unit="ms" {...number} placeholder={String(retryDefaults.wait_ms)} {...bound('wait_ms')} />
         <SelectField label="Later waits" options={backoffs} {...bound('backoff')} />
-        <TextField label="Longest wait" unit="ms" {...number} placeholder="10000" {...bound('max_wait_ms')} />
+        <TextField label="Longest wait" unit="ms" {...number} placeholder={String(retryDefaults.max_wait_ms)} {...bound('max_wait_ms')} />
         <SelectField label="Then" options={afterRetries} {...bound('after')} />
       </Fields>
       <CheckField

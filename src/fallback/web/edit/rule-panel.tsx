@@ -2,6 +2,7 @@ import { Plus } from 'lucide-react';
 
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
+import { withoutRules } from '../parts/rule-text.ts';
 import type { PartProps } from './chain-form.ts';
 import { emptyRule, moved } from './draft.ts';
 import { RuleFields } from './rule-fields.tsx';
@@ -27,12 +28,7 @@ export function RulePanel(part: PartProps) {
         items={draft.rules}
         nameOf={(_, index) => `rule ${index + 1}`}
         onMove={(from, to) => onChange((before) => ({ ...before, rules: moved(before.rules, from, to) }))}
-        empty={
-          <p className="muted">
-            Without rules every failure goes to the next provider, except invalid requests and content filters, which are returned to the
-            caller.
-          </p>
-        }
+        empty={<p className="muted">{withoutRules}</p>}
       >
         {(rule, index) => <RuleFields {...part} row={rule} index={index} />}
       </Sortable>

@@ -9,7 +9,7 @@ import styles from './sortable.module.css';
 
 interface SortableProps<T extends { key: string }> {
   items: readonly T[];
-  /** The name of an item in announcements: `Provider gpt-4o`. */
+  /** The name of an item in announcements: `provider gpt-4o`. */
   nameOf: (item: T, index: number) => string;
   onMove: (from: number, to: number) => void;
   empty?: ReactNode;

@@ -9,25 +9,27 @@ import { CheckField, SelectField, TextArea, TextField } from '../../../kit/web/c
 import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
-import { defaultPrompts, type TestRequest } from '../../model/test.ts';
+import { defaultPrompts, type Mode, maxPrompts, type TestRequest } from '../../model/test.ts';
 import { useAccess, useStartTest, useTestPlan } from '../data/queries.ts';
 import { FaultFields } from './fault-fields.tsx';
-import { emptyFault, emptyTest, type TestDraft, testRequest } from './test-draft.ts';
+import { emptyFault, emptyTest, type FaultDraft, type TestDraft, testRequest } from './test-draft.ts';
 
-const modes = [
-  { value: 'simulate', label: 'Simulate: no network, seeded' },
-  { value: 'drill', label: 'Drill: real calls, injected faults' },
-  { value: 'live', label: 'Live: real calls, no faults' },
-] as const;
-const presets = [
-  { value: 'coverage', label: 'Coverage: exercises every rule' },
-  { value: 'healthy', label: 'Healthy: nothing fails' },
-  { value: 'primary_down', label: 'Primary down' },
-  { value: 'cascade', label: 'Cascade: all but the last down' },
-  { value: 'flap', label: 'Flap: the primary fails for a while' },
-  { value: 'blackout', label: 'Blackout: everything down' },
-  { value: '', label: 'My own faults' },
-] as const;
+/** The modes of this form; a rehearsal has a page of its own. */
+const modes: Record<Exclude<Mode, 'rehearsal'>, string> = {
+  simulate: 'Simulate: no network, seeded',
+  drill: 'Drill: real calls, injected faults',
+  live: 'Live: real calls, no faults',
+};
+const presets: Record<TestDraft['preset'], string> = {
+  coverage: 'Coverage: exercises every rule',
+  healthy: 'Healthy: nothing fails',
+  primary_down: 'Primary down',
+  cascade: 'Cascade: all but the last down',
+  flap: 'Flap: the primary fails for a while',
+  blackout: 'Blackout: everything down',
+  '': 'My own faults',
+};
+const optionsOf = (labels: Readonly<Record<string, string>>) => Object.entries(labels).map(([value, label]) => ({ value, label }));
 
 /** A form to configure and start a test. */
 export function TestForm({ chain }: { chain: Chain }) {
@@ -40,6 +42,11 @@ export function TestForm({ chain }: { chain: Chain }) {
   const faultOf = (field: string) => faults.filter((fault) => fault.field === field).map(besideField)[0];
   const bound = bind(draft, set, faultOf);
   const providers = chain.providers.map(({ name }) => name);
+  // The fields of a refusal name faults by their number, which changes when one is removed.
+  const setFaults = (next: FaultDraft[]) => {
+    if (next.length !== draft.faults.length) start.reset();
+    set({ faults: next });
+  };
   const ownFaults = draft.mode !== 'live' && draft.preset === '';
   const boundPreset = bind({ preset: draft.preset }, ({ preset = '' }) =>
     set({ preset, ...(preset === '' && draft.faults.length === 0 ? { faults: [emptyFault(providers[0]!)] } : {}) }),
@@ -48,22 +55,20 @@ export function TestForm({ chain }: { chain: Chain }) {
   return (
     <Form onSubmit={() => start.mutate(request)}>
       <Fields>
-        <SelectField label="Mode" options={modes} {...bound('mode')} />
-        {draft.mode === 'live' ? null : <SelectField label="Faults" options={presets} {...boundPreset('preset')} />}
+        <SelectField label="Mode" options={optionsOf(modes)} {...bound('mode')} />
+        {draft.mode === 'live' ? null : <SelectField label="Faults" options={optionsOf(presets)} {...boundPreset('preset')} />}
         <TextField
           label="Prompts"
           type="number"
           inputMode="numeric"
           min={1}
-          max={1000}
+          max={maxPrompts}
           placeholder={String(request.prompts?.length ?? (draft.mode === 'live' ? defaultPrompts : 'as the faults need'))}
           {...bound('prompt_count')}
         />
         <TextField label="Seed" type="number" inputMode="numeric" placeholder="random" {...bound('seed')} />
       </Fields>
-      {ownFaults ? (
-        <FaultFields faults={draft.faults} providers={providers} onChange={(next) => set({ faults: next })} faultOf={faultOf} />
-      ) : null}
+      {ownFaults ? <FaultFields faults={draft.faults} providers={providers} onChange={setFaults} faultOf={faultOf} /> : null}
       <MoreOptions bound={bound} />
       <ModeNotice chain={chain} request={request} refused={refused} />
       <NotStarted error={start.error} faults={faults} />

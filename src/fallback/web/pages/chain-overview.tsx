@@ -6,13 +6,14 @@ import { Notes } from '../../../kit/web/components/notes.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { counted, dollars, duration, durationText, moment, words } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
+import type { Finding } from '../../model/finding.ts';
 import type { ChainSummary } from '../../model/summary.ts';
 import { apiBase } from '../../rules/kinds.ts';
 import { useFindings, useSummary } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
 import { findingNotes } from '../parts/finding-notes.ts';
-import { ruleText } from '../parts/rule-text.ts';
-import { said, saidOf } from '../parts/said.ts';
+import { labelled, labelledNotes } from '../parts/labels.ts';
+import { ruleText, withoutRules } from '../parts/rule-text.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import { useCurrentChain } from './chain.tsx';
 import styles from './chain-overview.module.css';
@@ -21,11 +22,13 @@ import styles from './chain-overview.module.css';
 export function ChainOverview() {
   const chain = useCurrentChain();
   const summary = useSummary(chain);
-  const findings = findingNotes(useFindings(chain).data ?? []);
+  const findings = useFindings(chain);
   return (
     <>
-      <Notes tone="warn" title={counted(chain.warnings.length, 'warning')} notes={saidOf(chain.warnings)} />
-      <Notes tone="warn" title={`The import has ${counted(findings.length, 'finding')}.`} notes={findings} />
+      <Notes tone="warn" title={counted(chain.warnings.length, 'warning')} notes={labelledNotes(chain.warnings)} />
+      <Load query={findings} what="The findings of the import" lines={0}>
+        {(found) => <ImportFindings findings={found} />}
+      </Load>
       <Panel title="Summary">
         <Load query={summary} what="The summary" lines={2}>
           {(found) => <SummaryBody chain={chain} summary={found} />}
@@ -36,10 +39,7 @@ export function ChainOverview() {
       </Panel>
       <Panel title="Rules">
         {chain.fallback_rules.length === 0 ? (
-          <p className="muted">
-            No rules: every failure goes to the next provider, except invalid requests and content filters, which are returned to the
-            caller.
-          </p>
+          <p className="muted">{withoutRules}</p>
         ) : (
           <ol className={styles.rules}>
             {chain.fallback_rules.map((rule, index) => (
@@ -58,11 +58,17 @@ export function ChainOverview() {
   );
 }
 
+/** What the import of a file left out or interpreted differently. */
+function ImportFindings({ findings }: { findings: readonly Finding[] }) {
+  const notes = findingNotes(findings);
+  return <Notes tone="warn" title={`The import has ${counted(notes.length, 'finding')}.`} notes={notes} />;
+}
+
 function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }) {
   const { last_test, worst_case } = summary;
   return (
     <>
-      <p className={styles.text}>{said(summary.text)}</p>
+      <p className={styles.text}>{labelled(summary.text)}</p>
       <Stats
         items={[
           { label: 'Providers', value: summary.provider_count, note: `${summary.primary} first` },

@@ -48,7 +48,7 @@ function Pair({ left }: { left: TestResult }) {
         <Load query={second} what="The second result">
           {(right) =>
             // The older test is A, so that changes read from then to now; its id sorts first.
-            right.id < left.id ? <Navigate to={`/compare?a=${b}&b=${left.id}`} replace /> : <Comparison left={left} right={right} />
+            right.id < left.id ? <Navigate to={`/compare?a=${b}&b=${left.id}`} replace /> : <Differences left={left} right={right} />
           }
         </Load>
       )}
@@ -104,7 +104,10 @@ const figures: readonly Figure[] = [
 /** The rank of a result's verdict, the best first; a test without one is behind all others. */
 const rankOf = ({ verdict }: TestResult) => (verdict === null ? verdicts.length : verdicts.indexOf(verdict));
 
-/** A row of the table. `better`: whether B is better; undefined if neither is, if one test was simulated and the other was not, or if the better figure belongs to the test that lost prompts. */
+/**
+ * A row of the table. `better`: whether B is better. It is undefined if neither is, if one test was simulated and the other was not, or
+ * if the better figure belongs to the test that lost prompts.
+ */
 function rowOf({ name, of, text, moreIsBetter = false, difference = text }: Figure, left: TestResult, right: TestResult) {
   const [a, b] = [of(left) ?? null, of(right) ?? null];
   const shown = { name, a: a === null ? '–' : text(a), b: b === null ? '–' : text(b) };
@@ -122,7 +125,7 @@ function rowOf({ name, of, text, moreIsBetter = false, difference = text }: Figu
   };
 }
 
-function Comparison({ left, right }: { left: TestResult; right: TestResult }) {
+function Differences({ left, right }: { left: TestResult; right: TestResult }) {
   return (
     <>
       <Alikeness left={left} right={right} />

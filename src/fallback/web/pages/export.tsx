@@ -13,7 +13,7 @@ import { counted } from '../../../kit/web/format.ts';
 import type { Export } from '../../model/export.ts';
 import { exportFormats, targets } from '../../model/targets.ts';
 import { useExport } from '../data/queries.ts';
-import { saidOf } from '../parts/said.ts';
+import { labelledNotes } from '../parts/labels.ts';
 import { useCurrentChain } from './chain.tsx';
 import styles from './export.module.css';
 
@@ -80,7 +80,7 @@ function Exported({ exported, preferRetry, onPreferRetry }: ExportedProps) {
       <Notes
         tone={lossless ? 'info' : 'warn'}
         title={lossless ? counted(warnings.length, 'note') : `The target differs in ${counted(warnings.length, 'way')}.`}
-        notes={saidOf(warnings)}
+        notes={labelledNotes(warnings)}
       />
       <CodeBlock text={content} label={filename} />
       <p className="muted">An export contains no keys, only the names of their environment variables.</p>

@@ -10,13 +10,14 @@ import { SelectField, TextArea, TextField } from '../../../kit/web/components/fi
 import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
+import { toast } from '../../../kit/web/components/toasts.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import type { ImportPreview } from '../../model/export.ts';
 import { detectFormat, importFormats, targets } from '../../model/targets.ts';
 import { useImport, useImportPreview, useMayWrite } from '../data/queries.ts';
 import { findingNotes } from '../parts/finding-notes.ts';
+import { labelledNotes } from '../parts/labels.ts';
 import { ProviderPath } from '../parts/provider-path.tsx';
-import { saidOf } from '../parts/said.ts';
 
 /** The page to import a chain from a file. */
 export function ImportPage() {
@@ -46,7 +47,12 @@ function ImportForm() {
   const [draft, setDraft] = useState(emptyDraft);
   const run = useImport({ onSuccess: ({ chain }) => void navigate(`/chains/${chain.id}`) });
   const preview = useImportPreview({
-    onError: (error) => setDraft((before) => ({ ...before, candidates: candidatesOf(error) ?? before.candidates })),
+    onError(error, file) {
+      // The user may have changed the file meanwhile.
+      setDraft((before) =>
+        before.content === file.content ? { ...before, candidates: candidatesOf(error) ?? before.candidates } : before,
+      );
+    },
   });
   const [tried, setTried] = useState(false);
   const { content, format, name, group, candidates } = draft;
@@ -65,9 +71,11 @@ function ImportForm() {
     return faultsOf(preview.error).find((fault) => fault.field === 'group')?.detail;
   }
   const bound = bind(draft, change, faultOf);
-  async function take(file: File | undefined): Promise<void> {
-    const text = await file?.text();
-    if (text !== undefined) change({ content: text, format: detectFormat(file!.name, text), group: '' });
+  function take(file: File): void {
+    file.text().then(
+      (text) => change({ content: text, format: detectFormat(file.name, text), group: '' }),
+      () => toast({ text: `${file.name} could not be read.`, tone: 'bad' }),
+    );
   }
   function submit(): void {
     setTried(true);
@@ -78,13 +86,13 @@ function ImportForm() {
   }
   return (
     <Form onSubmit={submit}>
-      <FilePicker onTake={(file) => void take(file)} />
+      <FilePicker onTake={take} />
       <TextArea
         label="Content"
         code
         rows={16}
         placeholder="Paste the configuration here, or drop a file"
-        {...dropTarget((file) => void take(file))}
+        {...dropTarget(take)}
         {...bound('content')}
       />
       <Fields>
@@ -107,7 +115,7 @@ function ImportForm() {
   );
 }
 
-function FilePicker({ onTake }: { onTake: (file: File | undefined) => void }) {
+function FilePicker({ onTake }: { onTake: (file: File) => void }) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <div>
@@ -118,7 +126,8 @@ function FilePicker({ onTake }: { onTake: (file: File | undefined) => void }) {
         aria-label="File to import"
         accept=".json,.yaml,.yml,.txt"
         onChange={({ target }) => {
-          onTake(target.files?.[0]);
+          const file = target.files?.[0];
+          if (file !== undefined) onTake(file);
           // Lets the user choose the same file again after it has changed.
           target.value = '';
         }}
@@ -130,7 +139,7 @@ function FilePicker({ onTake }: { onTake: (file: File | undefined) => void }) {
   );
 }
 
-const dropTarget = (onTake: (file: File | undefined) => void) => ({
+const dropTarget = (onTake: (file: File) => void) => ({
   onDragOver(event: DragEvent) {
     if (event.dataTransfer.types.includes('Files')) event.preventDefault();
   },
@@ -142,7 +151,7 @@ const dropTarget = (onTake: (file: File | undefined) => void) => ({
   },
 });
 
-/** The groups that a refusal names. */
+/** The groups that the rejection of a file with several chains names. */
 function candidatesOf(error: Error): readonly string[] | undefined {
   const candidates = error instanceof ApiError ? error.body.candidates : undefined;
   return Array.isArray(candidates) ? candidates.map(String) : undefined;
@@ -150,18 +159,18 @@ function candidatesOf(error: Error): readonly string[] | undefined {
 
 /** The faults of a file, each with its line where that is known. */
 function useLines(faults: readonly Fault[], content: string): readonly Fault[] {
-  const [lines, setLines] = useState<readonly (number | null)[]>([]);
-  const fields = faults.map(({ field }) => field).join(' ');
+  const [found, setFound] = useState<{ fields: string; content: string; lines: readonly (number | null)[] }>();
+  const fields = faults.map(({ field }) => field).join('\n');
   useEffect(() => {
     // Without faults the file is not parsed: this runs at each key.
     if (fields === '') return;
-    let current = true;
-    // The parser is loaded when a file has faults.
-    void import('../../rules/targets/field-lines.ts').then(({ linesOf }) => current && setLines(linesOf(content, fields.split(' '))));
-    return () => {
-      current = false;
-    };
+    // The parser is loaded when a file has faults. If it can't be loaded, the faults are shown without lines.
+    import('../../rules/targets/field-lines.ts').then(
+      ({ linesOf }) => setFound({ fields, content, lines: linesOf(content, fields.split('\n')) }),
+      () => undefined,
+    );
   }, [fields, content]);
+  const lines = found?.fields === fields && found.content === content ? found.lines : [];
   return faults.map(({ field, detail }, index) => ({ field, detail: lines[index] ? `Line ${lines[index]}: ${detail}` : detail }));
 }
 
@@ -181,7 +190,7 @@ function Preview({ preview: { chain, findings, warnings } }: { preview: ImportPr
         <ProviderPath providers={chain.providers} />
       </Callout>
       <Notes tone="warn" title={`The import has ${counted(notes.length, 'finding')}.`} notes={notes} />
-      <Notes tone="warn" title="Review these warnings" notes={saidOf(warnings)} />
+      <Notes tone="warn" title="Review these warnings" notes={labelledNotes(warnings)} />
     </>
   );
 }

@@ -16,7 +16,7 @@ import type { Export } from '../../model/export.ts';
 import { gatewayOf, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
 import { type Preset, presets, type TestRequest } from '../../model/test.ts';
 import { useAccess, useMayWrite, useRehearsalExport, useStartTest } from '../data/queries.ts';
-import { saidOf } from '../parts/said.ts';
+import { labelledNotes } from '../parts/labels.ts';
 import { useCurrentChain } from './chain.tsx';
 
 /** The page that rehearses a chain: the configuration for the gateway, and a form to start. */
@@ -82,12 +82,12 @@ function Configuration({ chain, format, onFormat }: ConfigurationProps) {
   );
 }
 
-/** What the target does otherwise than the chain, so that it will be among the differences. */
+/** What the target does differently from the chain. A rehearsal will find these differences. */
 function Losses({ warnings }: Pick<Export, 'warnings'>) {
   // An import of the export does not matter to a rehearsal.
   const losses = warnings.filter(({ code, loss }) => loss && code !== 'import_differs');
   if (losses.length === 0) return null;
-  return <Notes tone="warn" title={`The gateway will differ in ${counted(losses.length, 'way')}.`} notes={saidOf(losses)} />;
+  return <Notes tone="warn" title={`The gateway will differ in ${counted(losses.length, 'way')}.`} notes={labelledNotes(losses)} />;
 }
 
 /** The fields of the form, as texts. */

@@ -13,11 +13,11 @@ import type { TestProgress, TestResult } from '../../model/test.ts';
 import { useFollowedResult } from '../data/progress.ts';
 import { useCancelTest, useMayWrite } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
-import { Comparison } from '../parts/comparison.tsx';
+import { RehearsalComparison } from '../parts/comparison.tsx';
+import { labelled } from '../parts/labels.ts';
 import { planName } from '../parts/plan-name.ts';
 import { PromptList } from '../parts/prompt-list.tsx';
 import { ResultCharts } from '../parts/result-charts.tsx';
-import { said } from '../parts/said.ts';
 import { ScenarioGrid } from '../parts/scenario-grid.tsx';
 import { Verdict, verdictMeanings } from '../parts/verdict.tsx';
 import styles from './result.module.css';
@@ -57,10 +57,10 @@ export const ResultPage = byId(function ResultById({ id }) {
           {found.status === 'running' ? <Running result={found} streamed={progress} /> : null}
           {found.error === null ? null : (
             <Callout tone={found.status === 'cancelled' ? 'info' : 'bad'} title={errorTitles[found.status]}>
-              {said(found.error)}
+              {labelled(found.error)}
             </Callout>
           )}
-          {found.results.length === 0 ? null : <Comparison result={found} />}
+          {found.results.length === 0 ? null : <RehearsalComparison result={found} />}
           {found.status === 'running' && found.progress.done === 0 ? null : <Figures result={found} />}
           {found.results.length === 0 ? null : <Details result={found} />}
         </>
@@ -80,10 +80,10 @@ function Subtitle({ result }: { result: TestResult }) {
   );
 }
 
-/** After how long without a prompt that is done the page says so, in milliseconds. */
+/** After how many milliseconds without a finished prompt the page says so. */
 const quietMs = 15_000;
 
-/** Says, after a while, that nothing has changed; mounted anew with each change. The lease of an instance that died lasts 30 s. */
+/** Says that no prompt has ended for a while. It is mounted anew when one ends. */
 function Quiet() {
   const [isQuiet, setQuiet] = useState(false);
   useEffect(() => {
@@ -179,7 +179,7 @@ function Details({ result }: { result: TestResult }) {
         <ScenarioGrid result={result} chosen={scenario} onChoose={setScenario} />
       </Panel>
       <Panel
-        title={scenario === null ? 'Prompts' : `Prompts: ${said(scenario)}`}
+        title={scenario === null ? 'Prompts' : `Prompts: ${labelled(scenario)}`}
         actions={scenario === null ? undefined : <Button onClick={() => setScenario(null)}>Show all</Button>}
         flush
       >
@@ -202,7 +202,7 @@ function Checks({ result }: { result: TestResult }) {
             <li key={name}>
               <Badge tone={passed ? 'good' : advisory ? 'warn' : 'bad'}>{passed ? 'holds' : 'fails'}</Badge>
               <span>
-                {said(detail)}
+                {labelled(detail)}
                 {advisory ? <span className="muted"> (advisory)</span> : null}
               </span>
             </li>

@@ -2,7 +2,7 @@ import { ArrowDown } from 'lucide-react';
 import { Fragment, type KeyboardEvent, useId } from 'react';
 import { useSearchParams } from 'react-router';
 import { Load } from '../../../kit/web/app/load.tsx';
-import { Badge, Skeleton } from '../../../kit/web/components/feedback.tsx';
+import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Panel, ScrollX, Stats } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
 import { counted, duration, durationText, words } from '../../../kit/web/format.ts';
@@ -11,7 +11,7 @@ import type { Decision, Routing } from '../../model/routing.ts';
 import { useRouting } from '../data/queries.ts';
 import { Action } from '../parts/action-cell.tsx';
 import { findingNotes } from '../parts/finding-notes.ts';
-import { saidOf } from '../parts/said.ts';
+import { labelledNotes } from '../parts/labels.ts';
 import { useCurrentChain } from './chain.tsx';
 import styles from './what-if.module.css';
 
@@ -43,11 +43,10 @@ export function WhatIf() {
             <Panel title="What happens">
               <div aria-live="polite" className="stack">
                 {asked ? (
-                  answer.data?.path ? (
-                    <Path routing={answer.data} />
-                  ) : (
-                    <Skeleton lines={3} height="3rem" />
-                  )
+                  // Until the first question is answered, the data is the routing table, which has no path.
+                  <Load query={{ ...answer, data: answer.data?.path ? answer.data : undefined }} what="The path" lines={3} height="3rem">
+                    {(found) => <Path routing={found} />}
+                  </Load>
                 ) : (
                   <p className="muted">Choose a cell of the table: a provider and the way in which it fails. Nothing is called.</p>
                 )}
@@ -71,7 +70,7 @@ function WorstCase({ routing: { worst_case, warnings } }: { routing: Routing }) 
           { label: 'Most calls', value: attempts, unit: attempts === 1 ? 'attempt' : 'attempts', note: 'for one prompt' },
         ]}
       />
-      <Notes tone="warn" notes={saidOf(warnings)} />
+      <Notes tone="warn" notes={labelledNotes(warnings)} />
     </>
   );
 }

@@ -8,10 +8,10 @@ import { concerns } from '../../model/finding.ts';
 import { runsOf } from '../../model/rehearsal.ts';
 import type { PromptResult, TestResult } from '../../model/test.ts';
 import styles from './comparison.module.css';
-import { said } from './said.ts';
+import { labelled } from './labels.ts';
 
 /** The comparison of a rehearsal: the differences as sentences with the findings about them, then each scene in two columns, differing ones first. */
-export function Comparison({ result }: { result: TestResult }) {
+export function RehearsalComparison({ result }: { result: TestResult }) {
   const { agreement, differences = [], findings, results } = result;
   const rows = useMemo(
     () => results.toSorted((one, other) => Number(one.agrees) - Number(other.agrees) || one.index - other.index),
@@ -31,14 +31,14 @@ export function Comparison({ result }: { result: TestResult }) {
             {differences.map((difference) => (
               <li key={difference.sentence}>
                 <p>
-                  {said(difference.sentence)}{' '}
+                  {labelled(difference.sentence)}{' '}
                   {difference.prompts > 1 ? <span className="muted">({counted(difference.prompts, 'scene')})</span> : null}
                 </p>
                 {findings
                   .filter((finding) => finding.loss && concerns(finding, difference))
                   .map(({ detail }) => (
                     <p key={detail} className="muted">
-                      Explained by the import: {said(detail)}
+                      Explained by the import: {labelled(detail)}
                     </p>
                   ))}
               </li>
@@ -53,7 +53,7 @@ export function Comparison({ result }: { result: TestResult }) {
           rows={rows}
           keyOf={({ index }) => String(index)}
           columns={[
-            { name: 'Scene', cell: ({ scenario }) => said(scenario) },
+            { name: 'Scene', cell: ({ scenario }) => labelled(scenario) },
             {
               name: 'The chain says',
               cell: ({ expected }) => (

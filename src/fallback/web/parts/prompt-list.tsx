@@ -7,8 +7,8 @@ import { useMedia } from '../../../kit/web/media.ts';
 import type { Finding } from '../../model/finding.ts';
 import type { PromptResult } from '../../model/test.ts';
 import { AttemptTable } from './attempt-table.tsx';
+import { labelled } from './labels.ts';
 import styles from './prompt-list.module.css';
-import { said } from './said.ts';
 
 interface PromptListProps {
   prompts: readonly PromptResult[];
@@ -76,7 +76,7 @@ const Prompt = memo(function Prompt({ prompt, providers, findings, longestMs, op
     <>
       <button type="button" className={styles.head} aria-expanded={open} onClick={() => onToggle(index)}>
         <span className={styles.index}>{index + 1}</span>
-        <span className={styles.scenario}>{said(scenario)}</span>
+        <span className={styles.scenario}>{labelled(scenario)}</span>
         <span className={success ? styles.served : styles.lost}>{success ? served_by : words(error ?? 'lost')}</span>
         <span className={styles.retries}>{retries_used === 0 ? '' : counted(retries_used, 'retry', 'retries')}</span>
         <span className={styles.latency}>{durationText(latency_ms)}</span>

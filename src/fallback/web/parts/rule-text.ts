@@ -1,6 +1,12 @@
 import { counted, durationText, words } from '../../../kit/web/format.ts';
-import { type RuleRequest, retryDefaults } from '../../model/chain.ts';
+import { conditions, type RuleRequest, retryDefaults } from '../../model/chain.ts';
+import { traitsOf } from '../../rules/conditions.ts';
 import { listed } from '../../rules/wording.ts';
+
+const ended = conditions.filter((condition) => traitsOf[condition].byDefault === 'fail').map(words);
+
+/** What happens without rules. */
+export const withoutRules = `Without rules, every failure goes to the next provider, except ${listed(ended)}, which are returned to the caller.`;
 
 /** A description of a rule, being edited or stored. */
 export function ruleText(rule: RuleRequest): string {

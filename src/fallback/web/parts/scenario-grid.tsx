@@ -2,7 +2,7 @@ import { useMemo } from 'react';
 
 import { counted, durationText } from '../../../kit/web/format.ts';
 import type { TestResult } from '../../model/test.ts';
-import { said } from './said.ts';
+import { labelled } from './labels.ts';
 import styles from './scenario-grid.module.css';
 
 interface ScenarioGridProps {
@@ -30,7 +30,7 @@ export function ScenarioGrid({ result, chosen, onChoose }: ScenarioGridProps) {
               aria-pressed={chosen === name}
               onClick={() => onChoose(chosen === name ? null : name)}
             >
-              <span className={styles.name}>{said(name)}</span>
+              <span className={styles.name}>{labelled(name)}</span>
               <span className={styles.outcome}>
                 {lost === 0 ? 'all served' : `${counted(lost, 'prompt')} lost`}
                 {servers.length === 0 ? '' : ` · ${servers.join(', ')}`}

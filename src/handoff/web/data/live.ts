@@ -23,7 +23,7 @@ export function useLive(onQuestion: (packet: PacketSummary) => void): void {
   useEffect(() => {
     if (!enabled) return;
     const stop = new AbortController();
-    const lists = everySoOften(() => {
+    const lists = throttle(() => {
       void queryClient.invalidateQueries({ queryKey: ['packets', 'list'] });
       void queryClient.invalidateQueries({ queryKey: ['packets', 'board'] });
       void queryClient.invalidateQueries({ queryKey: ['agents'] });
@@ -33,13 +33,13 @@ export function useLive(onQuestion: (packet: PacketSummary) => void): void {
       retries: Number.POSITIVE_INFINITY,
       onStep: ({ kind }) => {
         live.set(kind === 'answer');
-        // What was asked before the stream began.
+        // Questions may have been asked before the stream was open.
         if (kind === 'answer') void queryClient.invalidateQueries({ queryKey: inboxKey });
       },
     });
     const follow = async () => {
       for await (const event of client.events({ signal: stop.signal })) {
-        if ('packet_id' in event) take(event, onQuestion);
+        if ('packet_id' in event) applyEvent(event, onQuestion);
         else void queryClient.invalidateQueries();
         lists.call();
       }
@@ -54,8 +54,8 @@ export function useLive(onQuestion: (packet: PacketSummary) => void): void {
   }, [enabled, onQuestion]);
 }
 
-/** Puts the packet of an event into the inbox or out of it, and reads it again if it is shown. */
-function take({ packet_id: id, data }: StreamEvent, onQuestion: (packet: PacketSummary) => void): void {
+/** Adds the packet of an event to the inbox or removes it, and reads the packet again if it is shown. */
+function applyEvent({ packet_id: id, data }: StreamEvent, onQuestion: (packet: PacketSummary) => void): void {
   void queryClient.invalidateQueries({ queryKey: ['packets', id] });
   void queryClient.invalidateQueries({ queryKey: ['chain'] });
   const shown = queryClient.getQueryData<PacketSummary[]>(inboxKey);
@@ -68,8 +68,8 @@ function take({ packet_id: id, data }: StreamEvent, onQuestion: (packet: PacketS
   queryClient.setQueryData(inboxKey, isAsked ? inOrder([...others, data]).slice(0, maxQuestions) : others);
 }
 
-/** Returns a function that does the work at once and then at most once in each interval, also for calls in between. */
-function everySoOften(work: () => void, ms: number) {
+/** Limits work to once per interval: the first call does it at once, and later ones together at the end of the interval. */
+function throttle(work: () => void, ms: number) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isWanted = false;
   const call = () => {

@@ -6,13 +6,14 @@ import { defined } from '../../../kit/defined.ts';
 import { type Outcome, polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
 import { useHasKey } from '../../../kit/web/app/session.ts';
 import type { HandoffClient } from '../../client/client.ts';
+import type { AuditEntry } from '../../model/audit.ts';
 import type { ChannelDelivery } from '../../model/channel.ts';
 import type { Scope, Status } from '../../model/common.ts';
 import type { OwnKey } from '../../model/key.ts';
 import type { Packet, PacketSummary } from '../../model/packet.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
 import { askedStatus, claimableStatus } from '../../rules/packet-life.ts';
-import { api } from './api.ts';
+import { api, consoleApi } from './api.ts';
 import { readChain } from './packet-chain.ts';
 
 /** The answer of the service to a read, cached by its key. */
@@ -80,6 +81,7 @@ export function useNotifiesNobody(): boolean {
   return useAnswer(['channels', 'unnotified'], read, { enabled, staleTime: 60_000 }).data ?? false;
 }
 
+/** The packets with the oldest question first. */
 export const inOrder = (packets: readonly PacketSummary[]): PacketSummary[] =>
   [...packets].sort((one, other) => (askedAt(one) < askedAt(other) ? -1 : 1));
 
@@ -89,6 +91,25 @@ export const usePacket = (id: string, enabled = true) =>
     ...polled,
     enabled,
   });
+
+/** An answer to a question, in the name of a person. */
+export interface Answer {
+  response?: string;
+  data?: Record<string, unknown>;
+  notes?: string;
+  responded_by: string;
+}
+
+/** Answers the question of a packet, with the digest of what is shown, so that the service rejects it if the question has changed. */
+export const useRespond = ({ id, hitl }: Packet, onSuccess: () => void) => {
+  const digest = hitl?.digest;
+  const readAgain = () => queryClient.invalidateQueries({ queryKey: ['packets'] });
+  return useChange(
+    (body: Answer) => consoleApi().respondPacket({ params: { id }, body: { ...body, ...(digest === undefined ? {} : { digest }) } }),
+    readAgain,
+    { onSuccess, onError: () => void readAgain() },
+  );
+};
 
 /** What happened to a packet, oldest first. */
 export const useHistory = (id: string, revision: number, enabled = true) =>
@@ -113,7 +134,7 @@ export function useKeyNames(): (keyId: string) => string {
   return (keyId) => keys?.find(({ id }) => id === keyId)?.name ?? keyId.slice(-8);
 }
 
-/** The begin of today, in the time zone of the person. */
+/** When today began, in the user's time zone. */
 function startOfToday(): string {
   const day = systemClock();
   day.setHours(0, 0, 0, 0);
@@ -123,7 +144,7 @@ function startOfToday(): string {
 /** The most answers of a day that are shown. */
 const maxAnswers = 200;
 
-/** The answers of a person since the begin of today, newest first. */
+/** The answers that a person gave today, newest first. */
 export const useMyAnswers = (name: string | undefined) =>
   useAnswer(
     ['audit', 'answers', name, startOfToday()],
@@ -214,11 +235,11 @@ export const useWaiting = () =>
     ['packets', 'list', 'waiting'],
     (client, signal) => client.listPackets({ query: { status: claimableStatus, order: 'asc', limit: 10 }, signal }),
     polled,
-  ).data;
+  );
 
 /** The chain of a packet: its ancestors, the packets that continue it, and those that continue them. */
 export const usePacketChain = (packet: Packet) =>
-  useAnswer(['chain', packet.id, packet.revision], (client, signal) => readChain(client, packet, signal)).data;
+  useAnswer(['chain', packet.id, packet.revision], (client, signal) => readChain(client, packet, signal));
 
 /** The contract of an agent. */
 export const useContract = (agentId: string) =>
@@ -229,7 +250,7 @@ export const useChannels = () => useAnswer(['channels'], (client, signal) => cli
 
 /** The answer links of a packet. */
 export const useAnswerLinks = (id: string) =>
-  useAnswer(['links', id], (client, signal) => client.listAnswerLinks({ params: { id }, signal })).data ?? [];
+  useAnswer(['links', id], (client, signal) => client.listAnswerLinks({ params: { id }, signal }));
 
 /** The keys of a tenant, by default of that of this tab's key. */
 export const useKeys = (tenantId?: string) =>
@@ -249,19 +270,29 @@ type AuditQuery = NonNullable<NonNullable<Parameters<HandoffClient['listAudit']>
 export const useAudit = (filters: AuditQuery, page: number) =>
   useAnswer(['audit', filters, page], (client, signal) => client.listAudit({ query: { ...filters, ...pageAt(page) }, signal }));
 
+/** The newest entries of the audit log that match, at most `most`. Repeats requests that exceed the limit per minute. */
+export async function readAudit(filters: AuditQuery, most: number): Promise<AuditEntry[]> {
+  const entries: AuditEntry[] = [];
+  for await (const entry of api({ retries: 5 }).listAudit.items({ query: { ...filters, limit: 200 } })) {
+    entries.push(entry);
+    if (entries.length === most) break;
+  }
+  return entries;
+}
+
 /** A delivery to a webhook or a channel. */
-export type Sending = Delivery | ChannelDelivery;
+export type AnyDelivery = Delivery | ChannelDelivery;
 
-/** What is delivered to. */
-export type Receiver = 'webhook' | 'channel';
+/** The kinds of receivers of deliveries. */
+export type ReceiverKind = 'webhook' | 'channel';
 
-const paged = ({ body, headers }: { body: Sending[]; headers: Readonly<Record<string, string>> }) => ({
+const paged = ({ body, headers }: { body: AnyDelivery[]; headers: Readonly<Record<string, string>> }) => ({
   rows: body,
   total: Number(headers['x-total-count']),
 });
 
 /** A page of the deliveries to a webhook or a channel. */
-export const useDeliveries = (id: string, of: Receiver, status: DeliveryStatus | undefined, page: number) =>
+export const useDeliveries = (id: string, of: ReceiverKind, status: DeliveryStatus | undefined, page: number) =>
   useAnswer(
     ['deliveries', id, status, page],
     async (client, signal) => {

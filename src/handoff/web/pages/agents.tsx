@@ -75,31 +75,39 @@ const AgentTable = ({ agents }: { agents: readonly Agent[] }) => (
 /** The packets that wait longest for an agent. */
 function Waiting() {
   const waiting = useWaiting();
-  if (waiting === undefined || waiting.total === 0) return null;
+  if (waiting.data === undefined ? waiting.error === null : waiting.data.total === 0) return null;
   return (
     <Panel
       title="Waiting longest"
       flush
-      actions={<Link to={packetsOf({ status: claimableStatus, order: 'asc' })}>All {count(waiting.total)}</Link>}
+      actions={
+        waiting.data === undefined ? undefined : (
+          <Link to={packetsOf({ status: claimableStatus, order: 'asc' })}>All {count(waiting.data.total)}</Link>
+        )
+      }
     >
-      <Table
-        stacks
-        label="Packets that wait longest"
-        rows={waiting.packets}
-        keyOf={({ id }) => id}
-        columns={[
-          {
-            name: 'Packet',
-            cell: ({ id, context }) => (
-              <Link to={`/packets/${id}`}>
-                <Name>{cut(context.summary, 120)}</Name>
-              </Link>
-            ),
-          },
-          { name: 'For', cell: ({ metadata }) => <Name>{metadata.target_agent.id}</Name> },
-          { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
-        ]}
-      />
+      <Load query={waiting} what="The packets">
+        {({ packets }) => (
+          <Table
+            stacks
+            label="Packets that wait longest"
+            rows={packets}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                name: 'Packet',
+                cell: ({ id, context }) => (
+                  <Link to={`/packets/${id}`}>
+                    <Name>{cut(context.summary, 120)}</Name>
+                  </Link>
+                ),
+              },
+              { name: 'For', cell: ({ metadata }) => <Name>{metadata.target_agent.id}</Name> },
+              { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+            ]}
+          />
+        )}
+      </Load>
     </Panel>
   );
 }

@@ -14,14 +14,13 @@ import { toast } from '../../../kit/web/components/toasts.tsx';
 import { download } from '../../../kit/web/download.ts';
 import { count, cut, moment, words } from '../../../kit/web/format.ts';
 import type { AuditEntry } from '../../model/audit.ts';
-import { api } from '../data/api.ts';
 import { filtersIn, isTime, useFilters } from '../data/filters.ts';
-import { rowsPerPage, useAudit, useKeyNames } from '../data/queries.ts';
+import { readAudit, rowsPerPage, useAudit, useKeyNames } from '../data/queries.ts';
 import { csvOf, jsonLinesOf } from '../parts/audit-file.ts';
 import { detailText } from '../parts/question.tsx';
 import { Long } from '../parts/texts.tsx';
 
-/** An id of the service, of which the last characters are shown, as of packets. */
+/** An id of the service. Of ids only the last characters are shown. */
 const idPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** The most entries of a download. */
 const maxEntries = 10_000;
@@ -41,7 +40,7 @@ export function Audit() {
   const { params, set } = useFilters();
   const [page, setPage] = useState(0);
   const { action, ...others } = filtersIn(new URLSearchParams(useDebounced(params.toString(), 250)), names);
-  // As the table shows it, or as the API names it.
+  // The action may be entered as the table shows it, with spaces, or as the API names it.
   const filters = { ...others, ...(action === undefined ? {} : { action: action.trim().replaceAll(' ', '_') }) };
   const audit = useAudit(filters, page);
   return (
@@ -124,16 +123,11 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
   );
 }
 
-/** Buttons that download what the filters match, up to a bound. */
+/** Buttons that download the entries that match, up to a limit. */
 function Downloads({ filters }: { filters: Record<string, string> }) {
   const [busy, setBusy] = useState(false);
   const collect = async (name: string, type: string, write: (entries: readonly AuditEntry[]) => string) => {
-    const entries: AuditEntry[] = [];
-    // A limit per minute may make it wait.
-    for await (const entry of api({ retries: 5 }).listAudit.items({ query: { ...filters, limit: 200 } })) {
-      entries.push(entry);
-      if (entries.length === maxEntries) break;
-    }
+    const entries = await readAudit(filters, maxEntries);
     download(name, write(entries), type);
     if (entries.length === maxEntries)
       toast({ text: `The file has the newest ${count(maxEntries)} entries. Narrow the filters for others.` });

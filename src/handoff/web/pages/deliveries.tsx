@@ -16,9 +16,9 @@ import { counted, words } from '../../../kit/web/format.ts';
 import { deliveryStatuses } from '../../model/constants.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
 import {
-  type Receiver,
+  type AnyDelivery,
+  type ReceiverKind,
   rowsPerPage,
-  type Sending,
   useDeadLetters,
   useDeliveries,
   useDelivery,
@@ -37,24 +37,24 @@ const tones: Record<DeliveryStatus, Tone> = {
 };
 
 /** What was sent to a webhook or to a channel. */
-const event: Column<Sending> = {
+const event: Column<AnyDelivery> = {
   name: 'Event',
   cell: ({ event_type, packet_id }) => (packet_id === null ? event_type : <Link to={`/packets/${packet_id}`}>{event_type}</Link>),
 };
-const attempted: Column<Sending>[] = [
+const attempted: Column<AnyDelivery>[] = [
   { name: 'Attempts', number: true, cell: ({ attempts }) => attempts },
   { name: 'Last response', cell: responseOf },
   { name: 'Happened', muted: true, cell: ({ created_at }) => <Ago at={created_at} /> },
 ];
 
 /** The status of the last response, or why there was none. */
-function responseOf({ last_status_code: code, last_error: error }: Sending): string {
+function responseOf({ last_status_code: code, last_error: error }: AnyDelivery): string {
   const reason = error === null || error === 'http_status' ? '' : words(error);
   return [code, reason].filter(Boolean).join(', ') || '–';
 }
 
 /** What was sent to one receiver, and how it responded. */
-const deliveryColumns: readonly Column<Sending>[] = [
+const deliveryColumns: readonly Column<AnyDelivery>[] = [
   event,
   { name: 'State', cell: ({ status }) => <Badge tone={tones[status]}>{words(status)}</Badge> },
   ...attempted,
@@ -70,19 +70,19 @@ const deliveryColumns: readonly Column<Sending>[] = [
 
 interface DeliveryListProps {
   title: string;
-  query: { data: { rows: readonly Sending[]; total: number } | undefined; error: Error | null; refetch(): unknown };
+  query: { data: { rows: readonly AnyDelivery[]; total: number } | undefined; error: Error | null; refetch(): unknown };
   empty: string;
   page: number;
   onPage: (page: number) => void;
   actions: ReactNode;
   /** Sends a dead letter again. */
   onReplay: ((id: string) => void) | undefined;
-  columns: readonly Column<Sending>[];
+  columns: readonly Column<AnyDelivery>[];
 }
 
 function DeliveryList({ title, query, empty, page, onPage, actions, onReplay, columns }: DeliveryListProps) {
   const [shown, setShown] = useState<Delivery>();
-  const buttons: Column<Sending> = {
+  const buttons: Column<AnyDelivery> = {
     name: 'Actions',
     nameHidden: true,
     cell: (delivery) => (
@@ -152,7 +152,7 @@ function Sent({ delivery: { id: delivery_id, webhook_id: id, event_type } }: { d
 const readable = (text: string) => JSON.stringify(JSON.parse(text), null, 2);
 
 /** What was sent to a webhook or a channel. A message to a channel that is a dead letter can be sent again. */
-export function Deliveries({ id, of }: { id: string; of: Receiver }) {
+export function Deliveries({ id, of }: { id: string; of: ReceiverKind }) {
   const [status, setStatus] = useState<DeliveryStatus>();
   const [page, setPage] = useState(0);
   const mayManage = useMay('manage');
@@ -196,7 +196,7 @@ export function DeadLetters() {
   const mayManage = useMay('manage');
   const [page, setPage] = useState(0);
   const webhooks = useWebhooks().data;
-  const receiver: Column<Sending> = {
+  const receiver: Column<AnyDelivery> = {
     name: 'Webhook',
     cell: (letter) => {
       const webhook = 'webhook_id' in letter ? webhooks?.find(({ id }) => id === letter.webhook_id) : undefined;

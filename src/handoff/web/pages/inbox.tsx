@@ -42,7 +42,7 @@ export function Inbox() {
   const { params, set, clear } = useFilters();
   const number = inbox.data?.length;
   useTitle(number ? `(${number}) Inbox` : 'Inbox');
-  // What is filtered by may be that of answered questions only.
+  // The value in the address is a choice even if only answered questions have it.
   const choices = (name: keyof typeof filters) =>
     [...new Set([params.get(name) ?? [], ...(inbox.data ?? []).map(filters[name])].flat())].filter(Boolean).sort();
   const shown = inbox.data?.filter((packet) =>
@@ -305,8 +305,9 @@ function NotifyButton() {
   const [permission, setPermission] = useState(() => ('Notification' in globalThis ? Notification.permission : 'denied'));
   if (permission === 'granted') return <Badge tone="good">Notifications on</Badge>;
   if (permission === 'denied') return null;
+  const ask = () => Notification.requestPermission().then(setPermission, () => setPermission('denied'));
   return (
-    <Button icon={Bell} onClick={() => void Notification.requestPermission().then(setPermission)}>
+    <Button icon={Bell} onClick={ask}>
       Notify me
     </Button>
   );

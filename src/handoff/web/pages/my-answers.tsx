@@ -15,7 +15,7 @@ import { Ago, Name, Prose } from '../parts/texts.tsx';
 import { answerText } from '../parts/timeline.tsx';
 import styles from './my-answers.module.css';
 
-/** What the person answered today, each with what was shown then. */
+/** The answers that the person gave today, each with what it was about. */
 export function MyAnswers() {
   useTitle('My answers');
   const own = useOwnKey();

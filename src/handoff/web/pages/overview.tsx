@@ -9,6 +9,7 @@ import { Columns, PageHeader, Panel, Stats } from '../../../kit/web/components/l
 import { Table } from '../../../kit/web/components/table.tsx';
 import { count, moment } from '../../../kit/web/format.ts';
 import type { StatsHour, Stats as StatsOfTenant } from '../../model/stats.ts';
+import { claimableStatus, workingStatuses } from '../../rules/packet-life.ts';
 import { roughWords } from '../../rules/time-left.ts';
 import { useFilters } from '../data/filters.ts';
 import { useMay, useStats } from '../data/queries.ts';
@@ -80,10 +81,10 @@ function Figures({ stats: { questions, work, deliveries, hours } }: { stats: Sta
             items={[
               {
                 label: 'Waiting',
-                value: linked(work.waiting, '/packets?status=created&order=asc'),
+                value: linked(work.waiting, `/packets?status=${claimableStatus}&order=asc`),
                 note: oldest(work.oldest_waiting_at),
               },
-              { label: 'Held', value: linked(work.held, '/packets?status=claimed,in_progress') },
+              { label: 'Held', value: linked(work.held, `/packets?status=${workingStatuses.join(',')}`) },
             ]}
           />
         </Panel>

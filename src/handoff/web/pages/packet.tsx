@@ -10,7 +10,7 @@ import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { count, moment } from '../../../kit/web/format.ts';
 import type { Packet } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
-import { useHistory, useMay, usePacket } from '../data/queries.ts';
+import { useHistory, usePacket } from '../data/queries.ts';
 import { Markdown } from '../parts/markdown.tsx';
 import { PacketChain } from '../parts/packet-chain.tsx';
 import { AnswerLinks, Commands } from '../parts/packet-commands.tsx';
@@ -89,7 +89,7 @@ function Answered({ packet: { id, revision, hitl } }: { packet: Packet }) {
   );
 }
 
-/** A message: what a program wrote for programs is folded away, everything else is Markdown. */
+/** The text of a message: JSON is collapsed, everything else is Markdown. */
 function Turn({ text }: { text: string }) {
   const data = jsonIn(text);
   if (data === undefined) return <Markdown text={text} />;
@@ -101,7 +101,7 @@ function Turn({ text }: { text: string }) {
   );
 }
 
-/** The longest data that are laid out in lines, in characters. */
+/** The longest JSON text that is parsed, in characters. */
 const maxData = 100_000;
 
 /** A message that is a JSON object or list, with line breaks; undefined for any other. */
@@ -251,9 +251,7 @@ function Facts({ packet: { metadata, claimed_by, claimed_at, lease, created_at, 
 
 function Raw({ packet }: { packet: Packet }) {
   const [open, setOpen] = useState(false);
-  const mayRead = useMay('read');
   const text = JSON.stringify(packet, null, 2);
-  if (!mayRead) return null;
   return (
     <Panel
       title="JSON"

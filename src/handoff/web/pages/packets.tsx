@@ -41,7 +41,7 @@ const fields = {
 } as const;
 type FilterName = keyof typeof fields;
 const filterNames = Object.keys(fields) as FilterName[];
-/** The filters that are shown without being asked for. */
+/** The filters that are shown before the user asks for more. */
 const firstNames: readonly FilterName[] = ['status', 'priority', 'tags', 'target_agent'];
 
 const choices: Partial<Record<FilterName, readonly (string | { value: string; label: string })[]>> = {
@@ -58,19 +58,19 @@ const choices: Partial<Record<FilterName, readonly (string | { value: string; la
   ],
 };
 
-/** The filters of the page's address. A value that is none of the choices is none. */
+/** The filters of the page's address. A value that is not among the choices is ignored. */
 function packetFilters({ status, priority, order, hitl_required, ...texts }: Partial<Record<FilterName | 'q', string>>): PacketFilters {
-  const asked = statuses.filter((one) => status?.split(',').includes(one));
+  const wanted = statuses.filter((one) => status?.split(',').includes(one));
   return defined({
     ...texts,
-    status: asked.length === 0 ? undefined : asked,
+    status: wanted.length === 0 ? undefined : wanted,
     priority: priorities.find((one) => one === priority),
     order: order === 'asc' ? ('asc' as const) : undefined,
     hitl_required: hitl_required === undefined ? undefined : hitl_required === 'true',
   });
 }
 
-/** The choices of a filter; a value that is several of them, to which other pages lead, is one more. */
+/** The choices of a filter. Links of other pages set several of them at once, which are then one more choice. */
 function optionsOf(name: FilterName, value: string) {
   const options = choices[name];
   if (!value.includes(',')) return options;
@@ -182,7 +182,7 @@ const identity = (index: number) => index;
 
 interface RowProps {
   packet: PacketRow | undefined;
-  /** Leaves the status out, where it stands above. */
+  /** Whether it is on the board, where the heading of its column has the status. */
   isCard?: boolean;
 }
 

@@ -10,7 +10,7 @@ import { report } from '../../../kit/web/components/toasts.tsx';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Channel } from '../../model/channel.ts';
 import type { Webhook } from '../../model/webhook.ts';
-import { useMay, useWrite } from '../data/queries.ts';
+import { type ReceiverKind, useMay, useWrite } from '../data/queries.ts';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Name } from '../parts/texts.tsx';
 import { Deliveries } from './deliveries.tsx';
@@ -35,11 +35,10 @@ const kinds = {
     tested: 'A test message is on its way.',
     removal: 'It gets no more messages, and the answer links that were sent to it end. This cannot be undone.',
   },
-};
-export type Kind = keyof typeof kinds;
+} satisfies Record<ReceiverKind, unknown>;
 
 interface ReceiverPageProps<T> {
-  of: Kind;
+  of: ReceiverKind;
   id: string;
   query: { data: T[] | undefined; error: Error | null; refetch(): unknown };
   title(item: T): string;

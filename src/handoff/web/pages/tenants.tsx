@@ -19,7 +19,7 @@ import { FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Ago, Name } from '../parts/texts.tsx';
 import { Keys } from './keys.tsx';
 
-/** A tenant in a form. Empty numbers mean those of the tier. */
+/** A tenant in a form. An empty number of packets is that of the tier; an empty number of keys is not changed. */
 interface Draft {
   name: string;
   tier: Tier;
@@ -148,7 +148,7 @@ interface TenantFormProps {
 function TenantForm({ title, submit, tenant, onClose, send }: TenantFormProps) {
   const [draft, setDraft] = useState<Draft>({
     name: tenant?.name ?? '',
-    tier: tenant?.tier ?? 'free',
+    tier: tenant?.tier ?? tiers[0],
     perDay: String(tenant?.handoffs_per_day ?? ''),
     maxKeys: tenant === undefined ? '' : String(tenant.max_api_keys),
   });

@@ -2,7 +2,6 @@ import { Plus, Send } from 'lucide-react';
 import { type ReactNode, type Ref, useEffect, useImperativeHandle, useRef, useState } from 'react';
 
 import { ApiError } from '../../../kit/client-errors.ts';
-import { queryClient } from '../../../kit/web/app/queries.ts';
 import { besideField, faultsOf } from '../../../kit/web/app/transport.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Dialog } from '../../../kit/web/components/dialog.tsx';
@@ -14,8 +13,7 @@ import { keptText } from '../../../kit/web/shared-value.ts';
 import type { FormField } from '../../model/form.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { Hitl, Packet } from '../../model/packet.ts';
-import { consoleApi } from '../data/api.ts';
-import { useMay, useOwnKey, useWrite } from '../data/queries.ts';
+import { type Answer, useMay, useOwnKey, useRespond } from '../data/queries.ts';
 import { dataOf } from './answer-draft.ts';
 import styles from './answer-form.module.css';
 
@@ -30,17 +28,12 @@ export interface AnswerKeys {
   send(): boolean;
 }
 
-/** An answer being made: the index of the chosen option or -1, the person's own words, a remark, and the texts of a form's fields. */
+/** What the person has entered: the index of the chosen option or -1, their own words, a remark, and the texts of a form's fields. */
 interface Draft {
   chosen: number;
   text: string;
   notes: string;
   fields: Readonly<Record<string, string>>;
-}
-
-interface Answer {
-  response?: string;
-  data?: Record<string, unknown>;
 }
 
 interface AnswerFormProps {
@@ -59,12 +52,12 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
   const set = (changes: Partial<Draft>) => setDraft((before) => ({ ...before, ...changes }));
   const [confirming, setConfirming] = useState(false);
   const nameField = useRef<HTMLInputElement>(null);
-  const answer = useAnswering(packet);
+  const answer = useRespond(packet, () => toast({ text: 'The answer is recorded.', tone: 'good' }));
   const choices = choicesOf(hitl.options);
   const chosen = choices[draft.chosen];
   const responder = own?.responder ?? name.trim();
 
-  const toSend = (): Answer | undefined => {
+  const toSend = (): Pick<Answer, 'response' | 'data'> | undefined => {
     if (hitl.schema !== undefined) return { data: dataOf(hitl.schema, draft.fields) };
     if (chosen !== undefined) return { response: chosen.value };
     return draft.text.trim() === '' ? undefined : { response: draft.text };
@@ -159,22 +152,6 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
         <p className="muted">This option is marked as dangerous. Please confirm.</p>
       </Dialog>
     </Form>
-  );
-}
-
-/** Sends an answer with the digest of what is shown, so that the service refuses it if the question has changed. */
-function useAnswering({ id, hitl }: Packet & { hitl: Hitl }) {
-  return useWrite(
-    (_, body: Answer & { responded_by: string; notes?: string }) =>
-      consoleApi().respondPacket({
-        params: { id },
-        body: { ...body, ...(hitl.digest === undefined ? {} : { digest: hitl.digest }) },
-      }),
-    ['packets'],
-    {
-      onSuccess: () => toast({ text: 'The answer is recorded.', tone: 'good' }),
-      onError: () => void queryClient.invalidateQueries({ queryKey: ['packets'] }),
-    },
   );
 }
 

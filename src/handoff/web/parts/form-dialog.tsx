@@ -19,7 +19,7 @@ interface FormDialogProps<Answer> {
   danger?: boolean;
   /** The request of the form. */
   send: (client: HandoffClient) => Promise<Answer>;
-  /** The beginning of the keys of what is read again after the request. */
+  /** How the keys of the queries begin that are read again after the request. */
   refreshes: readonly unknown[];
   /** Called after the request, also if the dialog was closed while it was sent. */
   onDone?: (answer: Answer) => void;
@@ -27,8 +27,8 @@ interface FormDialogProps<Answer> {
 }
 
 /**
- * A dialog with a form, or with a question whether to do something. It owns the request, shows why it was refused, and closes
- * after its success. It is rendered only while it is open, so that it begins anew each time.
+ * A dialog with a form, or with a question whether to do something. It owns the request, shows why it was rejected, and closes
+ * after its success. It is rendered only while it is open, so that it never shows the input or the error of an earlier request.
  */
 export function FormDialog<Answer>({ title, onClose, submit, danger = false, send, refreshes, onDone, children }: FormDialogProps<Answer>) {
   const form = useRef<HTMLFormElement>(null);
@@ -68,7 +68,9 @@ export function FormDialog<Answer>({ title, onClose, submit, danger = false, sen
         {children}
         {error === null ? null : (
           <Callout tone="bad" alert title="The request was rejected.">
-            {faultsOf(error).length > 1 ? faultsOf(error).map(({ field, detail }) => <p key={field}>{detail}</p>) : error.message}
+            {faultsOf(error).length > 1
+              ? faultsOf(error).map(({ field, detail }) => <p key={`${field} ${detail}`}>{detail}</p>)
+              : error.message}
           </Callout>
         )}
         {/* With several fields, Enter sends a form only if it has a button. */}

@@ -1,5 +1,6 @@
 import { Link } from 'react-router';
 
+import { Load } from '../../../kit/web/app/load.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import type { Packet } from '../../model/packet.ts';
 import type { ChainNode } from '../data/packet-chain.ts';
@@ -10,13 +11,17 @@ import { Name, StatusBadge } from './texts.tsx';
 /** The chain of a packet: its ancestors, the packets that continue it, and those that continue them. */
 export function PacketChain({ packet }: { packet: Packet }) {
   const chain = usePacketChain(packet);
-  // Most packets have none.
-  if (chain === undefined || (chain.children.length === 0 && chain.packet.id === packet.id)) return null;
+  // Most packets have none, so nothing is shown before it is known.
+  if (chain.data === undefined ? chain.error === null : chain.data.children.length === 0) return null;
   return (
     <Panel title="Chain">
-      <ul className={styles.chain}>
-        <Branch node={chain} current={packet.id} />
-      </ul>
+      <Load query={chain} what="The chain">
+        {(oldest) => (
+          <ul className={styles.chain}>
+            <Branch node={oldest} current={packet.id} />
+          </ul>
+        )}
+      </Load>
     </Panel>
   );
 }

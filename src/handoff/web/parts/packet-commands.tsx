@@ -1,6 +1,7 @@
 import { Ban, Hand, Link2, type LucideIcon, Trash2, Undo2 } from 'lucide-react';
 import { useState } from 'react';
 
+import { Load } from '../../../kit/web/app/load.tsx';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
@@ -45,7 +46,7 @@ const commands: Record<Kind, { verb: Verb; label: string; icon: LucideIcon; says
   },
 };
 
-/** The id of the agent that a person claimed as last, in this browser. */
+/** The id of the agent for which a packet was last claimed in this browser. */
 const keptAgent = keptText('localStorage', 'baton.agent');
 
 /** The commands that the status of a packet allows. */
@@ -118,7 +119,7 @@ export function AnswerLinks({ packet }: { packet: Packet }) {
   const [open, setOpen] = useState(false);
   const [url, setUrl] = useState<string>();
   const revoke = useWrite((client, link: string) => client.deleteAnswerLink({ params: { id: link } }), ['links', id], report());
-  if (links.length === 0 && !mayCreate) return null;
+  if (links.data?.length === 0 && !mayCreate) return null;
   return (
     <Panel
       title="Answer links"
@@ -130,24 +131,31 @@ export function AnswerLinks({ packet }: { packet: Packet }) {
         ) : undefined
       }
     >
-      {links.length === 0 ? <p className="muted">A link opens a page with this question alone, without a key.</p> : null}
-      <ul className={styles.links}>
-        {links.map(({ id: link, responder, status, created_at, expires_at }) => (
-          <li key={link}>
-            <Badge tone={status === 'open' ? 'info' : status === 'answered' ? 'good' : 'neutral'}>{status}</Badge>
-            <bdi>{responder ?? 'for anybody'}</bdi>
-            <Ago at={created_at} />
-            {status === 'open' ? (
-              <>
-                <TimeLeft until={expires_at} />
-                <Button busy={revoke.isPending && revoke.variables === link} onClick={() => revoke.mutate(link)}>
-                  Revoke
-                </Button>
-              </>
-            ) : null}
-          </li>
-        ))}
-      </ul>
+      <Load query={links} what="The answer links" lines={1}>
+        {(found) =>
+          found.length === 0 ? (
+            <p className="muted">A link opens a page with this question alone, without a key.</p>
+          ) : (
+            <ul className={styles.links}>
+              {found.map(({ id: link, responder, status, created_at, expires_at }) => (
+                <li key={link}>
+                  <Badge tone={status === 'open' ? 'info' : status === 'answered' ? 'good' : 'neutral'}>{status}</Badge>
+                  <bdi>{responder ?? 'for anybody'}</bdi>
+                  <Ago at={created_at} />
+                  {status === 'open' ? (
+                    <>
+                      <TimeLeft until={expires_at} />
+                      <Button busy={revoke.isPending && revoke.variables === link} onClick={() => revoke.mutate(link)}>
+                        Revoke
+                      </Button>
+                    </>
+                  ) : null}
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Load>
       {open ? <NewLink packet={packet} onClose={() => setOpen(false)} onCreated={setUrl} /> : null}
       <ShownOnce title="The answer link" secret={url} onClose={() => setUrl(undefined)}>
         Anyone with this address can answer the question. It is shown only once.

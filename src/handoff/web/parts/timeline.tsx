@@ -48,9 +48,9 @@ export function Timeline({ packet }: { packet: Packet }) {
 
 interface Step {
   readonly sentence: string;
-  /** The last event that the sentence says. */
+  /** The event that the sentence describes: the last one of those in a row. */
   readonly event: HistoryEvent;
-  /** How many events in a row it says. */
+  /** How many events in a row the sentence describes. */
   readonly times: number;
   readonly index: number;
 }
@@ -81,7 +81,7 @@ const ways: Record<string, string> = {
   a2a: 'over A2A',
 };
 
-/** Who acted: the name after the kind of an actor such as `human:dana`; for the service itself what of it. */
+/** Who acted: `dana` for the actor `human:dana`. A part of the service has its own name, except the sweeper. */
 const actorName = (actor: string): string => (actor === 'system:sweeper' ? 'The service' : actor.replace(/^(agent|human|key|system):/, ''));
 
 const text = (details: HistoryEvent['details'], name: string): string | undefined => {
@@ -103,7 +103,7 @@ export function answerText(details: HistoryEvent['details']): string {
 function sentenceOf({ event_type, actor, details }: HistoryEvent, names: ReadonlyMap<string, string>): string {
   const who = actor.startsWith('agent:') ? (names.get(actorName(actor)) ?? actorName(actor)) : actorName(actor);
   const get = (name: string) => text(details, name);
-  const others: Readonly<Record<string, () => string>> = {
+  const sentences: Readonly<Record<string, () => string>> = {
     created: () => `${who} handed the work over`,
     claimed: () => {
       const lease = details.lease_seconds;
@@ -132,10 +132,10 @@ function sentenceOf({ event_type, actor, details }: HistoryEvent, names: Readonl
       `${actor.startsWith('system:') ? 'A message with an answer link was sent' : 'An answer link was made'}${get('responder') === undefined ? '' : ` for ${get('responder')}`}`,
     answer_link_revoked: () => 'An answer link was revoked',
   };
-  return others[event_type]?.() ?? `${who}: ${words(event_type)}`;
+  return sentences[event_type]?.() ?? `${who}: ${words(event_type)}`;
 }
 
-/** What a machine would want to know of an event: its exact name, time and key, and its details. */
+/** The exact name, time, actor, key and details of an event. */
 function detailsOf({ event_type, actor, timestamp, key_id, details }: HistoryEvent, nameOf: (keyId: string) => string): [string, string][] {
   return [
     ['Event', event_type],

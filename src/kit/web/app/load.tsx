@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 
 import { Button, LinkButton } from '../components/button.tsx';
 import { Callout, Empty, Skeleton } from '../components/feedback.tsx';
-import { isRefusal } from './transport.ts';
+import { hasStatus } from './transport.ts';
 
 interface Loading<T> {
   data: T | undefined;
@@ -23,7 +23,7 @@ interface LoadProps<T> {
 
 const start = { to: '/', label: 'Go to the start' };
 
-/** `The chain` as `Chain not found`. */
+/** A title such as `Chain not found` for `The chain`. */
 function notFound(what: string): string {
   const noun = what.replace(/^The /, '');
   return `${noun.charAt(0).toUpperCase()}${noun.slice(1)} not found`;
@@ -33,7 +33,7 @@ function notFound(what: string): string {
 export function Load<T>({ query, lines = 6, height = '2.5rem', what, back = start, children }: LoadProps<T>) {
   if (query.data !== undefined) return children(query.data);
   if (query.error === null) return <Skeleton lines={lines} height={height} />;
-  if (isRefusal(query.error, 404)) {
+  if (hasStatus(query.error, 404)) {
     return (
       <Empty level={1} title={notFound(what)} actions={<LinkButton to={back.to}>{back.label}</LinkButton>}>
         It may have been deleted, or the address is mistyped.

@@ -15,7 +15,7 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Refetches all shown data, with another key. Loaded data stays until then, and with it the state of edits. */
+/** Reads all shown data again, after the key has changed. Loaded data is shown until then, so that edits in progress are kept. */
 export function askAgain(): void {
   void queryClient.resetQueries({ predicate: ({ state }) => state.data === undefined });
   void queryClient.invalidateQueries();
@@ -52,7 +52,7 @@ export const useChange = <Input, Answer>(
     onError: (error, input) => onError?.(error, input),
   });
 
-/** Without a connection shown data is requested every five seconds. */
+/** The options of a query that is repeated every half a minute, and every five seconds while the service can't be reached. */
 export const polled = { refetchInterval: () => (connected.get() ? 30_000 : 5000) };
 
 /** The value, debounced: it changes only after it was stable for this long. */

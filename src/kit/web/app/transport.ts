@@ -24,7 +24,7 @@ export function besideField({ field, detail }: Fault): string {
 }
 
 /** Whether the error is an answer with this status. */
-export const isRefusal = (error: Error | null, status: number): boolean => error instanceof ApiError && error.status_code === status;
+export const hasStatus = (error: Error | null, status: number): boolean => error instanceof ApiError && error.status_code === status;
 
 /** Whether the last call reached the service. */
 export const connected = sharedValue(true);

@@ -2,7 +2,8 @@ import { type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, ty
 
 import styles from './field.module.css';
 
-interface Frame {
+/** The texts around a control. */
+interface FieldTexts {
   label: string;
   /** Hides the label visually, for controls below a column heading. Screen readers still read it. */
   labelHidden?: boolean;
@@ -13,21 +14,24 @@ interface Frame {
   unit?: string;
 }
 
-/** What ties a control to its label, hint and error for assistive technology. */
-interface Ties {
+/** The attributes by which a control refers to its label, hint and error, for assistive technology. */
+interface ControlProps {
   id: string;
   className: string;
   'aria-describedby'?: string;
   'aria-invalid'?: true;
 }
 
-interface FieldProps<Props extends Frame> {
+interface FieldProps<Props extends FieldTexts> {
   props: Props;
-  control: (props: Omit<Props, keyof Frame> & Ties) => ReactNode;
+  control: (props: Omit<Props, keyof FieldTexts> & ControlProps) => ReactNode;
 }
 
 /** A label with its control, hint and error. */
-function Field<Props extends Frame>({ props: { label, labelHidden = false, hint, error, unit, ...given }, control }: FieldProps<Props>) {
+function Field<Props extends FieldTexts>({
+  props: { label, labelHidden = false, hint, error, unit, ...given },
+  control,
+}: FieldProps<Props>) {
   const id = useId();
   const described = [hint === undefined ? '' : `${id}-hint`, error === undefined ? '' : `${id}-error`].filter(Boolean).join(' ');
   return (
@@ -67,11 +71,11 @@ function Field<Props extends Frame>({ props: { label, labelHidden = false, hint,
 type Without<T> = Omit<T, 'id' | 'className' | 'children'>;
 
 /** A line of text or a number. */
-export function TextField(props: Frame & Without<InputHTMLAttributes<HTMLInputElement>> & { ref?: React.Ref<HTMLInputElement> }) {
+export function TextField(props: FieldTexts & Without<InputHTMLAttributes<HTMLInputElement>> & { ref?: React.Ref<HTMLInputElement> }) {
   return <Field props={props} control={(input) => <input autoComplete="off" spellCheck={false} {...input} />} />;
 }
 
-type TextAreaProps = Frame &
+type TextAreaProps = FieldTexts &
   Without<TextareaHTMLAttributes<HTMLTextAreaElement>> & { code?: boolean; ref?: React.Ref<HTMLTextAreaElement> };
 
 /** A text of several lines. */
@@ -79,7 +83,7 @@ export function TextArea({ code = false, ...props }: TextAreaProps) {
   return <Field props={props} control={(input) => <textarea spellCheck={!code} {...input} data-code={code || undefined} />} />;
 }
 
-type SelectProps = Frame &
+type SelectProps = FieldTexts &
   Without<SelectHTMLAttributes<HTMLSelectElement>> & { options: readonly (string | { value: string; label: string })[] };
 
 /** A choice among a few options. */

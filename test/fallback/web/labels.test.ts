@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { chainLabel } from '../../../src/fallback/web/parts/chain-label.ts';
-import { faultsSaid, said } from '../../../src/fallback/web/parts/said.ts';
+import { faultNotes, labelled } from '../../../src/fallback/web/parts/labels.ts';
 
 test('the dashboard names fields by their labels, and conditions by words', () => {
   assert.equal(
-    said('This rule can never fire, because fallback_rules.0 always decides before it.'),
+    labelled('This rule can never fire, because fallback_rules.0 always decides before it.'),
     'This rule can never fire, because Rule 1 always decides before it.',
   );
-  assert.equal(said('rate_limit never has status 500.'), 'rate limit never has status 500.');
+  assert.equal(labelled('rate_limit never has status 500.'), 'rate limit never has status 500.');
   assert.equal(
-    said('Without api_key_env, calls of my_rate_limit have no key.'),
+    labelled('Without api_key_env, calls of my_rate_limit have no key.'),
     'Without key variable, calls of my_rate_limit have no key.',
   );
   const faults = [
@@ -21,7 +21,7 @@ test('the dashboard names fields by their labels, and conditions by words', () =
     { field: 'name', detail: 'name is required.' },
   ];
   assert.deepEqual(
-    faultsSaid(faults).map(({ detail }) => detail),
+    faultNotes(faults).map(({ detail }) => detail),
     [
       'Provider 1 (Model) must not be empty.',
       'Provider 2 (Parameters, x): No such parameter.',

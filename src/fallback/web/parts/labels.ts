@@ -51,16 +51,17 @@ const names = new Map<string, string>([
 const nameOfApi = new RegExp(`\\b(?:${[...names.keys()].join('|')})\\b`, 'g');
 
 /** A sentence of the service with the names that the dashboard uses: of fields, and of conditions. */
-export const said = (sentence: string): string => sentence.replace(paths, fieldName).replace(nameOfApi, (name) => names.get(name) ?? name);
+export const labelled = (sentence: string): string =>
+  sentence.replace(paths, fieldName).replace(nameOfApi, (name) => names.get(name) ?? name);
 
 /** Notes of the service, to be shown. */
-export const saidOf = <T extends { detail: string }>(notes: readonly T[]): T[] =>
-  notes.map((note) => ({ ...note, detail: said(note.detail) }));
+export const labelledNotes = <T extends { detail: string }>(notes: readonly T[]): T[] =>
+  notes.map((note) => ({ ...note, detail: labelled(note.detail) }));
 
 /** The faults of a request, each with the name of its field in front. */
-export const faultsSaid = (faults: readonly { field: string; detail: string }[]) =>
+export const faultNotes = (faults: readonly { field: string; detail: string }[]) =>
   faults.map(({ field, detail }) => {
     const named = fieldName(field);
-    if (detail.startsWith(`${field} `)) return { field, detail: `${named}${said(detail.slice(field.length))}` };
-    return { field, detail: `${named}: ${said(detail)}` };
+    if (detail.startsWith(`${field} `)) return { field, detail: `${named}${labelled(detail.slice(field.length))}` };
+    return { field, detail: `${named}: ${labelled(detail)}` };
   });
