@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 import { ApiError, ClientError, type CreateRequest, createHandoffClient, type HandoffClient, type Packet } from '../../src/client.ts';
+import { plural } from '../../src/kit/wording.ts';
 import { createHandoff } from '../../src/server.ts';
-import { plural, say } from '../demo/show.ts';
+import { say } from '../demo/show.ts';
 import { type A2aAgent, connectByA2a } from './a2a-agent.ts';
 import { connectByMcp, type McpAgent, ToolError } from './mcp-agent.ts';
 

@@ -17,7 +17,7 @@ interface McpModule {
   readonly StreamableHTTPClientTransport: new (url: URL, options: object) => object;
 }
 
-/** A tool has refused a call, or nothing waits. */
+/** The failure of a tool's call, or that no packet waits. */
 export class ToolError extends Error {}
 
 /** The answer of a person, as the tools return it. */
@@ -50,8 +50,12 @@ export async function connectByMcp(origin: string, key: string): Promise<McpAgen
     if (isError === true) throw new ToolError(`${tool}: ${content[0]?.text}`);
     return structuredContent as T;
   }
-  /** What every call for a held packet names. */
-  const of = ({ id, claimed_by, lease }: Packet) => ({ packet_id: id, agent_id: claimed_by?.agent_id, lease_token: lease?.token });
+  /** The arguments of every call for a held packet. */
+  const argumentsFor = ({ id, claimed_by, lease }: Packet) => ({
+    packet_id: id,
+    agent_id: claimed_by?.agent_id,
+    lease_token: lease?.token,
+  });
 
   return {
     async instructions(agentId) {
@@ -68,13 +72,13 @@ export async function connectByMcp(origin: string, key: string): Promise<McpAgen
       if (packet === null) throw new ToolError(`claim_next: nothing waits for ${agentId}.`);
       return packet;
     },
-    begin: (held, decision) => call('update', { ...of(held), status: 'in_progress', decisions: [decision] }),
+    begin: (held, decision) => call('update', { ...argumentsFor(held), status: 'in_progress', decisions: [decision] }),
     async ask(held, question) {
-      let answer = await call<Answer>('ask_human', { ...of(held), ...question });
+      let answer = await call<Answer>('ask_human', { ...argumentsFor(held), ...question });
       while (!answer.answered) answer = await call<Answer>('get_answer', { packet_id: held.id });
       return answer;
     },
-    complete: (held, results) => call('complete', { ...of(held), actions: { completed: results } }),
+    complete: (held, results) => call('complete', { ...argumentsFor(held), actions: { completed: results } }),
     [Symbol.asyncDispose]: () => client.close(),
   };
 }

@@ -8,8 +8,9 @@ import { apiPrefix } from '../../src/handoff/model/api.ts';
 import type { ChainRequest, CreateRequest, Packet } from '../../src/handoff/model/packet.ts';
 import { ApiError, ClientError, NetworkError } from '../../src/kit/client-errors.ts';
 import type { ClientStep } from '../../src/kit/connection.ts';
+import { plural } from '../../src/kit/wording.ts';
 import { type Listeners, startListeners } from './listeners.ts';
-import { plural, say } from './show.ts';
+import { say } from './show.ts';
 
 /**
  * `npm run demo -- [FILE]`: plays handoffs against a running service, as their agents and a person who answers questions.
@@ -64,12 +65,12 @@ interface Played {
 }
 
 /** The ids of all packets created here, and the time of the first one. */
-const madeIds = new Set<string>();
-let firstMadeAt = '';
+const createdIds = new Set<string>();
+let firstCreatedAt = '';
 
-function noteMade({ id, created_at }: Packet): void {
-  madeIds.add(id);
-  if (firstMadeAt === '' || created_at < firstMadeAt) firstMadeAt = created_at;
+function recordCreated({ id, created_at }: Packet): void {
+  createdIds.add(id);
+  if (firstCreatedAt === '' || created_at < firstCreatedAt) firstCreatedAt = created_at;
 }
 
 /** Ends the demonstration with a message for the user. */
@@ -182,7 +183,7 @@ async function createOne(client: HandoffClient, { number, value }: Line): Promis
 
 function showCreated({ line, packet }: Played): void {
   counts.packets += 1;
-  noteMade(packet);
+  recordCreated(packet);
   const { target_agent, priority } = packet.metadata;
   say(line, 'created', `${packet.id} ${priority}, for ${target_agent.name}`);
   say(line, '', packet.context.summary);
@@ -226,13 +227,13 @@ async function start(client: HandoffClient, line: number, id: string): Promise<P
 /** Asks the packet's question, or a sample question for every second packet without one. Returns the packet if it was asked. */
 async function ask(client: HandoffClient, line: number, { id, hitl }: Packet, turn: number): Promise<Packet | undefined> {
   if (hitl === null && turn % 2 === 0) return undefined;
-  const made = {
+  const sampleQuestion = {
     required: false,
     reason: 'A person should know before the work goes on',
     question: 'Shall the work go on as planned?',
     options: ['Yes', 'No'],
   };
-  const body = { status: 'awaiting_human' as const, ...(hitl === null ? { hitl: made } : {}) };
+  const body = { status: 'awaiting_human' as const, ...(hitl === null ? { hitl: sampleQuestion } : {}) };
   const asked = await client.patchPacket({ params: { id }, body });
   counts['questions asked'] += 1;
   say(line, 'asked', `${asked.hitl?.question} [${(asked.hitl?.options ?? []).map(textOf).join(' / ')}]`);
@@ -283,7 +284,7 @@ async function chain(client: HandoffClient, line: number, { id, metadata, contex
     actions: { pending: [{ id: 'f1', description: 'Tell those concerned that it is done', assignee: source_agent.id }] },
   };
   const child = await client.chainPacket({ params: { id }, body });
-  noteMade(child);
+  recordCreated(child);
   counts.chained += 1;
   say(line, 'chained', `${child.id} goes back to ${source_agent.name}`);
 }
@@ -354,7 +355,7 @@ async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Pr
 
   const clients = await connect(baseUrl, key);
   console.log(`Playing ${relative('.', file)} against ${baseUrl}`);
-  const begun = performance.now();
+  const startedAt = performance.now();
   const listeners = await startListeners({
     ...clients,
     onDelivered: ({ type, packetId }) => say(undefined, 'delivered', `${type} of ${packetId}, verified`),
@@ -362,8 +363,8 @@ async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Pr
   });
   try {
     await playFile(clients.client, file);
-    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-    const isComplete = await tellComparison(listeners);
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    const isComplete = await printComparison(listeners);
     console.log('');
     for (const [name, value] of Object.entries({ ...counts, seconds })) console.log(`${name.padEnd(20)}${value}`);
     if (counts.packets === 0 || counts['steps refused'] > 0 || !isComplete) process.exitCode = 1;
@@ -398,9 +399,9 @@ async function leaveQuestion(client: HandoffClient, baseUrl: string): Promise<vo
 }
 
 /** Prints the comparison of history, stream and webhook for the packets created here; returns whether they agree. */
-async function tellComparison(listeners: Listeners): Promise<boolean> {
-  if (madeIds.size === 0) return true;
-  const { lines, agrees } = await listeners.compare(madeIds, firstMadeAt);
+async function printComparison(listeners: Listeners): Promise<boolean> {
+  if (createdIds.size === 0) return true;
+  const { lines, agrees } = await listeners.compare(createdIds, firstCreatedAt);
   console.log(`\n${lines.join('\n')}`);
   console.log(agrees ? 'They agree, packet by packet.' : 'They differ.');
   return agrees;

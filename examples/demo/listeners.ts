@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 
 import type { HandoffClient } from '../../src/handoff/client/client.ts';
 import { ApiError } from '../../src/kit/client-errors.ts';
+import { plural } from '../../src/kit/wording.ts';
 import { type Delivered, type Receiver, startReceiver } from './receiver.ts';
-import { plural } from './show.ts';
 
 /** The event types of history entries on streams and webhooks; `updated` is only sent on streams. */
 const eventTypes: Readonly<Record<string, string>> = {
@@ -56,25 +56,25 @@ export interface ListenersParts {
 
 /** Listens on a stream and, if the service delivers to this machine, on a webhook with its own receiver. */
 export async function startListeners({ client, streamClient, onDelivered, onRefused }: ListenersParts): Promise<Listeners> {
-  let heard: () => void = () => undefined;
-  const stream = await startStream(streamClient, () => heard());
+  let wake: () => void = () => undefined;
+  const stream = await startStream(streamClient, () => wake());
   const deliveries = new Map<string, Delivered>();
   const webhook = await startWebhook(client, onRefused, (delivered) => {
     if (!deliveries.has(delivered.id)) onDelivered(delivered);
     deliveries.set(delivered.id, delivered);
-    heard();
+    wake();
   }).catch(async (error: unknown) => {
     await stream.close();
     throw error;
   });
 
-  /** Resolves when the condition is true or the time is over. */
+  /** Resolves when the condition is true, after the longest wait, or when the stream has failed. */
   async function until(condition: () => boolean): Promise<void> {
     const end = performance.now() + lastEventsMs;
     while (!condition() && performance.now() < end && stream.fault() === undefined) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, end - performance.now());
-        heard = () => {
+        wake = () => {
           clearTimeout(timer);
           resolve();
         };

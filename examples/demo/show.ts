@@ -21,6 +21,3 @@ export function say(line: number | undefined, step: string, text: string): void 
   const start = `${label.padEnd(9)} ${step.padEnd(11)} `;
   console.log(start + fit(text, width - start.length));
 }
-
-/** `1 packet`, `2 packets`. */
-export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

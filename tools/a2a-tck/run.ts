@@ -135,7 +135,7 @@ async function claimAll(): Promise<void> {
   await Promise.all(waiting.values());
 }
 /** Completes tasks whose question is answered. */
-async function goOn(): Promise<void> {
+async function completeAnswered(): Promise<void> {
   while (isWorking) {
     await pause(100);
     const answer = await fetch(`${address}/api/v1/packets?status=claimed&view=full`, { headers: { 'x-api-key': key } });
@@ -144,7 +144,7 @@ async function goOn(): Promise<void> {
       if (typeof hitl?.response === 'string') await call(`/packets/${id}`, 'PATCH', { status: 'completed' });
   }
 }
-const workers = Promise.all([claimAll(), goOn()]);
+const workers = Promise.all([claimAll(), completeAnswered()]);
 
 const pytest = [
   '-m',

@@ -111,8 +111,8 @@ test('Servers that are killed and shards that move lose nothing, double nothing,
   const service = await startOn(t, url);
   const tenants = await createTenants(service, coordinator.address);
   const serverOf = async ({ number }: Tenant) => {
-    const place = `select nodename || ':' || nodeport as address from citus_shards where shardid = get_shard_id_for_distribution_column('packets', ${number})`;
-    return (await onServer(coordinator.address, 'failures', place))[0]!.address as string;
+    const query = `select nodename || ':' || nodeport as address from citus_shards where shardid = get_shard_id_for_distribution_column('packets', ${number})`;
+    return (await onServer(coordinator.address, 'failures', query))[0]!.address as string;
   };
   const reset = () => {
     for (const tenant of tenants) Object.assign(tenant, { answered: 0, refused: 0 });
@@ -143,12 +143,12 @@ test('Servers that are killed and shards that move lose nothing, double nothing,
     `rebalancing: ${tenants.reduce((sum, { answered }) => sum + answered, 0)} creates answered, ${refusedByMoves} refused with 503`,
   );
 
-  const places = await Promise.all(tenants.map(serverOf));
-  const [mine, others] = [first, second].map((address) => tenants.filter((_tenant, index) => places[index] === address)) as [
+  const addresses = await Promise.all(tenants.map(serverOf));
+  const [mine, others] = [first, second].map((address) => tenants.filter((_tenant, index) => addresses[index] === address)) as [
     Tenant[],
     Tenant[],
   ];
-  assert.ok(mine.length > 0 && others.length > 0, places.join());
+  assert.ok(mine.length > 0 && others.length > 0, addresses.join());
   await workers[0]!.kill();
   // What had begun before ends first.
   await sleep(1000);

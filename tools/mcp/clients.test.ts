@@ -129,7 +129,7 @@ describe('@ai-sdk/mcp', () => {
 });
 
 describe('@modelcontextprotocol/client', () => {
-  const info = { name: 'judge', version: '1' };
+  const info = { name: 'test-client', version: '1' };
   const open = async (versionNegotiation?: object, capabilities: object = {}) => {
     const client = new Client(info, { capabilities, ...(versionNegotiation === undefined ? {} : { versionNegotiation }) } as never);
     await client.connect(new StreamableHTTPClientTransport(new URL(`${address}/mcp`), { requestInit: { headers } }));

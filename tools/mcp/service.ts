@@ -2,7 +2,7 @@ import { createHandoff, type Handoff } from '../../src/handoff/main.ts';
 import type { Extension } from '../../src/handoff/mcp/server.ts';
 import { readHandoffSettings } from '../../src/handoff/settings.ts';
 
-export const apiKey = 'mcp-judges-admin-key-0123456789';
+export const apiKey = 'mcp-tests-admin-key-0123456789';
 
 /** Starts a service in memory; resolves with its address. */
 export async function startService(mcpExtension?: Extension): Promise<{ handoff: Handoff; address: string }> {

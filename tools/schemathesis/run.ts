@@ -48,7 +48,7 @@ const services = {
 /** What a service answers to every key. */
 const keyOf = { handoff: '/api/v1/keys/self', fallback: '/access' };
 
-async function judge(name: keyof typeof services, more: readonly string[]): Promise<boolean> {
+async function check(name: keyof typeof services, more: readonly string[]): Promise<boolean> {
   const service = await services[name]();
   const address = await service.start();
   const args = ['--config-file', 'schemathesis.toml', 'run', `${address}/openapi.json`, '--header', `X-API-Key: ${key}`];
@@ -71,5 +71,5 @@ async function judge(name: keyof typeof services, more: readonly string[]): Prom
 const [, , wanted, ...more] = process.argv;
 const names = Object.keys(services).filter((name) => wanted === undefined || name === wanted) as (keyof typeof services)[];
 let passed = names.length > 0;
-for (const name of names) passed = (await judge(name, more)) && passed;
+for (const name of names) passed = (await check(name, more)) && passed;
 process.exitCode = passed ? 0 : 1;

@@ -44,7 +44,7 @@ export const services = [
 ];
 
 /** The path of a page on the site, without a leading slash and an ending. */
-export const placeOf = (page) =>
+export const sitePathOf = (page) =>
   page === 'README.md'
     ? 'index'
     : page

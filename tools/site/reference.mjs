@@ -19,7 +19,7 @@ const escaped = (text) =>
 /** The named schema that a reference leads to. */
 const nameOf = ({ $ref }) => $ref?.split('/').at(-1);
 
-/** A schema as words: a link to a named one, or its type. */
+/** The type of a schema: a link to a named schema, or words. */
 function typeOf(schema) {
   const name = nameOf(schema);
   if (name !== undefined) return `[${name}](./schemas.md#${anchor(name)})`;
@@ -57,10 +57,10 @@ function meaning({ description = '', default: fallback, ...schema }) {
 function fieldRows(schema, path = '') {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const inner = field.type === 'array' ? (field.items ?? {}) : (field.anyOf?.find(({ properties }) => properties !== undefined) ?? field);
-    const place = path + name;
+    const fieldPath = path + name;
     const needed = (schema.required ?? []).includes(name) ? 'yes' : '';
-    const own = `| \`${place}\` | ${cell(typeOf(field))} | ${needed} | ${meaning(field)} |`;
-    return [own, ...(inner.properties === undefined ? [] : fieldRows(inner, `${place}${field.type === 'array' ? '[]' : ''}.`))];
+    const own = `| \`${fieldPath}\` | ${cell(typeOf(field))} | ${needed} | ${meaning(field)} |`;
+    return [own, ...(inner.properties === undefined ? [] : fieldRows(inner, `${fieldPath}${field.type === 'array' ? '[]' : ''}.`))];
   });
 }
 

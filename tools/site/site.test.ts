@@ -67,13 +67,13 @@ describe('The built site', () => {
     await page.goto(origin);
     // The shortcut works once the page's application is mounted.
     await page.waitForFunction(() => '__vue_app__' in document.querySelector('#app')!);
-    for (const [words, place] of [
+    for (const [words, path] of [
       ['exclude_source answer', '/guide.html'],
       ['claimNext', '/api/handoff/packets.html'],
     ]) {
       await page.keyboard.press('ControlOrMeta+k');
       await page.locator('#localsearch-input').fill(words!);
-      await page.locator(`#localsearch-list a[href*="${place}"]`).first().waitFor();
+      await page.locator(`#localsearch-list a[href*="${path}"]`).first().waitFor();
       await page.keyboard.press('Escape');
     }
     await page.close();

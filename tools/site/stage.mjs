@@ -2,7 +2,7 @@
 import { copyFileSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { forDevelopers, groups, placeOf, services } from './pages.mjs';
+import { forDevelopers, groups, services, sitePathOf } from './pages.mjs';
 import { referencePages } from './reference.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -12,8 +12,8 @@ const pages = groups.flatMap((group) => Object.keys(group.pages));
 const unknown = globSync('docs/*.md', { cwd: root }).filter((page) => !pages.includes(page) && !forDevelopers.includes(page));
 if (unknown.length > 0) throw new Error(`tools/site/pages.mjs lists no group for ${unknown.join(', ')}.`);
 
-function write(place, text) {
-  const file = join(staged, place);
+function write(path, text) {
+  const file = join(staged, path);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
 }
@@ -21,8 +21,8 @@ function write(place, text) {
 /** The files of the project that pages link to and that are not pages. */
 const sources = new Set();
 
-/** The path of the page with a file of the project. A dot would make it the address of a file. */
-const sourcePlace = (target) => `source/${target.toLowerCase().replace(/\.md$/, '').replaceAll('.', '-')}`;
+/** The path on the site of the page that shows a file of the project. With a dot it would be the address of a file. */
+const sourcePathOf = (target) => `source/${target.toLowerCase().replace(/\.md$/, '').replaceAll('.', '-')}`;
 
 /** Where a link of a page leads on the site. */
 function moved(page, link) {
@@ -30,10 +30,10 @@ function moved(page, link) {
   if (path === '' || /^[a-z][a-z+.-]*:/i.test(path)) return link;
   const target = posix.normalize(posix.join(posix.dirname(page), path)).replace(/\/$/, '');
   const suffix = heading === undefined ? '' : `#${heading}`;
-  if (pages.includes(target)) return `/${placeOf(target)}${suffix}`;
+  if (pages.includes(target)) return `/${sitePathOf(target)}${suffix}`;
   if (target.startsWith('docs/pictures/')) return `/${target.slice('docs/'.length)}`;
   sources.add(target);
-  return `/${sourcePlace(target)}`;
+  return `/${sourcePathOf(target)}`;
 }
 
 /** A picture with two versions as two images, of which the theme of the site shows one. */
@@ -62,7 +62,7 @@ function converted(page, text) {
 }
 
 rmSync(staged, { recursive: true, force: true });
-for (const page of pages) write(`${placeOf(page)}.md`, converted(page, readFileSync(join(root, page), 'utf8')));
+for (const page of pages) write(`${sitePathOf(page)}.md`, converted(page, readFileSync(join(root, page), 'utf8')));
 
 for (const picture of readdirSync(join(root, 'docs/pictures'))) {
   mkdirSync(join(staged, 'public/pictures'), { recursive: true });
@@ -77,8 +77,8 @@ const languageOf = (file) => languages[extname(file)] ?? extname(file).slice(1);
 const maxBytes = 20_000;
 
 for (const target of sources) {
-  const place = join(root, target);
-  const files = statSync(place).isDirectory()
+  const source = join(root, target);
+  const files = statSync(source).isDirectory()
     ? globSync(`${target}/**/*.*`, { cwd: root })
         .filter((file) => statSync(join(root, file)).size < maxBytes)
         .sort()
@@ -87,9 +87,9 @@ for (const target of sources) {
   const body = files.length === 1 ? blocks[0] : files.map((file, index) => `## ${posix.basename(file)}\n\n${blocks[index]}`).join('\n\n');
   const isDocument = files.length === 1 && target.endsWith('.md');
   write(
-    `${sourcePlace(target)}.md`,
+    `${sourcePathOf(target)}.md`,
     isDocument
-      ? readFileSync(place, 'utf8').replace(/\[([^\]]*)\]\((?!https?:)[^)]*\)/g, '$1')
+      ? readFileSync(source, 'utf8').replace(/\[([^\]]*)\]\((?!https?:)[^)]*\)/g, '$1')
       : `---\nsearch: false\n---\n\n# ${target}\n\n${body}\n`,
   );
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
-import { groups, placeOf } from '../pages.mjs';
+import { groups, sitePathOf } from '../pages.mjs';
 import { slug } from '../reference.mjs';
 
 const staged = fileURLToPath(new URL('../staged', import.meta.url));
@@ -28,7 +28,7 @@ export default defineConfig({
     sidebar: [
       ...groups.map(({ text, pages }) => ({
         text,
-        items: Object.entries(pages).map(([page, title]) => ({ text: title, link: page === 'README.md' ? '/' : `/${placeOf(page)}` })),
+        items: Object.entries(pages).map(([page, title]) => ({ text: title, link: page === 'README.md' ? '/' : `/${sitePathOf(page)}` })),
       })),
       ...sections.map(({ name, text, tags }) => ({
         text,

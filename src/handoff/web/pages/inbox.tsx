@@ -305,7 +305,7 @@ function NotifyButton() {
   const [permission, setPermission] = useState(() => ('Notification' in globalThis ? Notification.permission : 'denied'));
   if (permission === 'granted') return <Badge tone="good">Notifications on</Badge>;
   if (permission === 'denied') return null;
-  const ask = () => Notification.requestPermission().then(setPermission, () => setPermission('denied'));
+  const ask = () => void Notification.requestPermission().then(setPermission, () => setPermission('denied'));
   return (
     <Button icon={Bell} onClick={ask}>
       Notify me
