@@ -23,15 +23,5 @@ for (const store of stores) {
       assert.equal(child.status, 201);
       assert.equal(child.body.parent_packet_id, id);
     });
-
-    test("400 on hitl: the question of a packet that awaits an answer can't be removed [H21]", async () => {
-      const service = await shareService(store);
-      const { id } = await createPacket(service, { hitl: { required: true, reason: '', question: 'Go on?' } });
-      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } })).status, 200);
-      const refused = await service.call('PATCH', `/packets/${id}`, { body: { hitl: null } });
-      assert.equal(refused.status, 400);
-      assert.equal(refused.body.field, 'hitl');
-      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'failed', hitl: null } })).body.hitl, null);
-    });
   });
 }

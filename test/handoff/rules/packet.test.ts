@@ -396,6 +396,13 @@ describe('asking a person', () => {
     });
   }
 
+  test('the question that is asked is only removed with a change of status [H21]', () => {
+    const asking = packetIn('awaiting_human');
+    const error = refused(() => decide(asking, patching({ hitl: null }), now));
+    assert.deepEqual([error.status, error.field], [400, 'hitl']);
+    assert.equal(decide(asking, patching({ status: 'failed', hitl: null }), now).packet.hitl, null);
+  });
+
   test('without a timeout there is no deadline', () => {
     const { packet } = decide(packetIn('created'), patching({ status: 'awaiting_human' }), now);
     assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [now.toISOString(), null]);
