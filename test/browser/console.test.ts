@@ -180,6 +180,27 @@ describe('the console', { skip: withoutBrowser }, () => {
     await assertAccessible(page);
   });
 
+  test('of many answers of a day only the packets of the shown ones are read, once each', async (t) => {
+    const { key } = await newTenant(service, { tier: 'business' });
+    for (let index = 0; index < 21; index += 1) {
+      const id = await ask(key, { ...refund, question: `Refund ${index} EUR?` });
+      await call(key, 'POST', `/packets/${id}/respond`, { response: 'Approve', responded_by: 'dana' });
+    }
+    const { page } = await signIn(t, '/packets', key);
+    await page.evaluate("localStorage.setItem('baton.name', 'dana')");
+    const read: string[] = [];
+    page.on('request', (request) => {
+      if (/\/packets\/[0-9a-f-]{36}$/.test(request.url())) read.push(request.url());
+    });
+    await go(page, '/inbox/answers');
+    await page.getByText('Refund 20 EUR?', { exact: true }).waitFor();
+    await page.getByText('Refund 1 EUR?', { exact: true }).waitFor();
+    assert.deepEqual([read.length, new Set(read).size], [20, 20]);
+    await button(page, 'Show earlier answers (1)').click();
+    await page.getByText('Refund 0 EUR?', { exact: true }).waitFor();
+    assert.equal(new Set(read).size, 21);
+  });
+
   test('the agents show the contract of each, with an example to copy', async (t) => {
     const { page, key } = await signIn(t, '/agents');
     await call(key, 'PUT', '/agents/resolver/contract', {

@@ -85,12 +85,13 @@ export function useNotifiesNobody(): boolean {
 export const inOrder = (packets: readonly PacketSummary[]): PacketSummary[] =>
   [...packets].sort((one, other) => (askedAt(one) < askedAt(other) ? -1 : 1));
 
-/** A whole packet. */
-export const usePacket = (id: string, enabled = true) =>
-  useAnswer(['packets', id], async (client, signal) => await client.getPacket({ params: { id }, signal }), {
-    ...polled,
-    enabled,
-  });
+/** A whole packet, read again when an event says that it has changed. */
+export const useUnpolledPacket = (id: string, enabled = true) =>
+  useAnswer(['packets', id], (client, signal) => client.getPacket({ params: { id }, signal }), { enabled });
+
+/** A whole packet, which is also read again at intervals, in case that events do not arrive. */
+export const usePacket = (id: string) =>
+  useAnswer(['packets', id], (client, signal) => client.getPacket({ params: { id }, signal }), polled);
 
 /** An answer to a question, in the name of a person. */
 export interface Answer {

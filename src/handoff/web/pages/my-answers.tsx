@@ -7,7 +7,7 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { Callout, Empty } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import type { AuditEntry } from '../../model/audit.ts';
-import { useHistory, useMyAnswers, useOwnKey, usePacket } from '../data/queries.ts';
+import { useHistory, useMyAnswers, useOwnKey, useUnpolledPacket } from '../data/queries.ts';
 import { keptName } from '../parts/answer-form.tsx';
 import { InboxTabs } from '../parts/inbox-tabs.tsx';
 import { Background, textOf } from '../parts/question.tsx';
@@ -49,17 +49,30 @@ export function MyAnswers() {
 
 const Nothing = () => <Empty title="No answers today">What you decide today appears here, with what you saw.</Empty>;
 
-const Answers = ({ entries }: { entries: readonly AuditEntry[] }) => (
-  <ol className={styles.answers}>
-    {entries.map((entry) => (
-      <Answer key={entry.id} entry={entry} />
-    ))}
-  </ol>
-);
+/** How many answers are shown at first, and how many more each time. The packet of each is read, and a key may have a limit per minute. */
+const answersAtOnce = 20;
+
+function Answers({ entries }: { entries: readonly AuditEntry[] }) {
+  const [most, setMost] = useState(answersAtOnce);
+  return (
+    <>
+      <ol className={styles.answers}>
+        {entries.slice(0, most).map((entry) => (
+          <Answer key={entry.id} entry={entry} />
+        ))}
+      </ol>
+      {entries.length <= most ? null : (
+        <div>
+          <Button onClick={() => setMost(most + answersAtOnce)}>Show earlier answers ({entries.length - most})</Button>
+        </div>
+      )}
+    </>
+  );
+}
 
 function Answer({ entry: { packet_id: id, timestamp, details } }: { entry: AuditEntry }) {
   const [open, setOpen] = useState(false);
-  const packet = usePacket(id ?? '', id !== null);
+  const packet = useUnpolledPacket(id ?? '', id !== null);
   const question = packet.data?.hitl;
   // A packet may be asked several questions, of which it keeps the last.
   const isLast = question?.question_id === details.question_id;
