@@ -30,7 +30,7 @@ table is cut to its width. Colours are only used on terminals without \`NO_COLOR
 | Exit code | Meaning |
 | --- | --- |
 | 0 | done |
-| 1 | the server refused, with its message on standard error; or \`packets next\` found no packet |
+| 1 | the server rejected the request, with its message on standard error; or \`packets next\` found no packet |
 | 2 | wrong usage, or input that can't be read |
 | 3 | no server answers |
 

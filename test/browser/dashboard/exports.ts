@@ -159,6 +159,15 @@ export function exportTests(dashboard: () => Dashboard): void {
     await heading(page, 'b').waitFor();
   });
 
+  test('a file that cannot be read is reported, and what was entered stays', async (t) => {
+    const page = await dashboard().open(t, '/import');
+    await page.getByLabel('Content').fill('entered');
+    await page.evaluate("Blob.prototype.text = () => Promise.reject(new DOMException('gone', 'NotReadableError'))");
+    await page.getByLabel('File to import').setInputFiles({ name: 'chain.yaml', mimeType: 'text/yaml', buffer: Buffer.from('a: 1') });
+    await page.getByText('chain.yaml could not be read.').waitFor();
+    assert.equal(await page.getByLabel('Content').inputValue(), 'entered');
+  });
+
   test('a selected file is read and its format detected', async (t) => {
     const page = await dashboard().open(t, '/import');
     const { content } = await exported('yaml');

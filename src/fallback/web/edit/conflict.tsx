@@ -2,7 +2,7 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { CodeBlock } from '../../../kit/web/components/code.tsx';
 import { Dialog } from '../../../kit/web/components/dialog.tsx';
 import { Columns } from '../../../kit/web/components/layout.tsx';
-import { moment } from '../../../kit/web/format.ts';
+import { moment, words } from '../../../kit/web/format.ts';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
 import { draftOf, requestOf } from './draft.ts';
 
@@ -36,7 +36,7 @@ export function Conflict({ mine, theirs, onKeepTheirs, onSaveMine, onClose }: Co
     >
       <p>
         Version {theirs.version} was saved {moment(theirs.updated_at)}, after you opened the chain.{' '}
-        {names.length === 0 ? 'It is the same as yours.' : `The versions differ in: ${names.join(', ').replaceAll('_', ' ')}.`}
+        {names.length === 0 ? 'It is the same as yours.' : `The versions differ in: ${names.map(words).join(', ')}.`}
       </p>
       <Columns min="20rem">
         <section className="stack">

@@ -10,7 +10,7 @@ import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { bind, Fields, Form } from '../../../kit/web/components/form.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Notes } from '../../../kit/web/components/notes.tsx';
-import { counted } from '../../../kit/web/format.ts';
+import { counted, words } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
 import { gatewayOf, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
@@ -132,11 +132,7 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
             autoComplete="off"
             {...bound('key')}
           />
-          <SelectField
-            label="Failures"
-            options={presets.map((value) => ({ value, label: value.replaceAll('_', ' ') }))}
-            {...bound('preset')}
-          />
+          <SelectField label="Failures" options={presets.map((value) => ({ value, label: words(value) }))} {...bound('preset')} />
         </Fields>
         {isAllowed ? null : (
           <Callout tone="warn" title="This service sends no requests.">
