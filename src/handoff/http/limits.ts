@@ -6,7 +6,7 @@ import { Windows } from '../../kit/window.ts';
 import type { Tier } from '../model/common.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
-import { minuteMs, type RequestCounters, type Taken } from './counters.ts';
+import { minuteMs, type RequestCounters, type Taken } from './request-counters.ts';
 
 /** The most requests per minute of a key whose tier is not business, unless the settings have a limit for all keys. */
 const requestsAMinute = 60;

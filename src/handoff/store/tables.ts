@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 
 /**
- * The tables, each declared in the file of its noun. Times are ISO 8601 UTC with milliseconds, as text; ids are UUIDs version 7,
+ * The tables, which the files of nouns add (`declare module`). Times are ISO 8601 UTC with milliseconds, as text; ids are UUIDs version 7,
  * so that text order is time order. `tenant` is a tenant's `number`, and `packet` a packet's `seq`.
  */
 export interface Tables {
