@@ -43,7 +43,7 @@ export const settingsTable = {
   allowLive: {
     flag: '--allow-live',
     fallback: 'false',
-    help: 'Whether tests may call the real providers (the modes drill and live).',
+    help: 'Whether tests may send requests: to the real providers (the modes drill and live), or to a gateway (rehearsal).',
     parse: yesOrNo,
   },
   allowOpen: {
@@ -62,7 +62,7 @@ export const settingsTable = {
   liveAllow: {
     variable: 'SERVICE_LIVE_ALLOW',
     fallback: '',
-    help: 'Private hosts or CIDRs that drill and live tests may reach, on all ports and by plain http; comma-separated.',
+    help: 'Private hosts or CIDRs that drills, live tests and rehearsals may reach, on all ports and by plain http; comma-separated.',
     parse: privateHosts,
   },
   liveKeys: {

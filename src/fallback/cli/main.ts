@@ -28,7 +28,7 @@ export function createProgram(unknownVariables: UnknownVariables): Command {
       'the maximum number of requests per key or address, such as 100/minute (second, minute, hour, day)',
     )
     .option('--config <file>', 'a TOML file of settings, with API keys in the table [api_keys]')
-    .option('--allow-live', 'let tests call the real providers')
+    .option('--allow-live', 'let tests call the real providers, and gateways in rehearsals')
     .option('--allow-open', 'allow connections from other machines although no API key is configured')
     .action(async ({ allowLive, allowOpen, ...flags }: ServeOptions) => {
       const warning = await unknownVariables(process.env);

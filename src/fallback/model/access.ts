@@ -7,7 +7,9 @@ import { defineRoute } from './route.ts';
 export const AccessInfo = described("The caller's label and rights.", {
   label: orNull(Type.String(), 'The label of the API key; null for a key without one, and if no keys are configured.'),
   may_write: Type.Boolean({ description: 'Whether the caller may change things; otherwise it may only read and export.' }),
-  live_allowed: Type.Boolean({ description: 'Whether tests may call the real providers (`drill`, `live`).' }),
+  live_allowed: Type.Boolean({
+    description: 'Whether tests may send requests: to the real providers (`drill`, `live`), or to a gateway (`rehearsal`).',
+  }),
   version: Type.String({ description: 'The version of the service.' }),
 });
 export type AccessInfo = Static<typeof AccessInfo>;
@@ -19,7 +21,7 @@ const accessRoutes = routeTable('system', {
     path: '/access',
     access: 'read',
     summary: 'What this key may do',
-    description: "The caller's label and rights, and whether tests may call real providers.",
+    description: "The caller's label and rights, and whether tests may send requests.",
     responses: {
       200: {
         schema: AccessInfo,

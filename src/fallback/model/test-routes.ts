@@ -22,7 +22,7 @@ const testRoutes = routeTable('tests', {
     access: 'write',
     summary: 'Run a test',
     description:
-      'Answers with the finished result. With `Prefer: respond-async` it answers 202 at once, and the result or its events can be read while the test runs. The test uses a snapshot of the chain. `drill` and `live` need a service started with `--allow-live`.',
+      'Answers with the finished result. With `Prefer: respond-async` it answers 202 at once, and the result or its events can be read while the test runs. The test uses a snapshot of the chain. `drill`, `live` and `rehearsal` need a service started with `--allow-live`.',
     params: IdParams,
     query: object({
       dry_run: defaulted(
@@ -112,7 +112,7 @@ const testRoutes = routeTable('tests', {
 
 /** What the API declares of this noun: see `ApiPart`. */
 export const testApi = {
-  tag: { name: 'tests', description: 'Test runs of a chain: simulated, drill, live.' },
+  tag: { name: 'tests', description: 'Test runs of a chain: simulations, drills, live tests and rehearsals.' },
   routes: testRoutes,
   schemas: testSchemas,
 };

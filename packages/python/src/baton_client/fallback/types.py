@@ -819,7 +819,9 @@ class AccessInfo(TypedDict):
     may_write: bool
     """Whether the caller may change things; otherwise it may only read and export."""
     live_allowed: bool
-    """Whether tests may call the real providers (`drill`, `live`)."""
+    """Whether tests may send requests: to the real providers (`drill`, `live`), or to a gateway
+    (`rehearsal`).
+    """
     version: str
     """The version of the service."""
 

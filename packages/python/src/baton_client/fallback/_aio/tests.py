@@ -46,7 +46,8 @@ class Tests(AsyncConnection):
 
         Answers with the finished result. With `Prefer: respond-async` it answers 202 at once,
         and the result or its events can be read while the test runs. The test uses a snapshot
-        of the chain. `drill` and `live` need a service started with `--allow-live`.
+        of the chain. `drill`, `live` and `rehearsal` need a service started with
+        `--allow-live`.
 
         Args:
             id: The id.

@@ -16,7 +16,7 @@ class System(Connection):
     ) -> types.AccessInfo:
         """What this key may do.
 
-        The caller's label and rights, and whether tests may call real providers.
+        The caller's label and rights, and whether tests may send requests.
 
         Args:
             timeout: Seconds to wait for the answer, instead of those of the client.
