@@ -44,12 +44,12 @@ function exportsDocument(): string {
     return [code(format), how, lacks, importedBy === null ? 'no' : 'yes'];
   };
   const run = exportFormats.flatMap((format) => {
-    const { judged } = targets[format];
-    return 'run' in judged ? [row(format, judged.run)] : [];
+    const { tested } = targets[format];
+    return 'run' in tested ? [row(format, tested.run)] : [];
   });
   const checked = exportFormats.flatMap((format) => {
-    const { judged } = targets[format];
-    return 'checked' in judged ? [row(format, judged.checked)] : [];
+    const { tested } = targets[format];
+    return 'checked' in tested ? [row(format, tested.checked)] : [];
   });
   const text = readFileSync(new URL('../docs/exports.md', import.meta.url), 'utf8');
   return [

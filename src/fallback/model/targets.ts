@@ -33,7 +33,7 @@ export interface Target {
   /** What it can't express, for the documents. */
   readonly lacks: string;
   /** Where its exports were run, or how they were checked instead, for the documents. */
-  readonly judged: { readonly run: string } | { readonly checked: string };
+  readonly tested: { readonly run: string } | { readonly checked: string };
 }
 
 const targetsGiven = {
@@ -53,7 +53,7 @@ const targetsGiven = {
       },
     },
     lacks: "retries per provider (its policy is the router's); ending on a condition",
-    judged: { run: "LiteLLM's proxy" },
+    tested: { run: "LiteLLM's proxy" },
   },
   portkey: {
     label: 'Portkey',
@@ -70,7 +70,7 @@ const targetsGiven = {
       },
     },
     lacks: 'the difference between conditions of the same status; failover on an unusable answer',
-    judged: { run: 'the gateway `@portkey-ai/gateway`' },
+    tested: { run: 'the gateway `@portkey-ai/gateway`' },
   },
   openrouter: {
     label: 'OpenRouter',
@@ -78,7 +78,7 @@ const targetsGiven = {
     contentType: 'application/json',
     importedBy: null,
     lacks: 'retries, timeouts, ending on a condition; more than three backups',
-    judged: {
+    tested: {
       checked:
         'Its SDK (`@openrouter/sdk`) sends the exported body to a local server. Failover happens at OpenRouter, which needs an account',
     },
@@ -90,7 +90,7 @@ const targetsGiven = {
     importedBy: null,
     rehearsal: { hasAzureAddress: true, gateway: null },
     lacks: 'nothing',
-    judged: { run: 'the exported module, with LangChain' },
+    tested: { run: 'the exported module, with LangChain' },
   },
   'ai-sdk': {
     label: 'AI SDK',
@@ -99,7 +99,7 @@ const targetsGiven = {
     importedBy: null,
     rehearsal: { hasAzureAddress: true, gateway: null },
     lacks: 'nothing',
-    judged: { run: 'the exported module, with the AI SDK and `ai-fallback`' },
+    tested: { run: 'the exported module, with the AI SDK and `ai-fallback`' },
   },
   bifrost: {
     label: 'Bifrost',
@@ -108,7 +108,7 @@ const targetsGiven = {
     importedBy: null,
     hasOneRetryCount: true,
     lacks: 'retries by condition; ending on a condition',
-    judged: { checked: 'By its published schema. Its server could not be installed for a run' },
+    tested: { checked: 'By its published schema. Its server could not be installed for a run' },
   },
   'envoy-ai-gateway': {
     label: 'Envoy AI Gateway',
@@ -117,7 +117,7 @@ const targetsGiven = {
     importedBy: null,
     hasOneRetryCount: true,
     lacks: 'retries and timeouts by provider',
-    judged: { checked: 'By its published schemas. Its programs could not be installed for a run' },
+    tested: { checked: 'By its published schemas. Its programs could not be installed for a run' },
   },
   json: {
     label: 'JSON',
@@ -126,7 +126,7 @@ const targetsGiven = {
     importedBy: [],
     rehearsal: { hasAzureAddress: true, gateway: null },
     lacks: 'nothing',
-    judged: { run: 'an import, which gives the same chain' },
+    tested: { run: 'an import, which gives the same chain' },
   },
   yaml: {
     label: 'YAML',
@@ -134,7 +134,7 @@ const targetsGiven = {
     contentType: 'application/yaml',
     importedBy: [],
     lacks: 'nothing',
-    judged: { run: 'an import, which gives the same chain' },
+    tested: { run: 'an import, which gives the same chain' },
   },
 } as const satisfies Readonly<Record<string, Target>>;
 

@@ -105,7 +105,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** Ends a program with its children: first politely, and after five seconds by force. */
+/** Ends a program with its children: by SIGTERM, and what still runs after five seconds by SIGKILL. */
 async function end(child: ChildProcess): Promise<void> {
   const { pid } = child;
   if (pid === undefined) return;

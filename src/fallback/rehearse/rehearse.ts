@@ -57,7 +57,7 @@ export interface Rehearsed {
   readonly notes: readonly string[];
 }
 
-/** What the rehearsal tells while it runs. */
+/** What is called while the rehearsal runs. */
 interface Listener {
   onStep(sentence: string): void;
   onProgress(done: number, total: number): void;
@@ -119,7 +119,7 @@ export async function rehearse(
     const result = await runTest(service.client, imported.chain.id, requestOf(options, url, configuration, words && key), listener, signal);
     return { result, differences: explained(result, imported.findings, configuration.warnings), notes: configuration.notes };
   } catch (error) {
-    throw told(error);
+    throw forUser(error);
   } finally {
     await program?.stop();
     await rm(folder, { recursive: true, force: true });
@@ -128,7 +128,7 @@ export async function rehearse(
 }
 
 /** The error for the user: a refusal of the service is a wrong use. */
-function told(error: unknown): unknown {
+function forUser(error: unknown): unknown {
   if (error instanceof ClientError) return new RehearsalError(error.message);
   return error;
 }

@@ -64,7 +64,7 @@ export const namedTemplates: Readonly<Record<TemplateName, { content_type: strin
 };
 
 /**
- * The variable \`chain\` of templates: all fields of the chain, plus \`routing\`, \`key_variables\`, and \`call\` (url,
+ * The variable `chain` of templates: all fields of the chain, plus `routing`, `key_variables`, and `call` (url,
  * protocol, model, body) of each provider.
  */
 export function templateChain<C extends ChainDefinition>(chain: C, routing: Routing): Record<string, unknown> {

@@ -111,7 +111,7 @@ export function gatewayRun({ gateway, rehearsal, stream, live, random }: Gateway
     const { provider, key, headers } = gateway;
     const answer = await callProvider(live, { provider, prompt, key, headers, stream, timeoutMs, signal: callSignal });
     const elapsed = live.now() - begin;
-    // A gateway that goes on calling after its answer is caught in the act.
+    // Calls that the gateway makes after its answer are calls of this prompt as well.
     await pauseFor(settleMs, signal);
     const attempts = rehearsal.end(mark);
     callSignal.throwIfAborted();

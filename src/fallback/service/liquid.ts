@@ -12,13 +12,13 @@ const renderMs = 1_000;
 const allocations = 8 * 1024 * 1024;
 
 /** The text that a task of the sandbox makes, or the fault of its input with line and column (from 1) if known. */
-export type Made = { text: string } | { fault: string; line: number | null; column: number | null };
+export type TaskResult = { text: string } | { fault: string; line: number | null; column: number | null };
 
 /**
  * Renders a Liquid template with the variables of `scope`, which must be plain data. Unknown names and filters are
  * faults, and tags that read files are unknown. Output, time and allocations are limited.
  */
-export function renderTemplate(template: string, scope: Record<string, unknown>): Made {
+export function renderTemplate(template: string, scope: Record<string, unknown>): TaskResult {
   const engine = createEngine();
   try {
     return { text: String(engine.parseAndRenderSync(template, scope)) };
@@ -77,7 +77,7 @@ const sentences: readonly [RegExp, string][] = [
   [/^memory alloc limit exceeded/, 'The template builds too large a range, list or text.'],
 ];
 
-function describe(error: unknown): Made {
+function describe(error: unknown): TaskResult {
   if (!(error instanceof Error)) throw error;
   const { token } = error as { token?: { getPosition?(): [number, number] } };
   const [line = null, column = null] = token?.getPosition?.() ?? [];

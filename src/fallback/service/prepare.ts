@@ -50,7 +50,7 @@ export interface Rehearsing {
 }
 
 /** What the mode of a test decides about its run. */
-interface Staging {
+interface ModeParts {
   readonly chain: ChainDefinition;
   readonly plan: Plan;
   readonly engine: Engine;
@@ -60,7 +60,7 @@ interface Staging {
 }
 
 /**
- * Validates a request and prepares its run. Stores nothing.
+ * Validates a request and prepares its run. Stores nothing, except for the chain's rehearsal token when it is first needed.
  * @param findings the findings of the import that made the chain
  * @param origin the origin by which the caller reached the service
  * @throws ServiceError 400 or 403
@@ -68,9 +68,9 @@ interface Staging {
 export async function prepare(chain: Chain, findings: readonly Finding[], request: TestRequest, origin: string, parts: PrepareParts) {
   const { clock, newId, random } = parts;
   const mode = request.mode ?? 'simulate';
-  const staging =
-    mode === 'rehearsal' ? await stageRehearsal(chain, request, origin, parts) : stageTest(definitionOf(chain), request, mode, parts);
-  const { engine, plan, rehearsing } = staging;
+  const prepared =
+    mode === 'rehearsal' ? await rehearsalParts(chain, request, origin, parts) : testParts(definitionOf(chain), request, mode, parts);
+  const { engine, plan, rehearsing } = prepared;
   const count = promptCountOf(request, plan);
   const max_calls_per_prompt = requireFewCalls(engine, count);
   const now = clock();
@@ -80,7 +80,7 @@ export async function prepare(chain: Chain, findings: readonly Finding[], reques
     id: newId(now),
     chain_id: chain.id,
     chain_version: chain.version,
-    chain: staging.chain,
+    chain: prepared.chain,
     findings: findings.filter(({ condition }) => condition !== null),
     mode,
     preset: presetOf(request),
@@ -88,14 +88,14 @@ export async function prepare(chain: Chain, findings: readonly Finding[], reques
     prompt_count: count,
     deadline_ms: deadlineMs,
     started_at: now.toISOString(),
-    assumptions: staging.assumptions,
+    assumptions: prepared.assumptions,
   };
   const record = new TestRecord(head, rehearsing?.rehearsal);
-  const run = { engine, plan, count, prompts: request.prompts ?? [defaultPrompt], seed, deadlineMs, ...staging.run };
+  const run = { engine, plan, count, prompts: request.prompts ?? [defaultPrompt], seed, deadlineMs, ...prepared.run };
   return { record, run, max_calls_per_prompt, rehearsing };
 }
 
-function stageTest(chain: ChainDefinition, request: TestRequest, mode: Exclude<Mode, 'rehearsal'>, { live }: PrepareParts): Staging {
+function testParts(chain: ChainDefinition, request: TestRequest, mode: Exclude<Mode, 'rehearsal'>, { live }: PrepareParts): ModeParts {
   if (request.gateway) throw invalid('gateway', 'gateway is only for the mode rehearsal.');
   const engine = createEngine(chain);
   const transport = transportFor(mode, chain, request.stream ?? false, live);
@@ -109,7 +109,7 @@ function stageTest(chain: ChainDefinition, request: TestRequest, mode: Exclude<M
   };
 }
 
-async function stageRehearsal(stored: Chain, request: TestRequest, origin: string, parts: PrepareParts): Promise<Staging> {
+async function rehearsalParts(stored: Chain, request: TestRequest, origin: string, parts: PrepareParts): Promise<ModeParts> {
   const { live, tokens, publicUrl, random } = parts;
   requireLive('rehearsal', live);
   if (!request.gateway) throw invalid('gateway', 'gateway is required with the mode rehearsal.');

@@ -10,14 +10,14 @@ const tokenBytes = 16;
  * @param given the token of every chain instead of a random one
  */
 export function createRehearsalTokens({ chains }: Pick<Store, 'chains'>, random: RandomSource, given?: string) {
-  const made = () => {
+  const newToken = () => {
     if (given !== undefined) return given;
     const bytes = Buffer.alloc(tokenBytes);
     random(bytes);
     return bytes.toString('hex');
   };
   async function set(id: string, replace: boolean): Promise<string> {
-    const token = isId(id) ? await chains.setToken(id, made(), replace) : undefined;
+    const token = isId(id) ? await chains.setToken(id, newToken(), replace) : undefined;
     if (token === undefined) throw notFound('chain');
     return token;
   }

@@ -2,7 +2,7 @@ import { invalid, ServiceError } from '../../kit/errors.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
 import { Thread } from '../../kit/thread.ts';
 import { duration } from '../../kit/wording.ts';
-import type { Made } from './liquid.ts';
+import type { TaskResult } from './liquid.ts';
 import type { SandboxTasks } from './sandbox-thread.ts';
 
 export interface SandboxParts {
@@ -35,11 +35,11 @@ export function createSandbox({ deadlineMs = 3_000, maxPending = 64, maxPendingP
   });
 
   /** Runs a task in its turn and returns its text. The timeout starts when the thread is ready. */
-  async function run({ what, field, owner }: Record<'what' | 'field' | 'owner', string>, task: () => Promise<Made>): Promise<string> {
+  async function run({ what, field, owner }: Record<'what' | 'field' | 'owner', string>, task: () => Promise<TaskResult>): Promise<string> {
     return textOf(await queue.run(owner, () => withDeadline(what, field, task)), field);
   }
 
-  async function withDeadline(what: string, field: string, task: () => Promise<Made>): Promise<Made> {
+  async function withDeadline(what: string, field: string, task: () => Promise<TaskResult>): Promise<TaskResult> {
     let timer: NodeJS.Timeout | undefined;
     try {
       await thread.call('ready', {});
@@ -69,9 +69,9 @@ export function createSandbox({ deadlineMs = 3_000, maxPending = 64, maxPendingP
 }
 
 /** The text. @throws ServiceError 400 on `field`, with the position in the sentence and as `line` and `column` */
-function textOf(made: Made, field: string): string {
-  if ('text' in made) return made.text;
-  const { fault, line, column } = made;
+function textOf(result: TaskResult, field: string): string {
+  if ('text' in result) return result.text;
+  const { fault, line, column } = result;
   if (line === null || column === null) throw invalid(field, fault);
   throw new ServiceError('VALIDATION_ERROR', `Line ${line}, column ${column}: ${fault}`, { field, extra: { line, column } });
 }

@@ -1,6 +1,6 @@
 import { isCollection, isNode, LineCounter, parseDocument, visit } from 'yaml';
 
-import type { Made } from './liquid.ts';
+import type { TaskResult } from './liquid.ts';
 
 /** The most aliases of a document. Each may expand to a large part of it, so nested aliases grow exponentially. */
 const maxAliases = 100;
@@ -13,9 +13,9 @@ const maxDepth = 50;
  * Reads a YAML 1.2 document, or JSON, as the JSON of plain data, without custom tags, dates and binaries. It supports the merge key
  * `<<` of YAML 1.1, which files of other programs use.
  */
-export function readYaml(source: string): Made {
+export function readYaml(source: string): TaskResult {
   const lines = new LineCounter();
-  const fault = (sentence: string, offset?: number): Made => {
+  const fault = (sentence: string, offset?: number): TaskResult => {
     const { line, col } = offset === undefined ? { line: null, col: null } : lines.linePos(offset);
     return { fault: sentence, line, column: col };
   };
@@ -26,7 +26,7 @@ export function readYaml(source: string): Made {
     const [warning] = document.warnings;
     if (warning !== undefined) return fault(sentenceOf(warning), warning.pos[0]);
     let aliases = 0;
-    let refused: Made | undefined;
+    let refused: TaskResult | undefined;
     visit(document, {
       Alias(_key, node, path) {
         aliases += 1;

@@ -8,20 +8,20 @@ export class Section {
   readonly path: string;
   readonly findings: FindingList;
   /** The paths of fields that come from other objects of the file. */
-  readonly #places: Readonly<Record<string, string>>;
+  readonly #paths: Readonly<Record<string, string>>;
 
   /** @throws ServiceError 400 on the path if the value is not an object */
-  constructor(value: unknown, path: string, findings: FindingList, places: Readonly<Record<string, string>> = {}) {
+  constructor(value: unknown, path: string, findings: FindingList, paths: Readonly<Record<string, string>> = {}) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw mismatch(value, path || 'content', 'an object');
     this.fields = value as Section['fields'];
     this.path = path;
     this.findings = findings;
-    this.#places = places;
+    this.#paths = paths;
   }
 
   /** The path of a field. */
   at(name: string | number): string {
-    return this.#places[name] ?? (this.path === '' ? String(name) : `${this.path}.${name}`);
+    return this.#paths[name] ?? (this.path === '' ? String(name) : `${this.path}.${name}`);
   }
 
   /** A field's value; null is the same as none. */

@@ -85,7 +85,7 @@ export function noteInferred<D extends Imported>(findings: FindingList, chain: r
         });
 }
 
-/** Finds what LiteLLM does otherwise than the chain, by calling both in thought. */
+/** Finds what LiteLLM does otherwise than the chain, by simulating the calls of both. */
 export function noteDifferences<D extends Imported>(findings: FindingList, { draft, ...parts }: Parts<D> & { draft: Draft }): void {
   const { router, chain } = parts;
   for (const group of new Set(chain.map(({ deployment }) => deployment.group))) noteDraws(findings, parts, group);

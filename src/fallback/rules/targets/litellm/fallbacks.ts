@@ -21,13 +21,13 @@ export function readAllFallbacks(router: Section): FallbackLists {
 /** The groups in a list of backups, which may be empty; a backup may be an object with other parameters of its call. */
 const groupsAt = (section: Section, name: string): string[] =>
   (isEmpty(section.get(name)) ? [] : section.list(name, 1000)).map((backup, index) => {
-    const place = `${section.at(name)}.${index}`;
-    if (typeof backup !== 'object' || backup === null) return textAt(backup, place);
+    const path = `${section.at(name)}.${index}`;
+    if (typeof backup !== 'object' || backup === null) return textAt(backup, path);
     const { model, ...parameters } = backup as Record<string, unknown>;
-    const group = textAt(model, place);
+    const group = textAt(model, path);
     const names = Object.keys(parameters);
-    const sentence = `LiteLLM calls ${group} with ${listed(names)} of ${place}; the chain calls it as its own entry says.`;
-    if (names.length > 0) section.findings.add('left_out', place, sentence, { loss: true });
+    const sentence = `LiteLLM calls ${group} with ${listed(names)} of ${path}; the chain calls it as its own entry says.`;
+    if (names.length > 0) section.findings.add('left_out', path, sentence, { loss: true });
     return group;
   });
 

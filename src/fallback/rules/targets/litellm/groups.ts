@@ -69,7 +69,7 @@ export function withPatterns(entries: readonly Entry[], wanted: readonly string[
   return [...entries, ...made];
 }
 
-/** What a name has in the places of the asterisks of a pattern; null if it does not begin like the pattern. */
+/** What a name has instead of the asterisks of a pattern; null if it does not fit the pattern. */
 function partsOf(pattern: string, name: string): string[] | null {
   const [begin, ...texts] = pattern.split('*') as [string, ...string[]];
   if (!name.startsWith(begin)) return null;
@@ -92,8 +92,8 @@ function filledIn(
   const parameters = fields.litellm_params;
   if (typeof parameters !== 'object' || parameters === null) return new Section({ ...fields, model_name: name }, path, findings);
   const { model } = parameters as { model?: unknown };
-  const places = String(model).split('*').length - 1;
+  const asterisks = String(model).split('*').length - 1;
   const filled = parts.reduce((text, part) => text.replace('*', () => part), String(model));
-  const called = places === 0 || places >= parts.length ? filled : asked;
+  const called = asterisks === 0 || asterisks >= parts.length ? filled : asked;
   return new Section({ ...fields, model_name: name, litellm_params: { ...parameters, model: called } }, path, findings);
 }

@@ -196,7 +196,7 @@ function withUndrawn(router: Router<FileModel>, reached: readonly Reached<FileMo
  */
 function settingsOf(file: Section): Section {
   const fields: Record<string, unknown> = {};
-  const places: Record<string, string> = {};
+  const paths: Record<string, string> = {};
   for (const [name, unread, right] of [
     ['litellm_settings', routerOnly, 'router_settings'],
     ['router_settings', litellmOnly, 'litellm_settings'],
@@ -207,11 +207,11 @@ function settingsOf(file: Section): Section {
       if (unread.includes(field)) section!.leaveOut(field, `LiteLLM reads it only in ${right}`);
       else if (value !== null && !(isEmpty(value) && field in fields)) {
         fields[field] = value;
-        places[field] = section!.at(field);
+        paths[field] = section!.at(field);
       }
     }
   }
-  return new Section(fields, '', file.findings, places);
+  return new Section(fields, '', file.findings, paths);
 }
 
 /** @param timeout the timeout of models without one, in milliseconds */

@@ -11,7 +11,7 @@ import { asRequested, kindNames, paramNamesInPortkey } from './names.ts';
 /** A target with the statuses on which Portkey fails over; undefined for all failures. */
 interface Target {
   section: Section;
-  handover: readonly number[] | undefined;
+  failoverStatuses: readonly number[] | undefined;
   /** What Portkey does otherwise than a chain if it fails with these conditions. */
   differences: readonly Difference[];
 }
@@ -41,11 +41,11 @@ export function importPortkey(file: Section): Draft {
   if (targets.length === 0) throw invalid('targets', 'No target is left to import.');
   // The last target has no successor. It is treated like the one before it, so that rules need not name providers.
   const last = targets.at(-1)!;
-  targets[targets.length - 1] = { ...last, handover: targets.at(-2)?.handover };
+  targets[targets.length - 1] = { ...last, failoverStatuses: targets.at(-2)?.failoverStatuses };
   requireAtMost(maxProviders, targets, 'targets');
   const taken = new Set<string>();
   const providers = targets.map(({ section }, priority) => readTarget(section, priority, taken));
-  const rules = [...retryRules(targets, providers), ...handoverRules(targets, providers)];
+  const rules = [...retryRules(targets, providers), ...failoverRules(targets, providers)];
   for (const [index, { differences, section }] of targets.entries()) {
     const provider = String(providers[index]!.name);
     for (const { kind, field, sentence, conditions: concerned } of [...differences, ...retryDifferences(section)])
@@ -61,7 +61,7 @@ type Outer = { readonly codes: readonly number[] | undefined } | null;
 /** The targets in order, including those of nested strategies. */
 function targetsOf(section: Section, outer: Outer, depth = 0, around: readonly Difference[] = []): Target[] {
   const { fields, path, findings } = section;
-  if (fields.targets === undefined) return [{ section, handover: outer?.codes, differences: around }];
+  if (fields.targets === undefined) return [{ section, failoverStatuses: outer?.codes, differences: around }];
   if (depth > maxNesting) throw invalid(path, `Strategies are nested more than ${maxNesting} levels deep.`);
   section.leaveOutUnknown(['strategy', 'targets', 'name', 'weight', ...inheritedNames]);
   const strategy = section.optional('strategy') ?? new Section({ mode: 'single' }, section.at('strategy'), findings);
@@ -71,19 +71,16 @@ function targetsOf(section: Section, outer: Outer, depth = 0, around: readonly D
   const inherited = Object.fromEntries(inheritedNames.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])));
   const targets = section.list('targets', maxProviders);
   const chosen = chosenTargets(strategy, targets);
-  const skipped = isFallback && chosen.length > 1 ? withOuter(own, outer, strategy) : { codes: own, differences: [] };
-  const handover = skipped.codes;
-  const differences = [...around, ...skipped.differences, ...drawnOf(strategy, targets.length)];
+  const { codes, differences: skips } = isFallback && chosen.length > 1 ? withOuter(own, outer, strategy) : { codes: own, differences: [] };
+  const differences = [...around, ...drawnOf(strategy, targets.length)];
   return targets.flatMap((entry, index) => {
     if (!chosen.includes(entry)) return [];
     const inner = section.at(`targets.${index}`);
-    // After the last target of an inner strategy, the outer strategy decides.
-    const next = entry === chosen.at(-1) ? outer : { codes: handover };
-    const { fields: given } = new Section(entry, inner, findings);
-    // The last target of an inner strategy is not skipped.
-    const own =
-      entry === chosen.at(-1) ? differences.filter(({ kind }) => kind !== 'skips' || around.some((one) => one.kind === kind)) : differences;
-    return targetsOf(new Section({ ...inherited, ...given }, inner, findings), next, depth + 1, own);
+    const target = new Section({ ...inherited, ...new Section(entry, inner, findings).fields }, inner, findings);
+    // After the last target of an inner strategy the outer strategy decides, and that target is never skipped.
+    return entry === chosen.at(-1)
+      ? targetsOf(target, outer, depth + 1, differences)
+      : targetsOf(target, { codes }, depth + 1, [...differences, ...skips]);
   });
 }
 
@@ -217,13 +214,13 @@ const defaultStatuses = [429, 500, 502, 503, 504];
 
 /** The retry rules. Portkey waits 1, 2, 4 ... seconds, and retries failed connections like any other failure. */
 function retryRules(targets: readonly Target[], providers: readonly Draft[]): Draft[] {
-  const read = ({ section, handover }: Target) => {
+  const read = ({ section, failoverStatuses }: Target) => {
     const retry = section.optional('retry');
-    if (retry === undefined) return { statuses: [], attempts: 0, obeys: false, handover };
+    if (retry === undefined) return { statuses: [], attempts: 0, obeys: false, failoverStatuses };
     const statuses = statusesAt(retry) ?? defaultStatuses;
-    return { statuses, attempts: retry.number('attempts') ?? 0, obeys: retry.get('use_retry_after_header') === true, handover };
+    return { statuses, attempts: retry.number('attempts') ?? 0, obeys: retry.get('use_retry_after_header') === true, failoverStatuses };
   };
-  return perProvider(targets, providers, read).flatMap(({ of: { attempts, statuses, obeys, handover }, named }) => {
+  return perProvider(targets, providers, read).flatMap(({ of: { attempts, statuses, obeys, failoverStatuses }, named }) => {
     if (attempts === 0) return [];
     const rule = (condition: Condition, codes: readonly number[]): Draft => ({
       condition,
@@ -235,7 +232,7 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
       ...(obeys && statusesOf(condition).includes(429)
         ? { max_wait_ms: 60_000, respect_retry_after: true }
         : { max_wait_ms: Math.max(10_000, 1000 * 2 ** (attempts - 1)), respect_retry_after: false }),
-      ...(isOn(codes[0] ?? statusesOf(condition)[0]!, handover) ? {} : { then: 'fail' }),
+      ...(isOn(codes[0] ?? statusesOf(condition)[0]!, failoverStatuses) ? {} : { then: 'fail' }),
     });
     return conditions.flatMap((condition): Draft[] => {
       if (condition === 'connection_error') return [rule(condition, [])];
@@ -243,35 +240,41 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
       const retried = all.filter((status) => statuses.includes(status));
       // A call without an answer in time has no status of its own in a chain, so that only a rule without statuses is about it.
       const isSilent = condition === 'timeout' && retried.includes(408);
-      const usual = retried.filter((status) => isOn(status, handover) === isOn(all[0]!, handover));
+      const usual = retried.filter((status) => isOn(status, failoverStatuses) === isOn(all[0]!, failoverStatuses));
       const other = retried.filter((status) => !usual.includes(status));
       const others = isSilent ? all.filter((status) => !retried.includes(status)) : [];
       return [
         ...(usual.length === 0 ? [] : [rule(condition, isSilent || usual.length === all.length ? [] : usual)]),
         ...(other.length === 0 ? [] : [rule(condition, other)]),
-        ...others.map((status) => ({ condition, action: isOn(status, handover) ? 'failover' : 'fail', ...named, status_codes: [status] })),
+        ...others.map((status) => ({
+          condition,
+          action: isOn(status, failoverStatuses) ? 'failover' : 'fail',
+          ...named,
+          status_codes: [status],
+        })),
       ];
     });
   });
 }
 
 /** Whether Portkey fails over on a status. */
-const isOn = (status: number, handover: readonly number[] | undefined) => handover === undefined || handover.includes(status);
+const isOn = (status: number, failoverStatuses: readonly number[] | undefined) =>
+  failoverStatuses === undefined || failoverStatuses.includes(status);
 
 /** Whether Portkey fails over on this condition, judged by its usual status. It returns an unusable answer to the caller. */
-const failsOver = (condition: Condition, handover: readonly number[] | undefined): boolean =>
-  condition !== 'invalid_response' && isOn(statusesOf(condition)[0]!, handover);
+const failsOver = (condition: Condition, failoverStatuses: readonly number[] | undefined): boolean =>
+  condition !== 'invalid_response' && isOn(statusesOf(condition)[0]!, failoverStatuses);
 
 /** The rules where Portkey's failover differs from the defaults of a chain. The last target has no successor. */
-function handoverRules(targets: readonly Target[], providers: readonly Draft[]): Draft[] {
+function failoverRules(targets: readonly Target[], providers: readonly Draft[]): Draft[] {
   const before = targets.slice(0, -1);
-  return perProvider(before, providers.slice(0, -1), ({ handover }) => handover ?? null).flatMap(({ of, named }) => {
-    const handover = of ?? undefined;
-    const any = handover === undefined ? [{ condition: 'any', action: 'failover', ...named }] : [];
+  return perProvider(before, providers.slice(0, -1), ({ failoverStatuses }) => failoverStatuses ?? null).flatMap(({ of, named }) => {
+    const failoverStatuses = of ?? undefined;
+    const any = failoverStatuses === undefined ? [{ condition: 'any', action: 'failover', ...named }] : [];
     const single = conditions.flatMap((condition): Draft[] => {
-      const on = failsOver(condition, handover);
-      if (handover === undefined) return on ? [] : [{ condition, action: 'fail', ...named }];
-      const odd = statusesOf(condition).filter((status) => handover.includes(status) !== on);
+      const on = failsOver(condition, failoverStatuses);
+      if (failoverStatuses === undefined) return on ? [] : [{ condition, action: 'fail', ...named }];
+      const odd = statusesOf(condition).filter((status) => failoverStatuses.includes(status) !== on);
       const apart = odd.length === 0 ? [] : [{ condition, action: on ? 'fail' : 'failover', ...named, status_codes: odd }];
       return on === (traitsOf[condition].byDefault === 'failover')
         ? apart
