@@ -1,5 +1,5 @@
 import { readJson } from '../../kit/json.ts';
-import type { ChainDefinition } from '../model/chain.ts';
+import { type ChainDefinition, maxProviders } from '../model/chain.ts';
 import type { Agreement, Difference } from '../model/rehearsal.ts';
 import type { Attempt } from '../model/test.ts';
 import { type FakeReaction, fakeModels, fakeOperation, fakeReaction, fakeUnknown } from '../providers/fake.ts';
@@ -9,6 +9,10 @@ import { Differences, type Groups, marksIn } from '../rules/rehearsal.ts';
 
 /** The most calls of the fake providers of a chain at a time. */
 export const maxFakeCalls = 64;
+
+/** The most calls of one prompt that are kept, and the most providers that are called when their prompts are over; further calls are stray. */
+const maxCallsOfPrompt = 10_000;
+const maxLateProviders = maxProviders;
 
 /** A call that arrived at a fake provider. */
 export interface FakeRequest {
@@ -42,6 +46,14 @@ interface OpenPrompt {
   readonly seed: number;
   readonly begin: number;
   readonly calls: Call[];
+  /** How many of them each provider got. */
+  readonly counts: Map<string, number>;
+}
+
+/** Calls that came when their prompts were over, and the indexes of these prompts. */
+interface LateCalls {
+  calls: number;
+  readonly prompts: Set<number>;
 }
 
 /** A running rehearsal: its fake providers and the calls that they got. */
@@ -52,8 +64,8 @@ export class Rehearsal {
   readonly #open = new Map<string, OpenPrompt>();
   /** The indexes of prompts that are over, by mark. */
   readonly #closed = new Map<string, number>();
-  /** The providers that were called when their prompt was over, with the indexes of the prompts. */
-  readonly #late = new Map<string, number[]>();
+  /** The calls of each provider that came when their prompt was over. */
+  readonly #late = new Map<string, LateCalls>();
   readonly #differing = new Set<number>();
   /** Ends calls in progress. */
   readonly #releases = new Set<() => void>();
@@ -87,7 +99,7 @@ export class Rehearsal {
 
   /** Begins a prompt, whose calls carry `mark`. */
   begin(mark: string, prompt: Pick<OpenPrompt, 'index' | 'scene' | 'seed'>): void {
-    this.#open.set(mark, { ...prompt, begin: this.#now(), calls: [] });
+    this.#open.set(mark, { ...prompt, begin: this.#now(), calls: [], counts: new Map() });
   }
 
   /** Decides what a fake provider does with a call. `release` ends the exchange early, when the rehearsal is over. */
@@ -98,14 +110,15 @@ export class Rehearsal {
     if (operation === 'models') return answered(fakeModels(model));
     const marks = marksIn(body);
     const prompt = marks.map((mark) => this.#open.get(mark)).find((open) => open !== undefined);
-    if (prompt === undefined) {
-      this.#countStray(provider, marks);
+    if (prompt === undefined || prompt.calls.length >= maxCallsOfPrompt) {
+      this.#countOutside(provider, marks);
       return answered(fakeReaction(asked, undefined));
     }
     const { providers } = this.chain;
     const index = providers.findIndex(({ name }) => name === provider);
     const call: Call = { provider, model_id: model, status_code: 200, condition: null, injected: false, start: this.#now(), end: null };
-    const nth = prompt.calls.filter((one) => one.provider === provider).length;
+    const nth = prompt.counts.get(provider) ?? 0;
+    prompt.counts.set(provider, nth + 1);
     prompt.calls.push(call);
     this.#releases.add(release);
     const done = () => {
@@ -131,10 +144,17 @@ export class Rehearsal {
     return { reaction, latencyMs, done };
   }
 
-  #countStray(provider: string, marks: readonly string[]): void {
-    const late = marks.map((mark) => this.#closed.get(mark)).find((index) => index !== undefined);
-    if (late === undefined) this.#strayCalls += 1;
-    else this.#late.set(provider, [...(this.#late.get(provider) ?? []), late]);
+  /** Counts a call that is none of an open prompt: a late one if its mark is known, else a stray one. */
+  #countOutside(provider: string, marks: readonly string[]): void {
+    const prompt = marks.map((mark) => this.#closed.get(mark)).find((index) => index !== undefined);
+    const late = this.#late.get(provider) ?? { calls: 0, prompts: new Set<number>() };
+    if (prompt === undefined || (late.calls === 0 && this.#late.size >= maxLateProviders)) {
+      this.#strayCalls += 1;
+      return;
+    }
+    late.calls += 1;
+    late.prompts.add(prompt);
+    this.#late.set(provider, late);
   }
 
   /** Ends a prompt; returns its calls as attempts. */
@@ -186,8 +206,8 @@ export class Rehearsal {
 
   /** The comparison so far. */
   figures(): { agreement: Agreement; differences: Difference[] } {
-    const late = [...this.#late].map(([provider, indexes]) => lateDifference(provider, indexes));
-    const differing = new Set([...this.#differing, ...[...this.#late.values()].flat()]).size;
+    const late = [...this.#late].map(([provider, calls]) => lateDifference(provider, calls));
+    const differing = new Set([...this.#differing, ...[...this.#late.values()].flatMap(({ prompts }) => [...prompts])]).size;
     const agreement = { prompts: this.#prompts, agreeing: this.#prompts - differing, differing, stray_calls: this.#strayCalls };
     return { agreement, differences: [...this.#differences.items, ...late] };
   }
@@ -201,13 +221,12 @@ export class Rehearsal {
 const answered = (reaction: FakeReaction): FakeExchange => ({ reaction, latencyMs: 0, done: () => undefined });
 
 /** The difference of calls that came when the caller had its answer. */
-function lateDifference(provider: string, indexes: readonly number[]): Difference {
-  const prompts = new Set(indexes);
+function lateDifference(provider: string, { calls, prompts }: LateCalls): Difference {
   return {
     provider,
     condition: null,
     expected: { calls: [], served_by: null },
-    actual: { calls: [{ provider, calls: indexes.length }], served_by: null },
+    actual: { calls: [{ provider, calls }], served_by: null },
     prompts: prompts.size,
     first_index: Math.min(...prompts),
     sentence: `The gateway called ${provider} after it had answered the caller: the chain ends there.`,
