@@ -90,7 +90,7 @@ const providerFields = {
     description: 'The name of the environment variable that holds the key, never the key itself. Without it, calls have no key.',
     example: 'OPENAI_API_KEY',
   }),
-  timeout_ms: whole(1, maxTimeoutMs, 'The timeout of an attempt. Default: 30000.'),
+  timeout_ms: whole(1, maxTimeoutMs, `The timeout of an attempt. Default: ${providerDefaults.timeout_ms}.`),
   max_tokens: whole(1, 1_000_000, 'The token limit of requests in tests.'),
   input_cost_per_1m: price('input'),
   output_cost_per_1m: price('output'),
@@ -127,7 +127,11 @@ export const Provider = described('One model of a chain, and how it is reached.'
 const condition = choice(ruleConditions, { description: 'The failure; `any` stands for all.' });
 const action = choice(actions, { description: 'What happens then: retry the provider, fail over to the next one, or return an error.' });
 const ruleFields = {
-  max_retries: whole(0, maxRetries, 'Extra attempts at the same provider, per provider and prompt. Default: 1 with `retry`.'),
+  max_retries: whole(
+    0,
+    maxRetries,
+    `Extra attempts at the same provider, per provider and prompt. Default: ${retryDefaults.max_retries} with \`retry\`.`,
+  ),
   providers: Type.Array(Type.String({ maxLength: 256 }), {
     minItems: 1,
     maxItems: maxProviders,
@@ -138,9 +142,9 @@ const ruleFields = {
     maxItems: 100,
     description: 'Restricts the condition to these HTTP statuses; with `any` only the status counts.',
   }),
-  wait_ms: whole(0, 600_000, 'The wait before the first retry. Default: 500.'),
+  wait_ms: whole(0, 600_000, `The wait before the first retry. Default: ${retryDefaults.wait_ms}.`),
   backoff: choice(backoffs, { description: 'How later waits grow. Default: `exponential`, with jitter.' }),
-  max_wait_ms: whole(0, 600_000, 'The longest wait, also with Retry-After. Default: 10000.'),
+  max_wait_ms: whole(0, 600_000, `The longest wait, also with Retry-After. Default: ${retryDefaults.max_wait_ms}.`),
   respect_retry_after: Type.Boolean({ description: 'Whether Retry-After extends the wait, up to `max_wait_ms`. Default: true.' }),
   then: choice(afterRetries, { description: 'What happens when the retries are used up. Default: `failover`.' }),
   to: Type.Array(Type.String({ maxLength: 256 }), {

@@ -39,7 +39,11 @@ export const Fault = described('An injected failure of a provider.', {
 
 export const TestRequest = described('The test to run.', {
   prompt_count: optional(
-    whole(1, maxPrompts, 'The number of prompts. Default: that of `prompts`, else that of the scenes of the plan, else 5.'),
+    whole(
+      1,
+      maxPrompts,
+      `The number of prompts. Default: that of \`prompts\`, else that of the scenes of the plan, else ${defaultPrompts}.`,
+    ),
   ),
   mode: optional(
     choice(modes, {

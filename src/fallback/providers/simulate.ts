@@ -5,12 +5,6 @@ import { type Call, type CallResult, failed, type PromptClock, type Transport } 
 /** The assumed tokens of an answer. */
 const assumedTokens = 200;
 
-/** The assumptions of a simulation, as sentences. */
-export const assumptions: readonly string[] = [
-  'An answer takes 400 to 1200 ms; with a timeout below 1600 ms, between a quarter and three quarters of the timeout.',
-  `An answer costs ${assumedTokens} input tokens and ${assumedTokens} output tokens, or max_tokens where that is less. A failed call costs nothing; an unusable answer costs as much as a usable one.`,
-];
-
 /** The mean latencies of answers and of failures with a response. */
 const answerMs = 800;
 const failureMs: Readonly<Record<Condition, number>> = {
@@ -25,6 +19,12 @@ const failureMs: Readonly<Record<Condition, number>> = {
   invalid_request: 60,
   invalid_response: 400,
 };
+
+/** The assumptions of a simulation, as sentences. */
+export const assumptions: readonly string[] = [
+  `An answer takes ${answerMs / 2} to ${answerMs * 1.5} ms; with a timeout below ${answerMs * 2} ms, between a quarter and three quarters of the timeout.`,
+  `An answer costs ${assumedTokens} input tokens and ${assumedTokens} output tokens, or max_tokens where that is less. A failed call costs nothing; an unusable answer costs as much as a usable one.`,
+];
 
 /** The transport of simulations: no requests are sent, and time is virtual. */
 export const simulation: Transport = {

@@ -24,7 +24,7 @@ const presets: Record<TestDraft['preset'], string> = {
   coverage: 'Coverage: exercises every rule',
   healthy: 'Healthy: nothing fails',
   primary_down: 'Primary down',
-  cascade: 'Cascade: all but the last down',
+  cascade: 'Cascade: from the first provider down to all but the last',
   flap: 'Flap: the primary fails for a while',
   blackout: 'Blackout: everything down',
   '': 'My own faults',
