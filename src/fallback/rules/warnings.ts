@@ -8,7 +8,7 @@ import { isOwnVariable } from './key-grants.ts';
 import { apiBase, foreignKind, kinds, knownKind, usualKey } from './kinds.ts';
 import { defaulted, reachable, worstCase } from './reach.ts';
 import { WarningList } from './warning-list.ts';
-import { listed, shortened } from './wording.ts';
+import { listed, listedProviders } from './wording.ts';
 
 /** Chains whose prompts can take longer than this get a warning. */
 const slowMs = 120_000;
@@ -38,12 +38,7 @@ function warnOfProviders(providers: readonly Provider[], warnings: WarningList):
   );
   for (const alike of Map.groupBy(all, ({ code, say }) => `${code} ${say('')}`).values()) {
     const [{ code, field, say }] = alike as [(typeof all)[number]];
-    const names = shortened(
-      alike.map(({ name }) => name),
-      5,
-      'other provider',
-    );
-    warnings.add(code, field, say(listed(names)));
+    warnings.add(code, field, say(listedProviders(alike)));
   }
 }
 

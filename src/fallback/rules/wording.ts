@@ -11,6 +11,16 @@ export const listed = (words: readonly (string | number)[], joint = 'and'): stri
 export const shortened = (words: readonly string[], most: number, noun: string): readonly string[] =>
   words.length <= most ? words : [...words.slice(0, most - 1), plural(words.length - most + 1, noun)];
 
+/** Providers in a sentence, at most five of them: `a, b, c, d and 3 other providers`. */
+export const listedProviders = (providers: readonly { readonly name: string }[]): string =>
+  listed(
+    shortened(
+      providers.map(({ name }) => name),
+      5,
+      'other provider',
+    ),
+  );
+
 /** A name that is not taken yet, which it then is: the text itself, or with a number appended. */
 export function uniqueName(wanted: string, taken: Set<string>): string {
   let name = wanted;

@@ -137,7 +137,7 @@ function callsFor({ kind }: Deployment, failing: Failing | null): number {
 function noteRepeats<D extends Imported>(findings: FindingList, chain: readonly Reached<D>[]): void {
   for (const { kind, provider } of chain.map(({ deployment }) => deployment))
     for (const condition of repeatsOf(kind)?.conditions ?? [])
-      findings.add('repeats', null, repeatsSentence(repeatsOf(kind)!, [provider.name]), { provider: provider.name, condition, loss: true });
+      findings.add('repeats', null, repeatsSentence(repeatsOf(kind)!, provider.name), { provider: provider.name, condition, loss: true });
 }
 
 /** Where the calls of LiteLLM and of the chain part, and all calls of both. */

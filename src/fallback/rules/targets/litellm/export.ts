@@ -1,7 +1,7 @@
 import { type Condition, conditions, type Params, type Provider } from '../../../model/chain.ts';
 import type { Failing } from '../../conditions.ts';
 import { knownKind, modelName } from '../../kinds.ts';
-import { listed, shortened, times, uniqueName } from '../../wording.ts';
+import { listed, listedProviders, shortened, times, uniqueName } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
 import { classOf } from './errors.ts';
@@ -46,12 +46,8 @@ export const exportLitellm: Exporter = (source) => {
   warnOfUnsupportedFields(source, { prices: true, params: true });
   for (const [repeats, alike] of Map.groupBy(kinds.keys(), (index) => repeatsOf(kinds[index]!))) {
     if (repeats === undefined) continue;
-    const names = shortened(
-      alike.map((index) => providers[index]!.provider.name),
-      5,
-      'other provider',
-    );
-    warnings.loss('repeats', null, repeatsSentence(repeats, names));
+    const whose = listedProviders(alike.map((index) => providers[index]!.provider));
+    warnings.loss('repeats', null, repeatsSentence(repeats, whose));
   }
   return { model_list, router_settings };
 };
@@ -140,14 +136,7 @@ function warnOfKinds(
   for (const alike of Map.groupBy(found, ({ condition, statuses, theirs }) => JSON.stringify([condition, statuses, theirs])).values()) {
     const [{ condition, statuses, theirs, ours }] = alike as [(typeof found)[number]];
     const what = statuses.length === 0 ? condition : `${condition} (${listed(shortened(statuses.map(String), 10, 'other status'))})`;
-    const named = listed(
-      shortened(
-        alike.map(({ name }) => name),
-        5,
-        'other provider',
-      ),
-    );
-    const whose = alike.length === providers.length ? '' : ` of ${named}`;
+    const whose = alike.length === providers.length ? '' : ` of ${listedProviders(alike)}`;
     warnings.loss('retries', null, `LiteLLM retries ${what}${whose} ${often(theirs)}; the chain ${often(ours)}.`);
   }
 }
@@ -160,18 +149,8 @@ function warnOfOneRouter({ providers, routing, warnings }: Source): void {
     return differing.length === 0 ? [] : [{ name: provider.name, on: listed(differing) }];
   });
   for (const [on, alike] of Map.groupBy(unlike, (one) => one.on)) {
-    const names = listed(
-      shortened(
-        alike.map(({ name }) => name),
-        5,
-        'other provider',
-      ),
-    );
-    warnings.loss(
-      'one_policy',
-      null,
-      `LiteLLM has one retry policy for all providers: on ${on}, that of the first one also holds for ${names}, whose own it is not.`,
-    );
+    const sentence = `LiteLLM has one retry policy for all providers: on ${on}, that of the first one also holds for ${listedProviders(alike)}, whose own it is not.`;
+    warnings.loss('one_policy', null, sentence);
   }
   const decisions = routing.providers.flatMap((one) => one.decisions);
   for (const condition of conditions) {

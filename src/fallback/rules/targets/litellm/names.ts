@@ -50,9 +50,9 @@ const repeating: ReadonlyMap<string | null, Repeats> = new Map([
 /** What LiteLLM repeats by itself at a provider of this kind; undefined for nothing. */
 export const repeatsOf = (kind: string | null): Repeats | undefined => repeating.get(kind);
 
-/** The sentence about what is repeated, on conditions that it names. */
-export const repeatsSentence = ({ conditions, calls }: Repeats, names: readonly string[]): string =>
-  `On ${listed(conditions)} of ${listed(names)}, LiteLLM makes each call ${calls} times by itself, whatever its retries are; the chain makes it once.`;
+/** The sentence about what is repeated at some providers, on conditions that it names. */
+export const repeatsSentence = ({ conditions, calls }: Repeats, whose: string): string =>
+  `On ${listed(conditions)} of ${whose}, LiteLLM makes each call ${calls} times by itself, whatever its retries are; the chain makes it once.`;
 
 /** The settings of a retry policy. */
 export const policyNames: readonly string[] = [...retryNames.flatMap(([, names]) => names), 'DefaultRetries'];
