@@ -22,7 +22,7 @@ export interface Engine {
   /** The chain's order, as provider indexes. */
   readonly order: readonly number[];
   /** The providers of each rule's `to`, as indexes; null for the chain's order. */
-  readonly targets: readonly (readonly number[] | null)[];
+  readonly to: readonly (readonly number[] | null)[];
 }
 
 /** The state of a prompt: the current provider, and the retries that each rule has used there. */
@@ -85,7 +85,7 @@ export function createEngine(chain: ChainDefinition): Engine {
     chain,
     candidates,
     order: chain.providers.map((_, index) => index),
-    targets: chain.fallback_rules.map(({ to }) => to?.map((name) => indexOf.get(name)!) ?? null),
+    to: chain.fallback_rules.map(({ to }) => to?.map((name) => indexOf.get(name)!) ?? null),
   };
 }
 
@@ -124,9 +124,12 @@ export function after(engine: Engine, position: Position, rule: number | null): 
   return leave(engine, next, rule) ? next : undefined;
 }
 
+/** The providers of a rule's `to`, by index; null for the chain's order. */
+export const toOf = ({ to }: Engine, rule: number | null): readonly number[] | null => (rule === null ? null : to[rule]!);
+
 /** Moves to the next provider that was not left yet, by the `to` of the rule if it has one; returns whether there is one. */
-function leave({ targets }: Engine, position: Position, rule: number | null): boolean {
-  const to = rule === null ? null : targets[rule]!;
+function leave(engine: Engine, position: Position, rule: number | null): boolean {
+  const to = toOf(engine, rule);
   if (to !== null) {
     // Along the chain's own order, the providers before the current one were left.
     position.left ??= new Set(position.queue.slice(0, position.next - 1));

@@ -65,6 +65,9 @@ export function knownKind(name: string | null): Kind | undefined {
   return name !== null && Object.hasOwn(kinds, name) ? kinds[name] : undefined;
 }
 
+/** Whether a kind is one of Azure, which is called by OpenAI's chat completions at addresses of its own form. */
+export const isAzure = (kind: string | null): boolean => kind === 'azure' || kind === 'azure_ai';
+
 /** The kind in a `kind/model` id, if it is known or foreign. */
 export function kindOfModel(modelId: string): string | null {
   const slash = modelId.indexOf('/');

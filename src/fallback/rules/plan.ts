@@ -152,7 +152,7 @@ const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
 
 /** The providers in the order in which a prompt calls them if all are down. */
 function orderWhenDown(engine: Engine): number[] {
-  if (engine.targets.every((to) => to === null)) return [...engine.order];
+  if (engine.to.every((to) => to === null)) return [...engine.order];
   const position = startAt(engine);
   const order = [position.provider];
   const circumstances = { random: () => 0, elapsed_ms: 0, deadline_ms: null };

@@ -1,6 +1,6 @@
 import { type Condition, conditions } from '../model/chain.ts';
 import { type Failing, traitsOf } from './conditions.ts';
-import { after, type Case, type Engine, longestWait, matchingRule, type Position, startAt } from './engine.ts';
+import { after, type Case, type Engine, longestWait, matchingRule, type Position, startAt, toOf } from './engine.ts';
 
 /**
  * All failures of every provider that rules can distinguish, by provider index, each with the rule that decides: for each
@@ -52,7 +52,7 @@ export function waysTo(engine: Engine, cases = casesOf(engine)): readonly (Way |
     const deeper: Way[] = [];
     for (const way of level) {
       const { provider, queue } = way.position;
-      const key = `${provider} of ${engine.targets.indexOf(queue)}`;
+      const key = `${provider} of ${engine.to.indexOf(queue)}`;
       if (seen.has(key)) continue;
       seen.add(key);
       ways[provider] ??= way;
@@ -60,7 +60,7 @@ export function waysTo(engine: Engine, cases = casesOf(engine)): readonly (Way |
         const position = after(engine, way.position, found.rule);
         if (position === undefined) continue;
         const next = { position, failures: [...way.failures, { ...found, provider }] };
-        if (targetOf(engine, found.rule) === null) level.push(next);
+        if (toOf(engine, found.rule) === null) level.push(next);
         else deeper.push(next);
       }
     }
@@ -69,18 +69,16 @@ export function waysTo(engine: Engine, cases = casesOf(engine)): readonly (Way |
   return ways;
 }
 
-const targetOf = ({ targets }: Engine, rule: number | null) => (rule === null ? null : targets[rule]!);
-
 /** The failovers of a provider that lead to different providers: of those that lead to the same ones, the one with the fewest retries. */
 function exitsOf(engine: Engine, cases: readonly Case[]): Case[] {
   const leading = cases.filter((found) => endOf(engine, found) === 'failover');
   // Among equals, a connection error is preferred, because it does not depend on the request.
   const order = (found: Case) => retriesOf(engine, found.rule) * 2 + Number(found.condition !== 'connection_error');
-  const byTarget = Map.groupBy(
+  const byTo = Map.groupBy(
     leading.toSorted((one, other) => order(one) - order(other)),
-    ({ rule }) => String(targetOf(engine, rule)),
+    ({ rule }) => String(toOf(engine, rule)),
   );
-  return [...byTarget.values()].map(([first]) => first!);
+  return [...byTo.values()].map(([first]) => first!);
 }
 
 /** The cases of each provider, by its index; none for a provider that prompts never reach. */

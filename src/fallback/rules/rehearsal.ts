@@ -3,7 +3,7 @@ import { type CallRun, type Course, type Difference, type Expected, runsOf } fro
 import type { PromptResult } from '../model/test.ts';
 import { usualStatus } from './conditions.ts';
 import type { Engine } from './engine.ts';
-import { foreignKind, protocolOf } from './kinds.ts';
+import { foreignKind, isAzure, protocolOf } from './kinds.ts';
 import type { Plan, SceneFault } from './plan.ts';
 import { listed, shortened, times } from './wording.ts';
 
@@ -15,12 +15,8 @@ export const marked = (prompt: string, mark: string): string => `${prompt}\n\nre
 /** The marks in the text of a request. */
 export const marksIn = (text: string): string[] => Array.from(text.matchAll(markForm), ([, mark]) => mark!);
 
-/** Foreign kinds whose calls can be redirected, because they use OpenAI's chat completions. */
-const redirectable = new Set(['azure', 'azure_ai']);
-
 /** Whether a provider speaks a protocol of its own, which no fake provider has. */
-export const isOutside = ({ provider }: { provider: string | null }): boolean =>
-  foreignKind(provider) !== undefined && !redirectable.has(provider!);
+export const isOutside = ({ provider }: { provider: string | null }): boolean => foreignKind(provider) !== undefined && !isAzure(provider);
 
 /** A chain without the providers that can't be redirected to fake ones, and their names. */
 export function rehearsable(chain: ChainDefinition): { chain: ChainDefinition; left: string[] } {

@@ -1,6 +1,6 @@
 import type { Provider } from '../../model/chain.ts';
 import { litellmKinds } from '../kind-lists.ts';
-import { apiBase, foreignKind, knownKind, protocolOf } from '../kinds.ts';
+import { apiBase, foreignKind, knownKind, protocolOf, usualKey } from '../kinds.ts';
 import type { ExportedProvider } from './target.ts';
 
 /** A target's names of kinds of providers. */
@@ -18,7 +18,7 @@ export function nameOfKind({ known, aliases }: KindNames, kind: string | null): 
   return [kind, kind.replaceAll('_', '-')].find((name) => known.has(name)) ?? null;
 }
 
-/** The kind with this name at a target; null for an unknown name. */
+/** The kind with this name at a target; null for an unknown name. Chains spell the names of kinds as LiteLLM does, with underscores. */
 export function kindNamed({ known, aliases }: KindNames, name: string): string | null {
   const aliased = Object.keys(aliases).find((kind) => aliases[kind] === name);
   if (aliased !== undefined) return aliased;
@@ -59,12 +59,11 @@ export function warnIfUnknown(exported: ExportedProvider): void {
  */
 export function keyEnv({ provider: { name, provider, api_base, api_key_env }, slug, advise }: ExportedProvider): string {
   if (api_key_env !== null) return api_key_env;
-  const usual = foreignKind(provider)?.api_key_env ?? (api_base === null ? knownKind(provider)?.api_key_env : null);
   const derived = slug
     .toUpperCase()
     .replaceAll('-', '_')
     .replace(/^(?=\d)/, '_');
-  const assumed = usual ?? `${derived}_API_KEY`;
+  const assumed = usualKey(provider, api_base) ?? `${derived}_API_KEY`;
   const sentence = `${name} has no api_key_env, which the target needs; the export refers to the environment variable ${assumed}.`;
   advise('key_assumed', 'api_key_env', sentence);
   return assumed;

@@ -2,7 +2,7 @@ import { invalid } from '../../../kit/errors.ts';
 import type { ChainDefinition, Params, Provider } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
 import { type ExportFormat, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
-import { knownKind } from '../kinds.ts';
+import { isAzure, knownKind } from '../kinds.ts';
 import { variableOf } from '../params.ts';
 import { rehearsable } from '../rehearsal.ts';
 import { routingOf } from '../routing.ts';
@@ -60,9 +60,8 @@ const leftOut = (name: string) => ({ code: 'left_out', field: null, detail: left
 
 function redirect(provider: Provider, format: RehearsalFormat, base: string): Provider {
   const { provider: kind, name } = provider;
-  const isAzure = kind === 'azure' || kind === 'azure_ai';
   // A resource of Azure that is called by its name can't be redirected, so its fake provider is one of OpenAI's kind.
-  const staysAzure = isAzure && targets[format].rehearsal!.hasAzureAddress;
+  const staysAzure = isAzure(kind) && targets[format].rehearsal!.hasAzureAddress;
   const address = fakeAddress(base, name);
   return {
     ...provider,

@@ -1,4 +1,4 @@
-import { knownKind } from '../../kinds.ts';
+import { isAzure, knownKind } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
 import { isOutside } from '../../rehearsal.ts';
 import { listed, uniqueName } from '../../wording.ts';
@@ -92,7 +92,6 @@ function modelOf({ model, custom_llm_provider: given }: Fields): Model {
 
 const isLeftOut = ({ litellm_params }: Fields) => isOutside({ provider: modelOf(fieldsOf(litellm_params)).kind });
 
-const isAzure = (kind: string | null) => kind === 'azure' || kind === 'azure_ai';
 const isAnthropic = ({ kind, model }: Model) => kind === 'anthropic' || (kind === null && /^claude/.test(model));
 
 /**
