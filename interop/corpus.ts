@@ -75,21 +75,27 @@ export function unexplained(file: CorpusFile, runs: readonly { scene: Scene; bef
   );
 }
 
-/** What an import says of the calls without a failure: that models are drawn, or unknown. */
-const structural = ['load_balanced', 'unknown_model'];
-
-/** Whether a finding or a warning is about the failure after which the calls part: it names that provider and that condition. */
+/**
+ * Whether a finding or a warning is about the failure after which the calls part: it names that provider and that condition.
+ * Without a failure, one that the called model is drawn from several explains another call.
+ */
 function isExplained({ chain, findings, warnings }: CorpusFile, { way }: Scene, before: Calls, after: Calls): boolean {
-  if (way === null) return findings.some(({ kind }) => structural.includes(kind));
-  const { condition } = ways[way].fault;
   const parted = before.findIndex((call, index) => call !== after[index]);
   const last = Math.max((parted === -1 ? before.length : parted) - 1, 0);
   const names = chain.providers.map(({ name }) => name);
+  const isCalled = (call: string | undefined, provider: string) =>
+    chain.providers.some((one) => one.name === provider && call !== undefined && isCallOf(one, call));
+  const either = [before[last], after[last]];
+  if (way === null)
+    return findings.some(
+      ({ kind, provider }) => kind === 'load_balanced' && provider !== null && either.some((call) => isCalled(call, provider)),
+    );
+  const { condition } = ways[way].fault;
   const said = [...findings.filter(({ provider }) => provider !== null), ...warnings.flatMap((warning) => reasonsOf(warning, names))];
-  return [before[last], after[last]].some((call) => {
-    const called = chain.providers.filter((provider) => call !== undefined && isCallOf(provider, call));
-    return called.some(({ name: provider }) => said.some((reason) => reason.loss && concerns(reason, { provider, condition })));
-  });
+  return names.some(
+    (provider) =>
+      either.some((call) => isCalled(call, provider)) && said.some((reason) => reason.loss && concerns(reason, { provider, condition })),
+  );
 }
 
 /** Whether a call can be one of this provider, by the model, the host and the key. */

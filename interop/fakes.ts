@@ -85,12 +85,12 @@ export async function startFakes(count: number): Promise<Fakes> {
   let bodies: unknown[] = [];
   const server = createServer(async (request, response) => {
     const body = await bodyOf(request);
-    const [, place] = /^\/p(\d+)\/v1\/[\w/-]+$/.exec(request.url!) ?? [];
-    if (place === undefined || request.url!.includes('/v1/v1/')) {
+    const [, digits] = /^\/p(\d+)\/v1\/[\w/-]+$/.exec(request.url!) ?? [];
+    if (digits === undefined || request.url!.includes('/v1/v1/')) {
       refuse(404, 'not_found', `${request.url} is no address of a provider.`)(response);
       return;
     }
-    const index = Number(place);
+    const index = Number(digits);
     bodies.push(body);
     called[index] = (called[index] ?? 0) + 1;
     const behaviour = played[index];

@@ -7,8 +7,7 @@ import type { ChainRequest } from '../src/fallback/model/chain.ts';
 import { define } from '../src/fallback/rules/chain.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
 import { corpusOf, scenes, startInternet, unexplained } from './corpus.ts';
-import { startLitellm } from './litellm.ts';
-import { startSceneRouter } from './litellm-scenes.ts';
+import { startLitellm, startSceneRouter } from './litellm.ts';
 import { judge, type Model } from './scenes.ts';
 
 const files = corpusOf('litellm');
@@ -66,7 +65,7 @@ describe("LiteLLM's router does with a file what the imported chain says, except
         chain.providers.map(({ name: provider, api_base }): [string, Model] => {
           const host = new URL(api_base!).hostname;
           const { model_name, litellm_params } = redirected[Number(/\d+/.exec(host)![0])]!;
-          return [provider, { host, place: `${model_name} ${'order' in litellm_params ? litellm_params.order : ''}` }];
+          return [provider, { host, pool: `${model_name} ${'order' in litellm_params ? litellm_params.order : ''}` }];
         }),
       );
       const config = JSON.stringify({ ...value, model_list: redirected });

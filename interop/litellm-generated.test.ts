@@ -5,7 +5,7 @@ import type { ChainRequest } from '../src/fallback/model/chain.ts';
 import { define } from '../src/fallback/rules/chain.ts';
 import { type Random, seeded } from '../src/fallback/rules/random.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
-import { startSceneRouter } from './litellm-scenes.ts';
+import { startSceneRouter } from './litellm.ts';
 import { failures, judge, type Model } from './scenes.ts';
 
 const router = await startSceneRouter();
@@ -119,7 +119,7 @@ test(`LiteLLM does with up to ${count} generated files what the imported chain s
       chain.providers.map(({ name, api_base, model_id }): [string, Model] => {
         const host = new URL(api_base!).hostname;
         const entry = value.model_list.find(({ litellm_params }) => new URL(String(litellm_params.api_base)).hostname === host)!;
-        return [name, { host, place: `${model_id.split('-')[0]} ${entry.litellm_params.order ?? ''}` }];
+        return [name, { host, pool: `${model_id.split('-')[0]} ${entry.litellm_params.order ?? ''}` }];
       }),
     );
     // A few failures of each file; all files together have each of them often.

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
+import type { Played, ScenePlayer } from './scenes.ts';
+
 /** The answer of LiteLLM to a prompt: the text, or the error; `refused` at its beginning means that the file was not loaded. */
 interface LitellmAnswer {
   answer: string | null;
@@ -16,17 +18,37 @@ interface Litellm {
   stop(): void;
 }
 
+/** LiteLLM's router in a process of its own, which plays scenes without a network. */
+interface SceneRouter extends ScenePlayer {
+  stop(): void;
+}
+
 /**
  * Starts LiteLLM: its proxy, or its router with all calls of providers redirected to `internet`.
  * @throws Error if the Python environment is missing
  */
 export async function startLitellm(internet?: { origin: string; keys: readonly string[] }): Promise<Litellm> {
+  const names = internet?.keys ?? ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'LLAMA_API_KEY'];
+  const keys = Object.fromEntries(names.map((name) => [name, name]));
+  const { providers, answer, stop } =
+    internet === undefined
+      ? await start('litellm_runner.py', keys)
+      : await start('litellm_router.py', { ...keys, INTERNET: internet.origin });
+  return { providers, ask: (config, group) => answer({ config, group }) as Promise<LitellmAnswer>, stop };
+}
+
+/** Starts LiteLLM's router with fake providers. @throws Error if the Python environment is missing */
+export async function startSceneRouter(): Promise<SceneRouter> {
+  const { answer, stop } = await start('litellm_scenes.py');
+  return { play: (file) => answer(file) as Promise<Played[]>, stop };
+}
+
+/** Starts a Python program that answers each line with one. */
+async function start(script: string, environment: Readonly<Record<string, string>> = {}) {
   const path = (name: string) => new URL(name, import.meta.url).pathname;
-  const keys = Object.fromEntries((internet?.keys ?? ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'LLAMA_API_KEY']).map((name) => [name, name]));
-  const script = internet === undefined ? 'litellm_runner.py' : 'litellm_router.py';
   const child = spawn(path('.venv/bin/python'), [path(script)], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...process.env, ...keys, ...(internet === undefined ? {} : { INTERNET: internet.origin }) },
+    env: { ...process.env, ...environment },
   });
   let printed = '';
   child.stderr.on('data', (chunk: Buffer) => {
@@ -43,10 +65,11 @@ export async function startLitellm(internet?: { origin: string; keys: readonly s
   let last: Promise<unknown> = Promise.resolve();
   return {
     providers,
-    ask(config, group) {
+    /** Answers a request; one after the other. */
+    answer: (request: unknown): Promise<unknown> => {
       const answered = last.then(() => {
-        child.stdin.write(`${JSON.stringify({ config, group })}\n`);
-        return next() as Promise<LitellmAnswer>;
+        child.stdin.write(`${JSON.stringify(request)}\n`);
+        return next();
       });
       last = answered.catch(() => undefined);
       return answered;

@@ -2,34 +2,20 @@
 
 Each line of standard input is {"config": text, "group": name, "fresh": bool, "scenes": [{host: failure}]}: the hosts that
 fail in a scene, each with {"status", "text"}, or "timeout" or "reset" instead. All others answer. Each line of
-standard output is [{"calls": [host], "answer": text or null, "error": text or null}], in the order of the scenes. `fresh`
+standard output but the first is [{"calls": [host], "answer": text or null, "error": text or null}], in the order of the scenes. `fresh`
 plays them one after the other, each without what LiteLLM remembers of failures.
 """
 
 import asyncio
-import json
-import os
-import sys
-import tempfile
 from urllib.parse import urlsplit
 
-answers = os.fdopen(os.dup(1), "w", buffering=1)
-os.dup2(2, 1)
-os.environ |= {
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    "LITELLM_LOG": "CRITICAL",
-    "INITIAL_RETRY_DELAY": "0",
-    "MAX_RETRY_DELAY": "0",
-    "JITTER": "0",
-}
+from litellm_common import load, serve
 
-import httpx  # noqa: E402
-import litellm  # noqa: E402
-from litellm.proxy import proxy_server  # noqa: E402
+import httpx
+import litellm
 
 scenes: dict[str, dict] = {}
 litellm.Router._time_to_sleep_before_retry = lambda *_, **__: 0
-
 
 # The answers of the protocols, by what their paths contain.
 answers_by_path = {
@@ -78,21 +64,6 @@ async def fake(self, request: httpx.Request, **_):
 
 
 httpx.AsyncClient.send = fake
-defaults = {name: value for name, value in vars(litellm).items() if value is None or isinstance(value, (bool, int, float, str))}
-# Each router adds its own, by which it leaves out models; beyond a hundred LiteLLM adds no more.
-callbacks = {name: list(value) for name, value in vars(litellm).items() if "callback" in name and isinstance(value, list)}
-
-
-async def load(config: str):
-    for name, value in defaults.items():
-        setattr(litellm, name, value)
-    for name, value in callbacks.items():
-        getattr(litellm, name)[:] = value
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        file.write(config)
-        file.flush()
-        router, _, _ = await proxy_server.proxy_config.load_config(router=None, config_file_path=file.name)
-    return router
 
 
 async def play(router, group: str, number: int, failures: dict) -> dict:
@@ -109,10 +80,10 @@ async def play(router, group: str, number: int, failures: dict) -> dict:
 
 
 async def run(config: str, group: str, fresh: bool, scenes: list) -> list:
+    router, _, _ = await load(config)
     if not fresh:
-        router = await load(config)
         return await asyncio.gather(*(play(router, group, number, failures) for number, failures in enumerate(scenes)))
-    router, played = await load(config), []
+    played = []
     for number, failures in enumerate(scenes):
         played.append(await play(router, group, number, failures))
         # Cooldowns, and the counts that lead to them, must not last to the next scene.
@@ -122,10 +93,4 @@ async def run(config: str, group: str, fresh: bool, scenes: list) -> list:
     return played
 
 
-async def main() -> None:
-    loop = asyncio.get_running_loop()
-    while line := await loop.run_in_executor(None, sys.stdin.readline):
-        answers.write(json.dumps(await run(**json.loads(line))) + "\n")
-
-
-asyncio.run(main())
+serve(run)

@@ -86,13 +86,13 @@ function withHosts(root: Node): { config: Node; models: Map<string, Omit<Model, 
   const walk = ({ targets, ...node }: Node, drawn: string | null): Node => {
     if (targets === undefined) {
       const host = `m-${models.size}.test`;
-      models.set(host, { place: drawn ?? host });
+      models.set(host, { pool: drawn ?? host });
       const { name, retry, weight, strategy } = node;
       const target = { provider: 'openai', api_key: 'any', custom_host: `http://${host}/v1`, request_timeout: 5_000 };
       return JSON.parse(JSON.stringify({ name, retry, weight, strategy, ...target, override_params: { model: host } })) as Node;
     }
-    const place = drawn ?? (node.strategy?.mode === 'loadbalance' ? `group ${models.size}` : null);
-    return { ...node, targets: targets.map((target) => walk(target, place)) };
+    const pool = drawn ?? (node.strategy?.mode === 'loadbalance' ? `group ${models.size}` : null);
+    return { ...node, targets: targets.map((target) => walk(target, pool)) };
   };
   return { config: walk(root, null), models };
 }

@@ -93,9 +93,14 @@ describe("Portkey's gateway behaves like the simulation", () => {
 });
 
 describe('If it behaves differently, the export has a warning', () => {
-  const chain = (): ChainDefinition => chainOf(fakes, [{ condition: 'rate_limit', action: 'retry', max_retries: 1, ...waits }]);
+  const chain = (): ChainDefinition =>
+    chainOf(fakes, [
+      { condition: 'rate_limit', action: 'retry', max_retries: 1, ...waits },
+      { condition: 'content_filter', action: 'failover' },
+    ]);
   const cases: { behaviour: Behaviour; code: string; calls: number[] }[] = [
     { behaviour: { way: 'too_long' }, code: 'same_status', calls: [1, 0, 0] },
+    { behaviour: { way: 'held_back' }, code: 'content_filter', calls: [1, 0, 0] },
     { behaviour: { way: 'empty' }, code: 'invalid_response', calls: [1, 0, 0] },
     { behaviour: { way: 'broken' }, code: 'invalid_response', calls: [1, 0, 0] },
     { behaviour: { way: 'reset' }, code: 'connection_retries', calls: [2, 1, 0] },

@@ -1,10 +1,9 @@
 import type { ChainDefinition } from '../src/fallback/model/chain.ts';
 import type { Finding } from '../src/fallback/model/finding.ts';
-import { runPrompt } from '../src/fallback/providers/executor.ts';
-import { simulation } from '../src/fallback/providers/simulate.ts';
 import type { Failing } from '../src/fallback/rules/conditions.ts';
 import { createEngine } from '../src/fallback/rules/engine.ts';
 import { waysTo } from '../src/fallback/rules/reach.ts';
+import { simulated } from './simulation.ts';
 
 /** What a fake provider answers; `timeout` and `reset` are no answer. */
 export type Refusal = { status: number; text: string } | 'timeout' | 'reset';
@@ -70,8 +69,8 @@ export interface ScenePlayer {
 /** A provider of the chain and the model of the file behind it. */
 export interface Model {
   host: string;
-  /** The models that stand for one another: those that the program draws from. */
-  place: string;
+  /** What the models that stand for one another have in common: the program draws one of them. */
+  pool: string;
 }
 
 /** An imported file to judge. */
@@ -89,16 +88,13 @@ type Way = (typeof failures)[number];
 type Down = ReadonlyMap<string, Way>;
 
 /** The providers that the chain calls, in order, and whether one answers. */
-async function simulated(chain: ChainDefinition, down: Down) {
-  const always = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: 1, probability: null };
+async function callsOf(chain: ChainDefinition, down: Down) {
   const faults = chain.providers.flatMap(({ name }, provider) => {
     const failing = down.get(name);
-    return failing === undefined ? [] : [{ ...always, provider, condition: failing.condition, status_code: failing.status_code }];
+    return failing === undefined ? [] : [{ provider, condition: failing.condition, status_code: failing.status_code, times: null }];
   });
-  const { signal } = new AbortController();
-  const run = { engine: createEngine(chain), transport: simulation, scene: { name: 'judged', faults, expects: 'either' as const } };
-  const { result } = await runPrompt({ ...run, index: 0, prompt: 'p', seed: 1, deadlineMs: null, signal, callSignal: signal });
-  return { calls: result.attempts.map(({ provider }) => provider), isServed: result.success };
+  const { attempts, success } = await simulated(chain, faults);
+  return { calls: attempts.map(({ provider }) => provider), isServed: success };
 }
 
 /** Each provider down in each way, alone and where earlier failures lead to it, and all of them down. */
@@ -143,20 +139,20 @@ export async function judge(
     );
   const played = await program.play({ config, group, fresh, scenes: scenes.map(refusals) });
   const byHost = new Map([...models].map(([one, { host }]) => [host, one]));
-  const placeOf = (one: string | undefined) => (one === undefined ? undefined : (models.get(one)?.place ?? one));
-  const members = (place: string) => [...models.values()].filter((model) => model.place === place).length;
+  const poolOf = (one: string | undefined) => (one === undefined ? undefined : (models.get(one)?.pool ?? one));
+  const sizeOf = (pool: string) => [...models.values()].filter((model) => model.pool === pool).length;
   const judgement: Judgement = { scenes: scenes.length, excused: 0, unexplained: [] };
   for (const [index, down] of scenes.entries()) {
     const { calls: called, answer, error } = played[index]!;
     const theirs = called.map((host) => byHost.get(host) ?? host);
-    const ours = await simulated(chain, down);
+    const ours = await callsOf(chain, down);
     const isServed = answer !== null && answer !== '';
     const length = Math.max(ours.calls.length, theirs.length);
-    const parted = Array.from({ length }, (_, at) => at).find((at) => placeOf(ours.calls[at]) !== placeOf(theirs[at]));
+    const parted = Array.from({ length }, (_, at) => at).find((at) => poolOf(ours.calls[at]) !== poolOf(theirs[at]));
     if (parted === undefined && isServed === ours.isServed) continue;
-    // Where a part of a group fails, a draw of a healthy model agrees.
+    // Where only some models of a pool fail, a draw of a healthy one agrees.
     const drawn = theirs.at(-1);
-    const isDraw = isServed && (parted ?? length) === theirs.length && members(placeOf(drawn)!) > 1 && !down.has(drawn!);
+    const isDraw = isServed && (parted ?? length) === theirs.length && sizeOf(poolOf(drawn)!) > 1 && !down.has(drawn!);
     if (isDraw && down.has(ours.calls[theirs.length - 1]!)) continue;
     const last = Math.max((parted ?? length) - 1, 0);
     const isExcused = [ours.calls[last], theirs[last]].some((provider) => {
