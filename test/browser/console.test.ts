@@ -566,9 +566,16 @@ describe('the console', { skip: withoutBrowser }, () => {
     await page.getByText('301 packets').waitFor();
     const rows = page.getByRole('region', { name: 'Packets' });
     assert.ok((await rows.getByRole('listitem').count()) < 40);
+    // Before the list is scrolled, since a page that has been read is not read again at once.
+    await page.route(/offset=100/, (route) => route.fulfill({ status: 409, json: { detail: 'It is broken.', code: 'CONFLICT' } }));
     await rows.focus();
     await page.keyboard.press('End');
     await rows.getByRole('listitem').last().getByText('packet number 0').waitFor();
+    await page.evaluate("document.querySelector('section[aria-label=Packets]').scrollTop = 150 * 60");
+    await page.getByText('Some packets could not be loaded.').waitFor();
+    await page.unroute(/offset=100/);
+    await button(page, 'Try again').click();
+    await page.getByText('Some packets could not be loaded.').waitFor({ state: 'detached' });
     await page.getByLabel('Search packets').fill('zebra');
     await page.getByText('1 packet', { exact: true }).waitFor();
     // Two changes in one moment, neither of which is lost.

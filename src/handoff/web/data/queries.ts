@@ -192,7 +192,10 @@ async function readPage(
 /** The rows of a page of packets in a list. */
 export const perPage = 100;
 
-/** The packets that match, of which only the pages in view are read. `at` returns undefined for one that is being read. */
+/**
+ * The packets that match, of which only the pages in view are read. `at` returns undefined for a packet that has not been read, and
+ * `failed` is a page that could not be read.
+ */
 export function usePackets(filters: PacketFilters) {
   const [range, setRange] = useState({ first: 0, last: 0 });
   const key = (offset: number) => ['packets', 'list', filters, offset];
@@ -205,9 +208,10 @@ export function usePackets(filters: PacketFilters) {
   const offsets = [...new Set([0, firstPage, Math.floor(range.last / perPage)])].map((page) => page * perPage);
   const pages = useQueries({ queries: offsets.map(pageQuery) });
   const { data, error, refetch } = pages[0]!;
+  const failed = pages.find((page) => page.error !== null);
   const at = (index: number): PacketRow | undefined =>
     pages[offsets.indexOf(Math.floor(index / perPage) * perPage)]?.data?.packets[index % perPage];
-  return { first: { data, error, refetch }, at, setRange };
+  return { first: { data, error, refetch }, failed, at, setRange };
 }
 
 /** How many packets a column of the board shows. */

@@ -7,7 +7,7 @@ import { Load } from '../../../kit/web/app/load.tsx';
 import { useDebounced } from '../../../kit/web/app/queries.ts';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
-import { Badge, Empty } from '../../../kit/web/components/feedback.tsx';
+import { Badge, Callout, Empty } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { Fields } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
@@ -146,7 +146,7 @@ function Filters({ params, isBoard, onChange }: FiltersProps) {
 const rowHeight = { wide: 60, narrow: 112 };
 
 function List({ filters, onClear }: { filters: PacketFilters; onClear: () => void }) {
-  const { first, at, setRange } = usePackets(filters);
+  const { first, failed, at, setRange } = usePackets(filters);
   const height = useMedia('(max-width: 40rem)') ? rowHeight.narrow : rowHeight.wide;
   const onRange = useCallback((from: number, to: number) => setRange({ first: from, last: to }), [setRange]);
   return (
@@ -161,6 +161,16 @@ function List({ filters, onClear }: { filters: PacketFilters; onClear: () => voi
                 {total_is === 'at_least' ? 'At least ' : ''}
                 {counted(total, 'packet')}
               </p>
+              {failed === undefined ? null : (
+                <Callout
+                  tone="bad"
+                  alert
+                  title="Some packets could not be loaded."
+                  actions={<Button onClick={() => void failed.refetch()}>Try again</Button>}
+                >
+                  {failed.error?.message}
+                </Callout>
+              )}
               <Rows
                 key={height}
                 label="Packets"
