@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { testExample } from '../../src/fallback/model/test.ts';
 import { explained } from '../../src/fallback/rehearse/explain.ts';
-import { filledIn, RehearsalError, wordsOf } from '../../src/fallback/rehearse/program.ts';
+import { filledIn, RehearsalError, startProgram, wordsOf } from '../../src/fallback/rehearse/program.ts';
 import { exitCodeOf } from '../../src/fallback/rehearse/report.ts';
 import { redirectFile } from '../../src/fallback/rules/targets/litellm/own-file.ts';
 import { runProgram } from '../support/program.ts';
@@ -124,6 +127,25 @@ describe('fallback-service rehearse', () => {
     // A container may have nobody who removes ended processes; they have the state Z.
     const { stdout: state } = await runProgram(['sh', '-c', `ps -o stat= -p $(cat ${pidFile})`]);
     assert.match(state.trim(), /^(Z.*)?$/);
+  });
+
+  test('ends a gateway that is interrupted before it answers', async (t) => {
+    const interrupting = new AbortController();
+    let pid = 0;
+    // The program tells its number, and is interrupted; otherwise nothing answers.
+    const server = createServer(({ url, socket }) => {
+      pid ||= Number(/^\/pid\/(\d+)$/.exec(url!)?.[1] ?? 0);
+      if (pid > 0) interrupting.abort(new RehearsalError('Ended by SIGINT.'));
+      socket.destroy();
+    });
+    server.listen(0, '127.0.0.1');
+    t.after(() => server.close());
+    await once(server, 'listening');
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const script = `fetch('${origin}/pid/' + process.pid).catch(() => undefined); setInterval(() => undefined, 60_000);`;
+    const program = startProgram([process.execPath, '-e', script], origin, process.env, interrupting.signal);
+    await assert.rejects(program, /^Error: Ended by SIGINT\.$/);
+    assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
   });
 });
 

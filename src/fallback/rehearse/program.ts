@@ -50,7 +50,7 @@ export const filledIn = (words: readonly string[], values: Readonly<Record<strin
 
 /**
  * Starts a program and waits until its URL answers, with any status.
- * @throws RehearsalError if it can't be started, ends before, or does not answer within a minute
+ * @throws RehearsalError if it can't be started, ends before, or does not answer within a minute; the reason of `stopping`. It has ended then.
  */
 export async function startProgram(
   words: readonly string[],
@@ -75,23 +75,20 @@ export async function startProgram(
   child.once('exit', (code, signal) => {
     ended ??= `${file} ended with ${code === null ? signal : `exit code ${code}`} before it answered at ${url}.`;
   });
-  const program = { stop: () => end(child) };
+  const failure = (sentence: string) => new RehearsalError(output.trim() === '' ? sentence : `${sentence}\n${output.trim()}`);
   const until = performance.now() + startMs;
-  while (!(await answers(url))) {
-    stopping.throwIfAborted();
-    if (ended !== undefined) {
-      await program.stop();
-      throw new RehearsalError(`${ended}${output.trim() === '' ? '' : `\n${output.trim()}`}`);
+  try {
+    while (!(await answers(url))) {
+      stopping.throwIfAborted();
+      if (ended !== undefined) throw failure(ended);
+      if (performance.now() > until) throw failure(`${file} did not answer at ${url} within ${startMs / 1000} s.`);
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
-    if (performance.now() > until) {
-      await program.stop();
-      throw new RehearsalError(
-        `${file} did not answer at ${url} within ${startMs / 1000} s.${output.trim() === '' ? '' : `\n${output.trim()}`}`,
-      );
-    }
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  } catch (error) {
+    await end(child);
+    throw error;
   }
-  return program;
+  return { stop: () => end(child) };
 }
 
 /** Whether anything answers at the models of an API, with any status. */
