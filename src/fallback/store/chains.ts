@@ -99,12 +99,11 @@ export function createChainStore(database: Database<Tables>) {
       return rows[0]?.rehearsal_token ?? undefined;
     },
 
-    /** Deletes a chain if it still has the version, or any version if that is undefined; returns whether it did. */
-    async remove(id: string, version: number | undefined): Promise<boolean> {
-      const [{ numDeletedRows } = { numDeletedRows: 0n }] = await database.transaction((tx) => {
-        const query = tx.deleteFrom('chains').where('id', '=', id);
-        return (version === undefined ? query : query.where('version', '=', version)).execute();
-      });
+    /** Deletes a chain if it still has the version; returns whether it did. */
+    async remove(id: string, version: number): Promise<boolean> {
+      const [{ numDeletedRows } = { numDeletedRows: 0n }] = await database.transaction((tx) =>
+        tx.deleteFrom('chains').where('id', '=', id).where('version', '=', version).execute(),
+      );
       return numDeletedRows > 0n;
     },
   };
