@@ -8,7 +8,7 @@ import { maintain } from '../../src/handoff/maintenance.ts';
 import { eventId } from '../../src/handoff/rules/channels.ts';
 import { migrations } from '../../src/handoff/store/migrations/index.ts';
 import { tablesOf } from '../../src/kit/sql/shape.ts';
-import { renumbering } from '../../src/kit/sql/tenancy.ts';
+import { renumberer } from '../../src/kit/sql/tenancy.ts';
 import { refused, runCli } from '../support/cli.ts';
 import { contentsOf, disagreements, type Inspector, looking, orphans, type Row } from '../support/consistency.ts';
 import { answersTo, continues, type Filled, fill, fillSettings, repeatedKey } from '../support/filled.ts';
@@ -374,14 +374,11 @@ for (const from of storesOfSeveral) {
 
 test('Row numbers of another table in a row, also in a list, are those of the import', () => {
   const tenancy = { table: 'tenants', byId: {}, references: { 'contents.packet': 'packets' }, lists: { 'packets.followers': 'webhooks' } };
-  const renumbered = { tenant: { id: 'a', number: 7 }, added: { packets: 100, webhooks: 1000 } };
-  const packet = renumbering(tenancy, { name: 'packets', numbered: 'seq' }, ['seq', 'tenant', 'id', 'followers'], renumbered);
+  const numbers = { tenant: { id: 'a', number: 7 }, added: { packets: 100, webhooks: 1000 } };
+  const packet = renumberer(tenancy, { name: 'packets', numbered: 'seq' }, ['seq', 'tenant', 'id', 'followers'], numbers);
   assert.deepEqual(packet([3, 1, 'x', '[1,2]']), [103, 7, 'x', '[1001,1002]']);
   assert.deepEqual(packet([4, 1, 'y', null]), [104, 7, 'y', null]);
-  assert.deepEqual(renumbering(tenancy, { name: 'contents', numbered: undefined }, ['packet', 'content'], renumbered)([3, 'c']), [
-    103,
-    'c',
-  ]);
+  assert.deepEqual(renumberer(tenancy, { name: 'contents', numbered: undefined }, ['packet', 'content'], numbers)([3, 'c']), [103, 'c']);
 });
 
 describe('service-cli storage', () => {

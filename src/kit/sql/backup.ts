@@ -45,7 +45,7 @@ function copy(path: string, target: string): void {
   }
 }
 
-/** @throws Error when the copy is damaged, by its disk or since the database is */
+/** @throws Error when the copy is damaged, because its disk or the database is */
 function check(file: string): void {
   const copied = new SqliteConnection(file, { readOnly: true });
   try {

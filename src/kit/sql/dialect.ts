@@ -188,12 +188,12 @@ export class SerialQueue {
 
   run<T>(work: () => Promise<T>): Promise<T> {
     this.#open += 1;
-    const mine = this.#last.then(work);
+    const result = this.#last.then(work);
     const done = () => {
       this.#open -= 1;
     };
-    this.#last = mine.then(done, done);
-    return mine;
+    this.#last = result.then(done, done);
+    return result;
   }
 
   /** Resolves when no work is pending or in progress. */

@@ -100,7 +100,11 @@ function writeAll(
   });
 }
 
-/** The tables of a database or file that has these migrations. @throws Error when one of them is unknown: of a newer version */
+/**
+ * The tables of a database or file that has these migrations.
+ * @param what begins the sentence of the error
+ * @throws Error when a migration is unknown: of a newer version
+ */
 export function tablesAt({ migrations }: Moved, what: string, applied: readonly string[]): TableShape[] {
   const unknown = applied.filter((name) => !migrations.some((migration) => migration.name === name));
   if (unknown.length > 0)

@@ -21,7 +21,7 @@ import { faultAt, headerIn, LineReader } from './import-file.ts';
 import { lockForMigration, migrateWithin } from './migrate.ts';
 import { presentTables } from './owner.ts';
 import { type TableShape, tablesOf } from './shape.ts';
-import { type OneTenant, renumber, renumbering, type Tenancy } from './tenancy.ts';
+import { type OneTenant, renumberer, reserveNumbers, type Tenancy } from './tenancy.ts';
 
 /** How many rows, and about how many characters of them, one statement inserts. */
 const batchRows = 1000;
@@ -55,9 +55,9 @@ export async function importFrom(file: string, parts: Import): Promise<{ rows: n
   const release = await holdFile(databaseUrl, moved, { waitMs: 0 });
   try {
     return await withDatabase<unknown, { rows: number; tenant: string | undefined }>(databaseUrl, async (database) => {
-      const read = await readAll(file, database, parts);
+      const imported = await readAll(file, database, parts);
       await afterwards?.(database);
-      return read;
+      return imported;
     });
   } finally {
     release();
@@ -73,8 +73,8 @@ async function readAll(file: string, database: Database<unknown>, parts: Import)
     const header = headerIn((await lines.next()).value as string);
     if (header.tenant === undefined) await requireEmpty(tx, database, moved);
     const tables = tablesAt(moved, 'The file', header.migrations);
-    const read = { database, header, tables, lines, total: end.rows };
-    await (header.tenant === undefined ? readEverything(tx, read, parts) : readTenant(tx, read, parts, header.tenant));
+    const source = { database, header, tables, lines, total: end.rows };
+    await (header.tenant === undefined ? readEverything(tx, source, parts) : readTenant(tx, source, parts, header.tenant));
     // The planner knows nothing of new tables until they are analyzed.
     if (database.name === 'postgres') for (const { name } of tables) await sql`analyze ${sql.table(name)}`.execute(tx);
     return header.tenant?.id;
@@ -83,7 +83,7 @@ async function readAll(file: string, database: Database<unknown>, parts: Import)
 }
 
 /** An opened file, and the database that it is read into. */
-interface Reading {
+interface Source {
   readonly database: Database<unknown>;
   readonly header: ExportHeader;
   readonly tables: readonly TableShape[];
@@ -92,15 +92,15 @@ interface Reading {
   readonly total: number;
 }
 
-async function readEverything(tx: Kysely<unknown>, reading: Reading, { moved, clock, onProgress, complete }: Import): Promise<void> {
-  const { database, header, tables } = reading;
+async function readEverything(tx: Kysely<unknown>, source: Source, { moved, clock, onProgress, complete }: Import): Promise<void> {
+  const { database, header, tables } = source;
   const to = { clock, table: moved.migrationsTable };
   await migrateWithin(tx, database, { ...to, migrations: moved.migrations.filter(({ name }) => header.migrations.includes(name)) });
   await load(tx, {
-    ...reading,
+    ...source,
     tables: tablesOfTenant(moved, tables, undefined),
     tenancy: moved.tenancy,
-    renumber: () => (values) => values,
+    renumbererOf: () => (values) => values,
     onProgress,
   }).catch((error: unknown) => {
     throw database.isDuplicate(error) ? new Error('The file has a row twice.', { cause: error }) : error;
@@ -113,11 +113,11 @@ async function readEverything(tx: Kysely<unknown>, reading: Reading, { moved, cl
 /** Reads the rows of one tenant into a database that may have others, with new row numbers. */
 async function readTenant(
   tx: Kysely<unknown>,
-  reading: Reading,
+  source: Source,
   { moved, clock, onProgress, complete }: Import,
   tenant: OneTenant,
 ): Promise<void> {
-  const { database, header, tables } = reading;
+  const { database, header, tables } = source;
   const { tenancy, migrations, migrationsTable: table } = moved;
   if (tenancy === undefined) throw new Error(`The ${moved.service} service has no tenants.`);
   // Its rows are added to tables as they are now, so no migration could change them alone.
@@ -128,19 +128,19 @@ async function readTenant(
   await migrateWithin(tx, database, { clock, table, migrations });
   const { rows } = await sql`select id from ${sql.table(tenancy.table)} where id = ${tenant.id}`.execute(tx);
   if (rows.length > 0) throw new Error(`The database has the tenant ${tenant.id} already, deleted or not.`);
-  const renumbered = await renumber(tx, database.name, { tenancy, tables, tenant, last: header.last });
+  const numbers = await reserveNumbers(tx, database.name, { tenancy, tables, tenant, last: header.last });
   try {
     await load(tx, {
-      ...reading,
-      tables: tablesOfTenant(moved, tables, renumbered.tenant),
+      ...source,
+      tables: tablesOfTenant(moved, tables, numbers.tenant),
       tenancy,
-      renumber: (shape, columns) => renumbering(tenancy, shape, columns, renumbered),
+      renumbererOf: (shape, columns) => renumberer(tenancy, shape, columns, numbers),
       onProgress,
     });
   } catch (error) {
     throw database.isDuplicate(error) ? new Error('The database has a row with an id of the file already.', { cause: error }) : error;
   }
-  await complete?.(tx, renumbered.tenant.number);
+  await complete?.(tx, numbers.tenant.number);
 }
 
 /** The closing record, and the length of what is before it. @throws Error when the file is not whole, as it was written */
@@ -208,12 +208,12 @@ async function requireEmpty(
   );
 }
 
-interface Load extends Omit<Reading, 'tables'> {
+interface Load extends Omit<Source, 'tables'> {
   /** The tables, with the condition of the rows that are read into them. */
   readonly tables: readonly { table: TableShape; where: RawBuilder<unknown> }[];
   readonly tenancy: Tenancy | undefined;
-  /** Makes the function that changes the rows of a table. */
-  readonly renumber: (shape: TableShape, columns: readonly string[]) => (values: Values) => Values;
+  /** The function that gives a row of a table its new numbers. */
+  readonly renumbererOf: (shape: TableShape, columns: readonly string[]) => (values: Values) => Values;
   readonly onProgress: OnProgress;
 }
 
@@ -236,24 +236,24 @@ interface ReadTable {
 }
 
 /** A row with its new numbers. @throws Error when a list of numbers is none */
-function renumbered({ shape, renumber: change }: ReadTable, row: Values, line: number): Values {
+function renumbered({ shape, renumber }: ReadTable, row: Values, line: number): Values {
   try {
-    return change(row);
+    return renumber(row);
   } catch {
     throw faultAt(line, `a list of numbers in ${shape.name} can't be read`);
   }
 }
 
 /** Inserts the rows of all tables, and compares each table with what was read. */
-async function load(tx: Kysely<unknown>, { database, tables, tenancy, header, lines, total, renumber: renumberIn, onProgress }: Load) {
+async function load(tx: Kysely<unknown>, { database, tables, tenancy, header, lines, total, renumbererOf, onProgress }: Load) {
   const file = new LineReader({ header, tables: tables.map(({ table }) => table), tenancy });
   let done = 0;
-  let reading: ReadTable | undefined;
+  let current: ReadTable | undefined;
   let batch: Values[] = [];
   let length = 0;
   async function flush(): Promise<void> {
-    if (reading === undefined || batch.length === 0) return;
-    const { shape, columns } = reading;
+    if (current === undefined || batch.length === 0) return;
+    const { shape, columns } = current;
     await insert(tx, database.name, shape.name, columns, batch).catch((error: Error) => {
       if (database.isDuplicate(error) || database.isUnavailable(error)) throw error;
       throw faultAt(file.line, `${shape.name}: the database refuses it or a row before it (${error.message})`);
@@ -265,8 +265,8 @@ async function load(tx: Kysely<unknown>, { database, tables, tenancy, header, li
   }
   async function finish(): Promise<void> {
     await flush();
-    if (reading === undefined) return;
-    const { shape, where, digest } = reading;
+    if (current === undefined) return;
+    const { shape, where, digest } = current;
     const stored = new RowsDigest();
     for await (const page of pagesOf(tx, database.name, shape, where)) for (const row of page) stored.add(JSON.stringify(row));
     if (stored.sum !== digest.sum) throw new Error(`The rows of ${shape.name} were not stored as they are in the file.`);
@@ -274,8 +274,8 @@ async function load(tx: Kysely<unknown>, { database, tables, tenancy, header, li
   for await (const line of lines) {
     const read = file.next(line);
     if ('row' in read) {
-      const row = renumbered(reading!, read.row, file.line);
-      reading!.digest.add(JSON.stringify(row));
+      const row = renumbered(current!, read.row, file.line);
+      current!.digest.add(JSON.stringify(row));
       batch.push(row);
       length += line.length;
       if (batch.length >= batchRows || length >= batchLength) await flush();
@@ -284,7 +284,7 @@ async function load(tx: Kysely<unknown>, { database, tables, tenancy, header, li
     await finish();
     const { shape, columns } = read;
     const { where } = tables.find(({ table }) => table === shape)!;
-    reading = { shape, where, columns, renumber: renumberIn(shape, columns), digest: new RowsDigest() };
+    current = { shape, where, columns, renumber: renumbererOf(shape, columns), digest: new RowsDigest() };
     // The file has the rows that migrations insert too.
     await sql`delete from ${sql.table(shape.name)} where ${where}`.execute(tx);
   }

@@ -57,10 +57,10 @@ export async function migrateWithin(
 ): Promise<void> {
   const tx = transaction as Kysely<MigrationTables>;
   // Every such table has the columns of `migrations`.
-  const list = table as 'migrations';
-  await sql`create table if not exists ${sql.table(list)} (name text primary key, applied_at text not null)`.execute(tx);
+  const migrationsTable = table as 'migrations';
+  await sql`create table if not exists ${sql.table(migrationsTable)} (name text primary key, applied_at text not null)`.execute(tx);
 
-  const applied = new Set((await tx.selectFrom(list).select('name').execute()).map(({ name }) => name));
+  const applied = new Set((await tx.selectFrom(migrationsTable).select('name').execute()).map(({ name }) => name));
   const unknown = [...applied].filter((name) => !migrations.some((migration) => migration.name === name));
   if (unknown.length > 0) {
     throw new Error(
@@ -70,7 +70,7 @@ export async function migrateWithin(
   for (const migration of migrations) {
     if (applied.has(migration.name)) continue;
     for (const statement of migration.up(database.name)) await sql.raw(statement).execute(tx);
-    await tx.insertInto(list).values({ name: migration.name, applied_at: clock().toISOString() }).execute();
+    await tx.insertInto(migrationsTable).values({ name: migration.name, applied_at: clock().toISOString() }).execute();
   }
   if (database.name === 'postgres') await distribute(transaction, database, { migrations, isNew: applied.size === 0 });
 }

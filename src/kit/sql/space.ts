@@ -12,15 +12,15 @@ export interface WatchedDatabase<Tables> extends Database<Tables> {
   spaceWarnings: () => Promise<string[]>;
 }
 
-/** The database, whose `ping` also fails while writes fail for want of space. */
+/** The database, whose `ping` also fails while writes fail because the disk is full. */
 export function watchSpace<Tables>(database: Database<Tables>, clock: Clock): WatchedDatabase<Tables> {
-  let lacked: { readonly at: number; readonly error: unknown } | undefined;
+  let lastFailure: { readonly at: number; readonly error: unknown } | undefined;
 
   async function watched<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write();
     } catch (error) {
-      if (database.isFull(error)) lacked = { at: clock().getTime(), error };
+      if (database.isFull(error)) lastFailure = { at: clock().getTime(), error };
       throw error;
     }
   }
@@ -31,11 +31,11 @@ export function watchSpace<Tables>(database: Database<Tables>, clock: Clock): Wa
     write: (work, options) => watched(() => database.write(work, options)),
     async ping() {
       await database.ping();
-      if (lacked === undefined) return;
-      const age = clock().getTime() - lacked.at;
-      if (age >= 0 && age < failingMs) throw lacked.error;
+      if (lastFailure === undefined) return;
+      const age = clock().getTime() - lastFailure.at;
+      if (age >= 0 && age < failingMs) throw lastFailure.error;
       await watched(database.tryWrite);
-      lacked = undefined;
+      lastFailure = undefined;
     },
     async spaceWarnings() {
       try {

@@ -39,7 +39,7 @@ export function rowsOfTenant(
 }
 
 /** New row numbers for the rows of a tenant: what is added to the old ones, by table, and the tenant's own. */
-interface Renumbered {
+interface NewNumbers {
   readonly tenant: OneTenant;
   readonly added: Readonly<Record<string, number>>;
 }
@@ -51,7 +51,7 @@ interface Renumbered {
 const apart = 1_000_000;
 
 /** Reserves numbers that the database assigns to no other row. `last`: the last numbers of the database that the rows come from, by table. */
-export async function renumber(
+export async function reserveNumbers(
   tx: Kysely<unknown>,
   database: Database<unknown>['name'],
   {
@@ -60,7 +60,7 @@ export async function renumber(
     tenant,
     last,
   }: { tenancy: Tenancy; tables: readonly TableShape[]; tenant: OneTenant; last: Readonly<Record<string, number>> },
-): Promise<Renumbered> {
+): Promise<NewNumbers> {
   const added: Record<string, number> = {};
   let number = 0;
   for (const { name, numbered } of tables) {
@@ -95,11 +95,11 @@ async function reserveInPostgres(tx: Kysely<unknown>, table: string, column: str
 }
 
 /** Returns the function that gives a row of a table its new numbers. */
-export function renumbering(
+export function renumberer(
   { table, byId, references, lists }: Tenancy,
   { name, numbered }: Pick<TableShape, 'name' | 'numbered'>,
   columns: readonly string[],
-  { tenant, added }: Renumbered,
+  { tenant, added }: NewNumbers,
 ): (values: Values) => Values {
   const plus = (of: string) => (value: unknown) => (value === null ? null : (value as number) + added[of]!);
   const changeOf = (column: string): ((value: unknown) => unknown) | undefined => {

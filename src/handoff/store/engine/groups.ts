@@ -74,13 +74,13 @@ export function createGroups<Tables, Unit>(
   // one server: its commit takes one phase, and a server that is down fails only the units of its own tenants.
   const ofOneTenant = database.isDistributed;
   const { writers } = database;
-  const own = Array.from(
+  const groupWriters = Array.from(
     { length: writers },
     (_, writer) => new GroupWriter<Tables, Unit>({ database, runGroup, isBackground, tenantOf, writer, ofOneTenant }),
   );
   return {
-    submit: (unit) => own[tenantOf(unit) % writers]!.submit(unit),
-    waiting: () => own.reduce((sum, { waiting }) => sum + waiting, 0),
+    submit: (unit) => groupWriters[tenantOf(unit) % writers]!.submit(unit),
+    waiting: () => groupWriters.reduce((sum, { waiting }) => sum + waiting, 0),
   };
 }
 
