@@ -1,5 +1,5 @@
 import { plural } from '../../../../kit/wording.ts';
-import { type ChainRequest, type Condition, conditions } from '../../../model/chain.ts';
+import { type ChainRequest, type Condition, conditions, maxRetries } from '../../../model/chain.ts';
 import { define } from '../../chain.ts';
 import type { Failing } from '../../conditions.ts';
 import { createEngine, type Engine, next, startAt } from '../../engine.ts';
@@ -101,17 +101,24 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
     findings.add('calls', null, sentence, { provider: last.provider.name, condition: failing.condition, loss: true });
   }
   for (const { deployment, outcomes } of chain) {
-    const cut = outcomes.filter(({ retries }) => retries > 10);
+    const cut = outcomes.filter(({ retries }) => retries > maxRetries);
     for (const { failing, retries } of cut) {
-      const sentence = `LiteLLM retries ${deployment.provider.name} ${times(retries)} on ${failing.condition}; the chain at most 10 times.`;
+      const sentence = `LiteLLM retries ${deployment.provider.name} ${times(retries)} on ${failing.condition}; the chain at most ${maxRetries} times.`;
       findings.add('reduced', null, sentence, { provider: deployment.provider.name, condition: failing.condition, loss: true });
     }
   }
+  if (router.hasCooldowns) noteCooldowns(findings, parts);
+  const status = 'LiteLLM treats a prompt that is too long as such only with status 400; with 413 its fallbacks for any failure hold.';
+  if (router.contextWindow !== null) findings.add('status', null, status, { condition: 'context_length', loss: true });
+  noteCells(findings, engine, parts);
+}
+
+/** Finds the models that LiteLLM leaves out for a while after failures. */
+function noteCooldowns<D extends Imported>(findings: FindingList, { router, chain }: Parts<D>): void {
   const waits =
     'LiteLLM leaves out a model for a while after certain failures, also in later prompts; a chain tries every provider anew for each prompt.';
-  if (router.hasCooldowns) findings.add('cooldowns', null, waits, { loss: true });
+  findings.add('cooldowns', null, waits, { loss: true });
   for (const { deployment, outcomes } of chain) {
-    if (!router.hasCooldowns) break;
     const { group } = deployment;
     const isAlone = router.groups.get(group)!.length === 1;
     const sentence = `LiteLLM soon leaves out a model of ${group} that is limited or refuses, perhaps before its retries; the chain leaves it at once.`;
@@ -122,9 +129,6 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
       findings.add('cooldowns', null, sentence, { provider: deployment.provider.name, condition: failing.condition, loss: true });
     }
   }
-  const status = 'LiteLLM treats a prompt that is too long as such only with status 400; with 413 its fallbacks for any failure hold.';
-  if (router.contextWindow !== null) findings.add('status', null, status, { condition: 'context_length', loss: true });
-  noteCells(findings, engine, parts);
 }
 
 /** How often LiteLLM calls a model for one call of its router. */

@@ -1,5 +1,5 @@
 import { invalid } from '../../../../kit/errors.ts';
-import { maxProviders, maxTimeoutMs } from '../../../model/chain.ts';
+import { maxProviders, maxTimeoutMs, providerDefaults } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
 import { modelName } from '../../kinds.ts';
 import { isSecret, paramNames, variableOf } from '../../params.ts';
@@ -95,7 +95,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   const providers = chain.map(({ deployment }) => deployment.provider);
   noteLeftOut(file, { deployments, chain, router, first });
   if (timeout === undefined && providers.some(({ timeout_ms }) => timeout_ms === undefined)) {
-    const sentence = `No timeout is set; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain 30 s.`;
+    const sentence = `No timeout is set; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
     findings.add('default', 'timeout', sentence, { condition: 'timeout', loss: true });
   }
   requireAtMost(maxProviders, providers, 'model_list');
@@ -108,6 +108,14 @@ export function importLitellm(file: Section, group?: string): Draft {
   noteDifferences(findings, { draft, router, first, chain });
   notePrefixed(findings, { router, chain });
   noteInferred(findings, chain);
+  noteKinds(settings, chain);
+  noteChecks(settings, chain);
+  return draft;
+}
+
+/** Finds kinds whose errors were not measured, and those that lose a prompt by `drop_params`. */
+function noteKinds(settings: Section, chain: readonly Reached<FileModel>[]): void {
+  const { findings } = settings;
   for (const { kind, provider } of chain.map(({ deployment }) => deployment)) {
     const sentence = `LiteLLM's errors of the kind ${kind} are taken for those of OpenAI's, which decides what of ${provider.name} it retries.`;
     if (!measuredKinds.has(kind)) findings.add('errors', null, sentence, { provider: provider.name, loss: true });
@@ -115,16 +123,16 @@ export function importLitellm(file: Section, group?: string): Draft {
     if (settings.get('drop_params') === true && isLostOn422(kind))
       findings.add('drop_params', settings.at('drop_params'), lost, { provider: provider.name, condition: 'invalid_request', loss: true });
   }
-  for (const { name } of providers) {
-    const skipped = `With enable_pre_call_checks, LiteLLM does not call ${name} with a prompt that it knows to be too long for it; the chain calls it, and fails over when it refuses.`;
-    if (settings.get('enable_pre_call_checks') === true)
-      findings.add('pre_call_checks', settings.at('enable_pre_call_checks'), skipped, {
-        provider: name,
-        condition: 'context_length',
-        loss: true,
-      });
+}
+
+/** Finds that LiteLLM leaves out models before it calls them, if `enable_pre_call_checks` is set. */
+function noteChecks(settings: Section, chain: readonly Reached<FileModel>[]): void {
+  if (settings.get('enable_pre_call_checks') !== true) return;
+  const field = settings.at('enable_pre_call_checks');
+  for (const { name: provider } of chain.map(({ deployment }) => deployment.provider)) {
+    const sentence = `With enable_pre_call_checks, LiteLLM does not call ${provider} with a prompt that it knows to be too long for it; the chain calls it, and fails over when it refuses.`;
+    settings.findings.add('pre_call_checks', field, sentence, { provider, condition: 'context_length', loss: true });
   }
-  return draft;
 }
 
 const nameOf = ({ provider }: FileModel) => provider.name;
