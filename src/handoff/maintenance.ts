@@ -8,7 +8,7 @@ import { createKeyService } from './service/keys.ts';
 import { readHandoffSettings, type Settings } from './settings.ts';
 import { type Growth, measureGrowth } from './store/growth.ts';
 import { schema } from './store/migrations/index.ts';
-import { indexAll, queueAll, takeIn } from './store/search/rebuild.ts';
+import { completeTenant, indexAll, queueAll } from './store/search/rebuild.ts';
 import { openStore } from './store/store.ts';
 import type { Tables } from './store/tables.ts';
 
@@ -49,7 +49,7 @@ export function maintain(
     tenant,
     clock: systemClock,
     onProgress,
-    complete: (tx, number) => (number === undefined ? queueAll(tx) : takeIn(tx, number)),
+    complete: (tx, number) => (number === undefined ? queueAll(tx) : completeTenant(tx, number)),
     afterwards: (database) =>
       indexAll(database as Database<Tables>, (done, total) => onProgress(done, total, 'indexing packets for search')),
   });

@@ -25,15 +25,15 @@ const countAfter = 10;
 /** Makes the job that indexes new and changed packets. A round is one step and returns the milliseconds until the next. */
 export function createIndexingJob(store: Store, clock: Clock): () => Promise<number> {
   let fullSteps = 0;
-  let long = false;
+  let isLong = false;
   return async () => {
     const begun = clock().getTime();
     const { taken, more, refused } = await store.index.step();
     fullSteps = more ? fullSteps + 1 : 0;
-    if (fullSteps % countAfter === 0) long = more && (await store.index.isQueued(longQueue));
+    if (fullSteps % countAfter === 0) isLong = more && (await store.index.isQueued(longQueue));
     if (refused.length > 0) throw new Error(`The search index refused packets, so a search can't find them: ${refused.join(', ')}`);
     if (taken === 0) return idleMs;
-    if (long) return 0;
+    if (isLong) return 0;
     const spent = clock().getTime() - begun;
     // A clock that was set ahead during the step does not end indexing.
     return Math.min(mostMs, Math.max(gatherMs, Math.ceil(spent / share - spent) + 1));

@@ -40,8 +40,8 @@ interface SenderParts {
 }
 
 /**
- * How an attempt ended: its outcome, or that there was none, because a stop aborted it, the delivery was removed with its
- * packet, there is nothing to tell any more or nobody to tell it to, or its webhook or channel is switched off.
+ * How an attempt ended: its outcome, or that there was none. `aborted`: the service stops; `removed`: the delivery was removed with
+ * its packet; `over`: there is nothing to send any more, or nobody who may get it; `paused`: its webhook or channel is switched off.
  */
 export type Sent = AttemptOutcome | 'aborted' | 'removed' | 'over' | 'paused';
 
@@ -97,8 +97,8 @@ export function createSend(parts: SenderParts): Send {
 
   const toPush: Send = async (item, onSize) => {
     const { delivery, queue } = item;
-    const maker = queue.key_origin === null ? undefined : await callerOfChain(store, queue.key_origin, clock());
-    if (maker === undefined || !hasRight(maker, acts.sendPush)) return 'over';
+    const creator = queue.key_origin === null ? undefined : await callerOfChain(store, queue.key_origin, clock());
+    if (creator === undefined || !hasRight(creator, acts.sendPush)) return 'over';
     const view = await views.of(queue.tenant, delivery.packet_id!);
     if (view === undefined) return 'removed';
     const body = await notificationOf(view.packet, view.root);

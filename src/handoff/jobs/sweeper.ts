@@ -19,8 +19,8 @@ interface SweeperParts {
 }
 
 /**
- * Makes the job that applies what time does to packets: the end of leases, `hitl.on_timeout`, and the expiry of unclaimed
- * packets. A round returns the milliseconds until the next one.
+ * Makes the job that ends leases, applies `hitl.on_timeout` and expires unclaimed packets when their time is over. A round returns
+ * the milliseconds until the next one.
  */
 export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: SweeperParts): () => Promise<number> {
   return async () => {

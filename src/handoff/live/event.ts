@@ -8,7 +8,7 @@ export interface TrailEvent extends Addressed {
   readonly payload: string | null;
 }
 
-/** An event that streams send, serialised once for all of them. */
+/** An event that streams send, serialized once for all of them. */
 export class LiveEvent {
   readonly position: number;
   readonly type: string;

@@ -271,7 +271,7 @@ export class Hub {
     const { tenant_number } = state.tenant;
     try {
       while (hasMore(state) && this.#states.get(tenant_number) === state) {
-        // biome-ignore lint/plugin: it reads nothing.
+        // biome-ignore lint/plugin: this loop reads nothing.
         while (isFull(state)) await nextTurn();
         await turns.take(tenant_number);
         const { known } = state;
@@ -306,7 +306,7 @@ export class Hub {
     let messages = 0;
     await nextTurn();
     try {
-      // biome-ignore lint/plugin: a pass gives turns itself, since it may have thousands of messages. They are printed once.
+      // biome-ignore lint/plugin: the loop over listeners gives turns itself, and an event is serialized once for all of them.
       for (let event = state.queue.shift(); event !== undefined; event = state.queue.shift()) {
         state.queued -= event.length;
         state.begun = event.position;

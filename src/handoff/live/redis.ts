@@ -72,7 +72,7 @@ class Connection {
     }
   }
 
-  /** Resolves when the connection is ready, or has failed once. */
+  /** Resolves when the connection is ready, has failed once, or has taken too long. */
   async settled(): Promise<void> {
     const settling = new Promise<void>((resolve) => {
       this.client.once('ready', () => resolve());
@@ -128,7 +128,7 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
     async check(): Promise<void> {
       await listening?.ask(() => listening!.client.ping());
     },
-    /** Starts connecting, and keeps trying; resolves when Redis is connected, or the first attempt has failed. */
+    /** Starts connecting, and keeps trying; resolves when Redis is connected, the first attempt has failed, or half a second has passed. */
     async start(): Promise<void> {
       const settled = asking.settled();
       asking.connect();

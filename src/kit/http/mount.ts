@@ -109,10 +109,6 @@ class Steps<Context, Traits> {
 
   admit(exchange: Exchange<Context>, path: string, done: (error?: Error) => void): void {
     const { route, request, reply } = exchange;
-    const admitted = (caller: Context) => {
-      exchange.caller = caller;
-      done(this.#paths.misroutedTo(path, request));
-    };
     let caller: Awaitable<Context>;
     try {
       caller = this.#parts.admit(route as Route & Traits, request, reply);
@@ -120,8 +116,13 @@ class Steps<Context, Traits> {
       done(error as Error);
       return;
     }
-    if (caller instanceof Promise) caller.then(admitted, done);
-    else admitted(caller);
+    if (caller instanceof Promise) caller.then((admitted) => this.#enter(exchange, path, admitted, done), done);
+    else this.#enter(exchange, path, caller, done);
+  }
+
+  #enter(exchange: Exchange<Context>, path: string, caller: Context, done: (error?: Error) => void): void {
+    exchange.caller = caller;
+    done(this.#paths.misroutedTo(path, exchange.request));
   }
 
   read(exchange: Exchange<Context>, payload: IncomingMessage, done: (body?: unknown) => void): void {

@@ -55,8 +55,8 @@ function metaFaults(schema: unknown, field: string): readonly Fault[] {
 }
 
 /**
- * A checker of a schema of JSON Schema 2020-12, or the faults of the schema, by the path from `field`. A schema of anybody: nothing of it
- * is fetched, and neither compiling it nor a check takes long.
+ * A checker of a schema of JSON Schema 2020-12, or the faults of the schema, by the path from `field`. The schema may be anybody's: nothing
+ * that it refers to is fetched, and neither compiling it nor a check takes long.
  */
 export function compileSchema(schema: unknown, field = 'schema'): { readonly checker: Checker } | { readonly faults: readonly Fault[] } {
   const size = Buffer.byteLength(JSON.stringify(schema));
@@ -68,8 +68,8 @@ export function compileSchema(schema: unknown, field = 'schema'): { readonly che
   if (wrong.length > 0) return { faults: wrong };
   const meter = new Meter();
   const patterns = new Patterns(meter);
-  const unusable = textFault(subschemas, patterns);
-  if (unusable !== undefined) return { faults: [unusable] };
+  const fault = textFault(subschemas, patterns);
+  if (fault !== undefined) return { faults: [fault] };
   try {
     // Twice: the first fault is found sooner without the others, and most values have none.
     const isValid = compile(prepared, meter, patterns, false);
@@ -89,14 +89,15 @@ function textFault(subschemas: readonly (readonly [string, Record<string, unknow
     const own = pattern === undefined ? [] : [[`${path}.pattern`, pattern as string] as const];
     const ofNames = Object.keys(patternProperties ?? {}).map((name) => [`${path}.patternProperties.${name}`, name] as const);
     for (const [field, text] of [...own, ...ofNames]) {
-      const fault = unusable(field, text, patterns);
+      const fault = patternFault(field, text, patterns);
       if (fault !== undefined) return fault;
     }
   }
   return undefined;
 }
 
-function unusable(field: string, pattern: string, patterns: Patterns): Fault | undefined {
+/** Why a pattern can't be used. */
+function patternFault(field: string, pattern: string, patterns: Patterns): Fault | undefined {
   try {
     patterns.compile(pattern);
     return undefined;

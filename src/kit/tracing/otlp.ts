@@ -41,8 +41,8 @@ interface OtlpParts {
 }
 
 /**
- * Creates a tracer that exports by OTLP/HTTP in JSON. Nothing waits for an export: a receiver that is slow or gone costs the
- * spans beyond the bound. The exporter itself reads the standard variables for headers and certificates.
+ * Creates a tracer that exports by OTLP/HTTP in JSON. Nothing waits for an export: while a receiver is slow or gone,
+ * the spans beyond the limit are lost. The exporter itself reads the standard variables for headers and certificates.
  */
 export function createOtlpTracer({ endpoint, ratio, logger, ...parts }: OtlpParts): Tracer {
   const url = `${endpoint.replace(/\/$/, '')}/v1/traces`;

@@ -11,8 +11,8 @@ export async function queueAll(tx: Kysely<unknown>): Promise<void> {
   await sql`insert into search_queue (tenant, packet, revision) select tenant, seq, revision from packets`.execute(tx);
 }
 
-/** Completes the rows of a tenant that came from another database: queues its packets, and lets running services know its keys. */
-export async function takeIn(tx: Kysely<unknown>, tenant: number): Promise<void> {
+/** Completes the rows of a tenant that were imported: queues its packets, and makes running services read its keys. */
+export async function completeTenant(tx: Kysely<unknown>, tenant: number): Promise<void> {
   await sql`delete from search_queue where tenant = ${tenant}`.execute(tx);
   await sql`insert into search_queue (tenant, packet, revision) select tenant, seq, revision from packets where tenant = ${tenant}`.execute(
     tx,
