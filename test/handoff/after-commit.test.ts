@@ -2,15 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import type { CreateRequest } from '../../src/handoff/model/packet.ts';
-import { createContractService } from '../../src/handoff/service/contracts.ts';
-import { createKeyService } from '../../src/handoff/service/keys.ts';
-import { createPacketService } from '../../src/handoff/service/packets.ts';
-import { openStore } from '../../src/handoff/store/store.ts';
 import { withRequest } from '../../src/kit/current-request.ts';
-import { createIds } from '../../src/kit/id.ts';
-import { Turns } from '../../src/kit/turns.ts';
 import { adminCaller as caller } from '../support/caller.ts';
 import { injectFault } from '../support/faults.ts';
+import { openPackets } from '../support/packet-service.ts';
 import { packetRequest, startService, TestClock } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 
@@ -48,25 +43,10 @@ for (const store of stores) {
   });
 
   test(`An operation on packets whose listeners fail is answered, or changes nothing; the failure is reported (${store.name})`, async (t) => {
-    const { url, drop } = await store.open();
-    t.after(drop);
-    const parts = { clock: new TestClock().read, newId: createIds(), random: (bytes: Buffer) => void bytes.fill(7) };
-    const opened = await openStore({ databaseUrl: url, ...parts });
-    t.after(() => opened.close());
-    await createKeyService({ store: opened, ...parts }).bootstrap('a-key-of-sixteen-characters');
-    const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000, connections: 10 };
     const failing = () => {
       throw new Error('a listener is broken');
     };
-    const packets = createPacketService({
-      store: opened,
-      ...parts,
-      limits: { free: tier, pro: tier, business: tier },
-      quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
-      contracts: createContractService({ store: opened, clock: parts.clock, turns: new Turns(), onSeen: () => undefined }),
-      onSeen: failing,
-      onCreated: failing,
-    });
+    const { store: opened, packets, tenant } = await openPackets(t, store, { onSeen: failing, onCreated: failing });
     const reported: (readonly string[])[] = [];
     opened.onFailure((error, requestIds) => {
       assert.match(String(error), /a listener is broken/);
@@ -74,7 +54,7 @@ for (const store of stores) {
     });
     const request = packetRequest() as CreateRequest;
     const stored = async () => {
-      const { total, text } = await opened.of(1).packets.page({ filter: {}, limit: 10, offset: 0, full: true, ascending: true });
+      const { total, text } = await tenant.packets.page({ filter: {}, limit: 10, offset: 0, full: true, ascending: true });
       return { total, text };
     };
     const { text } = await packets.create(caller, request);

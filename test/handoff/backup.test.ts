@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
 import { refused, runCli } from '../support/cli.ts';
-import { contentsOf, disagreements, inspect, orphans } from '../support/consistency.ts';
+import { assertSound } from '../support/consistency.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { startProcess } from '../support/process.ts';
 import { adminKey, packetRequest, startService } from '../support/service.ts';
@@ -42,10 +42,7 @@ describe('service-cli backup', () => {
       ['copy.db'],
     );
 
-    const inspector = await inspect(`sqlite://${copy}`);
-    assert.deepEqual(disagreements(await contentsOf(inspector, 1)), []);
-    assert.deepEqual(await orphans(inspector), []);
-    await inspector.close();
+    await assertSound(`sqlite://${copy}`);
     const restored = await startService(t, { databaseUrl: `sqlite://${copy}` });
     assert.deepEqual(restored.handoff.warnings, []);
     assert.equal((await restored.call('GET', `/packets/${before.body.id}`, { key: adminKey })).text, before.text);

@@ -2,24 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
 import { createExample } from '../../src/handoff/model/examples.ts';
-import type { ChainRequest, CreateRequest } from '../../src/handoff/model/packet.ts';
-import { newPacket } from '../../src/handoff/rules/packet.ts';
-import { createContractService } from '../../src/handoff/service/contracts.ts';
-import { createKeyService } from '../../src/handoff/service/keys.ts';
-import { createPacketService } from '../../src/handoff/service/packets.ts';
-import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
-import type { PacketBuffer } from '../../src/handoff/store/packets.ts';
-import { openStore } from '../../src/handoff/store/store.ts';
-import type { Tables } from '../../src/handoff/store/tables.ts';
-import { createIds } from '../../src/kit/id.ts';
-import { openDatabase } from '../../src/kit/sql/database.ts';
-import { Turns } from '../../src/kit/turns.ts';
-import { adminCaller as caller } from '../support/caller.ts';
+import { assertSound } from '../support/consistency.ts';
 import { connectTo, openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
 import { startProcess } from '../support/process.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
-import type { TestStore } from '../support/store.ts';
-import { stores, storesOfSeveral } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 type Status = Pick<TestAnswer, 'status'>;
@@ -231,7 +217,7 @@ describe('Instances that share a PostgreSQL', () => {
     for (const { status, text } of answers) assert.ok(status < 500, text);
     const claimed = answers.flatMap(({ body }) => body?.claimed ?? []).map(({ id }: { id: string }) => id);
     assert.equal(new Set(claimed).size, claimed.length);
-    await assertSound(instances[0]!);
+    await assertSound(instances[0]!.databaseUrl);
   });
 
   test('a packet removed while another instance indexes it is not left in the index', async (t) => {
@@ -251,7 +237,7 @@ describe('Instances that share a PostgreSQL', () => {
     await indexer.query('commit');
     assert.equal((await removing).status, 204);
     assert.equal((await one.call('GET', '/packets/search?q=charged')).body.total, 0);
-    await assertSound(one);
+    await assertSound(url);
   });
 
   test("a new answer under an idempotency key survives another instance's deletion of the expired one", async (t) => {
@@ -302,194 +288,6 @@ describe('Instances that share a PostgreSQL', () => {
     assert.deepEqual(await eventTypes(instances[0]!, unclaimed), ['created', 'expired']);
   });
 });
-
-for (const store of stores) {
-  describe(`Requests of the same moment on ${store.name}`, () => {
-    test('a hard delete also removes changes of the packet in the same commit', async (t) => {
-      const { store: opened, packets, tenant, newPacket } = await openPackets(t, store);
-      const id = await newPacket();
-      const before = [
-        packets.patch(caller, id, { status: 'awaiting_human', metadata: { tags: ['secret'] }, hitl: createExample.hitl }),
-        packets.respond(caller, id, { response: 'A secret answer', responded_by: 'dana' }),
-        packets.chain(caller, id, packetRequest() as ChainRequest),
-      ];
-      // A new packet is first checked against contracts, in the same turn of the event loop.
-      for (let step = 0; step < 10 && opened.waiting() < before.length; step += 1) await Promise.resolve();
-      assert.equal(opened.waiting(), before.length);
-      const answers = await Promise.allSettled([
-        ...before,
-        packets.remove(caller, id),
-        packets.patch(caller, id, { context: { summary: 'Too late' } }),
-      ]);
-      assert.deepEqual(
-        answers.map(({ status }) => status),
-        ['fulfilled', 'fulfilled', 'fulfilled', 'fulfilled', 'rejected'],
-      );
-      assert.equal(await tenant.packets.find(id), undefined);
-      const page = { limit: 200, offset: 0 };
-      const { rows, total } = await tenant.trail.audit({ packet_id: id }, page);
-      assert.deepEqual(
-        rows.map(({ event_type, details }) => [event_type, details]),
-        [['deleted', '{}']],
-      );
-      assert.equal(total, 1);
-      // The child's two entries, and the entry of the removal.
-      assert.equal((await tenant.trail.audit({}, page)).total, 2);
-      assert.equal((await tenant.trail.audit({}, page)).rows.length, 2);
-      assert.equal((await tenant.packets.page({ filter: {}, full: true, ...page })).total, 1);
-      assert.equal((await tenant.packets.page({ filter: { tags: ['secret'] }, full: true, ...page })).total, 0);
-      assert.equal((await tenant.packets.search({ phrases: [['charged']], filter: {}, ...page })).total, 1);
-    });
-
-    test('a unit that changes a packet it inserts is a bug: it fails and writes nothing', async (t) => {
-      const { tenant } = await openPackets(t, store);
-      const now = new TestClock().read();
-      const { packet } = newPacket(packetRequest() as CreateRequest, { id: createIds()(now), now, agentId: undefined });
-      for (const change of [
-        (own: PacketBuffer) => own.save(packet, { searchable: true }),
-        (own: PacketBuffer) => own.remove(packet.id, now),
-      ]) {
-        const changing = tenant.commit({
-          work({ packets: own }) {
-            own.insert(packet);
-            change(own);
-          },
-        });
-        await assert.rejects(changing, /changes a packet that it inserts/);
-      }
-      assert.equal((await tenant.packets.page({ filter: {}, full: false, limit: 1, offset: 0 })).total, 0);
-    });
-
-    test('a history shows the latest 10,000 events, oldest first', async (t) => {
-      const { tenant, newPacket } = await openPackets(t, store);
-      const id = await newPacket();
-      const more = range(10_001).map((number) => ({ event_type: 'updated' as const, type: null, actor: `agent:${number}`, details: {} }));
-      const at = { now: new TestClock().read(), keyId: null };
-      await tenant.commit({ packets: [id], notifies: true, work: ({ packets: own, trail }) => trail.append(own.get(id)!, more, at) });
-      const actors = (await tenant.trail.history(id)).map(({ actor }) => actor);
-      assert.deepEqual(
-        actors,
-        more.slice(1).map(({ actor }) => actor),
-      );
-    });
-
-    test('units of one commit see the changes of earlier units', async (t) => {
-      const { packets, tenant, newPacket } = await openPackets(t, store);
-      const id = await newPacket();
-      const answers = await Promise.allSettled([
-        packets.claim(caller, id, { claimant }, { ifMatch: '"1"' }),
-        packets.claim(caller, id, { claimant }),
-        packets.patch(caller, id, { status: 'in_progress' }, { ifMatch: '"2"' }),
-        packets.patch(caller, id, { metadata: { tags: ['one'] } }, { ifMatch: '"2"' }),
-        packets.patch(caller, id, { metadata: { tags: ['two', 'three'] } }),
-        packets.completeEach(caller, [id, id], undefined),
-      ]);
-      const codes = answers.map((answer) => (answer.status === 'rejected' ? answer.reason.code : 'done'));
-      assert.deepEqual(codes, ['done', 'CONFLICT', 'done', 'PRECONDITION_FAILED', 'done', 'done']);
-      const stored = JSON.parse((await tenant.packets.find(id))!.packet);
-      assert.deepEqual([stored.revision, stored.status, stored.metadata.tags], [5, 'completed', ['two', 'three']]);
-      const events = await tenant.trail.history(id);
-      assert.deepEqual(
-        events.map(({ event_type }) => event_type),
-        ['created', 'claimed', 'in_progress', 'updated', 'completed'],
-      );
-      for (const [tag, total] of [
-        ['billing', 0],
-        ['one', 0],
-        ['two', 1],
-        ['three', 1],
-      ] as const) {
-        assert.equal((await tenant.packets.page({ filter: { tags: [tag] }, full: false, limit: 1, offset: 0 })).total, total);
-      }
-    });
-
-    test('new words are found even if another change of the packet follows in the same commit', async (t) => {
-      const { packets, tenant, newPacket } = await openPackets(t, store);
-      const id = await newPacket();
-      const total = async (word: string) => (await tenant.packets.search({ phrases: [[word]], filter: {}, limit: 1, offset: 0 })).total;
-      assert.equal(await total('marmalade'), 0);
-      const patching = packets.patch(caller, id, { context: { summary: 'Marmalade' } });
-      await Promise.all([patching, packets.claim(caller, id, { claimant })]);
-      assert.equal(await total('marmalade'), 1);
-    });
-
-    test('concurrent creates, claims, updates and removals keep counters, lists, index and trail consistent', async (t) => {
-      const service = await startService(t, { store });
-      const ids: string[] = (await Promise.all(range(40).map(() => createPacket(service)))).map(({ id }) => id);
-      const answers = await Promise.all(
-        ids.flatMap((id, index) => [
-          service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' } }),
-          service.call('PATCH', `/packets/${id}`, { body: { metadata: { tags: [`t${index % 3}`, 'new'] } } }),
-          index % 4 === 0
-            ? service.call('DELETE', `/packets/${id}?hard=true`)
-            : service.call('POST', '/packets/batch/complete', { body: { packet_ids: [id, id] } }),
-          service.call('POST', '/packets', { body: packetRequest() }),
-        ]),
-      );
-      for (const { status, text } of answers) assert.ok(status < 300 || status === 404, text);
-      assert.equal((await service.call('GET', '/packets')).body.total, 70);
-      await assertSound(service);
-    });
-  });
-}
-
-/** The packet service without HTTP: calls made in one turn of the event loop share one commit, in order. */
-async function openPackets(t: TestContext, testStore: TestStore) {
-  const { url, drop } = await testStore.open('handoff');
-  const clock = new TestClock().read;
-  const newId = createIds();
-  const store = await openStore({ databaseUrl: url, clock, newId });
-  t.after(async () => {
-    await store.close();
-    await drop();
-  });
-  await createKeyService({ store, clock, newId, random: (bytes) => void bytes.fill(7) }).bootstrap('a-key-of-sixteen-characters');
-  const packets = createPacketService({
-    store,
-    clock,
-    newId,
-    random: (bytes) => void bytes.fill(7),
-    quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
-    contracts: createContractService({ store, clock, turns: new Turns(), onSeen: () => undefined }),
-    onSeen: () => undefined,
-    limits: tierLimits(readHandoffSettings({})),
-    onCreated: () => undefined,
-  });
-  const newPacket = async (): Promise<string> => JSON.parse((await packets.create(caller, packetRequest() as CreateRequest)).text).id;
-  return { url, store, packets, tenant: store.of(caller.tenant_number), newPacket };
-}
-
-for (const store of storesOfSeveral)
-  test(`a hard delete also removes tags that were set in the same commit, on ${store.name}`, async (t) => {
-    const { url, packets, newPacket } = await openPackets(t, store);
-    const id = await newPacket();
-    await Promise.all([packets.patch(caller, id, { metadata: { tags: ['secret'] } }), packets.remove(caller, id)]);
-    const database = openDatabase<Tables>(url);
-    t.after(() => database.close());
-    const tagged = await database.reads.selectFrom('packet_tags').select('packet_id').execute();
-    assert.ok(tagged.every(({ packet_id }) => packet_id !== id));
-  });
-
-const claimant = { agent_id: 'a', agent_name: 'a', framework: null };
-
-/** Asserts that totals, lists, search and trail agree. */
-async function assertSound({ call }: TestService): Promise<void> {
-  const page = async (path: string) => (await call('GET', path)).body;
-  const all = await page('/packets?limit=200');
-  assert.equal(all.packets.length, all.total);
-  for (const status of ['created', 'claimed', 'in_progress', 'awaiting_human', 'completed', 'failed', 'expired']) {
-    const { packets, total } = await page(`/packets?limit=200&status=${status}`);
-    assert.equal(packets.length, total);
-    assert.equal(total, all.packets.filter((packet: { status: string }) => packet.status === status).length);
-  }
-  const found = await page('/packets/search?limit=200&q=charged');
-  const ids = (packets: { id: string }[]) => packets.map(({ id }) => id).sort();
-  assert.equal(found.total, found.packets.length);
-  assert.deepEqual(ids(found.packets), ids(all.packets));
-  const audit = await page('/audit?limit=200');
-  const filtered = await page('/audit?limit=1&created_after=2000-01-01');
-  assert.equal(filtered.total, audit.total);
-}
 
 /** Resolves when `count` sessions on the database, by default one, wait for a lock. */
 async function untilBlocked(t: TestContext, url: string, count = 1): Promise<void> {

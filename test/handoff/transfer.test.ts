@@ -10,7 +10,7 @@ import { migrations } from '../../src/handoff/store/migrations/index.ts';
 import { tablesOf } from '../../src/kit/sql/shape.ts';
 import { renumberer } from '../../src/kit/sql/tenancy.ts';
 import { refused, runCli } from '../support/cli.ts';
-import { contentsOf, disagreements, type Inspector, looking, orphans, type Row } from '../support/consistency.ts';
+import { assertSound, type Inspector, looking, type Row } from '../support/consistency.ts';
 import { answersTo, continues, type Filled, fill, fillSettings, repeatedKey } from '../support/filled.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { createPacket, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
@@ -95,12 +95,7 @@ for (const from of storesOfSeveral) {
       assert.deepEqual([moved.handoff.adminKey, moved.handoff.warnings], [undefined, []]);
       assert.deepEqual(await answersTo(moved, filled), answers);
       await continues(t, moved, filled);
-      const found = await looking(url, async (inspector) => [
-        ...disagreements(await contentsOf(inspector, 1)),
-        ...disagreements(await contentsOf(inspector, 2)),
-        ...(await orphans(inspector)),
-      ]);
-      assert.deepEqual(found, []);
+      await assertSound(url);
     });
   }
 }
@@ -348,13 +343,7 @@ for (const from of storesOfSeveral) {
           [id],
         );
       }
-      const problems = await looking(databaseUrl, async (inspector) => {
-        const tenants = await inspector.query('select number from tenants order by number');
-        const found = [];
-        for (const { number } of tenants) found.push(...disagreements(await contentsOf(inspector, Number(number))));
-        return [...found, ...(await orphans(inspector))];
-      });
-      assert.deepEqual(problems, []);
+      await assertSound(databaseUrl);
 
       await stream.close();
       await next.handoff.stop();

@@ -5,7 +5,7 @@ import pg from 'pg';
 
 import { maintain } from '../../src/handoff/maintenance.ts';
 import { migrations } from '../../src/handoff/store/migrations/index.ts';
-import { contentsOf, disagreements, looking, orphans } from '../support/consistency.ts';
+import { assertSound, looking } from '../support/consistency.ts';
 import { answersTo, continues, fillSettings } from '../support/filled.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { createPacket, startService, TestClock, type TestService } from '../support/service.ts';
@@ -19,15 +19,6 @@ const { fixtures, expectedOf, openFixture } = databasesOf(handoff);
 const upgraded = (t: TestContext, databaseUrl: string, { now }: ExpectedOfHandoff): Promise<TestService> =>
   startService(t, { databaseUrl, clock: new TestClock(now), settings: fillSettings });
 
-async function assertConsistent(url: string): Promise<void> {
-  const found = await looking(url, async (inspector) => [
-    ...disagreements(await contentsOf(inspector, 1)),
-    ...disagreements(await contentsOf(inspector, 2)),
-    ...(await orphans(inspector)),
-  ]);
-  assert.deepEqual(found, []);
-}
-
 for (const fixture of fixtures) {
   for (const store of storesOfSeveral) {
     describe(`A database of version ${fixture} on ${store.name}`, () => {
@@ -39,7 +30,7 @@ for (const fixture of fixtures) {
         assert.equal(service.handoff.adminKey, undefined);
         assertAnswers(await answersTo(service, expected.filled), expected.answers);
         await continues(t, service, expected.filled);
-        await assertConsistent(url);
+        await assertSound(url);
         const fresh = await startService(t, { store });
         assert.deepEqual(await schemaOf(url), await schemaOf(fresh.databaseUrl));
       });
@@ -91,7 +82,7 @@ for (const fixture of fixtures) {
     for (const one of instances) assertAnswers(await answersTo(one, expected.filled), expected.answers);
     const made = await Promise.all(instances.flatMap((one) => [createPacket(one), createPacket(one)]));
     assert.equal(new Set(made.map(({ id }) => id)).size, 4);
-    await assertConsistent(url);
+    await assertSound(url);
   });
 }
 

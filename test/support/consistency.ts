@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 
@@ -72,6 +73,15 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
   };
   return Object.fromEntries(await Promise.all(Object.entries(reads).map(async ([table, rows]) => [table, await rows])));
 }
+
+/** Asserts that the rows of each tenant agree with one another, and that no row is an orphan. */
+export const assertSound = (url: string): Promise<void> =>
+  looking(url, async (inspector) => {
+    const found = await orphans(inspector);
+    for (const { number } of await inspector.query('select number from tenants order by number'))
+      found.push(...disagreements(await contentsOf(inspector, Number(number))));
+    assert.deepEqual(found, []);
+  });
 
 /** Everything in which the rows of a tenant disagree with one another, one sentence each. */
 export function disagreements(tenant: Contents): string[] {

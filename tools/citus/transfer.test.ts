@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 
 import { maintain } from '../../src/handoff/maintenance.ts';
 import { openClusterDatabase, openSingleDatabase } from '../../test/support/citus.ts';
-import { contentsOf, disagreements, looking, orphans } from '../../test/support/consistency.ts';
+import { assertSound } from '../../test/support/consistency.ts';
 import { answersTo, continues, fill, fillSettings } from '../../test/support/filled.ts';
 import { startService } from '../../test/support/service.ts';
 import type { TestDatabase } from '../../test/support/store.ts';
@@ -51,10 +51,5 @@ test('A deployment moves from one PostgreSQL to a cluster and back byte for byte
   const moved = await startService(t, { databaseUrl: cluster, clock: service.clock, settings: fillSettings });
   assert.deepEqual(await answersTo(moved, filled), answers);
   await continues(t, moved, filled);
-  const found = await looking(cluster, async (inspector) => [
-    ...disagreements(await contentsOf(inspector, 1)),
-    ...disagreements(await contentsOf(inspector, 2)),
-    ...(await orphans(inspector)),
-  ]);
-  assert.deepEqual(found, []);
+  await assertSound(cluster);
 });

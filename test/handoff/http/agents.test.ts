@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
+import { createPacket, packetRequest, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -66,13 +66,6 @@ for (const store of stores) {
       assert.deepEqual(await listed(), ['finisher', 'frontline', 'holder', 'watcher']);
       service.clock.turn(1);
       assert.deepEqual(await listed(), ['holder', 'watcher']);
-    });
-
-    test('are only shown to their own tenant', async () => {
-      const service = await shareService(store);
-      const { key } = await newTenant(service);
-      await packetFor(service, 'resolver');
-      assert.deepEqual((await service.call('GET', '/agents', { key })).body.agents, []);
     });
   });
 }

@@ -101,7 +101,7 @@ for (const store of stores) {
       assert.equal((await service.call('GET', `/packets/${id}`, { key: a.key })).status, 200);
     });
 
-    test('is in no list, search, audit log or total of another tenant', async () => {
+    test('is in no list, search, audit log or total of another tenant, nor claimed for it, and its agents are not shown', async () => {
       const service = await shareService(store);
       const a = await newTenant(service);
       const b = await newTenant(service);
@@ -110,7 +110,14 @@ for (const store of stores) {
         { context: { summary: 'Xylophone repairs' }, hitl: { required: true, reason: 'r', question: 'q?' } },
         a.key,
       );
+      const claim = { agent_id: 'outsider', target_agent: '*' };
+      assert.equal((await service.call('POST', '/packets/claim-next', { key: b.key, body: claim })).status, 204);
       await service.call('PATCH', `/packets/${secret.id}`, { key: a.key, body: { status: 'awaiting_human' } });
+      const { agents } = (await service.call('GET', '/agents', { key: b.key })).body;
+      assert.deepEqual(
+        agents.map(({ agent_id }: { agent_id: string }) => agent_id),
+        ['outsider'],
+      );
       for (const path of [
         '/packets',
         '/packets?view=full',

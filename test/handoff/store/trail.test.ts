@@ -1,66 +1,24 @@
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
-import { createContractService } from '../../../src/handoff/service/contracts.ts';
-import { createKeyService } from '../../../src/handoff/service/keys.ts';
-import { createPacketService } from '../../../src/handoff/service/packets.ts';
-import type { CommittedEvents } from '../../../src/handoff/store/event-rows.ts';
-import { openStore } from '../../../src/handoff/store/store.ts';
-import { createIds } from '../../../src/kit/id.ts';
-import { Turns } from '../../../src/kit/turns.ts';
 import { adminCaller } from '../../support/caller.ts';
 import { isOnCluster } from '../../support/citus.ts';
 import { injectFault } from '../../support/faults.ts';
-import { createPacket, newTenant, packetRequest, startService, TestClock } from '../../support/service.ts';
-import type { TestStore } from '../../support/store.ts';
+import { openPackets } from '../../support/packet-service.ts';
+import { createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
-const tier = { hourlyQuota: 0, handoffsPerDay: Number.POSITIVE_INFINITY, packetBytes: 1_000_000, connections: 10 };
-const limits = { free: tier, pro: tier, business: tier };
 const claimant = { agent_id: 'worker', agent_name: 'Worker', framework: null };
 
-/** Instances that share a database, each with a packet service and the commits reported to it. */
-async function openInstances(t: TestContext, testStore: TestStore, count = 1) {
-  const { url, drop } = await testStore.open();
-  t.after(drop);
-  const clock = new TestClock();
-  const newId = createIds();
-  const instances = [];
-  for (let index = 0; index < count; index += 1) {
-    const store = await openStore({ databaseUrl: url, clock: clock.read, newId });
-    t.after(() => store.close());
-    const reported: CommittedEvents[] = [];
-    store.onCommit((appended) => void reported.push(appended));
-    const contracts = createContractService({ store, clock: clock.read, turns: new Turns(), onSeen: () => undefined });
-    const packets = createPacketService({
-      store,
-      clock: clock.read,
-      newId,
-      random: (bytes) => void bytes.fill(7),
-      quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
-      contracts,
-      onSeen: () => undefined,
-      limits,
-      onCreated: () => undefined,
-    });
-    instances.push({ store, packets, contracts, reported });
-  }
-  // The first tenant, whose number is 1.
-  const random = (bytes: Buffer) => void bytes.fill(7);
-  await createKeyService({ store: instances[0]!.store, clock: clock.read, newId, random }).bootstrap('a-key-of-sixteen-characters');
-  const caller = (tenant_number: number) => ({ ...adminCaller, tenant_number });
-  return { instances, caller, clock };
-}
-
+const caller = (tenant_number: number) => ({ ...adminCaller, tenant_number });
 const request = (summary = 'Work') => packetRequest({ context: { summary } }) as CreateRequest;
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 for (const testStore of stores) {
   describe(`The trail on ${testStore.name}`, () => {
     test("a tenant's positions rise by one per event, and a commit reports the same events that are read later [H123]", async (t) => {
-      const { instances, caller } = await openInstances(t, testStore);
-      const { store, packets, reported } = instances[0]!;
+      const { store, packets, reported } = await openPackets(t, testStore);
       const [one, two] = [caller(1), caller(2)];
       const made = await Promise.all(range(6).map((index) => packets.create(index % 2 === 0 ? one : two, request(`Work ${index}`))));
       const parent = JSON.parse(made[0]!.text);
@@ -121,8 +79,7 @@ for (const testStore of stores) {
     });
 
     test('the events of large packets are committed with them, or neither are', async (t) => {
-      const { instances, caller } = await openInstances(t, testStore);
-      const { store, packets, contracts, reported } = instances[0]!;
+      const { store, packets, contracts, reported } = await openPackets(t, testStore);
       const summary = 'long '.repeat(150_000);
       // Once it is known that no agent has a contract, creates of one turn share a group.
       for (const tenant of [1, 2]) await contracts.judge(caller(tenant), [request(summary)]);
@@ -147,8 +104,7 @@ for (const testStore of stores) {
     });
 
     test('stream events older than the retention are removed, and the trail records up to where; the audit log keeps its entries [H151]', async (t) => {
-      const { instances, caller, clock } = await openInstances(t, testStore);
-      const { store, packets } = instances[0]!;
+      const { store, packets, clock } = await openPackets(t, testStore);
       const create = async () => JSON.parse((await packets.create(caller(1), request())).text);
       const { id } = await create();
       await packets.chain(caller(1), id, request('More'));
@@ -193,8 +149,7 @@ for (const testStore of stores) {
     });
 
     test('a refused unit leaves no event and uses no position', async (t) => {
-      const { instances, caller } = await openInstances(t, testStore);
-      const { store, packets, reported } = instances[0]!;
+      const { store, packets, reported } = await openPackets(t, testStore);
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
       const answers = await Promise.allSettled(range(3).map(() => packets.claim(caller(1), id, { claimant })));
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected', 'rejected']);
@@ -212,8 +167,7 @@ for (const testStore of stores) {
     });
 
     test('the events of a permanently deleted packet leave the trail; packet.deleted stays, with data null [H123]', async (t) => {
-      const { instances, caller } = await openInstances(t, testStore);
-      const { store, packets } = instances[0]!;
+      const { store, packets } = await openPackets(t, testStore);
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
       await packets.create(caller(1), request('Another'));
       await Promise.all([packets.claim(caller(1), id, { claimant }), packets.remove(caller(1), id)]);
@@ -231,7 +185,8 @@ for (const testStore of stores) {
 
 test('instances on one PostgreSQL append to one trail without gaps or repeated positions', async (t) => {
   const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
-  const { instances, caller } = await openInstances(t, postgres, 3);
+  const { another, ...first } = await openPackets(t, postgres);
+  const instances = [first, await another(), await another()];
   await Promise.all(range(60).map((index) => instances[index % 3]!.packets.create(caller(1), request(`Work ${index}`))));
   const trail = await instances[0]!.store.of(1).trail.between(0, 100);
   assert.deepEqual(
