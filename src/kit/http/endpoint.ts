@@ -57,7 +57,7 @@ export class Endpoint<Context> {
    * @throws ServiceError 400
    */
   validate(query: Record<string, unknown>, body: unknown, size?: number): void {
-    if (this.#query !== undefined) this.#query(single(query, this.#lists));
+    if (this.#query !== undefined) this.#query(withLists(query, this.#lists));
     // Health probes may add arbitrary parameters. On other routes an unknown parameter is a mistake.
     else if (this.route.access !== 'public') requireNone(query);
     if (this.#body === undefined || (body === undefined && this.route.bodyOptional)) return;
@@ -71,8 +71,8 @@ function listsOf(query: TSchema | undefined): ReadonlySet<string> {
   return new Set(properties.filter(([, { type }]) => type === 'array').map(([name]) => name));
 }
 
-/** Refuses a repeated query parameter that is not a list, and NUL, which PostgreSQL can't store in a text. */
-function single(query: Record<string, unknown>, lists: ReadonlySet<string>): Record<string, unknown> {
+/** Makes a list of each parameter that is one. Refuses other repeated ones, and NUL, which PostgreSQL can't store in a text. */
+function withLists(query: Record<string, unknown>, lists: ReadonlySet<string>): Record<string, unknown> {
   for (const [name, value] of Object.entries(query)) {
     if (lists.has(name)) query[name] = Array.isArray(value) ? value : [value];
     else if (Array.isArray(value)) throw invalid(name, `${name} is given more than once.`);

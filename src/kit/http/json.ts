@@ -153,13 +153,13 @@ function inspect(value: unknown): number {
  * after a quote that is not escaped.
  */
 function countColons(text: string): number {
-  let count = 0;
+  let colons = 0;
   for (let index = text.indexOf(':'); index !== -1; index = text.indexOf(':', index + 1)) {
     let before = index - 1;
     while (text.charCodeAt(before) <= 0x20) before -= 1;
-    if (text.charCodeAt(before) === quote && text.charCodeAt(before - 1) !== backslash) count += 1;
+    if (text.charCodeAt(before) === quote && text.charCodeAt(before - 1) !== backslash) colons += 1;
   }
-  return count;
+  return colons;
 }
 
 function refuseDuplicate(path: readonly (string | number)[]): never {

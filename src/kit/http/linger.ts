@@ -12,7 +12,7 @@ export interface LingerLimits {
 }
 
 /** The times are nginx's defaults (`lingering_timeout`, `lingering_time`). */
-const usualLimits: LingerLimits = { idleMs: 5_000, totalMs: 30_000, maxBytes: 64 * 1024 * 1024 };
+const defaultLimits: LingerLimits = { idleMs: 5_000, totalMs: 30_000, maxBytes: 64 * 1024 * 1024 };
 
 const request = Symbol('request');
 
@@ -29,7 +29,7 @@ export function rememberRequest(raw: IncomingMessage): void {
  * Makes connections that close after a response wait for the rest of the request (a lingering close). Node would close
  * at once, and closing with unread bytes resets the connection, so that a client that is still sending loses the response.
  */
-export function lingerBehindAnswers(server: Server, limits: LingerLimits = usualLimits): void {
+export function lingerBehindAnswers(server: Server, limits: LingerLimits = defaultLimits): void {
   server.on('connection', (socket: ConnectionSocket) => {
     // Node calls this method only after it has written the last response of a connection.
     socket.destroySoon = () => {

@@ -71,7 +71,7 @@ export function createMetrics(gauges: readonly GaugeParts[]) {
         const values =
           typeof value === 'number'
             ? [{ labels: {}, value }]
-            : Object.entries(value).map(([of, each]) => ({ labels: { [label!]: of }, value: each }));
+            : Object.entries(value).map(([labelValue, each]) => ({ labels: { [label!]: labelValue }, value: each }));
         for (const { labels, value: known } of values) {
           if (Number.isNaN(known)) this.remove(labels);
           else this.set(labels, known);

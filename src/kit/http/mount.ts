@@ -46,8 +46,8 @@ export type Mount<Context, Traits = object> = <R extends Route & Traits>(
 /** The result of a Fastify handler: undefined if the response is already sent, else a promise of the reply. */
 type Handled = Promise<FastifyReply> | undefined;
 
-/** The largest total of large bodies, in bytes. */
-const usualLargeBytes = 256 * 1024 * 1024;
+/** The default of `maxBodyBytes`. */
+const defaultBodyBytes = 256 * 1024 * 1024;
 
 /** Returns a function that mounts routes. A known path with another method gets 405 with `Allow` instead of 404. */
 export function createMount<Context, Traits extends object = object>(parts: MountParts<Context, Traits>): Mount<Context, Traits> {
@@ -103,7 +103,7 @@ class Steps<Context, Traits> {
   constructor(parts: MountParts<Context, Traits>, paths: Paths) {
     this.#parts = parts;
     this.#paths = paths;
-    this.#budget = new MemoryBudget(parts.maxBodyBytes ?? usualLargeBytes);
+    this.#budget = new MemoryBudget(parts.maxBodyBytes ?? defaultBodyBytes);
     this.#sender = new Sender(parts.answers ?? answerBudget());
   }
 

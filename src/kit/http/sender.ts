@@ -17,10 +17,10 @@ const standstillMs = 60_000;
 /** What a response in pieces of a MiB holds at once: a piece that is read, one that is sent, and one in the connection's buffer. */
 const heldByPieces = 3 * 1024 * 1024;
 
-/** The largest total of large answers, in bytes. An answer has been a text and a read before, which a collection has yet to free. */
+/** The largest total of large answers, in bytes. What was read for an answer, and its text, are in memory until they are collected. */
 const answerBytes = 160 * 1024 * 1024;
 
-/** The usual limit on what is read for answers, until clients have read them. */
+/** The default limit on what is read for answers, until clients have read them. */
 export const answerBudget = (): MemoryBudget => new MemoryBudget(answerBytes);
 
 /** The refusal of an answer that the limit has no room for. */

@@ -21,7 +21,7 @@ interface StartParts {
 }
 
 /** The pages that every service has. */
-const usualPages: readonly StartLink[] = [
+const commonPages: readonly StartLink[] = [
   { href: '/docs', text: 'API explorer', about: 'Every operation, to read and to try.' },
   { href: '/redoc', text: 'API reference', about: 'The same on one page.' },
   { href: '/openapi.json', text: 'OpenAPI description', about: 'For programs and generators.' },
@@ -57,7 +57,7 @@ const headers = {
 const pageOf = ({ name, version, about, pages }: StartParts): string => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${name}</title><link rel="icon" href="data:,"><style>${styles}</style></head>
-<body><main><h1>${name}</h1><p>${about} Version ${version}.</p><ul>${[...pages, ...usualPages].map(({ href, text, about: says }) => `<li><a href="${href}">${text}<small>${says}</small></a></li>`).join('')}</ul></main></body>
+<body><main><h1>${name}</h1><p>${about} Version ${version}.</p><ul>${[...pages, ...commonPages].map(({ href, text, about: says }) => `<li><a href="${href}">${text}<small>${says}</small></a></li>`).join('')}</ul></main></body>
 </html>
 `;
 

@@ -168,7 +168,7 @@ const closeWithinMs = 2_000;
 const closeSteps = 40;
 
 /** What the live messages that wait for clients may take together by default, in bytes; those of one owner may take a quarter of it. */
-const usualWaitingBytes = 64 * 1024 * 1024;
+const defaultWaitingBytes = 64 * 1024 * 1024;
 
 interface StreamsParts {
   clock: Clock;
@@ -190,7 +190,7 @@ export class Streams {
 
   constructor(parts: StreamsParts) {
     this.#parts = parts;
-    this.#memory = parts.memory ?? new SharedBuffers(new MemoryBudget(usualWaitingBytes));
+    this.#memory = parts.memory ?? new SharedBuffers(new MemoryBudget(defaultWaitingBytes));
   }
 
   /** Opens a stream for a request, which is logged when the stream ends. */

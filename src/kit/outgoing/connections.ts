@@ -122,9 +122,8 @@ export class Connections {
     for (const connection of [...this.#idle]) this.#forget(connection);
   }
 
-  #open(connection: { origin: string }): Client {
-    const opened = connection as Connection;
-    const client = new Client(opened.origin, {
+  #open(connection: Connection): Client {
+    const client = new Client(connection.origin, {
       pipelining: 1,
       // The caller enforces one deadline for the whole exchange.
       headersTimeout: 0,
@@ -132,17 +131,17 @@ export class Connections {
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: maxKeepAliveMs,
       connect: (options, callback) => {
-        opened.receivedBefore = 0;
-        opened.socket = this.#connectors[options.protocol as 'https:' | 'http:'](options, callback, opened.owner);
+        connection.receivedBefore = 0;
+        connection.socket = this.#connectors[options.protocol as 'https:' | 'http:'](options, callback, connection.owner);
         // Interim responses and chunk extensions are not part of any body, so only the socket counts everything.
-        opened.socket?.on('readable', () => {
-          const { socket, receivedBefore, maxReceived } = opened;
-          if (socket !== undefined && socket.bytesRead - receivedBefore > maxReceived) opened.onExcess();
+        connection.socket?.on('readable', () => {
+          const { socket, receivedBefore, maxReceived } = connection;
+          if (socket !== undefined && socket.bytesRead - receivedBefore > maxReceived) connection.onExcess();
         });
       },
     });
     client.on('disconnect', () => {
-      if (opened.client === client && this.#idle.has(opened)) this.#forget(opened);
+      if (connection.client === client && this.#idle.has(connection)) this.#forget(connection);
     });
     return client;
   }

@@ -9,7 +9,7 @@ export type Row = Record<string, string | number | null>;
 /** A row that a session read: the values of the requested columns, in their order. */
 export type Values = (string | number | null)[];
 
-/** An open write transaction: what a program runs its own statements on. Calls after its end are refused. */
+/** An open write transaction: what a program runs its own statements on. */
 export type WriteTransaction = SqliteTransaction | PostgresTransaction;
 
 /** On SQLite, statements run at once. */
@@ -30,7 +30,7 @@ export interface PostgresTransaction {
   readonly begun: Promise<unknown>;
   /** @throws Error when the transaction has not begun */
   requireBegun(): void;
-  /** Runs a statement, which is prepared once. */
+  /** Runs a statement, which is prepared once. @throws Error when the transaction has ended */
   run(text: string, values?: readonly unknown[]): Promise<Values[]>;
   /** Lets the commit wait for a statement that nobody awaits. */
   track(running: Promise<unknown>): void;

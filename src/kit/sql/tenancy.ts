@@ -45,10 +45,10 @@ interface NewNumbers {
 }
 
 /**
- * How far apart the last number that a PostgreSQL database assigned and the first of an import are: a running service may
+ * The gap between the last number that a PostgreSQL database assigned and the first of an import: a running service may
  * assign some between the two statements that reserve the numbers of the import.
  */
-const apart = 1_000_000;
+const gap = 1_000_000;
 
 /** Reserves numbers that the database assigns to no other row. `last`: the last numbers of the database that the rows come from, by table. */
 export async function reserveNumbers(
@@ -89,7 +89,7 @@ async function reserveInPostgres(tx: Kysely<unknown>, table: string, column: str
   const next = Number(rows[0]!.next);
   // One number is reserved already.
   if (count === 1) return next - 1;
-  const before = next + apart;
+  const before = next + gap;
   await sql`select setval(${sequence}, ${before + count}::bigint)`.execute(tx);
   return before;
 }
