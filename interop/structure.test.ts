@@ -69,7 +69,7 @@ describe('Bifrost (checked against its published schema, not run)', () => {
   test('Azure, Bedrock and Vertex AI are exported as such, with their accounts', () => {
     const { content, warnings } = exported(define(clouds), 'bifrost');
     const config = JSON.parse(content);
-    assert.ok(isBifrost(config), ajv.errorsText(isBifrost.errors));
+    assert.equal(isBifrost(config), true, ajv.errorsText(isBifrost.errors));
     const { azure, bedrock, vertex, 'azure-2': second } = config.providers;
     assert.deepEqual(azure.keys[0].azure_key_config, { endpoint: 'https://one.openai.azure.com', api_version: '2024-10-21' });
     assert.deepEqual(bedrock.keys[0].bedrock_key_config, { region: 'eu-west-1', access_key: 'env.AWS_KEY', secret_key: 'env.AWS_SECRET' });
@@ -98,7 +98,8 @@ describe('Envoy AI Gateway (checked against its published schemas, not run)', ()
       const manifest = document.toJS() as { apiVersion: string; kind: string };
       const validate = validators[`${manifest.apiVersion}/${manifest.kind}`];
       if (validate === undefined) return [`unknown kind ${manifest.apiVersion}/${manifest.kind}`];
-      return validate(manifest) ? [] : [`${manifest.kind}: ${ajv.errorsText(validate.errors)}`];
+      const isValid: boolean = validate(manifest);
+      return isValid ? [] : [`${manifest.kind}: ${ajv.errorsText(validate.errors)}`];
     });
   }
 
