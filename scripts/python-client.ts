@@ -167,12 +167,11 @@ function withoutNull({ type, enum: values, ...schema }: Schema): Schema {
 /** What makes two objects the same type. */
 function structure(schema: Schema): string {
   return JSON.stringify(schema, (name, value: unknown) =>
-    /^(description|examples?|default|(min|max)[A-Z]\w*|minimum|maximum|pattern|format|additionalProperties)$/.test(name) &&
-    typeof value !== 'object'
+    name === 'examples' ||
+    (/^(description|example|default|(min|max)[A-Z]\w*|minimum|maximum|pattern|format|additionalProperties)$/.test(name) &&
+      typeof value !== 'object')
       ? undefined
-      : name === 'examples'
-        ? undefined
-        : value,
+      : value,
   );
 }
 
@@ -304,18 +303,14 @@ function methodText(method: Method, types: Types, asynchronous: boolean): string
     ];
   }
   const args = [...method.args, timeout];
-  const send = [
-    `    answer: ${imported(answer)} = ${asynchronous ? 'await ' : ''}self._send(`,
-    ...indent(requestOf(method), 8),
-    '    )',
-    '    return answer',
-  ];
+  const call = `${asynchronous ? 'await ' : ''}self._send(`;
   const whole = [
     ...signature(name, args, imported(answer), asynchronous),
     ...indent(documentation(method, args)),
-    ...(answer === 'None'
-      ? ['    await self._send('.replace('await ', asynchronous ? 'await ' : ''), ...indent(requestOf(method), 8), '    )']
-      : send),
+    answer === 'None' ? `    ${call}` : `    answer: ${imported(answer)} = ${call}`,
+    ...indent(requestOf(method), 8),
+    '    )',
+    ...(answer === 'None' ? [] : ['    return answer']),
   ];
   return [...overloads(method, args, types, asynchronous), ...whole, ...pagesText(method, asynchronous)];
 }

@@ -23,7 +23,7 @@ def operations(client: type) -> Iterator[str]:
 
 
 def arguments(method: Any) -> tuple[list[str], dict[str, Any]]:
-    """An unknown id for each parameter of the path, and values for all others that have one choice or none."""
+    """Arguments of a call: an unknown id for each parameter of the path, and the parameters named below."""
     parameters = inspect.signature(method).parameters.values()
     path = ["unknown" for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     named: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Server-sent events, as the HTML standard defines them."""
+"""Server-sent events, as the HTML standard defines them, with lines that end with LF or CRLF."""
 
 from __future__ import annotations
 
@@ -17,15 +17,23 @@ class ServerSentEvent:
 
 @dataclass
 class Parser:
-    """Reads lines; keeps the id of the last event and the pause that the service asks for."""
+    """Reads the text of a stream; keeps the id of the last event and the pause that the service asks for."""
 
     last_id: str | None = None
     retry: float = 3.0
     _type: str = "message"
     _data: list[str] = field(default_factory=list)
     _id: str | None = None
+    _rest: str = ""
 
-    def feed(self, line: str) -> Iterator[ServerSentEvent]:
+    def feed(self, text: str) -> Iterator[ServerSentEvent]:
+        """The events that end in this part of the text."""
+        # Not `splitlines`, nor `iter_lines` of httpx: they also split at characters that JSON leaves as they are.
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            yield from self._read(line.removesuffix("\r"))
+
+    def _read(self, line: str) -> Iterator[ServerSentEvent]:
         if line == "":
             if self._id is not None:
                 self.last_id = self._id

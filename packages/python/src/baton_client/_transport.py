@@ -72,13 +72,15 @@ class _Base:
         self._timeout = timeout
         self._retries = retries
         self._max_wait = max_wait
-
-    def _options(self) -> dict[str, Any]:
         headers = {"User-Agent": f"baton-client/{VERSION} httpx/{httpx.__version__}"}
         if self._api_key is not None:
             headers["X-API-Key"] = self._api_key
         # A redirect is not followed, so that the key is sent to no other host.
-        return {"base_url": self._base_url, "headers": headers, "follow_redirects": False}
+        self._open(base_url=self._base_url, headers=headers, follow_redirects=False)
+
+    def _open(self, **options: Any) -> None:
+        """Makes the client of httpx."""
+        raise NotImplementedError
 
     def _request(
         self,
@@ -181,9 +183,8 @@ def _next(page: Any, query: dict[str, Any]) -> tuple[list[Any], dict[str, Any] |
 class Connection(_Base):
     """Sends requests; a context manager that closes its connections."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._http = httpx.Client(**self._options())
+    def _open(self, **options: Any) -> None:
+        self._http = httpx.Client(**options)
 
     def close(self) -> None:
         """Closes the connections."""
@@ -249,8 +250,8 @@ class Connection(_Base):
                 if not response.is_success:
                     response.read()
                     raise api_error(response.status_code, response.headers, response.text)
-                for line in response.iter_lines():
-                    yield from parser.feed(line)
+                for text in response.iter_text():
+                    yield from parser.feed(text)
             finally:
                 response.close()
         except httpx.TransportError as error:
@@ -263,8 +264,7 @@ class Connection(_Base):
         while True:
             error: BatonError = ConnectionFailed("The stream ended.")
             try:
-                fresh = Parser(last_id=parser.last_id, retry=parser.retry)
-                parser = fresh
+                parser = Parser(last_id=parser.last_id, retry=parser.retry)
                 for event in self._stream(
                     "GET", path, query=query, headers={"Last-Event-ID": parser.last_id}, parser=parser
                 ):
@@ -287,9 +287,8 @@ def _stream_pause(parser: Parser, failures: int, wait: float | None) -> float:
 class AsyncConnection(_Base):
     """The same over asyncio."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._http = httpx.AsyncClient(**self._options())
+    def _open(self, **options: Any) -> None:
+        self._http = httpx.AsyncClient(**options)
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -355,8 +354,8 @@ class AsyncConnection(_Base):
                 if not response.is_success:
                     await response.aread()
                     raise api_error(response.status_code, response.headers, response.text)
-                async for line in response.aiter_lines():
-                    for event in parser.feed(line):
+                async for text in response.aiter_text():
+                    for event in parser.feed(text):
                         yield event
             finally:
                 await response.aclose()
@@ -371,8 +370,7 @@ class AsyncConnection(_Base):
         while True:
             error: BatonError = ConnectionFailed("The stream ended.")
             try:
-                fresh = Parser(last_id=parser.last_id, retry=parser.retry)
-                parser = fresh
+                parser = Parser(last_id=parser.last_id, retry=parser.retry)
                 headers = {"Last-Event-ID": parser.last_id}
                 async for event in self._stream("GET", path, query=query, headers=headers, parser=parser):
                     failures = 0

@@ -31,7 +31,7 @@ def verify_webhook(
         secret: the secret of the webhook.
         headers: the headers of the request, in any case.
         body: the raw bytes of the body.
-        tolerance: how old the webhook may be, in seconds.
+        tolerance: how far the time of the webhook may be from `now`, in seconds.
         now: the time in seconds since 1970; by default the system's.
 
     Raises:
@@ -39,12 +39,13 @@ def verify_webhook(
     """
     found = {name.lower(): value for name, value in headers.items()}
     stamp = found.get("webhook-timestamp", "")
-    if not stamp.isascii() or not stamp.isdigit():
+    # `int` refuses thousands of digits by an error of its own.
+    if not stamp.isascii() or not stamp.isdigit() or len(stamp) > 20:
         raise WebhookError("The header webhook-timestamp is missing or is no number.")
     if abs((time.time() if now is None else now) - int(stamp)) > tolerance:
         raise WebhookError("The webhook is too old, or the clocks differ.")
     key = secret.encode()
-    signed = f"{found.get('webhook-id', '')}.{stamp}.".encode() + body
+    signed = _bytes(f"{found.get('webhook-id', '')}.{stamp}.") + body
     standard = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     given = found.get("webhook-signature", "").split()
     if not any(_equal(standard, one) for one in given):
@@ -57,4 +58,9 @@ def verify_webhook(
 
 
 def _equal(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())
+    return hmac.compare_digest(_bytes(one), _bytes(other))
+
+
+def _bytes(header: str) -> bytes:
+    """The bytes of a header. Some servers decode those that are not UTF-8 as surrogates."""
+    return header.encode(errors="surrogateescape")

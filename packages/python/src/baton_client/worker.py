@@ -69,7 +69,6 @@ class Task:
                     lease_token=self.token,
                 )
             except _passing as error:
-                # The packet says whether an earlier attempt arrived.
                 if attempt >= 8 or self.lost.is_set():
                     raise
                 log.warning("%s could not be changed: %s", self.packet["id"], error)
@@ -77,6 +76,7 @@ class Task:
             await asyncio.sleep(min(10.0, 0.25 * 2**attempt))
             with contextlib.suppress(*_passing):
                 current = await self.client.get_packet(self.packet["id"])
+                # The change may have been made although its answer did not arrive.
                 if current["status"] == body.get("status") and current["revision"] > self.packet["revision"]:
                     return current
 

@@ -51,8 +51,14 @@ class Handoff(Operations):
         async def main() -> None:
             stopping = asyncio.Event()
             loop = asyncio.get_running_loop()
-            options = {"timeout": self._timeout, "retries": self._retries, "max_wait": self._max_wait}
-            async with AsyncHandoff(self._base_url, self._api_key, self._agent_id, **options) as client:
+            async with AsyncHandoff(
+                self._base_url,
+                self._api_key,
+                self._agent_id,
+                timeout=self._timeout,
+                retries=self._retries,
+                max_wait=self._max_wait,
+            ) as client:
 
                 async def watch(given: threading.Event) -> None:
                     while not given.is_set():
