@@ -56,7 +56,7 @@ export class AttemptBudget {
   }
 
   /** Whether a leased delivery of the tenant may be attempted now. */
-  has(tenant: number): boolean {
+  allows(tenant: number): boolean {
     return this.left > 0 && this.#bodies.fits(tenant, unreadBody);
   }
 

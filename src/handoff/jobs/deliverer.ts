@@ -121,7 +121,7 @@ export class Deliverer {
         this.#held.add(receiver);
         return;
       }
-      const next = receiver.waiting.findIndex(({ queue }) => this.#budget.has(queue.tenant));
+      const next = receiver.waiting.findIndex(({ queue }) => this.#budget.allows(queue.tenant));
       if (next === -1) {
         this.#blocked.add(receiver);
         return;
@@ -201,8 +201,9 @@ export class Deliverer {
       const first = own.slice(0, most);
       for (const { webhook, tenant } of first) {
         const wanted = Math.floor(most / first.length);
-        const quota = Math.min(wanted, left.get(tenant) ?? this.#budget.leftOf(tenant));
-        left.set(tenant, (left.get(tenant) ?? this.#budget.leftOf(tenant)) - quota);
+        const leftOfTenant = left.get(tenant) ?? this.#budget.leftOf(tenant);
+        const quota = Math.min(wanted, leftOfTenant);
+        left.set(tenant, leftOfTenant - quota);
         if (quota < wanted) this.#short.add(tenant);
         if (quota > 0) quotas.push({ tenant, owner: webhook, quota });
       }

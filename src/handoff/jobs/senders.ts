@@ -150,9 +150,9 @@ async function outcomeOf(attempt: () => Promise<AttemptOutcome>): Promise<Sent> 
   } catch (error) {
     if (error instanceof MailRefused) return { error: 'smtp_status', statusCode: error.code, isFinal: error.isFinal };
     if (!(error instanceof OutgoingError)) throw error;
-    return error.failure === 'cancelled' ? 'aborted' : { error: stored(error.failure), statusCode: undefined };
+    return error.failure === 'cancelled' ? 'aborted' : { error: storedFailure(error.failure), statusCode: undefined };
   }
 }
 
 /** `send` reads no more of a body than its limit, so it never fails with `too_large`. */
-const stored = (failure: Exclude<OutgoingFailure, 'cancelled'>) => (failure === 'too_large' ? 'connection_reset' : failure);
+const storedFailure = (failure: Exclude<OutgoingFailure, 'cancelled'>) => (failure === 'too_large' ? 'connection_reset' : failure);

@@ -21,8 +21,8 @@ export interface MountOptions {
   /** Faults of a body beyond its schema. Called even if the schema is violated, so that the answer lists all faults at once. */
   bodyFaults?: (body: unknown) => readonly Fault[];
   /**
-   * The answer to a request that is invalid (400), or whose body is refused, for routes with errors of their own; undefined for the usual
-   * one. `isRead`: the body was read, but does not have the form that the route takes.
+   * Returns the answer to a request that is invalid (400), or whose body is refused, for routes with error bodies of their own;
+   * undefined: that of the service. `isRead`: the body was read, but does not have the form that the route takes.
    */
   refused?: (
     refusal: ServiceError,

@@ -47,8 +47,8 @@ interface LocalParts<Context, Traits> {
 /**
  * Wraps `mount` so that mounted routes can also be called inside the process, with the validation and the handler of
  * HTTP requests. The caller has been authenticated and counted already. A call takes a turn for its handler, and another
- * one to read what the handler returns. That waits for the turn within the limit on large answers, of which the answer to
- * the caller's own request is one afterwards.
+ * one to read what the handler returned, which counts against the limit on large answers until then. Afterwards the answer to
+ * the caller's own request counts.
  */
 export function mountLocally<Context, Traits extends object>(
   mount: Mount<Context, Traits>,

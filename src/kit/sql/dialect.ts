@@ -145,7 +145,7 @@ export interface Database<Tables> {
   readonly isUnavailable: (error: unknown) => boolean;
   /** Whether a write found no space on the disk. */
   readonly isFull: (error: unknown) => boolean;
-  /** Writes without a change, to see whether the disk has space. PostgreSQL isn't asked: it ends when its log finds none. */
+  /** Writes without a change, to see whether the disk has space. PostgreSQL is not asked, since it stops when there is none for its log. */
   readonly tryWrite: () => Promise<void>;
   close(): Promise<void>;
 }
