@@ -31,6 +31,12 @@ export interface Pages {
   open(t: Scope, path: string, tab?: 'usual' | 'with a clock'): Promise<Page>;
 }
 
+/** A button of a page. */
+export const button = (page: Page, name: string | RegExp): Locator => page.getByRole('button', { name });
+
+/** The heading of a page. */
+export const heading = (page: Page, name: string | RegExp): Locator => page.getByRole('heading', { level: 1, name });
+
 /** A listening fallback service, and a browser for its dashboard. */
 export interface Dashboard extends Pages {
   readonly service: TestFallback;
@@ -74,6 +80,7 @@ export function pagesOf(t: Scope, browser: Browser, base: string): Pages {
       if (!tabs.has(tab)) tabs.set(tab, openTab(browser, tab === 'with a clock'));
       const page = await tabs.get(tab)!;
       watch(scope, page, address);
+      await page.setViewportSize(viewport);
       const answer = await page.goto(`${base}${path}`);
       assert.equal(answer?.status(), 200);
       return page;
@@ -81,9 +88,12 @@ export function pagesOf(t: Scope, browser: Browser, base: string): Pages {
   };
 }
 
+/** The size of the window when a page is opened. */
+const viewport = { width: 1280, height: 900 };
+
 async function openTab(browser: Browser, withClock: boolean): Promise<Page> {
   const context = await browser.newContext({
-    viewport: { width: 1280, height: 900 },
+    viewport,
     colorScheme: 'light',
     reducedMotion: 'reduce',
     locale: 'en-GB',

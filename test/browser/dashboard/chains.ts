@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 
-import { assertAccessible, assertFits, type Dashboard, go } from '../../support/dashboard.ts';
-
-const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+import { assertAccessible, assertFits, button, type Dashboard, go, heading } from '../../support/dashboard.ts';
 
 /** The names of the providers in the editor, in order. */
 const providerNames = (page: Page) =>
@@ -164,14 +161,12 @@ export function chainTests(dashboard: () => Dashboard): void {
       assert.ok(box.x + box.width <= 390, (await one.textContent()) ?? '');
     }
     assert.equal(await page.getByPlaceholder('undefined').count(), 0);
-    await page.setViewportSize({ width: 1280, height: 900 });
   });
 
   test('in a narrow window Save stays in reach, and lists show warnings and actions without scrolling sideways', async (t) => {
     const id = await dashboard().chain({ name: 'narrow' });
     const page = await dashboard().open(t, `/chains/${id}/edit`);
     await page.setViewportSize({ width: 360, height: 740 });
-    t.after(() => page.setViewportSize({ width: 1280, height: 900 }));
     await page.getByText('Add a rule').scrollIntoViewIfNeeded();
     const box = (await button(page, 'Save').boundingBox())!;
     assert.ok(box.y > 0 && box.y + box.height <= 740, `Save is at ${box.y}`);

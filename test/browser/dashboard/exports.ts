@@ -5,10 +5,9 @@ import type { Page } from 'playwright-core';
 
 import { exportFormats } from '../../../src/fallback/model/targets.ts';
 import { labelled } from '../../../src/fallback/web/parts/labels.ts';
-import { assertAccessible, type Dashboard } from '../../support/dashboard.ts';
+import { assertAccessible, type Dashboard, heading } from '../../support/dashboard.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
-const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
 const portkey = JSON.stringify({
   strategy: { mode: 'fallback', on_status_codes: [429] },

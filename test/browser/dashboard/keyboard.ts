@@ -2,12 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 
-import { type Dashboard, go } from '../../support/dashboard.ts';
+import { button, type Dashboard, go, heading } from '../../support/dashboard.ts';
 import { supportChain } from '../../support/support-chain.ts';
 import { until } from '../../support/until.ts';
 
-const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
 
 /** Presses Tab until the focus is on the target, as often as a person would. */
@@ -158,7 +156,6 @@ export function keyboardTests(dashboard: () => Dashboard): void {
         assert.equal(await page.evaluate(coveredFocus), '', `after ${presses} times ${key} at ${width} pixels`);
       }
     }
-    await page.setViewportSize({ width: 1280, height: 900 });
   });
 
   test('a page that is still loading has the focus until its heading appears', async (t) => {

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 
-import { assertAccessible, type Dashboard, startDashboard } from '../../support/dashboard.ts';
+import { assertAccessible, button, type Dashboard, heading, startDashboard } from '../../support/dashboard.ts';
 import { supportChain } from '../../support/support-chain.ts';
-
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
-const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
 /** Tests of a service with keys. */
 export function keyTests(browser: () => Browser): void {

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import type { Page } from 'playwright-core';
 
-import { assertAccessible, assertPresentable, assertSmallScripts, type Dashboard, go, maxScriptSize } from '../../support/dashboard.ts';
+import {
+  assertAccessible,
+  assertPresentable,
+  assertSmallScripts,
+  button,
+  type Dashboard,
+  go,
+  heading,
+  maxScriptSize,
+} from '../../support/dashboard.ts';
 import { supportChain } from '../../support/support-chain.ts';
-
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
-const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
 /** Tests of the features that all pages share. */
 export function shellTests(dashboard: () => Dashboard): void {

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Page } from 'playwright-core';
 
-import { assertAccessible, assertFits, type Dashboard, type SlowProvider, scrollToEnd } from '../../support/dashboard.ts';
+import { assertAccessible, assertFits, button, type Dashboard, heading, type SlowProvider, scrollToEnd } from '../../support/dashboard.ts';
 import { startGateway } from '../../support/gateway.ts';
-
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
-const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
 /** Tests of the failure paths of a chain, and of chain tests. */
 export function testTests(dashboard: () => Dashboard, provider: () => SlowProvider): void {
@@ -247,7 +243,6 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await assertAccessible(page);
     await page.setViewportSize({ width: 390, height: 900 });
     await assertFits(page);
-    await page.setViewportSize({ width: 1280, height: 900 });
   });
 
   test("the history lists a chain's tests, newest first, and compares two of them", async (t) => {

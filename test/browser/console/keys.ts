@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { refund, type TestConsole } from '../../support/console.ts';
+import { assertAccessible, boxOf, button, go, heading } from '../../support/dashboard.ts';
+import { adminKey, newTenant, packetRequest } from '../../support/service.ts';
+
+/** Tests of keys and what they may do. */
+export function keyTests(on: TestConsole): void {
+  test('a key that may only read and respond sees no page for those who manage; at 390 pixels every link is in sight; a channel says where its links lead', async (t) => {
+    const { key } = await newTenant(on.service, { tier: 'business' });
+    const { key: narrow } = await on.call(key, 'POST', '/keys', { name: 'dana', scopes: ['read', 'respond'], responder: 'dana' });
+    const { page } = await on.signIn(t, '/', narrow);
+    await page.waitForURL('**/inbox');
+    const links = page.getByRole('navigation', { name: 'Main' }).getByRole('link');
+    await page.getByRole('navigation', { name: 'Main' }).getByText('Webhooks').waitFor({ state: 'detached' });
+    assert.deepEqual(await links.allTextContents(), ['Overview', 'Inbox', 'Packets', 'Agents', 'Audit']);
+    const { key: manager } = await on.call(key, 'POST', '/keys', { name: 'manager', scopes: ['manage'] });
+    await page.goto(`${on.pages.address}/console`);
+    await on.enterKey(page, manager);
+    await page.waitForURL('**/webhooks');
+    const { page: whole } = await on.signIn(t, '/channels', adminKey);
+    await whole.setViewportSize({ width: 390, height: 844 });
+    for (const link of await whole.getByRole('navigation', { name: 'Main' }).getByRole('link').all()) {
+      const { x, width } = await boxOf(link);
+      assert.ok(x >= 0 && x + width <= 390, (await link.textContent()) ?? '');
+    }
+    await whole.setViewportSize({ width: 1280, height: 900 });
+    await button(whole, 'New channel').click();
+    const dialog = whole.getByRole('dialog');
+    await dialog.getByLabel('Kind').selectOption('slack');
+    await dialog.getByLabel(/^Address of/).fill('http://127.0.0.1:9/services/T/B/warned');
+    await whole.keyboard.press('Enter');
+    await whole
+      .getByText(/SERVICE_PUBLIC_URL/)
+      .first()
+      .waitFor();
+    // Other tests use this tenant.
+    for (const { id } of await on.call(adminKey, 'GET', '/channels')) await on.call(adminKey, 'DELETE', `/channels/${id}`);
+  });
+
+  test('a key is created with fewer rights, shown once and revoked; the audit log is downloaded without formulas, and filtered by the words that it shows', async (t) => {
+    const { page, key } = await on.signIn(t, '/keys');
+    const dialog = page.getByRole('dialog');
+    await button(page, 'New key').click();
+    await dialog.getByLabel('What it is for').fill('=cmd()');
+    for (const scope of ['work', 'manage']) await dialog.getByLabel(scope, { exact: true }).uncheck();
+    await dialog.getByLabel('Answers only as').fill('dana');
+    await page.keyboard.press('Enter');
+    const made = (await page.getByRole('dialog', { name: 'The new key' }).locator('code').textContent()) ?? '';
+    const own = await on.call(made, 'GET', '/keys/self');
+    assert.deepEqual([own.scopes, own.responder], [['read', 'respond'], 'dana']);
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await page.getByText('read, respond').waitFor();
+    assert.ok(!(await page.content()).includes(made), 'the key is not kept');
+    await button(page, 'Revoke =cmd()').click();
+    await dialog.getByRole('button', { name: 'Revoke' }).first().click();
+    await button(page, 'Revoke =cmd()').waitFor({ state: 'detached' });
+    assert.equal((await on.service.call('GET', '/keys/self', { key: made })).status, 401);
+
+    const { id } = await on.call(key, 'POST', '/packets', packetRequest());
+    await on.service.call('POST', `/packets/${id}/claim`, { key, body: { agent_id: '@SUM(1)' } });
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByText('agent:@SUM(1)').first().waitFor();
+    for (const [name, pattern] of [
+      ['CSV', /^timestamp,action,resource,.*\r\n.*claimed,packet,/],
+      ['JSON Lines', /^\{"id":.*"action":"claimed".*\}\n\{/],
+    ] as const) {
+      const [download] = await Promise.all([page.waitForEvent('download'), button(page, name).click()]);
+      let text = '';
+      for await (const chunk of await download.createReadStream()) text += chunk;
+      assert.match(text, pattern);
+    }
+    await on.call(key, 'POST', `/packets/${await on.ask(key, refund)}/answer-links`, {});
+    await page.getByLabel('Action').fill('answer link created');
+    await page.getByText('agent:@SUM(1)').first().waitFor({ state: 'detached' });
+    await page.getByRole('cell', { name: 'answer link created' }).waitFor();
+  });
+
+  test('the key stays in the tab, or in memory if the person wants it so; it is never in an address, and a revoked key is asked for again', async (t) => {
+    const { key, id } = await newTenant(on.service);
+    const addresses: string[] = [];
+    const page = await on.pages.open(t, '/inbox');
+    page.on('request', (request) => addresses.push(request.url()));
+    await heading(page, 'API key').waitFor();
+    assert.equal(await page.getByRole('navigation').count(), 0, 'no link leads to a page that needs the key');
+    await assertAccessible(page);
+    // Where a key comes from.
+    await page.getByText('npx service-cli admin-key').waitFor();
+    await page.getByLabel('Key', { exact: true }).fill('svc_wrong');
+    await page.keyboard.press('Enter');
+    await page.getByText('This key was rejected.').waitFor();
+    await page.getByLabel('Key', { exact: true }).fill(key);
+    await page.getByLabel('Ask for it again when the page is reloaded').check();
+    await page.keyboard.press('Enter');
+    await page.getByText('No open questions').waitFor();
+    assert.ok(!(await page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])')).includes(key));
+    await page.reload();
+    await page.getByLabel('Key', { exact: true }).fill(key);
+    await page.keyboard.press('Enter');
+    await page.getByText('No open questions').waitFor();
+    assert.ok((await page.evaluate<string>('JSON.stringify({ ...sessionStorage })')).includes(key));
+    assert.ok(!(await page.evaluate<string>('JSON.stringify({ ...localStorage })')).includes(key));
+    await page.reload();
+    await page.getByText('No open questions').waitFor();
+    const [own] = await on.call(adminKey, 'GET', `/tenants/${id}/keys`);
+    await on.call(adminKey, 'DELETE', `/keys/${own.id}`);
+    await go(page, '/packets');
+    await heading(page, 'API key').waitFor();
+    await page.getByText('This key was rejected.').waitFor();
+    assert.deepEqual(
+      addresses.filter((address) => address.includes(key)),
+      [],
+    );
+    await page.evaluate('sessionStorage.clear()');
+  });
+
+  test('a key that may only read sees no button that it may not use', async (t) => {
+    const { key } = await newTenant(on.service, { tier: 'business' });
+    const id = await on.ask(key, refund);
+    const reader = await on.call(key, 'POST', '/keys', { name: 'reader', scopes: ['read'] });
+    const { page } = await on.signIn(t, `/packets/${id}`, reader.key);
+    await page.getByText('This key can’t answer').waitFor();
+    for (const name of ['Claim', 'Fail', 'Delete', 'Make a link']) assert.equal(await button(page, name).count(), 0, name);
+    for (const [path, name] of [
+      ['/webhooks', 'New webhook'],
+      ['/channels', 'New channel'],
+      ['/keys', 'New key'],
+    ] as const) {
+      await go(page, path);
+      await heading(page, /Webhooks|Channels|Keys/).waitFor();
+      assert.equal(await button(page, name).count(), 0, name);
+    }
+    assert.equal(await page.getByRole('link', { name: 'Tenants' }).count(), 0);
+  });
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { refund, type TestConsole } from '../../support/console.ts';
+import { assertPresentable, assertSmallScripts, go, maxScriptSize } from '../../support/dashboard.ts';
+import { adminKey, newTenant, packetRequest } from '../../support/service.ts';
+
+/** Tests of every page. */
+export function shellTests(on: TestConsole): void {
+  test('without the service what is loaded stays, with a message that disappears when it answers again', async (t) => {
+    const { key } = await newTenant(on.service, { tier: 'business' });
+    await on.ask(key, refund);
+    const { page } = await on.signIn(t, '/inbox', key);
+    await page.getByRole('heading', { name: 'Refund 42 EUR?' }).waitFor();
+    await page.route('**/api/v1/**', (route) => route.abort('failed'));
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByText("The service can't be reached.").waitFor();
+    await page.getByRole('link', { name: /Inbox/ }).click();
+    await page.getByText('Refund 42 EUR?').first().waitFor();
+    await page.unroute('**/api/v1/**');
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByText("The service can't be reached.").waitFor({ state: 'detached' });
+  });
+
+  for (const text of [
+    '<img src=/owned onerror="window.owned=1">"><script>window.owned=1</script><svg onload=window.owned=1></style>',
+    '[a](javascript:window.owned=1) ![b](/owned) <a href="javascript:window.owned=1">c</a> <iframe src=/owned>',
+  ])
+    test(`${text.slice(0, 30)} in every field is shown as text on every page`, async (t) => {
+      const tenant = await newTenant(on.service, { tier: 'business' });
+      const agent = { id: text, name: text, framework: text };
+      const id = await on.ask(
+        tenant.key,
+        { required: true, reason: text, question: text, responder: text, options: [text, { value: text, label: text, style: 'danger' }] },
+        {
+          metadata: { source_agent: agent, target_agent: agent, tags: [text.replaceAll(',', '')] },
+          context: {
+            summary: text,
+            conversation_state: [
+              { role: text, content: text },
+              { role: 'user', content: `> ${text}\n\n| ${text} |\n|---|\n| ${text} |` },
+            ],
+            artifacts: [{ key: text, value: text, content_type: text }],
+            custom: { [text]: text },
+          },
+          decisions: [{ id: text, decision: text, rationale: text, decided_by: text, alternatives: [text] }],
+          actions: {
+            pending: [{ id: 'p', description: text, assignee: text }],
+            completed: [{ id: 'c', description: text, result: text, completed_by: text }],
+            failed: [{ id: 'f', description: text, error: text }],
+          },
+          dependencies: [{ id: 'd', type: text, description: text, status: text, source: text }],
+        },
+      );
+      await on.call(tenant.key, 'POST', '/keys', { name: text, responder: text });
+      const fields = { type: 'object', properties: { [text]: { type: 'string', title: text, description: text, enum: [text] } } };
+      const form = await on.ask(tenant.key, { required: true, reason: text, question: text, schema: fields });
+      const { page } = await on.signIn(t, '/inbox', tenant.key);
+      for (const path of [
+        '/inbox',
+        `/packets/${id}`,
+        `/packets/${form}`,
+        '/packets',
+        '/packets?view=board',
+        '/agents',
+        '/keys',
+        '/audit',
+      ]) {
+        await go(page, path);
+        await page.getByText(text.slice(0, 20)).filter({ visible: true }).first().waitFor();
+        const found = await page.evaluate<string>(
+          `JSON.stringify([window.owned ?? null, document.querySelectorAll('img:not([alt=""]), iframe, script:not([src]), [onerror], [onload], a[href^="javascript:" i]').length])`,
+        );
+        assert.equal(found, '[null,0]', path);
+      }
+    });
+
+  test('axe finds no violation on any page, light or dark, and no page is wider than a window of 320 or 2,560 pixels', async (t) => {
+    const tenant = await newTenant(on.service, { tier: 'business' });
+    const id = await on.ask(adminKey, refund, {
+      context: { summary: 'Shown.', conversation_state: [{ role: 'user', content: '# A\n\n- **b**\n\n| c |\n|---|\n| d |' }] },
+    });
+    await on.call(adminKey, 'POST', `/packets/${id}/chain`, packetRequest());
+    const hook = await on.call(adminKey, 'POST', '/hooks', { url: 'http://127.0.0.1:9/hook', secret: 'a-secret-of-16-or-more' });
+    await on.call(adminKey, 'POST', `/hooks/${hook.id}/ping`);
+    const { page } = await on.signIn(t, '/nowhere', adminKey);
+    for (const [path, ready] of [
+      ['/nowhere', 'mistyped'],
+      ['/inbox', 'Refund 42 EUR?'],
+      [`/packets/${id}`, 'This packet'],
+      ['/packets', /^\d+ packets$/],
+      ['/packets?view=board&priority=normal', 'in progress'],
+      ['/agents', 'Waiting longest'],
+      ['/overview', 'Failing receivers'],
+      ['/inbox/answers', 'No answers today'],
+      ['/webhooks', hook.url],
+      [`/webhooks/${hook.id}`, 'ping'],
+      ['/channels', 'No channels yet'],
+      ['/webhooks/dead-letters', 'No dead letters'],
+      ['/keys', 'first admin key'],
+      ['/tenants', 'business'],
+      [`/tenants/${tenant.id}`, 'New key'],
+      ['/audit', 'webhook: created'],
+    ] as const)
+      await t.test(path, async () => {
+        await go(page, path);
+        await page.getByText(ready).last().waitFor();
+        assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, 'one heading of the page');
+        await assertPresentable(page);
+      });
+  });
+
+  test(`the first page needs at most ${maxScriptSize} KB of compressed script, and its policy demands Trusted Types`, async (t) => {
+    const { page } = await on.signIn(t, '/inbox');
+    await assertSmallScripts(t, page);
+    const policy = (await fetch(`${on.pages.address}/console`)).headers.get('content-security-policy') ?? '';
+    assert.match(policy, /default-src 'none'.*require-trusted-types-for 'script'; trusted-types 'none'/);
+    // In a page that may log errors.
+    const trial = await on.browser.newPage();
+    await trial.goto(`${on.pages.address}/console`);
+    await assert.rejects(trial.evaluate(`document.body.innerHTML = '<b>x</b>'`), /TrustedHTML/);
+    await trial.close();
+  });
+}
