@@ -76,9 +76,11 @@ export function createDeliveryQueues({ database, due }: Pick<ReadParts, 'databas
         scan: () => tenantsOf(database.reads.selectFrom('deliveries').select('tenant').where('due_at', 'is not', null)),
         async work(tenant) {
           const own = await queuesNow(tenant);
-          found.push(...own);
-          // An inactive one is looked at again when it changes.
-          for (const { tenant: of, active, gone, due_at } of own) if (active === 1 || gone === 1) due.add('deliver', of, due_at);
+          for (const queue of own) {
+            found.push(queue);
+            // An inactive one is looked at again when it changes.
+            if (queue.active === 1 || queue.gone === 1) due.add('deliver', queue.tenant, queue.due_at);
+          }
           return false;
         },
       });
