@@ -14,7 +14,7 @@ import { startFallbackProcess, startProcess, type TestProcess } from './support/
 import { startProgram } from './support/program.ts';
 import { findProgram } from './support/programs.ts';
 import { adminKey, packetRequest } from './support/service.ts';
-import { openEvents, openSocket } from './support/streams.ts';
+import { listenTo, openSocket } from './support/streams.ts';
 import { until } from './support/until.ts';
 
 const deploy = fileURLToPath(new URL('../deploy/', import.meta.url));
@@ -93,10 +93,7 @@ describe('nginx with deploy/nginx/baton.conf', { skip: findProgram('nginx') === 
     const instances = await startInstances(t);
     const address = await startNginx(t, instances);
 
-    const events = await openEvents(address, '', keyed);
-    t.after(() => events.close());
-    assert.equal(events.status, 200, events.text());
-    assert.equal((await events.events.next()).event, 'connected');
+    const events = await listenTo(t, address, '', keyed);
     const socket = await openSocket(address, '', keyed);
     t.after(() => socket.socket.terminate());
     assert.equal((await socket.messages.next()).type, 'connected');

@@ -4,7 +4,7 @@ import { connectTo, openEmptyDatabase, openHandoffDatabase } from '../support/da
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
-import { AsyncQueue, openEvents, type TestEvents } from '../support/streams.ts';
+import { AsyncQueue, listenTo, type TestEvents } from '../support/streams.ts';
 
 const keyed = { 'x-api-key': adminKey };
 
@@ -25,13 +25,7 @@ async function startInstances(t: TestContext, count: number): Promise<{ url: str
   return { url, instances, addresses };
 }
 
-async function listen(t: TestContext, address: string): Promise<TestEvents> {
-  const stream = await openEvents(address, '', keyed);
-  t.after(() => stream.close());
-  assert.equal(stream.status, 200, stream.text());
-  assert.equal((await stream.events.next()).event, 'connected');
-  return stream;
-}
+const listen = (t: TestContext, address: string): Promise<TestEvents> => listenTo(t, address, '', keyed);
 
 const packetIds = (events: readonly { data: { packet_id: string } }[]) => events.map(({ data }) => data.packet_id);
 
@@ -49,8 +43,7 @@ describe('Streams of instances that share a PostgreSQL', () => {
   test('end if their key is revoked on another instance [H168]', async (t) => {
     const { instances, addresses } = await startInstances(t, 2);
     const { key, keyId } = await newTenant(instances[0]!);
-    const stream = await openEvents(addresses[1]!, `?api_key=${key}`);
-    assert.equal((await stream.events.next()).event, 'connected');
+    const stream = await listenTo(t, addresses[1]!, `?api_key=${key}`);
     assert.equal((await instances[0]!.call('DELETE', `/keys/${keyId}`)).status, 204);
     await instances[1]!.handoff.runOnce.recheck();
     await stream.ended;

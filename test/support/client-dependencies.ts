@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { TestContext } from 'node:test';
 
 import type { ClientDependencies } from '../../src/kit/connection.ts';
-import { listen } from './listen.ts';
+import { listenFor } from './listen.ts';
 
 /** Dependencies of a client without real time: a wait ends when the test ends it, or at once if it is short. */
 export class TestClientDependencies implements ClientDependencies {
@@ -66,12 +66,6 @@ export async function startPeer(
     received.push({ method, url, headers, body });
     answer(reply, received.at(-1)!, received.length);
   });
-  const port = await listen(server);
-  const close = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
-  t.after(close);
-  return { address: `http://127.0.0.1:${port}`, received, close };
+  const { url: address, close } = await listenFor(t, server);
+  return { address, received, close };
 }

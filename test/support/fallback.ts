@@ -2,16 +2,8 @@ import { after, type TestContext } from 'node:test';
 
 import { createFallback, type Dependencies, type Fallback } from '../../src/fallback/main.ts';
 import { readFallbackSettings } from '../../src/fallback/settings.ts';
-import { startOfTests, type TestAnswer, TestClock } from './service.ts';
+import { type CallOptions, inject, startOfTests, type TestAnswer, TestClock } from './service.ts';
 import { inMemory, type TestStore } from './store.ts';
-
-/** The options of a call. */
-interface FallbackCall {
-  body?: unknown;
-  /** The raw body, instead of `body`. */
-  raw?: string | Buffer;
-  headers?: Record<string, string>;
-}
 
 /** A running fallback service without a socket, its clock, and a way to call it. */
 export interface TestFallback {
@@ -19,7 +11,7 @@ export interface TestFallback {
   readonly clock: TestClock;
   /** As `--storage` spells it. */
   readonly storage: string;
-  readonly call: (method: string, path: string, options?: FallbackCall) => Promise<TestAnswer>;
+  readonly call: (method: string, path: string, options?: Omit<CallOptions, 'key'>) => Promise<TestAnswer>;
   /** All log lines of the service. */
   readonly logs: string[];
 }
@@ -51,7 +43,7 @@ export async function startFallback(t: Pick<TestContext, 'after'>, options: Fall
     await fallback.stop();
     await opened.drop();
   });
-  return { fallback, clock, storage: opened.url, logs, call: (method, path, call) => callFallback(fallback, method, path, call) };
+  return { fallback, clock, storage: opened.url, logs, call: (method, path, call) => inject(fallback, method, path, call) };
 }
 
 /** The shared services that run, one for each store. */
@@ -75,30 +67,6 @@ export async function shareFallback(store: TestStore = inMemory): Promise<TestFa
   for (const { id } of chains) await service.call('DELETE', `/chains/${id}`);
   service.logs.length = 0;
   return service;
-}
-
-async function callFallback(
-  fallback: Fallback,
-  method: string,
-  path: string,
-  { body, raw, headers = {} }: FallbackCall = {},
-): Promise<TestAnswer> {
-  const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
-  // As over a network, a request arrives in a later turn of the event loop than the previous answer.
-  await new Promise(setImmediate);
-  const answer = await fallback.app.inject({
-    method: method as 'GET',
-    url: path,
-    headers: { ...(payload === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(payload === undefined ? {} : { payload }),
-  });
-  const isJson = String(answer.headers['content-type'] ?? '').includes('json');
-  return {
-    status: answer.statusCode,
-    body: isJson && answer.body !== '' ? answer.json() : undefined,
-    text: answer.body,
-    headers: answer.headers,
-  };
 }
 
 /** A request for a chain of two providers and two rules, with changes. */

@@ -15,6 +15,8 @@ interface Listening {
   readonly url: string;
   /** All of its connections, those that have ended too. */
   readonly sockets: readonly Socket[];
+  /** Ends it, and its connections. */
+  readonly close: () => Promise<void>;
 }
 
 /** Makes a server listen until the test ends, which also ends its connections. */
@@ -26,9 +28,11 @@ export async function listenFor(t: Pick<TestContext, 'after'>, server: Server): 
     socket.on('error', () => undefined);
   });
   const port = await listen(server);
-  t.after(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return { port, url: `http://127.0.0.1:${port}`, sockets };
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      for (const socket of sockets) socket.destroy();
+    });
+  t.after(close);
+  return { port, url: `http://127.0.0.1:${port}`, sockets, close };
 }

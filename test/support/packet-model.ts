@@ -1,7 +1,9 @@
+import type { Status } from '../../src/handoff/model/common.ts';
+
 /** A packet in the model. */
 export interface ModelPacket {
   id: string;
-  status: string;
+  status: Status;
   revision: number;
   priority: string;
   tags: string[];
@@ -55,7 +57,7 @@ export function tokensOf(text: string): string[] {
 }
 
 /** The statuses that a PATCH can set, by the current status. */
-const moves: Record<string, readonly string[]> = {
+export const moves: Record<Status, readonly Status[]> = {
   created: ['awaiting_human', 'failed', 'expired'],
   claimed: ['in_progress', 'awaiting_human', 'completed', 'failed', 'expired'],
   in_progress: ['awaiting_human', 'completed', 'failed', 'expired'],
@@ -134,7 +136,7 @@ export class PacketModel {
   complete(id: string): number {
     const packet = this.#packets.get(id);
     if (packet === undefined) return 404;
-    if (!moves[packet.status]!.includes('completed') || this.#lacksAnswer(packet)) return 409;
+    if (!moves[packet.status].includes('completed') || this.#lacksAnswer(packet)) return 409;
     return this.#enter(packet, 'completed');
   }
 
@@ -154,12 +156,12 @@ export class PacketModel {
     return 204;
   }
 
-  patch(id: string, status: string | undefined, changes: Changes): number {
+  patch(id: string, status: Status | undefined, changes: Changes): number {
     const packet = this.#packets.get(id);
     if (packet === undefined) return 404;
     const isMove = status !== undefined && status !== packet.status;
     const hasContent = Object.values(changes).some((value) => value !== undefined);
-    if (isMove && !moves[packet.status]!.includes(status)) return 400;
+    if (isMove && !moves[packet.status].includes(status)) return 400;
     if (hasContent && packet.status === 'expired') return 409;
     const hitl =
       changes.hitl === undefined
@@ -219,7 +221,7 @@ export class PacketModel {
     return hitl?.required === true && !hitl.answered;
   }
 
-  #enter(packet: ModelPacket, status: string, event = status): number {
+  #enter(packet: ModelPacket, status: Status, event: string = status): number {
     packet.status = status;
     packet.revision += 1;
     this.#record(packet, event);

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { TestContext } from 'node:test';
 
 import { Arrivals } from './arrivals.ts';
-import { listen } from './listen.ts';
+import { listenFor } from './listen.ts';
 
 /** A request that a receiver got, with its body. */
 interface ReceivedPost {
@@ -28,7 +28,6 @@ export type Reply = number | ((response: ServerResponse, post: ReceivedPost, req
 /** Starts a receiver that ends with the test. It sends the replies in order and repeats the last; 204 by default. */
 export async function startReceiver(t: Pick<TestContext, 'after'>, ...replies: Reply[]): Promise<TestReceiver> {
   const arrivals = new Arrivals<ReceivedPost>();
-  let opened = 0;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -40,20 +39,11 @@ export async function startReceiver(t: Pick<TestContext, 'after'>, ...replies: R
       else reply(response, post, request);
     });
   });
-  server.on('connection', () => {
-    opened += 1;
-  });
-  const port = await listen(server);
-  const close = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
-  t.after(close);
+  const { url, sockets, close } = await listenFor(t, server);
   return {
-    url: `http://127.0.0.1:${port}/hook`,
+    url: `${url}/hook`,
     posts: arrivals.all,
-    connections: () => opened,
+    connections: () => sockets.length,
     received: (count) => arrivals.reached(count),
     close,
   };

@@ -124,23 +124,26 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
   };
 }
 
-async function call(
-  handoff: Handoff,
+const call = (handoff: Handoff, method: string, path: string, { key = adminKey, headers, ...options }: CallOptions = {}) =>
+  inject(handoff, method, path.startsWith('//') ? path.slice(1) : `/api/v1${path}`, {
+    ...options,
+    headers: { ...(key === null ? {} : { 'x-api-key': key }), ...headers },
+  });
+
+/** Sends a request to a service without a socket; a body is JSON unless its headers say otherwise. */
+export async function inject(
+  { app }: Pick<Handoff, 'app'>,
   method: string,
-  path: string,
-  { body, raw, key = adminKey, headers = {} }: CallOptions = {},
+  url: string,
+  { body, raw, headers = {} }: Omit<CallOptions, 'key'> = {},
 ): Promise<TestAnswer> {
   const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
   // As over a network, a request arrives in a later turn of the event loop than the previous answer.
   await new Promise(setImmediate);
-  const answer = await handoff.app.inject({
+  const answer = await app.inject({
     method: method as 'GET',
-    url: path.startsWith('//') ? path.slice(1) : `/api/v1${path}`,
-    headers: {
-      ...(key === null ? {} : { 'x-api-key': key }),
-      ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
-      ...headers,
-    },
+    url,
+    headers: { ...(payload === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(payload === undefined ? {} : { payload }),
   });
   const isJson = String(answer.headers['content-type'] ?? '').includes('json');

@@ -1,5 +1,7 @@
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
+import type { TestContext } from 'node:test';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { WebSocket } from 'ws';
 
@@ -94,6 +96,15 @@ export async function openEvents(address: string, query = '', headers: Record<st
     resume: () => void answer.resume(),
     close: () => request.destroy(),
   };
+}
+
+/** Opens `/events` until the test ends, and reads `connected`. */
+export async function listenTo(t: TestContext, ...request: Parameters<typeof openEvents>): Promise<TestEvents> {
+  const stream = await openEvents(...request);
+  t.after(() => stream.close());
+  assert.equal(stream.status, 200, stream.text());
+  assert.equal((await stream.events.next()).event, 'connected');
+  return stream;
 }
 
 /** An open WebSocket. */

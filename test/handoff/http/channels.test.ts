@@ -8,7 +8,7 @@ import { createPacket, startService, type TestService } from '../../support/serv
 import { shareService } from '../../support/shared.ts';
 import type { TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
-import { openEvents } from '../../support/streams.ts';
+import { listenTo } from '../../support/streams.ts';
 import { register, shareHooked, startHooked } from '../../support/webhooks.ts';
 
 const mailServer = await startMailServer({ after });
@@ -379,9 +379,7 @@ for (const store of stores) {
       const address = person();
       const channel = await channelTo(service, address, { events: ['reminded'] });
       const { id, hitl, revision } = await packetIn(service, 'awaiting_human', { hitl: later });
-      const stream = await openEvents(await service.listen(), `?subscribe=packet:${id}`, { 'x-api-key': service.key });
-      t.after(() => stream.close());
-      assert.equal((await stream.events.next()).event, 'connected');
+      const stream = await listenTo(t, await service.listen(), `?subscribe=packet:${id}`, { 'x-api-key': service.key });
       assert.equal(hitl.remind_at, '2026-03-01T09:31:00.000Z');
       service.clock.turn(59);
       await sweep(service);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { adminKey, createPacket, startService } from '../../support/service.ts';
-import { openEvents } from '../../support/streams.ts';
+import { listenTo, openEvents } from '../../support/streams.ts';
 
 const page = 'https://app.example.com';
 const settings = { SERVICE_CORS_ORIGINS: `${page}, http://localhost:5173`, SERVICE_RATE_LIMIT_PER_MINUTE: '5' };
@@ -46,10 +46,7 @@ describe('Calls from pages of other origins', () => {
     const service = await startService(t, { settings });
     const address = await service.handoff.start();
     const open = async (origin: string) => {
-      const stream = await openEvents(address, `?api_key=${adminKey}`, { origin });
-      t.after(() => stream.close());
-      assert.equal(stream.status, 200);
-      assert.equal((await stream.events.next()).event, 'connected');
+      const stream = await listenTo(t, address, `?api_key=${adminKey}`, { origin });
       return stream.headers;
     };
     const headers = await open(page);

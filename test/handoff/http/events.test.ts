@@ -4,7 +4,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
 import { type SharedService, shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
-import { openEvents, type TestEvent, type TestEvents } from '../../support/streams.ts';
+import { listenTo, openEvents, type TestEvent, type TestEvents } from '../../support/streams.ts';
 
 const keyed = ({ key }: { key: string }) => ({ 'x-api-key': key });
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -13,14 +13,9 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const open = async (service: SharedService, query = '', headers: Record<string, string> = {}): Promise<TestEvents> =>
   openEvents(await service.listen(), query, { ...keyed(service), ...headers });
 
-/** Opens a stream that ends with the test, and reads `connected`. */
-async function listen(t: TestContext, service: SharedService, query = '', headers: Record<string, string> = {}): Promise<TestEvents> {
-  const stream = await open(service, query, headers);
-  t.after(() => stream.close());
-  assert.equal(stream.status, 200, stream.text());
-  assert.equal((await stream.events.next()).event, 'connected');
-  return stream;
-}
+/** Opens a stream like `open`, until the test ends, and reads `connected`. */
+const listen = async (t: TestContext, service: SharedService, query = '', headers: Record<string, string> = {}): Promise<TestEvents> =>
+  listenTo(t, await service.listen(), query, { ...keyed(service), ...headers });
 
 const typesAndPackets = (events: readonly TestEvent[]) => events.map(({ event, data }) => [event, data.packet_id]);
 

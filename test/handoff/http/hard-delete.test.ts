@@ -5,12 +5,27 @@ import { sql } from 'kysely';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { a2a } from '../../support/a2a.ts';
-import { createPacket, packetRequest, startService } from '../../support/service.ts';
+import { walk } from '../../support/pages.ts';
+import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
 
 /** The largest packet of 16 MiB, so that a few packets fill a page. */
 const settings = { SERVICE_PACKET_BYTES_BUSINESS: '16777216' };
+
+interface Page {
+  readonly total: number;
+  readonly packets: readonly { id: string }[];
+  readonly next_cursor: string | null;
+}
+
+const listIn = (service: TestService) => async (query: string) => {
+  const { status, body } = await service.call('GET', `/packets?${query}`);
+  assert.equal(status, 200);
+  return body as Page;
+};
+
+const idsOf = (pages: readonly Page[]): string[] => pages.flatMap(({ packets }) => packets.map(({ id }) => id));
 
 for (const store of stores) {
   describe(`After a hard delete, on ${store.name}`, () => {
@@ -96,15 +111,8 @@ for (const store of stores) {
         ids.unshift((await createPacket(service, { context: { summary } })).id);
       }
       for (const view of ['summary', 'full']) {
-        const seen: string[] = [];
-        let cursor = '';
-        do {
-          const page = await service.call('GET', `/packets?view=${view}&limit=7${cursor === '' ? '' : `&cursor=${cursor}`}`);
-          assert.equal(page.status, 200);
-          seen.push(...page.body.packets.map((packet: { id: string }) => packet.id));
-          cursor = page.body.next_cursor ?? '';
-        } while (cursor !== '');
-        assert.deepEqual(seen, ids);
+        const pages = await walk(listIn(service), `view=${view}&limit=7`);
+        assert.deepEqual(idsOf(pages), ids);
       }
     });
 
@@ -119,17 +127,9 @@ for (const store of stores) {
       assert.equal(refused.status, 413, refused.text.slice(0, 200));
       assert.match(refused.body.detail, /limit=3, .*next_cursor/);
       for (const first of ['', '&offset=0']) {
-        const seen: string[] = [];
-        let cursor = '';
-        do {
-          const page = await service.call('GET', `/packets?view=full&limit=200${cursor === '' ? first : `&cursor=${cursor}`}`);
-          assert.equal(page.status, 200);
-          assert.equal(page.body.total, 5);
-          assert.ok(page.body.packets.length < 5);
-          seen.push(...page.body.packets.map((packet: { id: string }) => packet.id));
-          cursor = page.body.next_cursor ?? '';
-        } while (cursor !== '');
-        assert.deepEqual(seen, ids);
+        const pages = await walk((query) => listIn(service)(query.includes('cursor=') ? query : `${query}${first}`), 'view=full&limit=200');
+        for (const { total, packets } of pages) assert.ok(total === 5 && packets.length < 5);
+        assert.deepEqual(idsOf(pages), ids);
       }
     });
   });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { packetIn, unknownId } from '../../support/life.ts';
+import { walk } from '../../support/pages.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -92,19 +93,7 @@ async function createMany(service: TestService, count: number, body: (index: num
   return ids.sort().reverse();
 }
 
-/** Reads all pages until `next_cursor` is null; `between` runs after each page but the last. */
-async function walk(service: TestService, query: string, between: () => Promise<unknown> = async () => undefined): Promise<Page[]> {
-  const pages: Page[] = [];
-  let cursor: string | null = '';
-  while (cursor !== null) {
-    const page: Page = await list(service, cursor === '' ? query : `${query}&cursor=${encodeURIComponent(cursor)}`);
-    pages.push(page);
-    cursor = page.next_cursor;
-    if (cursor !== null) await between();
-    assert.ok(pages.length < 100, 'paging must end');
-  }
-  return pages;
-}
+const listIn = (service: TestService) => (query: string) => list(service, query);
 
 const minute = (at: string) => `2026-03-01T09:${at}.000Z`;
 
@@ -184,7 +173,7 @@ for (const store of stores) {
       await seed(service);
       for (const [query, expected] of filters) {
         const joint = query === '' ? '' : `${query}&`;
-        const pages = await walk(service, `${joint}limit=2`);
+        const pages = await walk(listIn(service), `${joint}limit=2`);
         assert.equal(pages.map(names).filter(Boolean).join(' '), expected, query);
         const total = expected === '' ? 0 : expected.split(' ').length;
         for (const page of pages) assert.equal(page.total, total, query);
@@ -298,7 +287,7 @@ for (const store of stores) {
       const service = await shareService(store);
       const ids = await createMany(service, 25, (index) => named(`${index}`));
       let created = 25;
-      const pages = await walk(service, 'limit=7', async () => {
+      const pages = await walk(listIn(service), 'limit=7', async () => {
         service.clock.turn(1);
         await service.call('POST', '/packets', { body: named('newcomer') });
         created += 1;
@@ -330,7 +319,7 @@ for (const store of stores) {
         ['status=created', () => true],
         ['source_agent=even&tags=third&status=created,claimed', (index: number) => index % 6 === 0],
       ] as const) {
-        const pages = await walk(service, `${query}&limit=4`, async () => {
+        const pages = await walk(listIn(service), `${query}&limit=4`, async () => {
           service.clock.turn(1);
           await service.call('POST', '/packets', { body: body(0) });
           await service.call('POST', '/packets', { body: body(1) });
@@ -348,7 +337,7 @@ for (const store of stores) {
     test('next_cursor is null on the last page, even if that page is full', async () => {
       const service = await shareService(store);
       const ids = await createMany(service, 20, (index) => named(`${index}`));
-      const pages = await walk(service, 'limit=10');
+      const pages = await walk(listIn(service), 'limit=10');
       assert.deepEqual(
         pages.map(({ packets }) => packets.length),
         [10, 10],

@@ -6,7 +6,7 @@ import { EventSource } from 'eventsource';
 
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { sendRaw } from '../../support/socket.ts';
-import { AsyncQueue, openEvents, openSocket, type TestEvents } from '../../support/streams.ts';
+import { AsyncQueue, listenTo, openEvents, openSocket, type TestEvents } from '../../support/streams.ts';
 
 const keyed = { 'x-api-key': adminKey };
 
@@ -15,13 +15,8 @@ async function started(t: TestContext, settings: Record<string, string> = {}): P
   return { service, address: await service.handoff.start() };
 }
 
-async function listen(t: TestContext, address: string, query = '', headers: Record<string, string> = keyed): Promise<TestEvents> {
-  const stream = await openEvents(address, query, headers);
-  t.after(() => stream.close());
-  assert.equal(stream.status, 200, stream.text());
-  assert.equal((await stream.events.next()).event, 'connected');
-  return stream;
-}
+const listen = (t: TestContext, address: string, query = '', headers: Record<string, string> = keyed): Promise<TestEvents> =>
+  listenTo(t, address, query, headers);
 
 describe('A stream', () => {
   test('is refused before it starts if a channel is malformed, or there are too many [H151]', async (t) => {

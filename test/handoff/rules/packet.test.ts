@@ -8,6 +8,7 @@ import type { Hitl, Packet, PatchRequest } from '../../../src/handoff/model/pack
 import { type Command, chained, type Decision, decide, dueAt, newPacket } from '../../../src/handoff/rules/packet.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { entityTagOf } from '../../../src/kit/etag.ts';
+import { moves } from '../../support/packet-model.ts';
 
 const began = new Date('2026-03-01T09:30:00.000Z');
 const now = new Date('2026-03-01T10:00:00.000Z');
@@ -72,16 +73,6 @@ function assertUnchanged(decision: Decision, packet: Packet): void {
 /** The expected result of a command in a status: a transition, no change, or a refusal with its code and field. */
 type Outcome = { to: Status; type: string; event: string } | 'nothing' | { refused: string; field?: string };
 
-/** The statuses that a PATCH leads to, by the current status. */
-const pairs: Record<Status, readonly Status[]> = {
-  created: ['awaiting_human', 'failed', 'expired'],
-  claimed: ['in_progress', 'awaiting_human', 'completed', 'failed', 'expired'],
-  in_progress: ['awaiting_human', 'completed', 'failed', 'expired'],
-  awaiting_human: ['failed', 'expired'],
-  failed: ['expired'],
-  completed: [],
-  expired: [],
-};
 const working: readonly Status[] = ['claimed', 'in_progress'];
 
 const entering = (to: Status): Outcome => ({ to, type: `packet.${to}`, event: to });
@@ -148,7 +139,7 @@ const table: Record<Command['kind'], readonly Row[]> = {
       command: patching({ status: wanted }),
       outcome(status: Status): Outcome {
         if (status === wanted) return 'nothing';
-        return pairs[status].includes(wanted) ? entering(wanted) : { refused: 'VALIDATION_ERROR', field: 'status' };
+        return moves[status].includes(wanted) ? entering(wanted) : { refused: 'VALIDATION_ERROR', field: 'status' };
       },
     })),
     {
@@ -237,16 +228,16 @@ test('a hard delete is possible in every status and emits only packet.deleted', 
   }
 });
 
-describe('PATCH pairs', () => {
+describe('PATCH moves', () => {
   for (const from of statuses) {
-    test(`from ${from} a refused PATCH names exactly ${pairs[from].join(', ') || 'nothing'} [H18]`, () => {
+    test(`from ${from} a refused PATCH names exactly ${moves[from].join(', ') || 'nothing'} [H18]`, () => {
       for (const to of statuses.filter((status) => status !== from)) {
-        if (pairs[from].includes(to)) continue;
+        if (moves[from].includes(to)) continue;
         const error = refused(() => decide(packetIn(from), patching({ status: to }), now));
         assert.deepEqual([error.status, error.code, error.field], [400, 'VALIDATION_ERROR', 'status']);
         const allowed = /(?:moved to ([a-z_, ]+)|packet can't be moved)\.$/.exec(error.message);
         assert.notEqual(allowed, null, error.message);
-        assert.equal(allowed![1] ?? '', pairs[from].join(', '));
+        assert.equal(allowed![1] ?? '', moves[from].join(', '));
       }
     });
   }
@@ -639,7 +630,7 @@ test('any sequence of commands moves the packet only along the table, and its re
     awaiting_human: ['claimed', 'created'],
     completed: ['expired'],
   };
-  const leads = (from: Status): Status[] => [from, ...pairs[from], ...(others[from] ?? [])];
+  const leads = (from: Status): Status[] => [from, ...moves[from], ...(others[from] ?? [])];
   fc.assert(
     fc.property(commands, (list) => {
       let packet = packetIn('created');
