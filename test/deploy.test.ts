@@ -135,79 +135,6 @@ describe('nginx with deploy/nginx/baton.conf', { skip: findProgram('nginx') === 
   });
 });
 
-describe('Prometheus with deploy/prometheus', { skip: findProgram('prometheus') === undefined }, () => {
-  test('reads both instances, and an alert fires when one is gone', async (t) => {
-    const instances = await startInstances(t);
-    const folder = temporaryFolder(t);
-    cpSync(join(deploy, 'prometheus'), folder, { recursive: true });
-    mkdirSync(join(folder, 'data'));
-    writeFileSync(join(folder, 'metrics-token'), token);
-    const config = readFileSync(join(folder, 'prometheus.yml'), 'utf8')
-      .replace('handoff-1:8080', hostOf(instances[0]!.address))
-      .replace('handoff-2:8080', hostOf(instances[1]!.address))
-      .replaceAll(/(scrape|evaluation)_interval: 15s/g, '$1_interval: 2s')
-      .replace(/ {2}- job_name: fallback[\s\S]*/, '');
-    writeFileSync(join(folder, 'prometheus.yml'), config);
-    const rules = readFileSync(join(folder, 'alerts.yml'), 'utf8');
-    writeFileSync(join(folder, 'alerts.yml'), rules.replaceAll(/for: \d+m/g, 'for: 0s'));
-    const port = await freePort();
-    const prometheus = startProgram(
-      [
-        'prometheus',
-        `--config.file=${folder}/prometheus.yml`,
-        `--storage.tsdb.path=${folder}/data`,
-        `--web.listen-address=127.0.0.1:${port}`,
-      ],
-      { t, cwd: folder, endBy: 'SIGTERM' },
-    );
-    // biome-ignore lint/suspicious/noExplicitAny: what Prometheus answers.
-    const ask = async (path: string): Promise<any> => ((await (await fetch(`http://127.0.0.1:${port}/api/v1/${path}`)).json()) as any).data;
-
-    const up = await until(async () => {
-      const { result } = await ask(`query?query=${encodeURIComponent('up == 1')}`);
-      return result.length === 2 ? result : undefined;
-    }, prometheus.stderr);
-    assert.deepEqual(
-      up.map(({ metric }: { metric: { instance: string } }) => metric.instance).sort(),
-      instances.map(({ address }) => hostOf(address)).sort(),
-    );
-    // On a slow machine a scrape may miss its time limit, after which the series is absent until the next one.
-    await until(async () => {
-      const { result } = await ask(`query?query=${encodeURIComponent('service_packets{status="created"}')}`);
-      return result.length === 2 ? result : undefined;
-    }, prometheus.stderr);
-
-    const gone = hostOf(instances[1]!.address);
-    await instances[1]!.kill();
-    const alert = await until(async () => {
-      const { alerts } = await ask('alerts');
-      return alerts.find(
-        ({ labels, state }: { labels: { alertname: string; instance: string }; state: string }) =>
-          labels.alertname === 'BatonInstanceDown' && labels.instance === gone && state === 'firing',
-      );
-    }, prometheus.stderr);
-    assert.match(alert.annotations.summary, /does not answer/);
-  });
-});
-
-/** The system calls in a set of systemd, such as `@system-service`, or the name of one. */
-function callsIn(name: string): string[] {
-  if (!name.startsWith('@')) return [name];
-  const { stdout } = spawnSync('systemd-analyze', ['syscall-filter', name], { encoding: 'utf8' });
-  const [, ...lines] = stdout.split('\n').map((line) => line.trim());
-  return lines.filter((line) => line !== '' && !line.startsWith('#')).flatMap(callsIn);
-}
-
-/** The system calls that a unit of systemd allows. */
-function allowedBy(unit: string): Set<string> {
-  const allowed = new Set<string>();
-  for (const [, not, sets = ''] of readFileSync(join(deploy, 'systemd', unit), 'utf8').matchAll(/^SystemCallFilter=(~?)(.*)$/gm))
-    for (const call of sets.split(' ').flatMap(callsIn)) allowed[not === '~' ? 'delete' : 'add'](call);
-  return allowed;
-}
-
-const observer = ['strace', 'systemd-analyze'].every((name) => findProgram(name) !== undefined);
-
 describe('nginx with deploy/nginx/tenants.conf', { skip: findProgram('nginx') === undefined }, () => {
   test('sends tenants to their deployments by a header; one of them moves while others work, and nothing that was answered is lost', async (t) => {
     const databases = await Promise.all([openHandoffDatabase(), openHandoffDatabase()]);
@@ -291,6 +218,79 @@ describe('nginx with deploy/nginx/tenants.conf', { skip: findProgram('nginx') ==
     assert.equal((await b.call('GET', '/packets', { key: staying.key })).status, 401);
   });
 });
+
+describe('Prometheus with deploy/prometheus', { skip: findProgram('prometheus') === undefined }, () => {
+  test('reads both instances, and an alert fires when one is gone', async (t) => {
+    const instances = await startInstances(t);
+    const folder = temporaryFolder(t);
+    cpSync(join(deploy, 'prometheus'), folder, { recursive: true });
+    mkdirSync(join(folder, 'data'));
+    writeFileSync(join(folder, 'metrics-token'), token);
+    const config = readFileSync(join(folder, 'prometheus.yml'), 'utf8')
+      .replace('handoff-1:8080', hostOf(instances[0]!.address))
+      .replace('handoff-2:8080', hostOf(instances[1]!.address))
+      .replaceAll(/(scrape|evaluation)_interval: 15s/g, '$1_interval: 2s')
+      .replace(/ {2}- job_name: fallback[\s\S]*/, '');
+    writeFileSync(join(folder, 'prometheus.yml'), config);
+    const rules = readFileSync(join(folder, 'alerts.yml'), 'utf8');
+    writeFileSync(join(folder, 'alerts.yml'), rules.replaceAll(/for: \d+m/g, 'for: 0s'));
+    const port = await freePort();
+    const prometheus = startProgram(
+      [
+        'prometheus',
+        `--config.file=${folder}/prometheus.yml`,
+        `--storage.tsdb.path=${folder}/data`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ],
+      { t, cwd: folder, endBy: 'SIGTERM' },
+    );
+    // biome-ignore lint/suspicious/noExplicitAny: what Prometheus answers.
+    const ask = async (path: string): Promise<any> => ((await (await fetch(`http://127.0.0.1:${port}/api/v1/${path}`)).json()) as any).data;
+
+    const up = await until(async () => {
+      const { result } = await ask(`query?query=${encodeURIComponent('up == 1')}`);
+      return result.length === 2 ? result : undefined;
+    }, prometheus.stderr);
+    assert.deepEqual(
+      up.map(({ metric }: { metric: { instance: string } }) => metric.instance).sort(),
+      instances.map(({ address }) => hostOf(address)).sort(),
+    );
+    // On a slow machine a scrape may miss its time limit, after which the series is absent until the next one.
+    await until(async () => {
+      const { result } = await ask(`query?query=${encodeURIComponent('service_packets{status="created"}')}`);
+      return result.length === 2 ? result : undefined;
+    }, prometheus.stderr);
+
+    const gone = hostOf(instances[1]!.address);
+    await instances[1]!.kill();
+    const alert = await until(async () => {
+      const { alerts } = await ask('alerts');
+      return alerts.find(
+        ({ labels, state }: { labels: { alertname: string; instance: string }; state: string }) =>
+          labels.alertname === 'BatonInstanceDown' && labels.instance === gone && state === 'firing',
+      );
+    }, prometheus.stderr);
+    assert.match(alert.annotations.summary, /does not answer/);
+  });
+});
+
+/** The system calls in a set of systemd, such as `@system-service`, or the name of one. */
+function callsIn(name: string): string[] {
+  if (!name.startsWith('@')) return [name];
+  const { stdout } = spawnSync('systemd-analyze', ['syscall-filter', name], { encoding: 'utf8' });
+  const [, ...lines] = stdout.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '' && !line.startsWith('#')).flatMap(callsIn);
+}
+
+/** The system calls that a unit of systemd allows. */
+function allowedBy(unit: string): Set<string> {
+  const allowed = new Set<string>();
+  for (const [, not, sets = ''] of readFileSync(join(deploy, 'systemd', unit), 'utf8').matchAll(/^SystemCallFilter=(~?)(.*)$/gm))
+    for (const call of sets.split(' ').flatMap(callsIn)) allowed[not === '~' ? 'delete' : 'add'](call);
+  return allowed;
+}
+
+const observer = ['strace', 'systemd-analyze'].every((name) => findProgram(name) !== undefined);
 
 describe('The units of systemd', { skip: !observer }, () => {
   /** A command line that notes the system calls of a program that its unit does not allow, and what it noted. */

@@ -202,11 +202,11 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
     });
 
     test('follows no redirect, so that the key is not sent elsewhere', async (t) => {
-      const { client, received, address } = await open(t, (reply) => void reply.writeHead(302, { location: '/elsewhere' }).end(), {
+      const { client, received } = await open(t, (reply) => void reply.writeHead(302, { location: '/elsewhere' }).end(), {
         transport,
       });
       await assert.rejects(client.numbers(), (error) => error instanceof ApiError && error.status_code === 302);
-      assert.deepEqual([received.length, address.length > 0], [1, true]);
+      assert.equal(received.length, 1);
     });
 
     test('returns text if the route answers text, and rejects invalid JSON', async (t) => {

@@ -66,12 +66,12 @@ export async function prepareServer(server: string, migrate: (url: string) => Pr
   await within(server, template, (client) => client.query(emptyProcedures));
 }
 
-let named = 0;
+let created = 0;
 
 /** A database name that was not used before. */
 function newName(): string {
-  named += 1;
-  return `baton_${process.pid}_${named}`;
+  created += 1;
+  return `baton_${process.pid}_${created}`;
 }
 
 /** Creates a database without a schema, with options of `create database`. */

@@ -1,8 +1,9 @@
-import { after, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 
 import { createFallback, type Dependencies, type Fallback } from '../../src/fallback/main.ts';
 import { readFallbackSettings } from '../../src/fallback/settings.ts';
 import { type CallOptions, inject, startOfTests, type TestAnswer, TestClock } from './service.ts';
+import { endOfFile } from './shared.ts';
 import { inMemory, type TestStore } from './store.ts';
 
 /** A running fallback service without a socket, its clock, and a way to call it. */
@@ -48,18 +49,13 @@ export async function startFallback(t: Pick<TestContext, 'after'>, options: Fall
 
 /** The shared services that run, one for each store. */
 const shared = new Map<TestStore, Promise<TestFallback>>();
-const stops: (() => unknown)[] = [];
-
-after(async () => {
-  for (const stop of stops) await stop();
-});
 
 /**
  * The service that the tests of a file share on a store: without chains, with the clock at its start and an empty log. A
  * test that needs settings, a socket or a stop starts a service of its own.
  */
 export async function shareFallback(store: TestStore = inMemory): Promise<TestFallback> {
-  const starting = shared.get(store) ?? startFallback({ after: (stop) => void stops.push(stop as () => unknown) }, { store });
+  const starting = shared.get(store) ?? startFallback(endOfFile, { store });
   shared.set(store, starting);
   const service = await starting;
   service.clock.set(startOfTests);

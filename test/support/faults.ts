@@ -3,7 +3,7 @@ import { DatabaseSync, StatementSync } from 'node:sqlite';
 import pg from 'pg';
 
 /** A fault of a database, injected below the service: in the drivers of SQLite and PostgreSQL. */
-export interface Fault {
+interface Fault {
   /** How many statements were executed or made to fail since the fault was injected. */
   statements(): number;
   /** Lets all statements through from now on. */
@@ -60,18 +60,18 @@ export function injectFault(nth: number, { matching = () => true, kind = 'error'
     count += 1;
     return count === nth;
   };
-  const requireLuck = (sql: string) => {
+  const throwIfDue = (sql: string) => {
     if (isDue(sql)) throw Object.assign(new Error('an injected fault'), { code: 'ERR_SQLITE_ERROR', errcode: errorNumbers[kind] });
   };
   for (const name of ['run', 'get', 'all'] as const) {
     const original = originals[name] as (this: StatementSync, ...values: unknown[]) => unknown;
     StatementSync.prototype[name] = function (this: StatementSync, ...values: unknown[]) {
-      requireLuck(this.sourceSQL);
+      throwIfDue(this.sourceSQL);
       return original.apply(this, values);
     } as never;
   }
   DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string) {
-    requireLuck(sql);
+    throwIfDue(sql);
     recordingExec.call(this, sql);
   };
   pg.Client.prototype.query = function (this: pg.Client, ...given: [pg.QueryConfig | string, ...unknown[]]) {

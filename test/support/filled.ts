@@ -138,9 +138,7 @@ export async function continues(t: TestContext, service: TestService, before: Fi
   const address = await service.handoff.start();
   const counter = `select value from counters where tenant = 1 and name = 'position'`;
   const [{ value: last }] = (await looking(service.databaseUrl, ({ query }) => query(counter))) as [Row];
-  const stream = await openEvents(address, `?last_event_id=${eventId(defaultTenantId, Number(last))}`, {
-    'x-api-key': 'test-admin-key-0123456789',
-  });
+  const stream = await openEvents(address, `?last_event_id=${eventId(defaultTenantId, Number(last))}`, { 'x-api-key': adminKey });
   t.after(() => stream.close());
   const { id } = await createPacket(service);
   const events = await stream.events.take(2);

@@ -1,4 +1,4 @@
-import { after } from 'node:test';
+import { after, type TestContext } from 'node:test';
 
 import { startOfTests, startService, type TestService } from './service.ts';
 import type { TestStore } from './store.ts';
@@ -16,13 +16,17 @@ interface Running {
   listening?: Promise<string>;
 }
 
-/** The running services, by store and settings. */
-const services = new Map<string, Promise<Running>>();
 const stops: (() => unknown)[] = [];
 
 after(async () => {
   for (const stop of stops) await stop();
 });
+
+/** The scope of the services that the tests of a file share: they stop after the last test. */
+export const endOfFile: Pick<TestContext, 'after'> = { after: (stop: unknown) => void stops.push(stop as () => unknown) };
+
+/** The running services, by store and settings. */
+const services = new Map<string, Promise<Running>>();
 
 /**
  * Creates a tenant in a service that the tests of a file share on a store, and returns the service as that tenant sees it:
@@ -34,8 +38,7 @@ export async function shareService(store: TestStore, settings: Record<string, st
   const name = JSON.stringify([store.name, settings]);
   let starting = services.get(name);
   if (starting === undefined) {
-    const t = { after: (stop: unknown) => void stops.push(stop as () => unknown) };
-    starting = startService(t, { store, settings }).then((service) => ({ service }));
+    starting = startService(endOfFile, { store, settings }).then((service) => ({ service }));
     services.set(name, starting);
   }
   const running = await starting;

@@ -97,7 +97,7 @@ export function databasesOf<Expected>({ moved, make }: Kept<Expected>) {
   const fixtures = globSync('*', { cwd: released }).sort();
   const read = async (fixture: string, file: string) =>
     readFileSync(join(fixtures.includes(fixture) ? join(released, fixture) : await made(), file));
-  /** Open a copy of the database of a version, by the name of the store. */
+  /** Opens a copy of the database of a version, by the name of the store. */
   const openFixture: Record<string, (fixture: string) => Promise<TestDatabase>> = {
     'SQLite on disk': async (fixture) => {
       const folder = mkdtempSync(join(tmpdir(), 'baton-upgrade-'));
@@ -151,11 +151,11 @@ const inserted = (table: string, row: object) =>
   `insert into ${table} select * from json_populate_record(null::${table}, '${JSON.stringify(row).replaceAll("'", "''")}');`;
 
 /** The database at the URL as statements: its schema, its rows and the last numbers of its sequences. */
-function statementsOf(url: string, { service, migrations, migrationsTable: notes }: Moved): Promise<string[]> {
+function statementsOf(url: string, { service, migrations, migrationsTable }: Moved): Promise<string[]> {
   return looking(url, async ({ query }) => {
     const rowsOf = async (table: string, order: string) =>
       (await query(`select * from ${table} order by ${order}`)).map((row) => inserted(table, row));
-    const rows = await rowsOf(notes, 'name');
+    const rows = await rowsOf(migrationsTable, 'name');
     const last: string[] = [];
     const emptied: string[] = [];
     for (const { name: table, key, numbered } of tablesOf(migrations)) {
@@ -167,7 +167,7 @@ function statementsOf(url: string, { service, migrations, migrationsTable: notes
       last.push(`select setval('${sequence}', ${row!.last_value}, ${row!.is_called});`);
     }
     const schema = [
-      `create table ${notes} (name text primary key, applied_at text not null)`,
+      `create table ${migrationsTable} (name text primary key, applied_at text not null)`,
       ...migrations.flatMap(({ up }) => up('postgres')),
     ];
     // Without their index, packets are indexed again.
@@ -192,14 +192,14 @@ export async function schemaOf(url: string): Promise<Row[]> {
 }
 
 /** Asserts that everything in an earlier answer is in a later one, which may have more fields. */
-function includes(later: unknown, earlier: unknown, place: string): void {
+function includes(later: unknown, earlier: unknown, path: string): void {
   if (typeof earlier !== 'object' || earlier === null) {
-    assert.deepEqual(later, earlier, place);
+    assert.deepEqual(later, earlier, path);
     return;
   }
-  assert.ok(typeof later === 'object' && later !== null, place);
-  if (Array.isArray(earlier)) assert.equal((later as unknown[]).length, earlier.length, place);
-  for (const [name, value] of Object.entries(earlier)) includes((later as Row)[name], value, `${place}, ${name}`);
+  assert.ok(typeof later === 'object' && later !== null, path);
+  if (Array.isArray(earlier)) assert.equal((later as unknown[]).length, earlier.length, path);
+  for (const [name, value] of Object.entries(earlier)) includes((later as Row)[name], value, `${path}, ${name}`);
 }
 
 /** Asserts that every earlier answer, by its path, is in the later one. */

@@ -25,6 +25,7 @@ export async function runWorkers(
   const ids: string[] = [];
   const others = new Map<number, number>();
   let running = count;
+  let stopping: Promise<void> | undefined;
   async function work(index: number): Promise<void> {
     const service = services[index % services.length]!;
     while (ids.length < total) {
@@ -35,7 +36,7 @@ export async function runWorkers(
         break;
       }
       ids.push(answer.body.id);
-      if (ids.length === total) void stop();
+      if (ids.length === total) stopping = stop();
     }
     running -= 1;
   }
@@ -44,6 +45,7 @@ export async function runWorkers(
     await Promise.all(services.map(({ handoff }) => handoff.stop()));
   }
   await Promise.all(Array.from({ length: count }, (_, index) => work(index)));
+  await stopping;
   return { ids, others };
 }
 

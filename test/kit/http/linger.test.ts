@@ -31,7 +31,7 @@ const closed = (socket: Socket) => new Promise<void>((resolve) => (socket.destro
 const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${'x'.repeat(bytes)}\r\n`;
 const head = (lines: string) => `POST /things HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n${lines}\r\n\r\n`;
 const json = 'Content-Type: application/json';
-const lowPriority = { idleMs: 60_000, totalMs: 60_000, maxBytes: 1_000_000_000 };
+const generous = { idleMs: 60_000, totalMs: 60_000, maxBytes: 1_000_000_000 };
 
 const refusals: Record<number, string> = {
   401: head(`${json}\r\nConnection: close\r\nX-API-Key: wrong`) + chunk(10),
@@ -44,7 +44,7 @@ for (const [status, text] of Object.entries(refusals)) {
   test(`${status} is sent at once to a client that closes the connection and sends an endless body [H253]`, {
     timeout: 20_000,
   }, async (t) => {
-    const { address, sockets } = await startThings(t, lowPriority);
+    const { address, sockets } = await startThings(t, generous);
     const answer = await sendRaw(address, text, { once: true });
     assert.equal(answer.status, Number(status));
     assert.match(answer.text, /connection: close/i);
@@ -53,13 +53,13 @@ for (const [status, text] of Object.entries(refusals)) {
 }
 
 test('an HTTP/1.0 client is answered at once too', { timeout: 20_000 }, async (t) => {
-  const { address } = await startThings(t, lowPriority);
+  const { address } = await startThings(t, generous);
   const text = `POST /things HTTP/1.0\r\n${json}\r\nX-API-Key: wrong\r\nContent-Length: 900\r\n\r\nxxx`;
   assert.equal((await sendRaw(address, text, { once: true })).status, 401);
 });
 
 test('a client that reads only after sending everything gets its answer and no reset [H253]', { timeout: 20_000 }, async (t) => {
-  const { address, sockets } = await startThings(t, lowPriority);
+  const { address, sockets } = await startThings(t, generous);
   const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1', allowHalfOpen: true });
   await once(socket, 'connect');
   socket.pause();
@@ -74,9 +74,9 @@ test('a client that reads only after sending everything gets its answer and no r
 });
 
 const bounds: [string, LingerLimits, string][] = [
-  ['nothing comes', { ...lowPriority, idleMs: 20 }, ''],
-  ['too much comes', { ...lowPriority, idleMs: 200, maxBytes: 100_000 }, chunk(10_000)],
-  ['it takes too long', { ...lowPriority, idleMs: 100, totalMs: 100 }, chunk(10_000)],
+  ['nothing comes', { ...generous, idleMs: 20 }, ''],
+  ['too much comes', { ...generous, idleMs: 200, maxBytes: 100_000 }, chunk(10_000)],
+  ['it takes too long', { ...generous, idleMs: 100, totalMs: 100 }, chunk(10_000)],
 ];
 for (const [why, limits, flood] of bounds) {
   test(`a connection whose client never ends is closed when ${why} [H253]`, { timeout: 20_000 }, async (t) => {
