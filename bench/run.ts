@@ -152,7 +152,7 @@ export async function startRun(options: Options, out: Pick<Run, 'report' | 'say'
   };
 }
 
-/** Runs work on a PostgreSQL with databases of these names, at the address below which they are, and removes it afterwards. */
+/** Starts a PostgreSQL with databases of these names, runs work with its address, and removes it afterwards. */
 export async function withDatabases(names: readonly string[], work: (server: string) => Promise<void>): Promise<void> {
   const server = await startPostgres();
   try {
@@ -167,9 +167,11 @@ export async function withDatabases(names: readonly string[], work: (server: str
 export async function query(databaseUrl: string, text: string): Promise<Record<string, string>[]> {
   const client = new pg.Client(databaseUrl);
   await client.connect();
-  const { rows } = await client.query(text);
-  await client.end();
-  return rows;
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
 }
 
 /** Runs work on a filled PostgreSQL database, and removes the database afterwards. */

@@ -112,16 +112,25 @@ const tasks = {
         else times.add(performance.now() - sent);
       }
     }
+    const creates: Promise<void>[] = [];
+    async function create(packet: string): Promise<void> {
+      const { status } = await ask('POST', '/packets', packet);
+      if (status !== 201) throw new Error(`The create answered ${status}.`);
+    }
     const working = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
     const begun = performance.now();
     const example = JSON.parse(body);
     await atEvenIntervals(count, perSecond, (number) => {
       const summary = `Packet ${number} of ${begun}`;
       sentAt.set(summary, performance.now());
-      void ask('POST', '/packets', JSON.stringify({ ...example, context: { ...example.context, summary } }));
+      creates.push(create(JSON.stringify({ ...example, context: { ...example.context, summary } })));
     });
-    await working;
-    await close();
+    try {
+      // Without its packet a worker would wait for ever.
+      await Promise.all([working, ...creates]);
+    } finally {
+      await close();
+    }
     return times.result(wrong);
   },
 };

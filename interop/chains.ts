@@ -9,16 +9,16 @@ import type { Behaviour, Fakes } from './fakes.ts';
 type Rules = NonNullable<ChainRequest['fallback_rules']>;
 
 /** The timeout of providers if none hangs, in milliseconds; long enough for a busy machine. */
-const patientMs = 30_000;
+const usualTimeoutMs = 30_000;
 /** The timeout if a provider hangs, which the test waits for. */
-const silentMs = 3_000;
+const hangingTimeoutMs = 3_000;
 
 /** Whether a provider hangs in a scene. */
 export const hangs = (behaviours: readonly Behaviour[]) => behaviours.some((behaviour) => behaviour?.way === 'hang');
 
 /** A chain of three fake providers: OpenAI, Anthropic, and an OpenAI-compatible one. `hanging` selects the timeout. */
 export function chainOf(fakes: Fakes, fallback_rules: Rules, { hanging = false } = {}): ChainDefinition {
-  const timeout_ms = hanging ? silentMs : patientMs;
+  const timeout_ms = hanging ? hangingTimeoutMs : usualTimeoutMs;
   return define({
     name: 'production-chain',
     providers: [
@@ -59,8 +59,8 @@ export const ruleSets: Readonly<Record<string, Rules>> = {
   ],
 };
 
-/** The name of a scene in test titles. */
-export const told = (behaviours: readonly Behaviour[]) =>
+/** The name of a scene in the messages of tests. */
+export const nameOf = (behaviours: readonly Behaviour[]) =>
   behaviours
     .map((behaviour) => (behaviour === undefined ? 'ok' : `${behaviour.way}${behaviour.times === undefined ? '' : ` x${behaviour.times}`}`))
     .join(', ');

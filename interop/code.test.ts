@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test';
 import { generateText, streamText } from 'ai';
 
 import type { ChainDefinition } from '../src/fallback/model/chain.ts';
-import { chainOf, exported, hangs, ruleSets, told } from './chains.ts';
+import { chainOf, exported, hangs, nameOf, ruleSets } from './chains.ts';
 import { type Behaviour, type Fakes, startFakes, type WayName, ways } from './fakes.ts';
 import { simulate } from './simulation.ts';
 
@@ -99,5 +99,5 @@ async function compare(chain: ChainDefinition, behaviours: readonly Behaviour[],
     (text) => Number(text.slice(1)),
     () => null,
   );
-  assert.deepEqual({ calls: providers.calls(), served }, expected, `${told(behaviours)}: ${JSON.stringify(expected)} is simulated`);
+  assert.deepEqual({ calls: providers.calls(), served }, expected, `${nameOf(behaviours)}: ${JSON.stringify(expected)} is simulated`);
 }

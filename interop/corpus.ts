@@ -61,7 +61,8 @@ export const scenes: readonly Scene[] = [
   { way: 'server_error', everywhere: true },
 ];
 
-export const told = ({ way, everywhere }: Scene) => (way === null ? 'no failure' : `${way}${everywhere ? ' everywhere' : ''}`);
+/** The name of a scene in the messages of tests. */
+const nameOf = ({ way, everywhere }: Scene) => (way === null ? 'no failure' : `${way}${everywhere ? ' everywhere' : ''}`);
 
 /** The models that were called, in order, each with its host and, if they share it, its key. */
 export type Calls = readonly string[];
@@ -71,7 +72,7 @@ export function unexplained(file: CorpusFile, runs: readonly { scene: Scene; bef
   return runs.flatMap(({ scene, before, after }) =>
     String(before) === String(after) || isExplained(file, scene, before, after)
       ? []
-      : [`${told(scene)}: ${before.join(', ')} became ${after.join(', ')}`],
+      : [`${nameOf(scene)}: ${before.join(', ')} became ${after.join(', ')}`],
   );
 }
 
@@ -124,7 +125,7 @@ interface Run {
   calls: string[];
 }
 
-/** Starts it. */
+/** Starts these providers. */
 export async function startInternet(): Promise<Internet> {
   const runs: Run[] = [];
   const server = createServer(async (request, response) => {

@@ -6,7 +6,7 @@ import { define } from '../src/fallback/rules/chain.ts';
 import { reasonsOf } from '../src/fallback/rules/finding-list.ts';
 import { litellmKinds } from '../src/fallback/rules/kind-lists.ts';
 import { kinds } from '../src/fallback/rules/kinds.ts';
-import { chainOf, exported, hangs, ruleSets, told } from './chains.ts';
+import { chainOf, exported, hangs, nameOf, ruleSets } from './chains.ts';
 import { type Behaviour, startFakes, type WayName, ways } from './fakes.ts';
 import { startLitellm } from './litellm.ts';
 import { simulate } from './simulation.ts';
@@ -68,7 +68,7 @@ describe("LiteLLM's proxy behaves like the simulation, except for what the expor
             : [{ provider: providers[index]!.name, condition: ways[one.way].fault.condition }],
         );
         const said = reasons.filter((reason) => reason.loss && failed.some((one) => concerns(reason, one)));
-        assert.notDeepEqual(said, [], `${told(behaviours)}: ${fakes.calls()} and not ${expected.calls}, ${error}`);
+        assert.notDeepEqual(said, [], `${nameOf(behaviours)}: ${fakes.calls()} and not ${expected.calls}, ${error}`);
         for (const { detail } of said) seen.add(detail);
       }
       const unseen = warnings.filter(

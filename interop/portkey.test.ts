@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 
 import type { ChainDefinition, ChainRequest } from '../src/fallback/model/chain.ts';
-import { chainOf, exported, hangs, told } from './chains.ts';
+import { chainOf, exported, hangs, nameOf } from './chains.ts';
 import { type Behaviour, startFakes, type WayName, ways } from './fakes.ts';
 import { startGateway } from './portkey.ts';
 import { simulate } from './simulation.ts';
@@ -86,7 +86,7 @@ describe("Portkey's gateway behaves like the simulation", () => {
         const expected = await simulate(chain, behaviours);
         fakes.play(behaviours);
         const { served, text } = await send(content);
-        assert.deepEqual({ calls: fakes.calls(), served }, expected, `${told(behaviours)}: ${text}`);
+        assert.deepEqual({ calls: fakes.calls(), served }, expected, `${nameOf(behaviours)}: ${text}`);
       }
     });
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -61,6 +61,44 @@ describe('docs/agents.md', () => {
   test('lists every tool that clients of MCP get, in their order', () => {
     const listed = [...read('docs/agents.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
     assert.deepEqual(listed, Object.keys(tools));
+  });
+});
+
+describe('The records of decisions', () => {
+  test('the dependencies have a row for exactly the packages of package.json', () => {
+    const { dependencies, devDependencies } = JSON.parse(read('package.json'));
+    const record = read('docs/decisions/0013-dependencies.md');
+    const rows = [...record.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name);
+    assert.deepEqual(rows.sort(), [...Object.keys(dependencies), ...Object.keys(devDependencies)].sort());
+  });
+
+  test('every folder with a lock file of its own is listed', () => {
+    const record = read('docs/decisions/0013-dependencies.md');
+    const listed = [...record.matchAll(/^- `([^`]+)\/`:/gm)].map(([, folder = '']) => folder);
+    const folders = globSync('{interop,{bench,examples,packages,tools}/**}/package-lock.json', {
+      cwd: root,
+      exclude: ['**/node_modules/**'],
+    });
+    assert.deepEqual(listed.sort(), folders.map(dirname).sort());
+  });
+
+  test('every decision record is listed and has its four parts', () => {
+    const folder = join(root, 'docs/decisions');
+    const index = readFileSync(join(folder, 'README.md'), 'utf8');
+    const records = readdirSync(folder).filter((name) => name !== 'README.md');
+    assert.ok(records.length > 0);
+    for (const record of records) {
+      assert.ok(index.includes(`](${record})`), record);
+      const text = readFileSync(join(folder, record), 'utf8');
+      const parts = [...text.matchAll(/^## (.*)$/gm)].map(([, title]) => title);
+      assert.deepEqual(
+        parts,
+        record.endsWith('-dependencies.md')
+          ? ['Context', 'Decision', 'Consequences']
+          : ['Context', 'Decision', 'Alternatives', 'Consequences'],
+        record,
+      );
+    }
   });
 });
 

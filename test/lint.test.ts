@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -35,8 +34,7 @@ export async function work<T>(each: () => Awaitable<T>): Promise<void> {
 `;
 
 test('The linter refuses a promise, or a value that may be one, that nobody awaits, and a method that is passed without its object', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'lint-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'source.ts'), source);
   writeFileSync(
     join(folder, 'tsconfig.json'),
@@ -63,8 +61,7 @@ test('The linter refuses a promise, or a value that may be one, that nobody awai
 });
 
 test('The linter refuses files that import one another', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'lint-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'one.ts'), "import { two } from './two.ts';\n\nexport const one = () => two;\n");
   writeFileSync(join(folder, 'two.ts'), "import { one } from './one.ts';\n\nexport const two = () => one;\n");
   const { stdout } = spawnSync(`${root}node_modules/.bin/oxlint`, ['-c', `${root}.oxlintrc.json`, '--format', 'json', '.'], {
@@ -143,7 +140,7 @@ describe('The table of allowed imports in ARCHITECTURE.md', () => {
   });
 });
 
-test('A rule has no access to time, randomness, network or environment', (t) => {
+test('The linter refuses time, randomness, network and environment in rules', (t) => {
   const refused = [
     'export const reached = new Date();',
     'export const reached = Date.now();',
@@ -162,7 +159,7 @@ test('A rule has no access to time, randomness, network or environment', (t) => 
   );
 });
 
-test('Texts with names that callers chose are read with readJson, not with JSON.parse', (t) => {
+test('The linter refuses JSON.parse where the names in a text may be those of callers, which readJson reads', (t) => {
   const parse = 'export const read = (text: string): unknown => JSON.parse(text);\n';
   const refused = ['src/handoff/service/one.ts', 'src/handoff/store/search/one.ts', 'src/fallback/store/one.ts', 'src/kit/http/local.ts'];
   const files = Object.fromEntries([...refused, 'src/kit/sql/one.ts'].map((path) => [path, parse]));
@@ -193,7 +190,7 @@ function lint(t: TestContext, files: Readonly<Record<string, string>>): { path: 
   return diagnostics.map(({ message, location }) => ({ path: location.path, message }));
 }
 
-test('A loop that awaits takes a turn of the event loop for each pass', (t) => {
+test('The linter refuses a loop that awaits without a turn of the event loop for each pass', (t) => {
   const refused = [
     'for (const id of ids) await find(id);',
     'for (let index = 0; index < ids.length; index += 1) await find(ids[index]!);',

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmodSync, existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { PacketSummary } from '../src/handoff/model/packet.ts';
 import { startFallback } from './support/fallback.ts';
+import { temporaryFolder } from './support/folder.ts';
 import { startProgram } from './support/program.ts';
 import { findProgram } from './support/programs.ts';
 import { adminKey, startService } from './support/service.ts';
@@ -41,8 +41,7 @@ function patternOf(shown: string): RegExp {
 
 /** A folder with a program of this name, which runs a file of the project. */
 function standInFolder(t: TestContext, name: string, file: string): string {
-  const folder = mkdtempSync(join(tmpdir(), `baton-${name}-`));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder(t);
   writeFileSync(join(folder, name), `#!/bin/sh\nexec '${process.execPath}' '${join(root, file)}' "$@"\n`);
   chmodSync(join(folder, name), 0o755);
   return folder;
@@ -220,55 +219,5 @@ describe('The README', () => {
       named.filter((name) => !(name in scripts)),
       [],
     );
-  });
-
-  for (const document of ['README.md', 'CONTRIBUTING.md', 'docs/decisions/README.md', 'docs/decisions/0013-dependencies.md']) {
-    test(`every file that ${document} links to exists`, () => {
-      const text = readFileSync(join(root, document), 'utf8');
-      const links = [...text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link).filter((link) => !/^https?:/.test(link));
-      assert.ok(links.length > 0);
-      assert.deepEqual(
-        links.filter((link) => !existsSync(join(root, dirname(document), link))),
-        [],
-      );
-    });
-  }
-});
-
-describe('The records of decisions', () => {
-  test('the dependencies have a row for exactly the packages of package.json', () => {
-    const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    const record = readFileSync(join(root, 'docs/decisions/0013-dependencies.md'), 'utf8');
-    const rows = [...record.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name);
-    assert.deepEqual(rows.sort(), [...Object.keys(dependencies), ...Object.keys(devDependencies)].sort());
-  });
-
-  test('every folder with a lock file of its own is listed', () => {
-    const record = readFileSync(join(root, 'docs/decisions/0013-dependencies.md'), 'utf8');
-    const listed = [...record.matchAll(/^- `([^`]+)\/`:/gm)].map(([, folder = '']) => folder);
-    const folders = globSync('{interop,{bench,examples,packages,tools}/**}/package-lock.json', {
-      cwd: root,
-      exclude: ['**/node_modules/**'],
-    });
-    assert.deepEqual(listed.sort(), folders.map(dirname).sort());
-  });
-
-  test('every decision record is listed and has its four parts', () => {
-    const folder = join(root, 'docs/decisions');
-    const index = readFileSync(join(folder, 'README.md'), 'utf8');
-    const records = readdirSync(folder).filter((name) => name !== 'README.md');
-    assert.ok(records.length > 0);
-    for (const record of records) {
-      assert.ok(index.includes(`](${record})`), record);
-      const text = readFileSync(join(folder, record), 'utf8');
-      const parts = [...text.matchAll(/^## (.*)$/gm)].map(([, title]) => title);
-      assert.deepEqual(
-        parts,
-        record.endsWith('-dependencies.md')
-          ? ['Context', 'Decision', 'Consequences']
-          : ['Context', 'Decision', 'Alternatives', 'Consequences'],
-        record,
-      );
-    }
   });
 });

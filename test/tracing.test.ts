@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { describe, type TestContext, test } from 'node:test';
 
 import { chainRequest, startFallback } from './support/fallback.ts';
+import { unknownId } from './support/life.ts';
 import { failing, startProvider } from './support/providers.ts';
 import { startReceiver, type TestReceiver } from './support/receiver.ts';
 import { adminKey, createPacket, packetRequest, startService, type TestService } from './support/service.ts';
@@ -12,7 +13,6 @@ import { register, startHooked } from './support/webhooks.ts';
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const callerSpan = 'b7ad6b7169203331';
 const traceparent = `00-${traceId}-${callerSpan}-01`;
-const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
 const lines = (service: { logs: string[] }, msg: string) => service.logs.map((line) => JSON.parse(line)).filter((line) => line.msg === msg);
 

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
@@ -12,6 +9,8 @@ import { explained } from '../../src/fallback/rehearse/explain.ts';
 import { filledIn, RehearsalError, startProgram, wordsOf } from '../../src/fallback/rehearse/program.ts';
 import { exitCodeOf } from '../../src/fallback/rehearse/report.ts';
 import { redirectFile } from '../../src/fallback/rules/targets/litellm/own-file.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { listenFor } from '../support/listen.ts';
 import { runProgram } from '../support/program.ts';
 
 const bin = new URL('../../bin/fallback-service.js', import.meta.url).pathname;
@@ -31,10 +30,8 @@ general_settings:
 `;
 
 /** Writes a file that is removed after the test. */
-async function written(t: TestContext, name: string, text: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'rehearse-test-'));
-  t.after(() => rm(folder, { recursive: true }));
-  const path = join(folder, name);
+function written(t: TestContext, name: string, text: string): string {
+  const path = join(temporaryFolder(t), name);
   writeFileSync(path, text);
   return path;
 }
@@ -47,7 +44,7 @@ const started = (flaw = '') => `'${process.execPath}' ${gateway} {config} {port}
 
 describe('fallback-service rehearse', () => {
   test('exits with 0 and prints a table of scenes if the gateway does what the file says', async (t) => {
-    const config = await written(t, 'config.yaml', litellm);
+    const config = written(t, 'config.yaml', litellm);
     const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('rehearsal-')).length;
     const before = folders();
     const { code, stdout, stderr } = await run('--config', config, '--preset', 'primary_down', '--run', started());
@@ -60,7 +57,7 @@ describe('fallback-service rehearse', () => {
   });
 
   test('exits with 1 and names the difference if nothing explains it', async (t) => {
-    const config = await written(t, 'config.yaml', litellm);
+    const config = written(t, 'config.yaml', litellm);
     const { code, stdout } = await run('--config', config, '--preset', 'primary_down', '--run', started("'one retry too few'"));
     assert.equal(code, 1, stdout);
     assert.match(
@@ -71,7 +68,7 @@ describe('fallback-service rehearse', () => {
   });
 
   test('prints the result as JSON with --json', async (t) => {
-    const config = await written(t, 'config.yaml', litellm);
+    const config = written(t, 'config.yaml', litellm);
     const { code, stdout } = await run('--config', config, '--preset', 'healthy', '--prompts', '2', '--json', '--run', started());
     assert.equal(code, 0, stdout);
     const result = JSON.parse(stdout);
@@ -79,7 +76,7 @@ describe('fallback-service rehearse', () => {
   });
 
   test('rehearses the export with --no-own, and of a chain in JSON', async (t) => {
-    const config = await written(t, 'config.yaml', litellm);
+    const config = written(t, 'config.yaml', litellm);
     const own = await run('--config', config, '--no-own', '--preset', 'primary_down', '--run', started());
     assert.equal(own.code, 0, own.stdout);
     const providers = [
@@ -87,18 +84,14 @@ describe('fallback-service rehearse', () => {
       { name: 'b', model_id: 'openai/gpt-4o' },
     ];
     const rules = [{ condition: 'any', action: 'retry', max_retries: 1 }];
-    const chain = await written(t, 'chain.json', JSON.stringify({ name: 'c', providers, fallback_rules: rules }));
+    const chain = written(t, 'chain.json', JSON.stringify({ name: 'c', providers, fallback_rules: rules }));
     const json = await run('--config', chain, '--preset', 'healthy', '--run', started());
     assert.equal(json.code, 0, json.stdout + json.stderr);
   });
 
   test('exits with 2 for wrong usage, for a file that cannot be imported, and for a gateway that ends [F64]', async (t) => {
-    const config = await written(t, 'config.yaml', litellm);
-    const several = await written(
-      t,
-      'several.yaml',
-      `${litellm}\n`.replace('[{gpt-4o: [claude]}]', '[{gpt-4o: [claude]}, {claude: [gpt-4o]}]'),
-    );
+    const config = written(t, 'config.yaml', litellm);
+    const several = written(t, 'several.yaml', `${litellm}\n`.replace('[{gpt-4o: [claude]}]', '[{gpt-4o: [claude]}, {claude: [gpt-4o]}]'));
     const cases: [string[], RegExp][] = [
       [['--config', config], /Give either --run/],
       [['--config', `${config}.missing`, '--run', started()], /can't be read/],
@@ -118,7 +111,7 @@ describe('fallback-service rehearse', () => {
   });
 
   test('ends the gateway and its children', async (t) => {
-    const config = await written(t, 'config.yaml', litellm);
+    const config = written(t, 'config.yaml', litellm);
     const pidFile = `${config}.pid`;
     const shell = `sh -c "sleep 300 & echo \\$! > ${pidFile}; exec ${process.execPath} ${gateway} {config} {port}"`;
     const { code, stdout, stderr } = await run('--config', config, '--preset', 'healthy', '--run', shell);
@@ -138,10 +131,7 @@ describe('fallback-service rehearse', () => {
       if (pid > 0) interrupting.abort(new RehearsalError('Ended by SIGINT.'));
       socket.destroy();
     });
-    server.listen(0, '127.0.0.1');
-    t.after(() => server.close());
-    await once(server, 'listening');
-    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { url: origin } = await listenFor(t, server);
     const script = `fetch('${origin}/pid/' + process.pid).catch(() => undefined); setInterval(() => undefined, 60_000);`;
     const program = startProgram([process.execPath, '-e', script], origin, process.env, interrupting.signal);
     await assert.rejects(program, /^Error: Ended by SIGINT\.$/);

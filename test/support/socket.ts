@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 
 /** Everything that was received on a connection until it closed. */
 interface RawAnswer {
@@ -8,6 +8,10 @@ interface RawAnswer {
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies of every shape.
   readonly body: any;
 }
+
+/** Resolves once the connection is closed. */
+export const closed = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => void (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
 
 /** How the sender misbehaves. */
 export interface SendOptions {

@@ -79,7 +79,7 @@ describe('Named templates', () => {
   });
 });
 
-describe('400 with a sentence', () => {
+describe('POST /export-template refuses', () => {
   const chain = threeProviders;
   const faults: [string, Record<string, unknown>, string, RegExp][] = [
     ['no chain', { template: 'x' }, 'chain_id', /chain_id or chain is required/],
@@ -102,7 +102,7 @@ describe('400 with a sentence', () => {
     ],
   ];
   for (const [what, body, field, detail] of faults) {
-    test(what, async () => {
+    test(`with 400 ${what}`, async () => {
       const service = await shareFallback();
       const answer = await render(service, body);
       assert.equal(answer.status, 400);
@@ -112,13 +112,13 @@ describe('400 with a sentence', () => {
     });
   }
 
-  test('ten megabytes are 413', async () => {
+  test('with 413 a body of ten megabytes', async () => {
     const service = await shareFallback();
     const answer = await render(service, { chain, template: 'x'.repeat(10_000_000) });
     assert.deepEqual([answer.status, answer.body.code], [413, 'PAYLOAD_TOO_LARGE']);
   });
 
-  test('an endless loop, while others are answered', async () => {
+  test('with 400 an endless loop, and answers others meanwhile', async () => {
     const service = await shareFallback();
     const loop = '{% for a in (1..9999) %}{% for b in (1..9999) %}{% for c in (1..9999) %}{% endfor %}{% endfor %}{% endfor %}';
     const rendering = render(service, { chain, template: loop });

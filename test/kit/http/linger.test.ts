@@ -8,7 +8,7 @@ import { ServiceError } from '../../../src/kit/errors.ts';
 import { listen } from '../../../src/kit/http/app.ts';
 import type { LingerLimits } from '../../../src/kit/http/linger.ts';
 import { appFor, mountOn, putThing } from '../../support/app.ts';
-import { sendRaw } from '../../support/socket.ts';
+import { closed, sendRaw } from '../../support/socket.ts';
 
 const maxBody = 1024;
 
@@ -27,7 +27,6 @@ async function startThings(t: TestContext, linger?: LingerLimits): Promise<{ add
   return { address: await listen(app, '127.0.0.1', 0), sockets };
 }
 
-const closed = (socket: Socket) => new Promise<void>((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
 const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${'x'.repeat(bytes)}\r\n`;
 const head = (lines: string) => `POST /things HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n${lines}\r\n\r\n`;
 const json = 'Content-Type: application/json';

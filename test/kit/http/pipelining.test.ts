@@ -8,7 +8,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { listen } from '../../../src/kit/http/app.ts';
 import { maxUnanswered, Pipelining } from '../../../src/kit/http/pipelining.ts';
 import { quietApp } from '../../support/app.ts';
-import { sendRaw } from '../../support/socket.ts';
+import { closed, sendRaw } from '../../support/socket.ts';
 
 /** Starts an application; returns its address and, in their order, the server's sides of its connections. */
 async function startApp(t: TestContext, mount: (app: FastifyInstance) => void): Promise<{ address: string; sockets: Socket[] }> {
@@ -25,7 +25,6 @@ async function startApp(t: TestContext, mount: (app: FastifyInstance) => void): 
 const bodyOf = ({ params }: FastifyRequest) => `[${(params as { index: string }).index}]`;
 const get = (path: string | number, headers = '') => `GET /${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 const gets = (count: number) => Array.from({ length: count }, (_, index) => get(index)).join('');
-const closed = (socket: Socket) => new Promise<void>((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
 
 test('a connection may have 256 unanswered requests, which are answered in their order [H255]', async (t) => {
   assert.equal(maxUnanswered, 256);

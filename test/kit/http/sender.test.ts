@@ -9,6 +9,7 @@ import { HttpResponse, JsonPieces, JsonText } from '../../../src/kit/http/respon
 import { MemoryBudget } from '../../../src/kit/memory-budget.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 import { mountOn, quietApp } from '../../support/app.ts';
+import { closed } from '../../support/socket.ts';
 import { until } from '../../support/until.ts';
 
 /** More than the buffers of a connection hold, which grow with what the client reads. */
@@ -20,7 +21,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
   const connections: { client: Socket; socket: Socket }[] = [];
   t.after(async () => {
     for (const { client } of connections) client.destroy();
-    await Promise.all(connections.map(({ socket }) => closing(socket)));
+    await Promise.all(connections.map(({ socket }) => closed(socket)));
     await app.close();
   });
   const mount = mountOn(app, {
@@ -77,9 +78,6 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
   return { standing, ask, pieces };
 }
 
-const closing = (socket: Socket) =>
-  new Promise<void>((resolve) => void (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
-
 test('unread large answers share a limit, of which a tenant may use a quarter: beyond it 503 [H234]', async (t) => {
   const { standing, ask } = await startTexts(t, 8 * length + 100);
   const first = await standing(`/texts/${length}`, 'one');
@@ -96,9 +94,9 @@ test('unread large answers share a limit, of which a tenant may use a quarter: b
   for (const tenant of ['two', 'three', 'four']) for (let count = 0; count < 2; count += 1) await standing(`/texts/${length}`, tenant);
   assert.equal((await ask(`/texts/${length}`, 'five')).status, 503);
 
-  const closed = closing(first.socket);
+  const ended = closed(first.socket);
   first.client.destroy();
-  await closed;
+  await ended;
   assert.equal((await ask(`/texts/${length}`, 'one')).status, 200);
 });
 
@@ -124,10 +122,10 @@ test('the connection of a large answer is closed after a minute without progress
     await new Promise(setImmediate);
   }
   t.mock.timers.tick(1_000);
-  await closing(still.socket);
+  await closed(still.socket);
   assert.equal(slow.socket.destroyed, false);
   t.mock.timers.tick(60_000);
-  await closing(slow.socket);
+  await closed(slow.socket);
 });
 
 test('an answer in pieces holds a few of them, however large it is, reads on as its client reads, and ends with its connection [F46]', async (t) => {
@@ -145,9 +143,9 @@ test('an answer in pieces holds a few of them, however large it is, reads on as 
   });
   assert.ok(held < 30_000_000, `${held} bytes were read before the client read them`);
   assert.equal((await ask('/pieces', 'one')).status, 503);
-  const closed = closing(socket);
+  const ended = closed(socket);
   client.destroy();
-  await closed;
+  await ended;
   await until(() => pieces.open <= 0);
   const before = pieces.read;
   assert.deepEqual([(await ask('/pieces', 'one', 'HEAD')).status, pieces.read], [200, before]);

@@ -12,6 +12,7 @@ import { createGuard } from '../../../src/kit/outgoing/guard.ts';
 import { Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
 import type { Resolve } from '../../../src/kit/outgoing/resolver.ts';
 import { listenFor } from '../../support/listen.ts';
+import { closed } from '../../support/socket.ts';
 
 /** A timeout that no test reaches. */
 const unhurried = { timeoutMs: 60_000, maxBytes: 64 * 1024 };
@@ -40,8 +41,6 @@ async function listen<S extends Server>(t: TestContext, server: S) {
 const receiver = (t: TestContext, handle: RequestListener) => listen(t, createServer(handle));
 /** A receiver that writes HTTP responses itself. */
 const rawReceiver = (t: TestContext, handle: (socket: Socket) => void) => listen(t, createTcpServer(handle));
-
-const closed = (socket: Socket) => new Promise<void>((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
 
 async function bodyOf(request: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(await Array.fromAsync(request)).toString();

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { Resolver } from 'node:dns/promises';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
 import { createLookup } from '../../../src/kit/outgoing/lookups.ts';
 import { createResolver, type ResolverParts } from '../../../src/kit/outgoing/resolver.ts';
 import { type DnsAnswer, startNameServer } from '../../support/dns.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 const forever = new AbortController().signal;
 const v4 = (address: string) => ({ address, family: 4 });
@@ -15,8 +15,7 @@ const v6 = (address: string) => ({ address, family: 6 });
 
 /** A name server with a table of names, and a resolver that asks it, with an empty hosts file and no search domains. */
 async function startResolver(t: TestContext, names: Record<string, DnsAnswer>, { hosts = '', conf = '' } = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'resolver-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   const [hostsFile, resolvConf] = [join(folder, 'hosts'), join(folder, 'resolv.conf')];
   writeFileSync(hostsFile, hosts);
   writeFileSync(resolvConf, conf);

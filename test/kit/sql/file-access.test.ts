@@ -1,24 +1,20 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { fileWarnings } from '../../../src/kit/sql/file-access.ts';
 import { holdFile } from '../../../src/kit/sql/file-lock.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 /** The URL and the path of a database in a new folder that does not exist yet; other users may read new files by default. */
 function newFile(t: TestContext): { folder: string; path: string; url: string } {
-  const parent = mkdtempSync(join(tmpdir(), 'baton-mode-'));
   const before = process.umask(0o022);
-  t.after(() => {
-    process.umask(before);
-    rmSync(parent, { recursive: true });
-  });
-  const folder = join(parent, 'data');
+  t.after(() => process.umask(before));
+  const folder = join(temporaryFolder(t), 'data');
   const path = join(folder, 'some.db');
   return { folder, path, url: `sqlite://${path}` };
 }
