@@ -259,6 +259,8 @@ for (const store of stores) {
       assert.equal(answer.body.parent_packet_id, parent.id);
       const chained = (await historyOf(service, parent.id)).at(-1)!;
       assert.deepEqual([chained.event_type, chained.details.child_packet_id], ['chained', answer.body.id]);
+      const created = (await historyOf(service, answer.body.id))[0]!;
+      assert.deepEqual([created.event_type, created.details.parent_packet_id], ['created', parent.id]);
     });
 
     test('a duplicate tag is kept as sent, and counts once', async () => {

@@ -115,7 +115,9 @@ for (const store of stores) {
         );
         const block = (text: string, id: string) =>
           text.split('\n\n').find((one) => one.startsWith(`id: ${id}\n`) && !one.includes('event: connected'));
-        assert.equal(block(again.text(), live[0]!.id!), block(first.text(), live[0]!.id!));
+        const sent = block(first.text(), live[0]!.id!);
+        assert.notEqual(sent, undefined);
+        assert.equal(block(again.text(), live[0]!.id!), sent);
         const [next] = await createPackets(service, 1);
         assert.equal((await again.events.next()).data.packet_id, next);
         missed.push(next!);

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 
 import { newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
-import { stores } from '../../support/stores.ts';
+import { storesOfSeveral } from '../../support/stores.ts';
 
 /** Creates a tenant with three packets with this summary and returns its key. */
 async function newReader(service: TestService, summary: string): Promise<string> {
@@ -16,7 +16,7 @@ async function newReader(service: TestService, summary: string): Promise<string>
 }
 
 // A store in memory reads synchronously, so nothing waits there.
-for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+for (const store of storesOfSeveral) {
   describe(`One tenant beside another on ${store.name}`, () => {
     test('searches of closed connections are not started and delay no later search [H98]', async (t) => {
       const service = await startService(t, { store });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { walk } from '../../support/pages.ts';
 import { createPacket, packetRequest, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -21,6 +22,8 @@ for (const store of stores) {
       await service.call('POST', `/packets/${two.id}/claim`, { body: { agent_id: 'other' } });
       assert.deepEqual(await ids(service, 'claimed_by=resolver'), [one.id]);
       assert.deepEqual(await ids(service, 'claimed_by=resolver&status=claimed'), [one.id]);
+      await service.call('PATCH', `/packets/${two.id}`, { body: { status: 'completed' } });
+      assert.deepEqual(await ids(service, 'claimed_by=other'), [two.id]);
       await service.call('POST', `/packets/${one.id}/release`);
       assert.deepEqual(await ids(service, 'claimed_by=resolver'), []);
     });
@@ -47,21 +50,17 @@ for (const store of stores) {
       const service = await shareService(store);
       const made: string[] = [];
       for (let index = 0; index < 5; index += 1) made.push((await createPacket(service)).id);
-      const seen: string[] = [];
-      let cursor = '';
-      do {
-        const { body } = await service.call('GET', `/packets?order=asc&limit=2${cursor}`);
-        seen.push(...body.packets.map(({ id }: { id: string }) => id));
-        cursor = body.next_cursor === null ? '' : `&cursor=${encodeURIComponent(body.next_cursor)}`;
-        if (cursor !== '') assert.equal((await service.call('GET', `/packets?limit=2${cursor}`)).body.field, 'cursor');
-      } while (cursor !== '');
-      assert.deepEqual(seen, made);
-      assert.deepEqual(await ids(service, 'order=asc&source_agent=frontline&created_after=2026-01-01'), await sorted(service));
+      const pages = await walk(async (query) => (await service.call('GET', `/packets?${query}`)).body, 'order=asc&limit=2');
+      assert.deepEqual(
+        pages.flatMap(({ packets }) => packets.map(({ id }: { id: string }) => id)),
+        made,
+      );
+      for (const { next_cursor } of pages.slice(0, -1)) {
+        const refused = await service.call('GET', `/packets?limit=2&cursor=${encodeURIComponent(next_cursor)}`);
+        assert.deepEqual([refused.status, refused.body.field], [400, 'cursor']);
+      }
+      assert.deepEqual(await ids(service, 'order=asc&source_agent=frontline&created_after=2026-01-01'), made);
       assert.equal((await service.call('GET', '/packets?order=up')).body.field, 'order');
     });
   });
-}
-
-async function sorted(service: TestService): Promise<string[]> {
-  return (await ids(service, 'source_agent=frontline')).sort();
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { packetIn } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -226,6 +227,32 @@ for (const store of stores) {
       service.clock.turn(24 * hourSeconds + 1);
       await service.handoff.runOnce.prune();
       assert.equal((await send(service, '/keys', 'key-2', { body: { name: 'third' }, key })).status, 201);
+    });
+  });
+
+  describe(`Idempotency-Key on the claim of a packet and the answer of a person, on ${store.name}`, () => {
+    test('a repeated claim with the same Idempotency-Key gets the first answer with its token [H262]', async () => {
+      const service = await shareService(store);
+      const path = `/packets/${(await createPacket(service)).id}/claim`;
+      const claim = (lease_seconds: number) => send(service, path, 'once', { body: { agent_id: 'resolver', lease_seconds } });
+      const first = await claim(60);
+      assert.match(first.body.lease.token, /^lease_/);
+      const again = await claim(60);
+      assert.equal(again.status, 200);
+      assert.equal(again.text, first.text);
+      assert.ok(isReplay(again));
+      assert.equal(again.headers.etag, first.headers.etag);
+      assert.equal((await claim(61)).status, 409);
+    });
+
+    test('a repeated response with the same Idempotency-Key gets the first answer, and is applied once [H262]', async () => {
+      const service = await shareService(store);
+      const { id, revision } = await packetIn(service, 'awaiting_human');
+      const respond = () => send(service, `/packets/${id}/respond`, 'once', { body: { response: 'Yes', responded_by: 'dana' } });
+      const [first, again] = [await respond(), await respond()];
+      assert.equal(first.status, 200);
+      assert.equal(again.text, first.text);
+      assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, revision + 1);
     });
   });
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { happenings } from '../../support/life.ts';
 import { createPacket, newTenant, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
-const claim = (service: TestService, id: string, more: object = {}, headers: Record<string, string> = {}) =>
-  service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver', ...more }, headers });
+const claim = (service: TestService, id: string, more: object = {}) =>
+  service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'resolver', ...more } });
 
 /** A leased packet and its token. */
 async function leased(service: TestService, seconds = 60): Promise<{ id: string; token: string }> {
@@ -47,14 +48,16 @@ for (const store of stores) {
           const refused = await change(headers);
           assert.equal(refused.status, 409);
           assert.equal(refused.body.code, 'LEASE_LOST');
-          // Each way in has a name for it.
+          // The API, MCP and the command line each have a name for the token.
           if (!('x-lease-token' in headers))
             assert.match(refused.body.detail, /X-Lease-Token \(lease_token in MCP, --token in service-cli\)/);
         }
       }
       service.clock.turn(60);
       for (const change of changes) assert.equal((await change(withToken(token))).body.code, 'LEASE_LOST');
-      assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 2);
+      // The sweeper may have ended the lease: a file of the same process may have started the jobs of the shared service.
+      const happened = (await happenings(service, id)).filter((type) => type !== 'lease_expired');
+      assert.deepEqual(happened, ['created', 'claimed']);
     });
 
     test('a DELETE needs the token unless the key is an admin key [H102]', async () => {
@@ -90,7 +93,7 @@ for (const store of stores) {
         [id, other.id].map((each) => service.call('PATCH', `/packets/${each}`, { body: { status: 'completed' } })),
       );
       assert.deepEqual([without!.status, without!.body.detail], [usual!.status, usual!.body.detail]);
-      assert.notEqual(without!.status, 200);
+      assert.equal(without!.status, 400);
       assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 3);
     });
 
@@ -173,37 +176,6 @@ for (const store of stores) {
       assert.equal(released.status, 200);
       assert.deepEqual([released.body.status, released.body.claimed_by, released.body.revision], ['created', null, 3]);
       assert.equal((await release({ 'x-agent-id': 'resolver' })).body.code, 'CONFLICT');
-    });
-  });
-
-  describe(`Repeats of claim and respond, on ${store.name}`, () => {
-    test('a repeated claim with the same Idempotency-Key gets the first answer with its token [H262]', async () => {
-      const service = await shareService(store);
-      const { id } = await createPacket(service);
-      const headers = { 'idempotency-key': 'once' };
-      const first = await claim(service, id, { lease_seconds: 60 }, headers);
-      const again = await claim(service, id, { lease_seconds: 60 }, headers);
-      assert.equal(again.status, 200);
-      assert.equal(again.text, first.text);
-      assert.equal(again.headers['idempotency-replayed'], 'true');
-      assert.equal(again.headers.etag, first.headers.etag);
-      assert.equal((await claim(service, id, { lease_seconds: 61 }, headers)).status, 409);
-    });
-
-    test('a repeated response with the same Idempotency-Key gets the first answer, and is applied once [H262]', async () => {
-      const service = await shareService(store);
-      const { id } = await createPacket(service);
-      const hitl = { required: true, reason: 'Over 50', question: 'Refund?' };
-      await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });
-      const respond = () =>
-        service.call('POST', `/packets/${id}/respond`, {
-          body: { response: 'Yes', responded_by: 'dana' },
-          headers: { 'idempotency-key': 'once' },
-        });
-      const [first, again] = [await respond(), await respond()];
-      assert.equal(first.status, 200);
-      assert.equal(again.text, first.text);
-      assert.equal((await service.call('GET', `/packets/${id}`)).body.revision, 3);
     });
   });
 }

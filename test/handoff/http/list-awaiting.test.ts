@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { packetIn } from '../../support/life.ts';
 import { createPacket, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -8,16 +9,10 @@ import { stores } from '../../support/stores.ts';
 const hitl = { required: true, reason: 'policy', question: 'Go on?', timeout_seconds: 60 };
 
 /** Creates packets that await a person, one per second, and returns their ids newest first. */
-async function ask(service: TestService, count: number, key?: string): Promise<string[]> {
+async function ask(service: TestService, count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index += 1) {
-    const { id } = await createPacket(service, { hitl }, key);
-    const asked = await service.call('PATCH', `/packets/${id}`, {
-      body: { status: 'awaiting_human' },
-      ...(key === undefined ? {} : { key }),
-    });
-    assert.equal(asked.status, 200);
-    ids.unshift(id);
+    ids.unshift((await packetIn(service, 'awaiting_human', { hitl })).id);
     service.clock.turn(1);
   }
   return ids;

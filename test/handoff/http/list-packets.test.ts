@@ -71,12 +71,6 @@ async function list(service: TestService, query = '', key?: string): Promise<Pag
   return answer.body;
 }
 
-const totalOf = async (service: TestService, path: string): Promise<number> => {
-  const answer = await service.call('GET', path);
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body.total;
-};
-
 const names = ({ packets }: Page) => packets.map(({ context }) => context.summary).join(' ');
 const idsOf = (packets: readonly { id: string }[]) => packets.map(({ id }) => id);
 
@@ -196,7 +190,7 @@ for (const store of stores) {
       assert.equal(usual.total, 201);
     });
 
-    test('newest first; packets of the same time by descending id [H72]', async () => {
+    test('packets are listed newest first, those of the same time by descending id [H72]', async () => {
       const service = await shareService(store);
       const early = await createMany(service, 30, (index) => named(`early ${index}`));
       service.clock.turn(60);
@@ -277,6 +271,8 @@ for (const store of stores) {
       const { packets, total } = await list(service, 'view=full');
       assert.equal(total, 2);
       assert.deepEqual(packets, [second, first]);
+      const { text } = await service.call('GET', '/packets?view=full');
+      for (const { id } of packets) assert.ok(text.includes((await service.call('GET', `/packets/${id}`)).text), text);
       const filtered = await list(service, 'view=full&hitl_required=true&limit=1');
       assert.deepEqual(filtered.packets, [second]);
       const summaries = await list(service, 'view=summary');
@@ -422,6 +418,42 @@ for (const store of stores) {
       }
     });
 
+    test('a page contains large and small packets, each once and in order, in both views', async () => {
+      const service = await shareService(store);
+      const ids: string[] = [];
+      for (let index = 0; index < 12; index += 1) {
+        const summary = index % 5 === 2 ? 'word '.repeat(20_000) : 'small';
+        ids.unshift((await createPacket(service, { context: { summary } })).id);
+      }
+      for (const view of ['summary', 'full']) {
+        const pages = await walk(listIn(service), `view=${view}&limit=7`);
+        assert.deepEqual(
+          pages.flatMap(({ packets }) => idsOf(packets)),
+          ids,
+        );
+      }
+    });
+
+    test('a page of more than 16 MiB ends early and continues with next_cursor; at an offset it is 413 with a limit that fits [H78]', async () => {
+      const service = await shareService(store, { SERVICE_PACKET_BYTES_BUSINESS: '16777216' });
+      // The newest packet is small; of the others, two fit in a page.
+      const large = 'word '.repeat(1_130_000);
+      const ids: string[] = [];
+      for (const summary of [large, large, large, 'small', 'small'])
+        ids.unshift((await createPacket(service, { context: { summary } })).id);
+      const refused = await service.call('GET', '/packets?view=full&limit=200&offset=1');
+      assert.equal(refused.status, 413, refused.text.slice(0, 200));
+      assert.match(refused.body.detail, /limit=3, .*next_cursor/);
+      for (const first of ['', '&offset=0']) {
+        const pages = await walk((query) => listIn(service)(query.includes('cursor=') ? query : `${query}${first}`), 'view=full&limit=200');
+        for (const { total, packets } of pages) assert.ok(total === 5 && packets.length < 5);
+        assert.deepEqual(
+          pages.flatMap(({ packets }) => idsOf(packets)),
+          ids,
+        );
+      }
+    });
+
     test('total stays exact through creates, claims, updates, deletes, removals and batches [H71]', async () => {
       const service = await shareService(store);
       const totals = async () => {
@@ -538,12 +570,12 @@ for (const store of stores) {
       const tags = Array.from({ length: 21 }, (_, index) => `t${index}`);
       await createPacket(service, { metadata: { ...(packetRequest().metadata as object), tags } });
       await createPacket(service);
-      assert.equal(await totalOf(service, `/packets?tags=${tags.slice(0, 20).join(',')}`), 1);
+      assert.equal((await list(service, `tags=${tags.slice(0, 20).join(',')}`)).total, 1);
       const refused = await service.call('GET', `/packets?tags=${tags.join(',')}`);
       assert.equal(refused.status, 400);
       assert.equal(refused.body.field, 'tags');
-      assert.equal(await totalOf(service, '/packets?tags='), 2);
-      assert.equal(await totalOf(service, '/packets?tags=,'), 2);
+      assert.equal((await list(service, 'tags=')).total, 2);
+      assert.equal((await list(service, 'tags=,')).total, 2);
     });
   });
 }

@@ -1,38 +1,30 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { sql } from 'kysely';
-import pg from 'pg';
 
 import { readable } from '../../../src/kit/http/logs.ts';
-import { openDatabase } from '../../../src/kit/sql/database.ts';
+import { looking } from '../../support/consistency.ts';
 import { chainRequest, startFallback } from '../../support/fallback.ts';
+import { unknownId } from '../../support/life.ts';
 import { callTool } from '../../support/mcp.ts';
 import { adminKey, createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 import { openEvents, openSocket } from '../../support/streams.ts';
 
-const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
-
 /** The log lines about requests, oldest first. */
 const requestLines = (service: TestService): Record<string, unknown>[] =>
   service.logs.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
 
 /** Makes the database refuse every new packet, with an error that quotes the row where the database does that. */
-async function refuseInserts(databaseUrl: string): Promise<void> {
-  if (databaseUrl.startsWith('sqlite')) {
-    const database = new DatabaseSync(databaseUrl.slice('sqlite://'.length));
-    database.exec("create trigger no_packets before insert on packets begin select raise(abort, 'no packets today'); end");
-    database.close();
-    return;
-  }
-  const client = new pg.Client(databaseUrl);
-  await client.connect();
-  await client.query("alter table packets add constraint no_packets check (state = '') not valid");
-  await client.end();
-}
+const refuseInserts = (databaseUrl: string) =>
+  looking(databaseUrl, ({ query }) =>
+    query(
+      databaseUrl.startsWith('sqlite')
+        ? "create trigger no_packets before insert on packets begin select raise(abort, 'no packets today'); end"
+        : "alter table packets add constraint no_packets check (state = '') not valid",
+    ),
+  );
 
 /** The fields of requests and streams that `docs/production.md` lists. */
 const documented = [
@@ -119,7 +111,7 @@ for (const store of stores) {
       );
     });
 
-    test('has the path of a request to an unknown one; what may be an id, a key or content is shown as *, and the query not at all', async () => {
+    test('has the path of a request that no route takes; what may be an id, a key or content is shown as *, and the query not at all', async () => {
       const service = await shareService(store);
       for (const path of [
         '/packet/list',
@@ -193,7 +185,7 @@ test('The log respects the configured level', async (t) => {
   assert.deepEqual(service.logs, []);
 });
 
-for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+for (const store of stores) {
   test(`A database failure is logged with its cause and not shown to the caller, without quoting the packet, on ${store.name}`, async (t) => {
     const service = await startService(t, { store });
     await createPacket(service);
@@ -224,9 +216,7 @@ for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
 
   test(`A failed job is logged with its name and the cause, on ${store.name}`, { timeout: 60_000 }, async (t) => {
     const service = await startService(t, { store });
-    const database = openDatabase<Record<string, never>>(service.databaseUrl);
-    await database.transaction((tx) => sql.raw('drop table search_queue').execute(tx));
-    await database.close();
+    await looking(service.databaseUrl, ({ query }) => query('drop table search_queue'));
     const logged = service.logged('job failed');
     await service.handoff.start();
     await logged;

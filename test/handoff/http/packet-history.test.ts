@@ -5,7 +5,6 @@ import { sql } from 'kysely';
 
 import { packetEventTypes } from '../../../src/handoff/rules/packet.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
-
 import { claimant, happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
@@ -112,7 +111,7 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created', 'claimed']);
     });
 
-    test('the trail of packets has exactly the types of events that the rules list, and the documents [H41]', async () => {
+    test('the trail of packets has exactly the types of events that the rules and the documents list [H41]', async () => {
       const service = await shareService(store);
       const step = async (method: string, path: string, body?: object) => {
         const answer = await service.call(method, path, body === undefined ? {} : { body });
@@ -153,9 +152,8 @@ for (const store of stores) {
 for (const store of storesOfSeveral) {
   describe(`A long history, on ${store.name}`, () => {
     test('shows the latest 10,000 events, as far as their details fit in 16 MiB [H42]', async (t) => {
-      const { url, drop } = await store.open();
-      t.after(drop);
-      const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
+      const service = await startService(t, { store });
+      const url = service.databaseUrl;
       const { id } = await createPacket(service);
       const database = openDatabase<Record<string, never>>(url);
       const details = JSON.stringify({ text: 'x'.repeat(1_000_000) });

@@ -161,7 +161,7 @@ for (const store of stores) {
       assert.deepEqual([(await get(service, early.id)).status, (await get(service, late.id)).status], ['expired', 'created']);
     });
 
-    test('it happens once, in every tenant, and beyond what one round takes', async () => {
+    test('each unclaimed packet expires once, in every tenant, also if there are more than one round takes', async () => {
       const service = await shareService(store, settings);
       const { key } = await newTenant(service);
       const foreign = await createPacket(service, {}, key);

@@ -209,7 +209,7 @@ describe('PATCH /packets/{id}', () => {
     }
   });
 
-  test('null in a PATCH removes hitl; for any other field it is 400 [H43]', async () => {
+  test('400 for null in any field of a PATCH but hitl [H43]', async () => {
     const service = await shareService(store);
     const before = await createPacket(service, { hitl: { ...question, timeout_seconds: 60 } });
     const cases: [body: object, field: string][] = [

@@ -49,7 +49,7 @@ describe('a lease', () => {
     'a renewal': (shown?: string): Command => ({ kind: 'renew', seconds: undefined, token: shown }),
     'giving it back': (shown?: string): Command => ({ kind: 'end_lease', agentId: undefined, token: shown }),
   })) {
-    test(`${name} needs its token before the lease expires`, () => {
+    test(`${name} needs the token of the lease, which is valid until the lease expires`, () => {
       const { packet, lease } = after([claim(60), now]);
       assert.throws(() => decide(packet, command(), later(1), lease), code('LEASE_LOST'));
       assert.throws(() => decide(packet, command('lease_two'), later(1), lease), code('LEASE_LOST'));

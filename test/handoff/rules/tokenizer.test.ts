@@ -77,7 +77,10 @@ describe('the words of a text', () => {
     const everything = Array.from({ length: 0x10000 / 16 }, (_, row) =>
       String.fromCharCode(...Array.from({ length: 16 }, (_, column) => row * 16 + column)),
     );
-    for (const word of wordsOf(everything.join(' '))) assert.match(word, /^[\p{L}\p{N}][\p{L}\p{N}\p{M}]*$/u, JSON.stringify(word));
+    for (const word of wordsOf(everything.join(' '))) {
+      assert.match(word, /^[\p{L}\p{N}][\p{L}\p{N}\p{M}]*$/u, JSON.stringify(word));
+      assert.equal(word, word.toLowerCase());
+    }
   });
 });
 
@@ -263,7 +266,7 @@ describe('the words of a packet as one text', () => {
     database.close();
   });
 
-  test('at the limits: long words, many words, many parts, many bytes', () => {
+  test('are the same at the limits: long words, many words, many parts, many bytes', () => {
     for (const length of [63, 64, 65, 1000]) same(withParts(['x'.repeat(length), `a ${'y'.repeat(length)} b`]));
     for (const count of [19_990, 19_998, 19_999, 20_000, 20_001, 30_000]) {
       same(withParts([Array.from({ length: count }, () => 'w').join(' '), 'end']));
@@ -317,7 +320,7 @@ describe('a text of more than 16,384 characters', () => {
     assert.ok(lengths.length <= 4, `${lengths.length} pieces`);
   });
 
-  test('ends a word without an end in a piece too', () => {
+  test('has a word that is longer than a piece cut at the end of each piece', () => {
     const words = searchableWords(packetWith({ context: { summary: 'é'.repeat(40_000) } }));
     assert.deepEqual(words, [...Array(3).fill('e'.repeat(64)), '_']);
   });
