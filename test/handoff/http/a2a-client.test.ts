@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { type Message, Role, type SendMessageRequest, TaskState } from '@a2a-js/sdk';
-import { type Client, ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client';
+import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client';
 
 import { inMemory } from '../../support/store.ts';
 import { shareHooked } from '../../support/webhooks.ts';
@@ -28,19 +28,15 @@ for (const Transport of [JsonRpcTransportFactory, RestTransportFactory]) {
     };
 
     /** The tests' service as a client of the SDK finds it by its card. */
-    async function connect(
-      t: Parameters<typeof shareHooked>[0],
-    ): Promise<{ service: Awaited<ReturnType<typeof shareHooked>>; client: Client }> {
+    async function connect(t: Pick<TestContext, 'after'>) {
       const service = await shareHooked(t, inMemory);
-      const address = await (service as unknown as { listen(): Promise<string> }).listen();
-      const key = (service as unknown as { key: string }).key;
       const fetchImpl: typeof fetch = (input, init) =>
-        fetch(input, { ...init, headers: { ...(init?.headers as object), 'x-api-key': key } });
+        fetch(input, { ...init, headers: { ...(init?.headers as object), 'x-api-key': service.key } });
       const factory = new ClientFactory({
         transports: [new Transport({ fetchImpl })],
         cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
       });
-      return { service, client: await factory.createFromUrl(address) };
+      return { service, client: await factory.createFromUrl(await service.listen()) };
     }
     const stateOf = (task: { status: { state: TaskState } | undefined }) => TaskState[task.status!.state];
 

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { a2a, a2aRequest, messageOf } from '../../support/a2a.ts';
+import { unknownId } from '../../support/life.ts';
 import { messagesOf } from '../../support/mcp.ts';
 import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
 import { waiting } from '../../support/until.ts';
-
-const unknownId = '019ca8bb-b5c0-73e6-bac5-b5d66ec45e54';
 
 /** The task of a new packet. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of every shape.
@@ -417,18 +416,16 @@ for (const store of storesOfSeveral) {
     const { body, text } = await a2a(second, 'SendMessage', messageOf('Yes', { taskId: id }));
     assert.equal(body.result?.task.status.state, 'TASK_STATE_WORKING', text);
   });
+
+  test(`A blocking message of A2A at one instance ends with the work done at another, on ${store.name}`, async (t) => {
+    const first = await startService(t, { store });
+    const second = await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock });
+    const sending = a2a(second, 'SendMessage', messageOf('Elsewhere', {}, { returnImmediately: false }));
+    await waiting(second, 1);
+    const { id } = (await first.call('GET', '/packets')).body.packets[0];
+    await claim(first, id);
+    await change(first, id, { status: 'completed' });
+    await second.handoff.runOnce.poll();
+    assert.equal((await sending).body.result?.task.status.state, 'TASK_STATE_COMPLETED');
+  });
 }
-
-const postgres = storesOfSeveral.find(({ name }) => name === 'PostgreSQL')!;
-
-test('A blocking message of A2A at one instance ends with the work done at another', async (t) => {
-  const first = await startService(t, { store: postgres });
-  const second = await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock });
-  const sending = a2a(second, 'SendMessage', messageOf('Elsewhere', {}, { returnImmediately: false }));
-  await waiting(second, 1);
-  const { id } = (await first.call('GET', '/packets')).body.packets[0];
-  await claim(first, id);
-  await change(first, id, { status: 'completed' });
-  await second.handoff.runOnce.poll();
-  assert.equal((await sending).body.result?.task.status.state, 'TASK_STATE_COMPLETED');
-});

@@ -6,7 +6,7 @@ import { callTool, mcpRequest } from '../../support/mcp.ts';
 import { adminKey, createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
-import { waiting } from '../../support/until.ts';
+import { until, waiting } from '../../support/until.ts';
 
 /** A request of an agent that waits: its path, headers and body. */
 interface Waiting {
@@ -104,7 +104,7 @@ for (const store of stores) {
       assert.deepEqual([refused.status, ((await refused.json()) as { code: string }).code], [429, 'RATE_LIMITED']);
       hangUp.abort();
       const again = new AbortController();
-      for (let attempt = 0; (await send(address, key, request, again.signal)).status !== 200; attempt += 1) assert.ok(attempt < 1000);
+      await until(async () => (await send(address, key, request, again.signal)).status === 200);
       again.abort();
     });
 

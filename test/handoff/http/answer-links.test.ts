@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { escapeHtml } from '../../../src/handoff/rules/html.ts';
 import { happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
@@ -351,11 +350,12 @@ for (const store of stores) {
       const { id, link, digest } = await asking(service);
       assert.equal((await send(service, link, { digest, option: '0', name: 'Dana' })).status, 200);
       await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
-      assert.equal((await send(service, link, { digest, option: '0', name: 'Dana' })).status, 410);
-      service.clock.turn(1);
-      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'kim' } });
-      const later = await linkTo(service, (await packetIn(service, 'awaiting_human')).id);
-      assert.equal((await open(service, later)).status, 200);
+      const later = await linkTo(service, id);
+      const page = await open(service, later);
+      for (const seen of [digest, digestIn(page)])
+        assert.equal((await send(service, link, { digest: seen, option: '0', name: 'Dana' })).status, 410);
+      assert.equal(await statusOf(service, id), 'awaiting_human');
+      assert.equal((await send(service, later, { digest: digestIn(page), option: '1', name: 'Mia' })).status, 200);
     });
 
     test('a form is shown for a schema, and its fields become data of their types [H173]', async () => {
@@ -555,7 +555,6 @@ for (const store of stores) {
           }
         }
       }
-      assert.equal(escapeHtml(`<a b="c" d='e'>&`), '&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;');
     });
   });
 }

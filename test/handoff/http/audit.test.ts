@@ -181,9 +181,9 @@ for (const store of stores) {
         const log = await audit(service, query);
         assert.equal(actions(log), expected, query);
         assert.equal(log.total, log.entries.length, query);
-        const second = await audit(service, `${query}&limit=1&offset=1`);
-        assert.equal(actions(second), expected.split(' ')[1] ?? '', query);
-        assert.equal(second.total, log.total, query);
+        const page = await audit(service, `${query}&limit=1&offset=1`);
+        assert.equal(actions(page), expected.split(' ')[1] ?? '', query);
+        assert.equal(page.total, log.total, query);
       }
     });
 
@@ -347,9 +347,8 @@ for (const store of stores) {
 for (const store of storesOfSeveral) {
   describe(`A long audit log, on ${store.name}`, () => {
     test('of more than 10,000 entries that a filter selects, total is a lower bound that grows with the offset [H71]', async (t) => {
-      const { url, drop } = await store.open();
-      t.after(drop);
-      const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
+      const service = await startService(t, { store });
+      const { databaseUrl: url } = service;
       const { id } = await createPacket(service);
       const database = openDatabase<Record<string, never>>(url);
       await database.transaction((tx) =>

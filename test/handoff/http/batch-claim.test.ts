@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { happenings, unknownId } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
-const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const worker = { agent_id: 'worker', agent_name: 'Worker', framework: 'langgraph' };
 
 const claimEach = (service: TestService, packet_ids: unknown, who: Record<string, unknown> = worker, key?: string) =>
@@ -17,9 +17,6 @@ async function createMany(service: TestService, count: number): Promise<string[]
   assert.equal(status, 201);
   return body.created.map(({ id }: { id: string }) => id);
 }
-
-const eventTypes = async (service: TestService, id: string): Promise<string[]> =>
-  (await service.call('GET', `/packets/${id}/history`)).body.events.map(({ event_type }: { event_type: string }) => event_type);
 
 for (const store of stores) {
   describe(`POST /packets/batch/claim on ${store.name}`, () => {
@@ -106,7 +103,7 @@ for (const store of stores) {
           [id, 'CONFLICT', 'worker'],
         ],
       );
-      assert.deepEqual(await eventTypes(service, id!), ['created', 'claimed']);
+      assert.deepEqual(await happenings(service, id!), ['created', 'claimed']);
     });
 
     test('of parallel batches over the same packets, each packet goes to exactly one', async () => {

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { unknownId } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
-
-const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
 const completeEach = (
   service: TestService,

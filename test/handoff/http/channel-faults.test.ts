@@ -9,7 +9,7 @@ import { listenFor } from '../../support/listen.ts';
 import { startMailServer } from '../../support/mail.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { adminKey, newTenant, startService, type TestService } from '../../support/service.ts';
-import { stores } from '../../support/stores.ts';
+import { onDisk, stores } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
 import { register, startHooked } from '../../support/webhooks.ts';
 
@@ -89,7 +89,7 @@ describe('A mail server', () => {
     }
   });
 
-  test('that sends invalid data, floods or disconnects is a failed attempt; a stop cuts an attempt short, and it is due again', async (t) => {
+  test('that disconnects, floods, does not speak SMTP or refuses connections is a failed attempt', async (t) => {
     for (const [name, handle, error] of [
       ['hangs up', (socket: Socket) => void socket.end(), 'connection_reset'],
       ['no SMTP', (socket: Socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\n'), 'connection_reset'],
@@ -101,6 +101,20 @@ describe('A mail server', () => {
     }
     const { outcome } = await outcomeWith(t, mailSettings(9));
     assert.deepEqual(outcome, ['failed', 'connection_refused', null]);
+  });
+
+  test('that never answers is cut off by a stop of the service, and the message is due again at once', async (t) => {
+    const silent = await startRaw(t, () => undefined);
+    const first = await startHooked(t, { store: onDisk, settings: mailSettings(silent.port) });
+    const id = await createChannel(first, toDana);
+    await packetIn(first, 'awaiting_human');
+    const round = first.handoff.runOnce.deliver();
+    await until(() => silent.sockets.length === 1);
+    await first.handoff.stop();
+    await round;
+    const second = await startHooked(t, { databaseUrl: first.databaseUrl, clock: first.clock, settings: mailSettings(mailServer.port) });
+    await second.handoff.runOnce.deliver();
+    assert.deepEqual(await outcomeOf(second, id), ['delivered', null, 250]);
   });
 
   test('with a private address is refused, by name and by address, unless SERVICE_WEBHOOK_ALLOW names it', async (t) => {

@@ -7,8 +7,9 @@ import { startReceiver } from '../../support/receiver.ts';
 import { createPacket, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import type { TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { stores, storesOfSeveral } from '../../support/stores.ts';
 import { listenTo } from '../../support/streams.ts';
+import { until } from '../../support/until.ts';
 import { register, shareHooked, startHooked } from '../../support/webhooks.ts';
 
 const mailServer = await startMailServer({ after });
@@ -87,7 +88,7 @@ for (const store of stores) {
       const receiver = await startReceiver(t, 200);
       const target = receiver.url.replace('/hook', '/services/T000/B000/secretpath9Qz');
       const { id, target: shown } = await channelTo(service, target, { kind: 'slack' });
-      assert.equal(shown, `${new URL(target).origin}/...p9Qz`.replace('p9Qz', '9Qz'.padStart(4, 'h')));
+      assert.equal(shown, `${new URL(target).origin}/...h9Qz`);
       await packetIn(service, 'awaiting_human');
       await service.handoff.runOnce.deliver();
       await receiver.received(1);
@@ -388,11 +389,10 @@ for (const store of stores) {
       for (let round = 0; round < 3; round += 1) {
         await sweep(service);
         // The service's own job may send it, too. Its lease must not end before, nor may the question be answered.
-        for (let sent = false; !sent; ) {
+        await until(async () => {
           await service.handoff.runOnce.deliver();
-          const { body } = await service.call('GET', `/channels/${channel.id}/deliveries`);
-          sent = body[0]?.status === 'delivered';
-        }
+          return (await deliveriesTo(service, channel.id))[0]?.status === 'delivered';
+        });
         service.clock.turn(60);
       }
       const reminders = (await historyOf(service, id)).filter(({ event_type }) => event_type === 'hitl_reminded');
@@ -495,9 +495,8 @@ test('without SERVICE_PUBLIC_URL the links of a channel begin with the origin of
   assert.equal(evil.status, 400);
 });
 
-test('a start without SERVICE_PUBLIC_URL warns of channels whose links begin with the origin of a request [H181]', async (t) => {
-  for (const store of stores) {
-    if (store.name === 'SQLite in memory') continue;
+for (const store of storesOfSeveral) {
+  test(`a start without SERVICE_PUBLIC_URL warns of channels whose links begin with the origin of a request, on ${store.name} [H181]`, async (t) => {
     const service = await startHooked(t, { store });
     const { databaseUrl } = service;
     const warnings = async (settings: Record<string, string> = {}) => (await startService(t, { databaseUrl, settings })).handoff.warnings;
@@ -510,8 +509,8 @@ test('a start without SERVICE_PUBLIC_URL warns of channels whose links begin wit
     assert.deepEqual(await warnings({ SERVICE_PUBLIC_URL: 'https://baton.example.com' }), []);
     assert.equal((await service.call('DELETE', `/channels/${made.body.id}`)).status, 204);
     assert.deepEqual(await warnings(), []);
-  }
-});
+  });
+}
 
 // These requests are refused before the store is used, so one store is enough.
 describe('POST /channels', () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
@@ -9,6 +8,7 @@ import { runCli } from '../../../src/handoff/cli/program.ts';
 import { tools } from '../../../src/handoff/mcp/tools.ts';
 import { routes } from '../../../src/handoff/model/api.ts';
 import { a2a, messageOf } from '../../support/a2a.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 import { callTool } from '../../support/mcp.ts';
 import { createPacket } from '../../support/service.ts';
 import { type SharedService, shareService } from '../../support/shared.ts';
@@ -93,8 +93,7 @@ for (const store of stores) {
     for (const [name, attempt] of Object.entries(ways)) {
       test(`${name} says what is wrong, and creates nothing`, async (t) => {
         const service = await shareService(store);
-        const folder = mkdtempSync(join(tmpdir(), 'baton-contract-'));
-        t.after(() => rmSync(folder, { recursive: true, force: true }));
+        const folder = temporaryFolder(t);
         const file = join(folder, 'packet.json');
         writeFileSync(file, JSON.stringify(unfit));
         await service.call('PUT', '/agents/resolver/contract', { body: contract });
@@ -142,8 +141,7 @@ for (const store of stores) {
 
     test('service-cli publishes, shows, checks and removes a contract', async (t) => {
       const service = await shareService(store);
-      const folder = mkdtempSync(join(tmpdir(), 'baton-contract-'));
-      t.after(() => rmSync(folder, { recursive: true, force: true }));
+      const folder = temporaryFolder(t);
       const [file, packet] = [join(folder, 'contract.json'), join(folder, 'packet.json')];
       writeFileSync(file, JSON.stringify(contract, null, 1));
       writeFileSync(packet, JSON.stringify(unfit, null, 1));

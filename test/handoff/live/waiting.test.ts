@@ -37,7 +37,17 @@ function newRequest(): { request: WaitingRequest<string>; claims: PromiseWithRes
 }
 
 describe('Requests that wait for work', () => {
-  test('get the packet that was being claimed when they timed out [H101]', async () => {
+  test('get the packet that was being claimed when they timed out [H101]', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { request, claims } = newRequest();
+    const waiting = newList().wait(request, 60_000);
+    await until(() => claims.length === 1);
+    t.mock.timers.tick(60_000);
+    claims[0]!.resolve('packet');
+    assert.equal(await waiting, 'packet');
+  });
+
+  test('get the packet that was being claimed when the service stopped; later requests get none [H101]', async () => {
     const list = newList();
     const { request, claims } = newRequest();
     const waiting = list.wait(request, 60_000);
