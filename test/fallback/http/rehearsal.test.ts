@@ -186,9 +186,7 @@ describe('A rehearsal', () => {
     const token = await tokenOf(id);
     assert.deepEqual(
       targets.map((target: Record<string, unknown>) => [target.custom_host, target.api_key]),
-      providers
-        .map(({ name }) => [`http://127.0.0.1/rehearsal/${token}/${encodeURIComponent(name)}/v1`, 'rehearsal'])
-        .map(([host, key]) => [String(host).replace('127.0.0.1', 'localhost:80'), key]),
+      providers.map(({ name }) => [`http://localhost:80/rehearsal/${token}/${encodeURIComponent(name)}/v1`, 'rehearsal']),
     );
   });
 
@@ -259,12 +257,19 @@ describe('A rehearsal', () => {
 async function acted(t: TestContext, faults: object[], act: (body: string, base: string) => Promise<unknown>): Promise<TestResult> {
   const { id } = await rehearsed(t);
   const base = `${origin}/rehearsal/${await tokenOf(id)}`;
-  const gateway = await startProvider(t, (response, request) => {
-    void request;
+  let acting: Promise<unknown> | undefined;
+  const gateway = await startProvider(t, (response) => {
     const { body } = gateway.seen.at(-1)!;
-    void act(JSON.stringify(body), base).finally(() => response.writeHead(500).end('{}'));
+    acting = act(JSON.stringify(body), base).finally(() => response.writeHead(500).end('{}'));
   });
-  return rehearse(id, { url: gateway.base }, { prompt_count: 1, ...(faults.length === 0 ? { preset: 'healthy' } : { faults }) });
+  const result = await rehearse(
+    id,
+    { url: gateway.base },
+    { prompt_count: 1, ...(faults.length === 0 ? { preset: 'healthy' } : { faults }) },
+  );
+  assert.ok(acting, 'the gateway was called');
+  await acting;
+  return result;
 }
 
 const post = (url: string, body: string) => fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
@@ -318,10 +323,9 @@ describe('Fake providers', () => {
         assert.equal(result.attempts_total, 1);
       }
     }
-    await acted(t, [], async (body, base) => {
+    await acted(t, [], async (_, base) => {
       const answer = await fetch(`${base}/gpt-4o/v1/models`);
       assert.deepEqual([answer.status, ((await answer.json()) as { object: string }).object], [200, 'list']);
-      void body;
     });
   });
 

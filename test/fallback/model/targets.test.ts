@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import {
-  detectFormat,
-  exportFormats,
-  gatewayFormats,
-  importFormats,
-  rehearsalFormats,
-  targets,
-} from '../../../src/fallback/model/targets.ts';
+import { detectFormat, exportFormats, gatewayFormats, importFormats, rehearsalFormats } from '../../../src/fallback/model/targets.ts';
 
 test('the format of a file is recognized by its text, else by its form', () => {
   const files: [string, string, string][] = [
@@ -24,7 +17,8 @@ test('the format of a file is recognized by its text, else by its form', () => {
 });
 
 test('the lists of formats are those of the targets', () => {
-  assert.deepEqual(exportFormats, Object.keys(targets));
+  const gateways = ['bifrost', 'envoy-ai-gateway'];
+  assert.deepEqual(exportFormats, ['litellm', 'portkey', 'openrouter', 'langchain', 'ai-sdk', ...gateways, 'json', 'yaml']);
   assert.deepEqual(importFormats, ['litellm', 'portkey', 'json', 'yaml']);
   assert.deepEqual(rehearsalFormats, ['litellm', 'portkey', 'langchain', 'ai-sdk', 'json']);
   assert.deepEqual(gatewayFormats, ['litellm', 'portkey']);

@@ -39,7 +39,7 @@ describe('Every export', () => {
             assert.match(detail, /^[^\n]+\.$/);
             assert.doesNotMatch(detail, roughWords);
           }
-          if (!made.lossless) assert.notEqual(made.warnings.length, 0);
+          assert.equal(made.lossless, !made.warnings.some(({ loss }) => loss));
         }),
         { numRuns: 300 },
       );
@@ -149,12 +149,11 @@ describe('Every export', () => {
     ]);
   });
 
-  test('names with any characters are escaped', () => {
+  test('names with any characters are escaped in code', () => {
     const name = '"]}); process.exit(1); //\u2028`x`';
     const request = chainWith({ name, providers: [{ name, model_id: 'openai/gpt-4o', api_key_env: 'KEY' }], fallback_rules: [] });
-    for (const format of exportFormats) {
+    for (const format of ['langchain', 'ai-sdk'] as const) {
       const made = exported(request, format);
-      if (made.content_type !== 'text/javascript') continue;
       assert.ok(made.content.includes(`export const name = ${JSON.stringify(name).replace('\u2028', '\\u2028')};\n`), format);
       const parsed = spawnSync(process.execPath, ['--check', '--input-type=module', '-'], { input: made.content, encoding: 'utf8' });
       assert.equal(parsed.status, 0, parsed.stderr);
@@ -227,7 +226,7 @@ describe('LiteLLM', () => {
     assert.match(differs!.detail, /^Importing this file gives a chain that differs in ([^ ,]+, ){3}[^ ,]+ and \d+ other fields\.$/);
   });
 
-  test('more than five backups are a warning, since it tries five by default', () => {
+  test('has max_fallbacks for more than five backups, since it tries five by default', () => {
     const providers = Array.from({ length: 8 }, (_, index) => ({ name: `p${index}`, model_id: 'openai/gpt-4o', api_key_env: 'KEY' }));
     const { config } = exported(chainWith({ providers }), 'litellm') as { config: { router_settings: { max_fallbacks?: number } } };
     assert.equal(config.router_settings.max_fallbacks, 7);
