@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/folder.ts';
 import { fallbackRefusal, startFallbackProcess, type TestProcess } from '../support/process.ts';
 import { answering, startProvider } from '../support/providers.ts';
 import { createPacket, startService } from '../support/service.ts';
-import { stores } from '../support/stores.ts';
+import { storesOfSeveral } from '../support/stores.ts';
 
 /** Enough concurrent callers that some requests are in progress when the process ends. */
 const callers = 8;
@@ -84,7 +84,7 @@ async function startLongTest(t: TestContext, program: TestProcess): Promise<stri
   return started.body.id;
 }
 
-for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+for (const store of storesOfSeveral) {
   test(`neither kill -9 nor a stop under load loses acknowledged writes, on ${store.name} [F51, F82, F94]`, {
     timeout: 120_000,
   }, async (t) => {

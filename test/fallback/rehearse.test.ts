@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { testExample } from '../../src/fallback/model/test.ts';
@@ -36,24 +35,25 @@ function written(t: TestContext, name: string, text: string): string {
   return path;
 }
 
-const run = async (...args: string[]) => {
-  const { exitCode: code, ...output } = await runProgram([process.execPath, bin, 'rehearse', ...args]);
+const runIn = async (environment: Record<string, string>, ...args: string[]) => {
+  const env = { ...process.env, ...environment };
+  const { exitCode: code, ...output } = await runProgram([process.execPath, bin, 'rehearse', ...args], { env });
   return { code, ...output };
 };
+const run = (...args: string[]) => runIn({}, ...args);
 const started = (flaw = '') => `'${process.execPath}' ${gateway} {config} {port} ${flaw}`;
 
 describe('fallback-service rehearse', () => {
   test('exits with 0 and prints a table of scenes if the gateway does what the file says', async (t) => {
     const config = written(t, 'config.yaml', litellm);
-    const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('rehearsal-')).length;
-    const before = folders();
-    const { code, stdout, stderr } = await run('--config', config, '--preset', 'primary_down', '--run', started());
+    const folder = temporaryFolder(t);
+    const { code, stdout, stderr } = await runIn({ TMPDIR: folder }, '--config', config, '--preset', 'primary_down', '--run', started());
     assert.equal(code, 0, stderr + stdout);
     assert.match(stdout, /^same +gpt-4o is down: server_error +gpt-4o x2, claude +gpt-4o x2, claude$/m);
     assert.match(stdout, /^All 3 scenes agree\.$/m);
     assert.match(stdout, /Cool-downs are switched off/);
     assert.match(stdout, /Left out of the file for the rehearsal: general_settings\./);
-    assert.ok(folders() <= before, 'its temporary folder is removed');
+    assert.deepEqual(readdirSync(folder), [], 'its temporary folder is removed');
   });
 
   test('exits with 1 and names the difference if nothing explains it', async (t) => {

@@ -122,6 +122,7 @@ test('fallback-service export and import of a single row say so in the singular'
   const file = join(temporaryFolder(t), 'one.jsonl');
   assert.deepEqual(await run('export', file, storage), [0, `Exported 1 row to ${file}: ${statSync(file).size} bytes.\n`]);
   assert.deepEqual(await run('export', '--check', storage), [0, `Read 1 row: an export has ${statSync(file).size} bytes.\n`]);
-  const { url } = await store.open();
+  const { url, drop } = await store.open();
+  t.after(drop);
   assert.deepEqual(await run('import', file, url), [0, `Imported 1 row from ${file}.\n`]);
 });

@@ -235,10 +235,8 @@ test('400: a parameter of another kind, and one that holds a secret [F79]', asyn
 
 // These requests are refused before the store is used, so one store is enough.
 describe('POST /chains', () => {
-  const store = stores[0]!;
-
   test('400: all faults are reported at once, those of the schema and the others [F1]', async () => {
-    const service = await shareFallback(store);
+    const service = await shareFallback();
     const { status, body } = await service.call('POST', '/chains', {
       body: chainRequest({
         surprise: 1,

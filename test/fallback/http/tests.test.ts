@@ -340,10 +340,8 @@ test('400: drill and live refuse a chain with a kind that the service cannot cal
 
 // What these requests are answered does not depend on the store.
 describe('Tests of chains', () => {
-  const store = stores[0]!;
-
   test('400 with all faults; nothing is run [F26]', async () => {
-    const service = await shareFallback(store);
+    const service = await shareFallback();
     const chain = await createChain(service);
     const cases: [object, string[]][] = [
       [{ prompt_count: 0 }, ['prompt_count']],
@@ -364,7 +362,7 @@ describe('Tests of chains', () => {
   });
 
   test('drill and live are refused with 403 unless the service was started with --allow-live [F31, F33]', async () => {
-    const service = await shareFallback(store);
+    const service = await shareFallback();
     const chain = await createChain(service);
     for (const mode of ['drill', 'live']) {
       const answer = await service.call('POST', `/chains/${chain.id}/test`, { body: { mode } });
@@ -375,7 +373,7 @@ describe('Tests of chains', () => {
   });
 
   test('routing answers what happens if a provider fails with a condition, and refuses an incomplete question [F11, F23]', async () => {
-    const service = await shareFallback(store);
+    const service = await shareFallback();
     const chain = await createChain(service, chainRequest());
     const plain = await service.call('GET', `/chains/${chain.id}/routing`);
     assert.equal(plain.status, 200);

@@ -8,6 +8,7 @@ import { chainRequest, startFallback } from '../../support/fallback.ts';
 test('npm run dev:web serves the pages from their sources, with reload, and forwards other requests to a service', async (t) => {
   const service = await startFallback(t);
   process.env.SERVICE_URL = await service.fallback.start();
+  t.after(() => delete process.env.SERVICE_URL);
   const server = await createServer({
     configFile: fileURLToPath(new URL('../../../src/fallback/web/vite.config.ts', import.meta.url)),
     server: { port: 0, host: '127.0.0.1', watch: null },

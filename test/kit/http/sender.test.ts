@@ -117,10 +117,10 @@ test('the connection of a large answer is closed after a minute without progress
   assert.equal(still.socket.destroyed, false);
   // Reads piece by piece, until more is sent.
   const before = slow.socket.bytesWritten;
-  while (slow.socket.bytesWritten === before) {
+  await until(() => {
     slow.client.read();
-    await new Promise(setImmediate);
-  }
+    return slow.socket.bytesWritten !== before;
+  });
   t.mock.timers.tick(1_000);
   await closed(still.socket);
   assert.equal(slow.socket.destroyed, false);

@@ -13,6 +13,7 @@ import { Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
 import type { Resolve } from '../../../src/kit/outgoing/resolver.ts';
 import { listenFor } from '../../support/listen.ts';
 import { closed } from '../../support/socket.ts';
+import { until } from '../../support/until.ts';
 
 /** A timeout that no test reaches. */
 const unhurried = { timeoutMs: 60_000, maxBytes: 64 * 1024 };
@@ -80,19 +81,11 @@ describe('A request', () => {
 
   test('respects the limit of connections to an origin; other requests wait in a queue', async (t) => {
     const waiting: (() => void)[] = [];
-    let arrived: () => void = () => undefined;
-    const { url, sockets } = await receiver(t, (_request, response) => {
-      waiting.push(() => response.end());
-      arrived();
-    });
+    const { url, sockets } = await receiver(t, (_request, response) => void waiting.push(() => response.end()));
     const sender = startSender(t, { connectionsPerOrigin: 2 });
     const answers = Array.from({ length: 5 }, () => sender.open({ ...unhurried, url }).then((answer) => answer.text()));
     for (let answered = 0; answered < 5; answered += 1) {
-      while (waiting.length === 0) {
-        await new Promise<void>((resolve) => {
-          arrived = resolve;
-        });
-      }
+      await until(() => waiting.length > 0);
       waiting.shift()!();
     }
     await Promise.all(answers);
