@@ -130,7 +130,7 @@ test('the gateway listens only on loopback', async () => {
   assert.deepEqual(listening, [`0100007F:${hex}`]);
 });
 
-test('it refuses an invalid configuration', async () => {
+test('the gateway refuses an invalid configuration', async () => {
   const { status } = await send('{"strategy":{"mode":"sideways"},"targets":[]}');
   assert.equal(status, 400);
 });

@@ -125,7 +125,7 @@ for (const store of stores) {
   });
 }
 
-test('Ten processes that start together on one PostgreSQL migrate it once', async (t) => {
+test('Ten instances that start together on one PostgreSQL migrate it once', async (t) => {
   const { url, drop } = await stores.find(({ name }) => name === 'PostgreSQL')!.open();
   const databases = Array.from({ length: 10 }, () => openDatabase<Tables>(url));
   t.after(async () => {

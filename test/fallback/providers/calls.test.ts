@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 
 import type { Attempt, TestResult } from '../../../src/fallback/model/test.ts';
@@ -18,6 +19,7 @@ import {
   status,
   streaming,
 } from '../../support/providers.ts';
+import { closed } from '../../support/socket.ts';
 
 const key = 'fake-secret-value-1234567890';
 const environment = {
@@ -484,7 +486,9 @@ describe('A drill', () => {
     // Timers use another clock and whole milliseconds.
     assert.ok(slow.latency_ms >= 48, `${slow.latency_ms}`);
   });
+});
 
+describe('A test with real calls', () => {
   test('ends a prompt at its deadline, whatever hangs [F26]', async (t) => {
     const service = await startLive(t);
     const provider = await startProvider(t, hanging);
@@ -495,7 +499,8 @@ describe('A drill', () => {
 
   test('aborts its calls when it is cancelled', async (t) => {
     const service = await startLive(t);
-    const provider = await startProvider(t, hanging);
+    const called = Promise.withResolvers<Socket>();
+    const provider = await startProvider(t, (response) => called.resolve(response.socket!));
     const body = { name: 'c', providers: [{ name: 'a', model_id: 'm', api_base: provider.base, timeout_ms: 600_000 }] };
     const chain = await service.call('POST', '/chains', { body });
     const started = await service.call('POST', `/chains/${chain.body.id}/test`, {
@@ -503,8 +508,11 @@ describe('A drill', () => {
       headers: { prefer: 'respond-async' },
     });
     assert.equal(started.status, 202);
+    const socket = await called.promise;
+    assert.equal(socket.destroyed, false);
     const cancelled = await service.call('DELETE', `/test-results/${started.body.id}`);
     assert.equal(cancelled.status, 200);
     assert.deepEqual([cancelled.body.status, cancelled.body.progress], ['cancelled', { done: 0, total: 5 }]);
+    await closed(socket);
   });
 });

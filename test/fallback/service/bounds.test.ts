@@ -109,7 +109,7 @@ describe('A test', () => {
     assert.deepEqual([results[0]!.attempts.length, results[94]!.attempts.length, results[94]!.attempts_omitted], [100, 0, 1050]);
   });
 
-  test('yields to other work after 100 simulated calls, however many one prompt makes', async () => {
+  test('yields to other work after each prompt that simulates more than 500 calls', async () => {
     const { chain, faults } = largest();
     const engine = createEngine(define(chain));
     const request: TestRequest = { faults, prompt_count: 20 };
