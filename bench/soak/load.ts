@@ -163,7 +163,10 @@ export async function read(call: Caller, ledger: Ledger, over: AbortSignal): Pro
 export async function testChains(call: Caller, ledger: Ledger, name: string, over: AbortSignal): Promise<void> {
   for (let index = 0; !over.aborted; index += 1) {
     const chain = await call('POST', '/chains', { body: { ...chainRequest, name: `${name}-${index}` } });
-    if (chain.status === 409) continue;
+    if (chain.status !== 201) {
+      ledger.violation(`a chain was answered ${chain.status}: ${JSON.stringify(chain.body)}`);
+      continue;
+    }
     const { id } = chain.body;
     const tests = new Set<string>();
     ledger.tests.set(id, tests);
