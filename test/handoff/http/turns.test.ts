@@ -19,8 +19,11 @@ async function costOf(work: () => Promise<unknown>): Promise<number[]> {
     if (!isOver) setImmediate(next);
   };
   setImmediate(next);
-  await work();
-  isOver = true;
+  try {
+    await work();
+  } finally {
+    isOver = true;
+  }
   // What is over before the next turn had all of it.
   return turns.length === 0 ? [1] : turns;
 }

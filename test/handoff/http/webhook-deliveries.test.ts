@@ -4,12 +4,9 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { verify } from '@octokit/webhooks-methods';
-import { Webhook } from 'standardwebhooks';
 
 import { signatureHeaders } from '../../../src/handoff/rules/signature.ts';
-import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { freePort } from '../../../src/kit/free-port.ts';
-import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { looking } from '../../support/consistency.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { startProgram } from '../../support/program.ts';
@@ -118,8 +115,8 @@ for (const store of stores) {
         ['1', '2', '3', '4', '5', '6'],
       );
       // Each attempt has its own timestamp and signature.
-      for (const { headers, body } of receiver.posts.slice(-1))
-        assert.throws(() => new Webhook(secret, { format: 'raw' }).verify(body, headers as Record<string, string>), /too (old|new)/);
+      for (const name of ['webhook-timestamp', 'webhook-signature'])
+        assert.equal(new Set(receiver.posts.map(({ headers }) => headers[name])).size, 6, name);
       assert.deepEqual((await service.call('GET', '/hooks/dlq')).body, [dead]);
     });
 
@@ -237,7 +234,7 @@ for (const store of stores) {
       assert.equal((await deliveriesOf(service, id)).length, 2);
     });
 
-    test('a removed webhook, or one of a deleted tenant, is sent nothing: pending deliveries are cancelled, a running attempt is recorded [H127, H72, H146]', async (t) => {
+    test('a removed webhook is sent nothing: pending deliveries are cancelled, a running attempt is recorded [H127, H72, H146]', async (t) => {
       let answer: (() => void) | undefined;
       const receiver = await startReceiver(t, (response) => {
         answer = () => response.writeHead(204).end();
@@ -296,16 +293,16 @@ for (const store of stores) {
       const { id } = await register(service, receiver.url);
       await createPacket(service);
       await service.call('DELETE', `/hooks/${id}`);
-      if (store.name === 'SQLite in memory') return;
-      const database = openDatabase<Tables>(service.databaseUrl);
       const kept = () =>
-        database.reads.selectFrom('webhooks').select(['url', 'secret', 'old_secret']).where('id', '=', id).executeTakeFirstOrThrow();
+        looking(service.databaseUrl, async ({ query }) => {
+          const [row] = await query(`select url, secret, old_secret from webhooks where id = '${id}'`);
+          return { ...row };
+        });
       await service.handoff.runOnce.prune();
-      assert.equal((await kept()).secret, secret);
+      assert.deepEqual(await kept(), { url: receiver.url, secret, old_secret: null });
       await service.handoff.runOnce.deliver();
       await service.handoff.runOnce.prune();
-      assert.deepEqual({ ...(await kept()) }, { url: '', secret: '', old_secret: null });
-      await database.close();
+      assert.deepEqual(await kept(), { url: '', secret: '', old_secret: null });
       assert.equal((await deliveriesOf(service, id)).length, 1);
     });
 
@@ -538,6 +535,9 @@ for (const store of stores) {
       await service.handoff.runOnce.deliver();
       assert.equal(receiver.posts.length, 1);
       assert.deepEqual(await deliveriesOf(service, id), []);
+      const event = receiver.posts[0]!.headers['webhook-id'];
+      const bodies = await looking(service.databaseUrl, ({ query }) => query(`select body from messages where event_id = '${event}'`));
+      assert.deepEqual(bodies, []);
     });
 
     test('a dead receiver with many pending deliveries has four connections and delays no other [H133]', async (t) => {
@@ -615,9 +615,10 @@ test('a stop finishes running attempts; deliveries not yet attempted are due at 
   const { id } = await register(first, receiver.url);
   const packets = Array.from({ length: 50 }, () => packetRequest());
   assert.equal((await first.call('POST', '/packets/batch', { body: { packets } })).status, 201);
-  void first.handoff.runOnce.deliver();
+  const delivering = first.handoff.runOnce.deliver();
   await receiver.received(1);
   await first.handoff.stop();
+  await delivering;
   const second = await startHooked(t, { databaseUrl: opened.url, clock: first.clock });
   const waiting = await deliveriesOf(second, id, '?status=pending&limit=200');
   assert.equal(waiting.length, 50 - receiver.posts.length);

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { webhookEvents } from '../../../src/handoff/model/webhook.ts';
+import { unknownId } from '../../support/life.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 import { register, secret, shareHooked } from '../../support/webhooks.ts';
 
 const url = 'http://127.0.0.1:9/hook';
-const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
+const allEvents = [
+  ...['packet.created', 'packet.claimed', 'packet.in_progress', 'packet.awaiting_human'],
+  ...['packet.completed', 'packet.failed', 'packet.expired', 'hitl.response_ready'],
+];
 /** A secret in the form of Standard Webhooks, with a key of so many bytes. */
 const encodedSecret = (bytes: number): string => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
 
@@ -19,7 +22,7 @@ for (const store of stores) {
       const made = await service.call('POST', '/hooks', { body: { url, secret, events: null } });
       assert.equal(made.status, 201);
       const { id, created_at } = made.body;
-      assert.deepEqual(made.body, { id, url, events: [...webhookEvents], active: true, disabled_reason: null, created_at });
+      assert.deepEqual(made.body, { id, url, events: allEvents, active: true, disabled_reason: null, created_at });
       const second = await register(service, url, { events: ['packet.failed', 'packet.created', 'packet.failed'] });
       assert.deepEqual(second.events, ['packet.failed', 'packet.created']);
       const listed = await service.call('GET', '/hooks');
@@ -76,7 +79,7 @@ for (const store of stores) {
         [
           ['deleted', 'webhook', `key:${keyId}`, null, { webhook_id: id }],
           ['updated', 'webhook', `key:${keyId}`, null, { webhook_id: id, fields: ['url', 'events', 'active'] }],
-          ['created', 'webhook', `key:${keyId}`, null, { webhook_id: id, events: [...webhookEvents] }],
+          ['created', 'webhook', `key:${keyId}`, null, { webhook_id: id, events: allEvents }],
         ],
       );
     });

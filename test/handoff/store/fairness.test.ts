@@ -38,7 +38,7 @@ const longReads: Record<string, (store: Store, tenant: number) => unknown> = {
   searches: (store, tenant) => store.of(tenant).packets.search({ ...page, phrases: phrasesOf('a'), filter: {}, from: undefined }),
   'filtered lists': (store, tenant) => store.of(tenant).packets.page({ ...list, filter: { tags: ['x'], source_agent: 'a' } }),
   'deep pages': (store, tenant) => store.of(tenant).packets.page({ ...list, offset: 2000, filter: {} }),
-  'the audit log': (store, tenant) => store.of(tenant).deliveries.failed({ due: undefined }, 20),
+  'the audit log': (store, tenant) => store.of(tenant).trail.audit({ actor: 'a' }, page),
   deliveries: (store, tenant) => store.of(tenant).deliveries.of('webhook', 'unknown', undefined, page),
   'dead letters': (store, tenant) => store.of(tenant).deliveries.deadLetters(undefined, page),
   'retried deliveries': (store, tenant) => store.of(tenant).deliveries.failed({ due: undefined }, 20),
