@@ -13,7 +13,7 @@ import { refused, runCli } from '../support/cli.ts';
 import { assertSound, type Inspector, looking, type Row } from '../support/consistency.ts';
 import { answersTo, continues, type Filled, fill, fillSettings, repeatedKey } from '../support/filled.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { createPacket, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
+import { createPacket, newTenant, startService, type TestService } from '../support/service.ts';
 import type { TestStore } from '../support/store.ts';
 import { storesOfSeveral } from '../support/stores.ts';
 import { openEvents } from '../support/streams.ts';
@@ -368,47 +368,4 @@ test('Row numbers of another table in a row, also in a list, are those of the im
   assert.deepEqual(packet([3, 1, 'x', '[1,2]']), [103, 7, 'x', '[1001,1002]']);
   assert.deepEqual(packet([4, 1, 'y', null]), [104, 7, 'y', null]);
   assert.deepEqual(renumberer(tenancy, { name: 'contents', numbered: undefined }, ['packet', 'content'], numbers)([3, 'c']), [103, 'c']);
-});
-
-describe('service-cli storage', () => {
-  for (const store of storesOfSeveral) {
-    test(`shows the rows and bytes of each table and a forecast, on ${store.name}`, async (t) => {
-      const service = await startService(t, { store, clock: new TestClock(new Date().toISOString()) });
-      const createMany = async (count: number) => {
-        const body = { packets: Array(count).fill(packetRequest()) };
-        assert.equal((await service.call('POST', '/packets/batch', { body })).status, 201);
-      };
-      await createMany(99);
-      const environment = { SERVICE_DATABASE_URL: service.databaseUrl };
-      const early = await runCli(['storage'], { environment });
-      assert.match(early.stdout, /, 99 packets; .*\nThere are too few packets for a forecast, which needs a thousand\.\n$/);
-      for (let batch = 0; batch < 9; batch += 1) await createMany(100);
-      const fewer = JSON.parse((await runCli(['storage', '--format', 'json'], { environment })).stdout);
-      assert.deepEqual([fewer.packets, fewer.bytes_per_packet, fewer.bytes_in_a_year], [999, null, null]);
-      await createMany(1);
-      const { exitCode, stdout, stderr } = await runCli(['storage', '--format', 'json'], { environment });
-      assert.equal(exitCode, 0, stderr);
-      const { tables, packets, packets_per_day, bytes, bytes_per_packet, bytes_in_a_year } = JSON.parse(stdout);
-      const of = (name: string) => tables.find(({ table }: { table: string }) => table === name);
-      assert.deepEqual([of('packets').rows, of('contents').rows, of('tenants').rows, packets], [1000, 1000, 1, 1000]);
-      assert.deepEqual([of('events').is_kept, of('messages').is_kept], [true, false]);
-      assert.ok(of('packets').bytes > 8192 && of('search_index').bytes > 0);
-      // A database that is younger than a day is taken to be a day old.
-      assert.equal(packets_per_day, 1000);
-      assert.ok(Math.abs(bytes_in_a_year - (bytes + 365 * packets_per_day * bytes_per_packet)) < 365 * packets_per_day);
-      const table = await runCli(['storage'], { environment });
-      assert.match(table.stdout, /^packets +1000 +\d+\.\d +\d+ +until deleted$/m);
-      assert.match(table.stdout, /^In a year: \d+\.\d MB, at \d+ bytes kept for each packet/m);
-    });
-  }
-
-  test('refuses a database on which no service was started, and creates nothing', async (t) => {
-    const file = join(temporaryFolder(t), 'none.db');
-    refused(
-      await runCli(['storage'], { environment: { SERVICE_DATABASE_URL: `sqlite://${file}` } }),
-      1,
-      /There is no database of the handoff service at /,
-    );
-    assert.equal(existsSync(file), false);
-  });
 });

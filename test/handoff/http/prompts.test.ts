@@ -5,6 +5,7 @@ import { a2a, a2aRequest, messageOf } from '../../support/a2a.ts';
 import { callTool, mcp, messagesOf } from '../../support/mcp.ts';
 import type { TestService } from '../../support/service.ts';
 import { type SharedService, shareService } from '../../support/shared.ts';
+import { inMemory } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
 
 /** The text of a prompt, as an agent's model gets it. */
@@ -45,30 +46,30 @@ const eventsOf = async (service: SharedService, id: string): Promise<string[]> =
   return body.events.map(({ event_type, actor }: Record<string, string>) => `${event_type} ${actor}`);
 };
 
+test('The prompts of /mcp name only tools, and arguments of hand_over, that exist', async () => {
+  const service = await shareService(inMemory);
+  const tools = await argumentsOf(service);
+  const work = await promptOf(service, 'work_on_next', { agent_id: 'resolver' });
+  const named = [...work.matchAll(/\b[a-z]+(?:_[a-z]+)+\b|(?<=[Cc]all )\w+/g)].map(([word]) => word);
+  const known = new Set([...tools.keys(), ...[...tools.values()].flat(), 'in_progress']);
+  assert.ok(named.length > 8, work);
+  assert.deepEqual(
+    named.filter((word) => !known.has(word)),
+    [],
+  );
+  const well = await promptOf(service, 'hand_over_well', { target_agent: 'refunds' });
+  const fields = [...well.matchAll(/^- ([\w.]+):| ([\w.]+):(?= )| (parent_packet_id|priority|tags)\b/gm)].map(
+    (match) => match.slice(1).find(Boolean)!,
+  );
+  assert.ok(fields.length > 6, well);
+  assert.deepEqual(
+    fields.filter((field) => !tools.get('hand_over')!.includes(field.split('.')[0]!)),
+    [],
+  );
+});
+
 for (const store of stores) {
   describe(`The prompts of /mcp on ${store.name}`, () => {
-    test('name only tools, and arguments of hand_over, that exist', async () => {
-      const service = await shareService(store);
-      const tools = await argumentsOf(service);
-      const work = await promptOf(service, 'work_on_next', { agent_id: 'resolver' });
-      const named = [...work.matchAll(/\b[a-z]+(?:_[a-z]+)+\b|(?<=[Cc]all )\w+/g)].map(([word]) => word);
-      const known = new Set([...tools.keys(), ...[...tools.values()].flat(), 'in_progress']);
-      assert.ok(named.length > 8, work);
-      assert.deepEqual(
-        named.filter((word) => !known.has(word)),
-        [],
-      );
-      const well = await promptOf(service, 'hand_over_well', { target_agent: 'refunds' });
-      const fields = [...well.matchAll(/^- ([\w.]+):| ([\w.]+):(?= )| (parent_packet_id|priority|tags)\b/gm)].map(
-        (match) => match.slice(1).find(Boolean)!,
-      );
-      assert.ok(fields.length > 6, well);
-      assert.deepEqual(
-        fields.filter((field) => !tools.get('hand_over')!.includes(field.split('.')[0]!)),
-        [],
-      );
-    });
-
     test('are played end to end by agents over MCP, while another asks for the work and answers by A2A, on one chain', async () => {
       const service = await shareService(store);
       const stream = await sendStreaming(service, 'Order 4711 was charged twice; refund it and tell the customer');
