@@ -6,9 +6,9 @@ import { makeAdminKey } from '../../src/handoff/maintenance.ts';
 import { readHandoffSettings } from '../../src/handoff/settings.ts';
 import { adminKey, newTenant, startService } from '../support/service.ts';
 import { shareService } from '../support/shared.ts';
-import { stores } from '../support/stores.ts';
+import { storesOfSeveral } from '../support/stores.ts';
 
-for (const store of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+for (const store of storesOfSeveral) {
   describe(`A service whose admin keys are all revoked, on ${store.name}`, () => {
     test('creates a new admin key at the next start and does not restore a revoked one [H187]', async (t) => {
       const service = await startService(t, { store });

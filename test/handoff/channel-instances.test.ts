@@ -6,8 +6,8 @@ import { happenings, packetIn, question } from '../support/life.ts';
 import { startMailServer } from '../support/mail.ts';
 import { startService, TestClock, type TestService } from '../support/service.ts';
 
-/** Starts instances on one empty PostgreSQL, with a mail server and a clock that they share. */
-async function openDesk(t: TestContext) {
+/** Returns what starts instances on one empty PostgreSQL, with a mail server and a clock that they share. */
+async function openInstances(t: TestContext) {
   const { url: databaseUrl, drop } = await openHandoffDatabase();
   const clock = new TestClock();
   const mailServer = await startMailServer(t);
@@ -32,14 +32,14 @@ const channelTo = async (service: TestService, target: string) => {
   assert.equal(status, 201, text);
 };
 
-/** Makes rounds until nothing is due. */
+/** Makes four rounds, which are enough for everything that is due in these tests. */
 async function deliverAll(...services: TestService[]): Promise<void> {
   for (let round = 0; round < 4; round += 1) await Promise.all(services.map(({ handoff }) => handoff.runOnce.deliver()));
 }
 
 describe('Two instances on one PostgreSQL', () => {
   test('remind once of each question, also after a restart, and send each message once', async (t) => {
-    const { start, clock, mailServer } = await openDesk(t);
+    const { start, clock, mailServer } = await openInstances(t);
     const [one, other] = [await start(), await start()];
     await channelTo(one, 'dana@example.com');
     const ids: string[] = [];
@@ -65,7 +65,7 @@ describe('Two instances on one PostgreSQL', () => {
   });
 
   test('take one answer of two people who follow their links at the same time, one on each', async (t) => {
-    const { start, mailServer } = await openDesk(t);
+    const { start, mailServer } = await openInstances(t);
     const services = [await start(), await start()] as const;
     const people = ['dana', 'lee'] as const;
     for (const person of people) await channelTo(services[0], `${person}@example.com`);

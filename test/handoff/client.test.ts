@@ -6,7 +6,7 @@ import type { CreateRequest } from '../../src/handoff/model/packet.ts';
 import { freePort } from '../../src/kit/free-port.ts';
 import { startPeer, TestClientDependencies } from '../support/client-dependencies.ts';
 import { adminKey, createPacket, packetRequest, startService } from '../support/service.ts';
-import { stores } from '../support/stores.ts';
+import { onDisk } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 describe('The client of the handoff service', () => {
@@ -80,7 +80,7 @@ describe('The client of the handoff service', () => {
   });
 
   test('resumes a stream after a broken connection and after a restart of the service', async (t) => {
-    const { url, drop } = await stores[1]!.open();
+    const { url, drop } = await onDisk.open();
     t.after(drop);
     const options = { databaseUrl: url, settings: { SERVICE_PORT: String(await freePort()) } };
     const first = await startService(t, options);

@@ -8,7 +8,7 @@ import { startProcess, type TestProcess } from '../support/process.ts';
 import { startReceiver, type TestReceiver } from '../support/receiver.ts';
 import { adminKey, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
 import type { TestStore } from '../support/store.ts';
-import { stores } from '../support/stores.ts';
+import { storesOfSeveral } from '../support/stores.ts';
 import { openEvents, type TestEvent } from '../support/streams.ts';
 import { secret } from '../support/webhooks.ts';
 
@@ -56,7 +56,7 @@ async function loadAndKill(program: TestProcess, round: number, known: Known): P
     // The receiver answers, but the program dies before it can record that.
     if (round % 2 === 1 && receiver.posts.length - postsAtStart >= killAfter(round)) kill();
   };
-  const note = (answer: TestAnswer, expected: number): Packet => {
+  const keep = (answer: TestAnswer, expected: number): Packet => {
     assert.equal(answer.status, expected, answer.text);
     last.set(answer.body.id, answer.body);
     answered += 1;
@@ -69,11 +69,11 @@ async function loadAndKill(program: TestProcess, round: number, known: Known): P
       keys.add(key);
       const answer = await create(program, key);
       created.set(key, answer);
-      const { id } = note(answer, 201);
+      const { id } = keep(answer, 201);
       if (turn % 2 === 0) continue;
-      note(await program.call('POST', `/packets/${id}/claim`, { body: { agent_id: `a${caller}` } }), 200);
+      keep(await program.call('POST', `/packets/${id}/claim`, { body: { agent_id: `a${caller}` } }), 200);
       const body = { status: 'in_progress', metadata: { tags: [`caller-${caller}`] } };
-      note(await program.call('PATCH', `/packets/${id}`, { body }), 200);
+      keep(await program.call('PATCH', `/packets/${id}`, { body }), 200);
     }
   };
   // `fetch` rejects with a TypeError when the connection breaks; any other error fails the test.
@@ -257,7 +257,7 @@ async function killAgainAndAgain(t: TestContext, store: TestStore): Promise<void
 }
 
 describe('A program that ends', { concurrency: true }, () => {
-  for (const store of stores.slice(1)) {
+  for (const store of storesOfSeveral) {
     test(`by kill -9 under load, ${rounds} times on ${store.name}: every answered write is stored, a retry creates nothing twice, streams and webhooks deliver every event [H128]`, (t) =>
       killAgainAndAgain(t, store));
 

@@ -17,7 +17,7 @@ test('a standby that is promoted under load: no answered write is lost, /ready i
   timeout: 120_000,
 }, async (t) => {
   const pair = await startPair();
-  const service = await startHooked({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: pair.url });
+  const service = await startHooked(t, { databaseUrl: pair.url });
   t.after(() => pair.stop());
   const receiver = await startReceiver(t);
   await register(service, receiver.url, { events: ['packet.created'] });

@@ -78,7 +78,7 @@ describe('A service that finds its disk full at the start', () => {
     assert.equal((await roomy.call('POST', '/packets', { body: packetRequest() })).status, 201);
   });
 
-  test('so does the fallback service', async (t) => {
+  test('the fallback service starts, says so, and answers reads', async (t) => {
     const { url, drop } = await onDisk.open();
     t.after(drop);
     const before = await startFallbackProcess({ storage: url });

@@ -8,15 +8,15 @@ import { createExample } from '../../src/handoff/model/examples.ts';
 import { openDatabase } from '../../src/kit/sql/database.ts';
 import { openEmptyDatabase } from '../support/databases.ts';
 import { databaseInMemory } from '../support/faults.ts';
+import { unknownId } from '../support/life.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { adminKey, createPacket, packetRequest, startService, type TestAnswer, type TestService } from '../support/service.ts';
-import { stores } from '../support/stores.ts';
+import { onDisk, stores } from '../support/stores.ts';
 import { repeat, until } from '../support/until.ts';
 import { register } from '../support/webhooks.ts';
 
-const unknownId = '0197b5a6-8c3e-7f01-9a2b-000000000000';
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 function assertUnavailable({ status, body, text, headers }: TestAnswer): void {
@@ -159,7 +159,7 @@ test('connections that PostgreSQL closes are replaced: calls in progress get at 
   client.on('error', () => undefined);
   await client.connect();
   t.after(() => drop());
-  const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
+  const service = await startService(t, { databaseUrl: url });
   const { id } = await createPacket(service, { hitl: createExample.hitl });
   const answered: TestAnswer[] = [];
   for (let round = 0; round < 10; round += 1) {
@@ -184,7 +184,7 @@ test('connections that PostgreSQL closes are replaced: calls in progress get at 
 });
 
 test('a full disk under SQLite: writes get 503 and reads still work; with space again every answered packet is there', async (t) => {
-  const { url, drop } = await stores[1]!.open();
+  const { url, drop } = await onDisk.open();
   t.after(drop);
   const settings = { SERVICE_PACKET_BYTES_BUSINESS: String(8 * 1024 * 1024) };
   const full = await startProcess({ databaseUrl: url, settings, fileLimitKib: 4096 });
@@ -251,7 +251,7 @@ test('a SQLite file that becomes read-only: writes get 503 and reads still work;
 });
 
 test('a damaged page of a SQLite file: requests that read it fail, all others succeed, and the program keeps running', async (t) => {
-  const { url, drop } = await stores[1]!.open();
+  const { url, drop } = await onDisk.open();
   t.after(drop);
   const before = await startProcess({ databaseUrl: url });
   t.after(() => before.kill());
@@ -281,8 +281,8 @@ test('a damaged page of a SQLite file: requests that read it fail, all others su
 });
 
 test("another program's lock on a SQLite file: writes wait for it without blocking reads", async (t) => {
-  const { url, drop } = await stores[1]!.open();
-  const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
+  const { url, drop } = await onDisk.open();
+  const service = await startService(t, { databaseUrl: url });
   t.after(drop);
   const { id } = await createPacket(service);
   const other = new DatabaseSync(url.slice('sqlite://'.length));
@@ -300,8 +300,8 @@ test("another program's lock on a SQLite file: writes wait for it without blocki
 });
 
 test('/ready is 503 while the SQLite file is missing', async (t) => {
-  const { url, drop } = await stores[1]!.open();
-  const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: url });
+  const { url, drop } = await onDisk.open();
+  const service = await startService(t, { databaseUrl: url });
   t.after(drop);
   const path = url.slice('sqlite://'.length);
   assert.equal((await service.call('GET', '//ready', { key: null })).status, 200);

@@ -55,7 +55,7 @@ describe('With fewer connections than the service wants', { timeout }, () => {
     const own = new URL(url);
     own.username = name;
     own.password = 'few';
-    const service = await startService({ after: (stop) => t.after(stop as () => Promise<void>) }, { databaseUrl: own.href });
+    const service = await startService(t, { databaseUrl: own.href });
     t.after(async () => {
       await admin.query(`drop owned by ${name}; drop role ${name}`);
       await admin.end();

@@ -173,7 +173,7 @@ describe('The settings of the handoff service', () => {
       [0, 7, Number.POSITIVE_INFINITY],
     );
     assert.deepEqual([settings.rateLimitPerMinute, settings.hourlyQuotaFree], [0, 0]);
-    for (const bad of ['-1', '1.5', 'infinite', ''])
-      assert.equal(problemsOf({ SERVICE_HANDOFFS_PER_DAY_PRO: bad }).length, bad === '' ? 0 : 1);
+    for (const bad of ['-1', '1.5', 'infinite']) assert.equal(problemsOf({ SERVICE_HANDOFFS_PER_DAY_PRO: bad }).length, 1, bad);
+    assert.deepEqual(problemsOf({ SERVICE_HANDOFFS_PER_DAY_PRO: '' }), []);
   });
 });

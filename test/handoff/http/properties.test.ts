@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import fc from 'fast-check';
 
 import { isOption } from '../../../src/handoff/model/options.ts';
 import { readJson } from '../../../src/kit/json.ts';
 import { type ModelPacket, PacketModel, tokensOf, vocabulary } from '../../support/packet-model.ts';
 import { newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { endOfFile } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const hostile = fc.constantFrom(
@@ -188,12 +189,8 @@ for (const store of stores.filter(({ name }) => name in runs)) {
 
   describe(`Any input on ${store.name}`, () => {
     let service: TestService;
-    const cleanUps: (() => unknown)[] = [];
     before(async () => {
-      service = await startService({ after: (stop) => void cleanUps.push(stop as () => unknown) }, { store });
-    });
-    after(async () => {
-      for (const cleanUp of cleanUps) await cleanUp();
+      service = await startService(endOfFile, { store });
     });
 
     test('a create request comes back as sent, with the documented defaults, from POST, GET, list and batch', async () => {

@@ -59,7 +59,7 @@ for (const store of stores) {
         ],
       });
       assert.deepEqual((await statsOf(service)).hours.length, 25, 'by default a day and the hour that runs');
-      assert.ok((await answer(service, asked.id)).status === 200);
+      assert.equal((await answer(service, asked.id)).status, 200);
       assert.equal((await statsOf(service)).questions.oldest_asked_at, later.hitl.requested_at);
     });
 

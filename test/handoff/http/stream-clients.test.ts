@@ -89,7 +89,6 @@ describe('A browser', { skip: executablePath === undefined }, () => {
     for (const heard of [sse, own]) assert.deepEqual(await heard.take(3), ['connected', ...ids.slice(2)]);
     await create();
     for (const heard of [sse, own]) assert.equal(await heard.next(), ids[4]);
-    await page.evaluate('source.close(), socket.close()').catch(() => undefined);
   });
 
   test('on a page of an origin that is not allowed receives nothing from either', async (t) => {

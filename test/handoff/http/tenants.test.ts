@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { claimant, question } from '../../support/life.ts';
+import { claimant, question, unknownId } from '../../support/life.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
-const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const defaultTenantId = '00000000-0000-7000-8000-000000000001';
 
 /** How many bytes a packet may exceed its tier's body size by, for the fields that the service adds. */
@@ -261,7 +260,7 @@ for (const store of stores) {
 describe('A tenant', () => {
   const store = stores[0]!;
 
-  test('400 names the field, and nothing is created', async () => {
+  test('is not created if a field is invalid: 400 names the field', async () => {
     const service = await shareService(store);
     const before = (await service.call('GET', '/tenants')).body;
     for (const [body, field] of [
@@ -283,7 +282,7 @@ describe('A tenant', () => {
     assert.deepEqual((await service.call('GET', '/tenants')).body, before);
   });
 
-  test('400 names the field, and changes nothing', async () => {
+  test('is not changed if a field is invalid: 400 names the field', async () => {
     const service = await shareService(store);
     const { body: before } = await create(service, { name: 'Acme' });
     for (const [body, field] of [

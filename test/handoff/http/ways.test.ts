@@ -17,7 +17,7 @@ import { streamRoutes } from '../../../src/handoff/model/stream.ts';
 import { acts } from '../../../src/handoff/rules/rights.ts';
 import type { Route } from '../../../src/kit/route.ts';
 import { a2a, messageOf } from '../../support/a2a.ts';
-import { question } from '../../support/life.ts';
+import { question, unknownId } from '../../support/life.ts';
 import { mcp, mcpRequest } from '../../support/mcp.ts';
 import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
@@ -116,7 +116,6 @@ function named(right: string, names: string, prefix = ''): Record<string, string
 }
 
 const sorted = (names: Iterable<string>) => [...new Set(names)].sort();
-const unknownId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 
 /** The routes that need a right, by the name in their table. */
 const all: readonly (Route & HandoffRoute)[] = Object.values({ ...routes, ...streamRoutes, ...answerPageRoutes, respondInConsole });
@@ -421,7 +420,7 @@ for (const store of stores) {
   });
 }
 
-/** What ends or answers a question, by each way. They return whether it was refused. */
+/** What ends or answers a question, by each way; each returns the service's answer. */
 const endings: Readonly<Record<string, (on: { service: TestService; key: string; id: string; taskId: string }) => Promise<TestAnswer>>> = {
   REST: ({ service, key, id }) => service.call('POST', `/packets/${id}/respond`, { key, body: { response: 'Yes', responded_by: 'dana' } }),
   'the console': ({ service, key, id }) =>

@@ -10,7 +10,7 @@ import { a2a } from '../../support/a2a.ts';
 import { type Reply, startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
 import { onDisk, stores } from '../../support/stores.ts';
-import { repeat } from '../../support/until.ts';
+import { repeat, until } from '../../support/until.ts';
 import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../support/webhooks.ts';
 
 // Faults of receivers and machines, tested through the deliverer. test/handoff/rules/delivery.test.ts tests the rules,
@@ -191,24 +191,16 @@ test('a quick receiver that hangs gets no more attempts than a slow one, even be
 async function holdingReceivers(t: TestContext, count: number) {
   const held: ServerResponse[] = [];
   let isOpen = false;
-  let check: () => void = () => undefined;
   const hold: Reply = (response) => {
     if (isOpen) response.writeHead(204).end();
     else held.push(response);
-    check();
   };
   const receivers = await Promise.all(Array.from({ length: count }, () => startReceiver(t, hold)));
   const posts = () => receivers.flatMap((receiver) => receiver.posts);
   return {
     urls: receivers.map(({ url }) => url),
     posts,
-    arrived: (most: number) =>
-      new Promise<void>((resolve) => {
-        check = () => {
-          if (posts().length >= most) resolve();
-        };
-        check();
-      }),
+    arrived: (most: number) => until(() => posts().length >= most),
     release() {
       isOpen = true;
       for (const response of held) response.writeHead(204).end();

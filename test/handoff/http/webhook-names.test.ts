@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { createResolver } from '../../../src/kit/outgoing/resolver.ts';
 import { type DnsAnswer, startNameServer } from '../../support/dns.ts';
 import { startReceiver } from '../../support/receiver.ts';
-import { adminKey, createPacket, packetRequest, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, type TestService } from '../../support/service.ts';
 import { deliveriesOf, register, startHooked } from '../../support/webhooks.ts';
 
 // Names of receivers, resolved by a real name server on this machine. test/kit/outgoing/resolver.test.ts tests the resolver.
@@ -29,8 +29,7 @@ test('a hundred webhooks whose names are never answered delay no delivery of ano
   const silence = Promise.withResolvers<DnsAnswer>();
   const names: Names = { 'receiver.test': { A: ['127.0.0.1'] } };
   const { service, dns } = await startNamed(t, names, '127.0.0.1');
-  const other = await service.call('POST', '/tenants', { key: adminKey, body: { name: 'Other', tier: 'business' } });
-  const made = await service.call('POST', '/keys', { key: adminKey, body: { name: 'other', tenant_id: other.body.id } });
+  const { key } = await newTenant(service);
   const silent: string[] = [];
   for (let index = 0; index < 100; index += 1) {
     names[`silent${index}.test`] = { A: ['8.8.8.8'] };
@@ -38,19 +37,18 @@ test('a hundred webhooks whose names are never answered delay no delivery of ano
     names[`silent${index}.test`] = { A: silence.promise, AAAA: silence.promise };
   }
   const url = receiver.url.replace('127.0.0.1', 'receiver.test');
-  const { id } = await register(service, url, {}, made.body.key);
+  const { id } = await register(service, url, {}, key);
   const before = dns.questions.length;
   await createPacket(service);
   const delivering = [service.handoff.runOnce.deliver()];
   await dns.asked(before + 64);
-  const packet = await service.call('POST', '/packets', { key: made.body.key, body: packetRequest() });
-  assert.equal(packet.status, 201, packet.text);
+  await createPacket(service, {}, key);
   delivering.push(service.handoff.runOnce.deliver());
   await receiver.received(1);
   assert.equal(dns.questions.slice(before).filter((question) => question.includes('silent')).length, 64);
   silence.resolve('no such name');
   await Promise.all(delivering);
-  const [{ status, attempts }] = await deliveriesOf(service, id, '', made.body.key);
+  const [{ status, attempts }] = await deliveriesOf(service, id, '', key);
   assert.deepEqual([status, attempts], ['delivered', 1]);
   for (const hook of silent) assert.deepEqual(await outcomeOf(service, hook), ['failed', 1, 'dns_error', null]);
 });

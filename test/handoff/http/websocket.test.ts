@@ -176,7 +176,7 @@ describe('A WebSocket message', () => {
     assert.deepEqual([messages.all.at(-1).type, messages.all.at(-1).code], ['error', 'RATE_LIMITED']);
   });
 
-  test('is counted like a protocol pong: a flood of them closes the connection with 4100', async (t) => {
+  test('that is a pong of the protocol counts too: a flood of them closes the connection with 4100', async (t) => {
     const { address, own } = await started(memory);
     const { socket, messages, closed } = await open(t, address, own);
     for (let sent = 0; sent < 500; sent += 1) socket.pong();
@@ -184,7 +184,7 @@ describe('A WebSocket message', () => {
     assert.equal(messages.all.at(-1).code, 'RATE_LIMITED');
   });
 
-  test('is counted like a protocol ping: a flood of them ends the connection', async (t) => {
+  test('that is a ping of the protocol counts too: a flood of them ends the connection', async (t) => {
     const { address, own } = await started(memory);
     const { socket, closed } = await open(t, address, own);
     for (let sent = 0; sent < 500; sent += 1) socket.ping();

@@ -12,7 +12,7 @@ import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import type { TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { storesOfSeveral } from '../../support/stores.ts';
 
 const now = new Date('2026-03-01T09:30:00.000Z');
 /** The number of the first tenant. */
@@ -62,7 +62,7 @@ async function queuedPackets(t: TestContext, testStore: TestStore, count: number
 }
 
 // A store in memory allows no second connection.
-for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+for (const testStore of storesOfSeveral) {
   describe(`The search index behind the packets on ${testStore.name}`, () => {
     test('keeps the queue when the service stops, which does not wait for the thread that was to take it', async (t) => {
       const { store, url, indexed } = await queuedPackets(t, testStore, 3);

@@ -66,7 +66,7 @@ function tablesOfTenants(t: TestContext): string[] {
 }
 
 /** Records every statement that is prepared during the test. */
-function noteStatements(t: TestContext): Set<string> {
+function recordStatements(t: TestContext): Set<string> {
   const statements = new Set<string>();
   const { prepare } = DatabaseSync.prototype;
   DatabaseSync.prototype.prepare = function (this: DatabaseSync, sql: string, ...rest) {
@@ -83,7 +83,7 @@ function noteStatements(t: TestContext): Set<string> {
 const withPlainParameters = (sql: string): string => sql.replaceAll('+?', '?').replaceAll('cast(? as integer)', '?');
 
 /** Records every statement that SQLite plans anew when it runs, since its plan depends on the value of a parameter. */
-function noteReplanned(t: TestContext): Set<string> {
+function recordReplanned(t: TestContext): Set<string> {
   const replanned = new Set<string>();
   const { prepare } = DatabaseSync.prototype;
   const { run, get, all } = StatementSync.prototype;
@@ -185,8 +185,8 @@ async function useEverything(service: TestService): Promise<void> {
 
 test("no query of the service scans a growing table, or reaches a tenant's rows without naming the tenant", async (t) => {
   const planOf = planner(t);
-  const replanned = noteReplanned(t);
-  const statements = noteStatements(t);
+  const replanned = recordReplanned(t);
+  const statements = recordStatements(t);
   const service = await startService(t, { databaseUrl, settings });
   // A migration may scan a table, because it runs once.
   statements.clear();
@@ -253,7 +253,7 @@ test('no condition of an index has a list of more than two constants, for which 
 
 test("a list filtered by one column uses that column's index", async (t) => {
   const planOf = planner(t);
-  const statements = noteStatements(t);
+  const statements = recordStatements(t);
   for (const [query, index] of [
     ['', 'packets_by_id'],
     ['status=failed', 'packets_by_status'],
@@ -280,7 +280,7 @@ test("a list filtered by one column uses that column's index", async (t) => {
 
 test('a page of the audit log follows an index in its order, whatever the filter, and counting reads nothing else', async (t) => {
   const planOf = planner(t);
-  const statements = noteStatements(t);
+  const statements = recordStatements(t);
   for (const [query, index] of [
     ['', 'events_by_time (tenant=?)'],
     ['actor=a', 'events_by_actor (tenant=? AND actor=?)'],
@@ -304,7 +304,7 @@ test('a page of the audit log follows an index in its order, whatever the filter
 
 test('the packets that agents hold are counted by an index of held packets, whatever else the agents have claimed', async (t) => {
   const planOf = planner(t);
-  const statements = noteStatements(t);
+  const statements = recordStatements(t);
   const service = await startService(t, { databaseUrl });
   const { id } = await createPacket(service);
   assert.equal((await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' } })).status, 200);
@@ -315,7 +315,7 @@ test('the packets that agents hold are counted by an index of held packets, what
 
 test('the open packets of a source agent are counted by their index, which only a packet that ends or is created changes', async (t) => {
   const planOf = planner(t);
-  const statements = noteStatements(t);
+  const statements = recordStatements(t);
   const service = await startService(t, { databaseUrl, settings: { SERVICE_OPEN_PACKETS_PER_AGENT: '2' } });
   const { id } = await createPacket(service);
   const counting = [...statements].find((sql) => sql.startsWith('select count(*) from packets'))!;
@@ -397,7 +397,7 @@ test('statistics read counters and the ends of indexes: on PostgreSQL not more r
 
 test('statistics read counters and the ends of indexes: on SQLite without sorting', async (t) => {
   const planOf = planner(t);
-  const statements = noteStatements(t);
+  const statements = recordStatements(t);
   const service = await startService(t, { databaseUrl });
   assert.equal((await service.call('GET', '/stats')).status, 200);
   const ofPackets = [...statements].filter((sql) => / from "packets" .* order by "(status|asked_at)".* limit /.test(sql));

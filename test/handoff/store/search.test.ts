@@ -13,7 +13,7 @@ import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import type { TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { storesOfSeveral } from '../../support/stores.ts';
 
 const tenant = 7;
 const agent = { id: 'a', name: 'A', framework: 'f' };
@@ -85,7 +85,7 @@ const summariesOf = (rows: SearchPage['rows']): string[] => rows.map(({ summary 
 const numbered = (count: number, text = 'word') => Array.from({ length: count }, (_, index) => `${text} ${index}`);
 
 // A store in memory allows no second connection.
-for (const testStore of stores.filter(({ name }) => name !== 'SQLite in memory')) {
+for (const testStore of storesOfSeveral) {
   describe(`The limits of a search on ${testStore.name}`, () => {
     test('matches are ranked up to a limit, and the answer says so; beyond it the newest come first [H91]', async (t) => {
       const { page } = await searching(t, testStore, [

@@ -21,20 +21,13 @@ import { migrate } from '../../../src/kit/sql/migrate.ts';
 import { isOnCluster } from '../../support/citus.ts';
 import { inMemory, type TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
+import { countTurns } from '../../support/until.ts';
 
 test('large units share a transaction, and the event loop runs between them', async (t) => {
   const { units } = await openUnits(t, inMemory);
   const executed = t.mock.method(DatabaseSync.prototype, 'exec').mock;
-  let turn = 0;
-  let running = true;
-  const count = () => {
-    turn += 1;
-    if (running) setImmediate(count);
-  };
-  count();
   const sizes = [900_000, 900_000, 900_000, 0, 3_000_000, 10, 0];
-  const turns = await Promise.all(sizes.map((size) => units.commit(1, { size, work: () => turn })));
-  running = false;
+  const turns = await countTurns((turn) => Promise.all(sizes.map((size) => units.commit(1, { size, work: turn }))));
   assert.equal(executed.calls.filter(({ arguments: [sql] }) => sql === 'begin immediate').length, 1);
   // After two million characters, the next unit waits for the next turn of the event loop.
   const [a, b, c, d, e, f, g] = turns;
