@@ -30,7 +30,7 @@ for (const store of stores) {
       assert.equal((await service.call('POST', '/packets/batch', { body, headers })).status, 409);
     });
 
-    test('nothing of a packet is left that a request of the same moment stored: no repeated answer, answer link or push configuration', async () => {
+    test('nothing of a packet is left that a request of the same moment or an earlier one stored: no repeated answer, answer link or push configuration', async () => {
       const service = await shareService(store, { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
       const ids: string[] = [];
       for (let round = 0; round < 8; round += 1) {
@@ -41,6 +41,8 @@ for (const store of stores) {
         const claim = () =>
           service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' }, headers: { 'idempotency-key': `claim ${id}` } });
         ids.push(id, asked.id);
+        const early = await service.call('POST', `/packets/${asked.id}/answer-links`, { body: { responder: 'eve' } });
+        assert.equal(early.status, 201);
         const config = { taskId: asked.id, id: 'mine', url: 'http://127.0.0.1:9/', token: 'a-token-for-tests-0123456789' };
         const [, , link] = await Promise.all([
           claim(),
