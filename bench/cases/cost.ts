@@ -32,8 +32,8 @@ const perRound = 200;
 const listenerCount = 200;
 const events = 10;
 
-/** The longest median of minor collections, in milliseconds: 0.6 to 2 on a busy machine, 17 to 20 with objects that survive. */
-const maxCollectionMs = 6;
+/** The longest median of minor collections, in milliseconds: 0.6 to 2 on a busy machine, up to 7 on a slow one, 17 to 20 with objects that survive. */
+const maxCollectionMs = 12;
 
 /**
  * How often a cost above its limit may be measured. What a busy machine adds is never the same for long, so that the least of
