@@ -2,26 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { a2a } from '../support/a2a.ts';
-import { createPacket, startService, TestClock } from '../support/service.ts';
+import { openInstances } from '../support/instances.ts';
+import { createPacket } from '../support/service.ts';
 import { storesOfSeveral } from '../support/stores.ts';
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 for (const store of storesOfSeveral)
   test(`Two instances together keep the caps of webhooks, channels and push configurations, on ${store.name}`, async (t) => {
-    const { url: databaseUrl, drop } = await store.open('handoff');
-    const clock = new TestClock();
-    const stops: (() => Promise<void>)[] = [];
-    t.after(async () => {
-      for (const stop of stops) await stop();
-      await drop();
-    });
-    const scope = { after: (stop: unknown) => void stops.push(stop as () => Promise<void>) };
+    const { start } = await openInstances(t, () => store.open('handoff'));
     const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' };
-    const services = [
-      await startService(scope, { databaseUrl, clock, settings }),
-      await startService(scope, { databaseUrl, clock, settings }),
-    ] as const;
+    const services = [await start(settings), await start(settings)] as const;
     const url = 'https://127.0.0.1:9/hook';
     const { id } = await createPacket(services[0]);
     const token = 'a-token-for-tests-0123456789';

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
-import { openHandoffDatabase } from '../support/databases.ts';
+import { openInstances } from '../support/instances.ts';
 import { happenings, packetIn, question } from '../support/life.ts';
 import { startMailServer } from '../support/mail.ts';
-import { startService, TestClock, type TestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 
 /** Returns what starts instances on one empty PostgreSQL, with a mail server and a clock that they share. */
-async function openInstances(t: TestContext) {
-  const { url: databaseUrl, drop } = await openHandoffDatabase();
-  const clock = new TestClock();
+async function openMailing(t: TestContext) {
+  const { start, clock } = await openInstances(t);
   const mailServer = await startMailServer(t);
   const settings = {
     SERVICE_WEBHOOK_ALLOW: '127.0.0.1',
@@ -17,14 +16,7 @@ async function openInstances(t: TestContext) {
     SERVICE_MAIL_FROM: 'baton@example.com',
     SERVICE_PUBLIC_URL: 'https://baton.example.com',
   };
-  const stops: (() => Promise<void>)[] = [];
-  t.after(async () => {
-    for (const stop of stops) await stop();
-    await drop();
-  });
-  const start = () =>
-    startService({ after: (stop: unknown) => void stops.push(stop as () => Promise<void>) }, { databaseUrl, clock, settings });
-  return { start, clock, mailServer };
+  return { start: () => start(settings), clock, mailServer };
 }
 
 const channelTo = async (service: TestService, target: string) => {
@@ -39,7 +31,7 @@ async function deliverAll(...services: TestService[]): Promise<void> {
 
 describe('Two instances on one PostgreSQL', () => {
   test('remind once of each question, also after a restart, and send each message once', async (t) => {
-    const { start, clock, mailServer } = await openInstances(t);
+    const { start, clock, mailServer } = await openMailing(t);
     const [one, other] = [await start(), await start()];
     await channelTo(one, 'dana@example.com');
     const ids: string[] = [];
@@ -65,7 +57,7 @@ describe('Two instances on one PostgreSQL', () => {
   });
 
   test('take one answer of two people who follow their links at the same time, one on each', async (t) => {
-    const { start, mailServer } = await openInstances(t);
+    const { start, mailServer } = await openMailing(t);
     const services = [await start(), await start()] as const;
     const people = ['dana', 'lee'] as const;
     for (const person of people) await channelTo(services[0], `${person}@example.com`);

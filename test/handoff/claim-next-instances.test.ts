@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { openHandoffDatabase } from '../support/databases.ts';
+import { openInstances } from '../support/instances.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
-import { createPacket, startService, TestClock, type TestService } from '../support/service.ts';
+import { createPacket, type TestService } from '../support/service.ts';
 import { until, waiting } from '../support/until.ts';
 import { assertEachOnce, createPackets, runWorkers, waitingAt } from '../support/workers.ts';
 
@@ -11,16 +11,8 @@ const packetCount = 1_000;
 
 /** Two instances on one empty PostgreSQL. */
 async function startInstances(t: TestContext, settings: Record<string, string> = {}): Promise<[TestService, TestService]> {
-  const { url, drop } = await openHandoffDatabase();
-  const clock = new TestClock();
-  const stops: (() => Promise<void>)[] = [];
-  const after = (stop: unknown) => void stops.push(stop as () => Promise<void>);
-  const start = () => startService({ after }, { databaseUrl: url, clock, settings });
-  t.after(async () => {
-    await Promise.all(stops.map((stop) => stop()));
-    await drop();
-  });
-  return [await start(), await start()];
+  const { start } = await openInstances(t);
+  return [await start(settings), await start(settings)];
 }
 
 describe('The next packet, of two instances on one PostgreSQL,', () => {

@@ -3,9 +3,10 @@ import { describe, type TestContext, test } from 'node:test';
 
 import { createExample } from '../../src/handoff/model/examples.ts';
 import { assertSound } from '../support/consistency.ts';
-import { connectTo, openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
+import { connectTo, openEmptyDatabase } from '../support/databases.ts';
+import { openInstances } from '../support/instances.ts';
 import { startProcess } from '../support/process.ts';
-import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../support/service.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 type Status = Pick<TestAnswer, 'status'>;
@@ -18,19 +19,8 @@ async function startInstances(
   count = 2,
   settings: Record<string, string> = {},
 ): Promise<{ url: string; instances: TestService[] }> {
-  const { url, drop } = await openHandoffDatabase();
-  const clock = new TestClock();
-  const started = range(count).map(() =>
-    startService({ after: (stop) => stops.push(stop as () => Promise<void>) }, { databaseUrl: url, clock, settings }),
-  );
-  const stops: (() => Promise<void>)[] = [];
-  const instances = await Promise.all(started);
-  // The database is dropped after all instances have stopped.
-  t.after(async () => {
-    await Promise.all(stops.map((stop) => stop()));
-    await drop();
-  });
-  return { url, instances };
+  const { url, start } = await openInstances(t);
+  return { url, instances: await Promise.all(range(count).map(() => start(settings))) };
 }
 
 const eventTypes = async (service: TestService, id: string): Promise<string[]> =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { createClient } from '@redis/client';
-import { openHandoffDatabase } from '../support/databases.ts';
+import { openInstances } from '../support/instances.ts';
 import { listenFor } from '../support/listen.ts';
 import { createRedis, skipWithoutRedis, type TestRedis } from '../support/redis.ts';
 import { startService, TestClock, type TestService } from '../support/service.ts';
@@ -241,16 +241,9 @@ async function threeInstances(
 ): Promise<{ instances: TestService[]; redis: TestRedis; clock: TestClock }> {
   const redis = await createRedis();
   await redis.start();
-  const database = await openHandoffDatabase();
-  const clock = new TestClock();
-  const instances: TestService[] = [];
-  for (let index = 0; index < 3; index += 1) {
-    instances.push(await startService(t, { databaseUrl: database.url, clock, settings: { ...settings, SERVICE_REDIS_URL: redis.url } }));
-  }
+  const { start, clock } = await openInstances(t);
+  const instances = await Promise.all(Array.from({ length: 3 }, () => start({ ...settings, SERVICE_REDIS_URL: redis.url })));
   await Promise.all(instances.map(({ handoff }) => handoff.start()));
-  t.after(async () => {
-    await redis.stop();
-    await database.drop();
-  });
+  t.after(() => redis.stop());
   return { instances, redis, clock };
 }

@@ -1,26 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { connectTo, openEmptyDatabase, openHandoffDatabase } from '../support/databases.ts';
+import { connectTo, openEmptyDatabase } from '../support/databases.ts';
+import { openInstances } from '../support/instances.ts';
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
-import { adminKey, createPacket, newTenant, packetRequest, startService, TestClock, type TestService } from '../support/service.ts';
+import { adminKey, createPacket, newTenant, packetRequest, type TestService } from '../support/service.ts';
 import { AsyncQueue, listenTo, type TestEvents } from '../support/streams.ts';
 
 const keyed = { 'x-api-key': adminKey };
 
 /** Starts instances on one empty PostgreSQL, with streams on each. */
 async function startInstances(t: TestContext, count: number): Promise<{ url: string; instances: TestService[]; addresses: string[] }> {
-  const { url, drop } = await openHandoffDatabase();
-  const clock = new TestClock();
-  const stops: (() => Promise<void>)[] = [];
-  const instances: TestService[] = [];
-  while (instances.length < count) {
-    instances.push(await startService({ after: (stop) => stops.push(stop as () => Promise<void>) }, { databaseUrl: url, clock }));
-  }
-  t.after(async () => {
-    await Promise.all(stops.map((stop) => stop()));
-    await drop();
-  });
+  const { url, start } = await openInstances(t);
+  const instances = await Promise.all(Array.from({ length: count }, () => start()));
   const addresses = await Promise.all(instances.map(({ handoff }) => handoff.start()));
   return { url, instances, addresses };
 }
