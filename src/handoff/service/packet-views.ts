@@ -4,8 +4,8 @@ import { readJson } from '../../kit/json.ts';
 import { sharing } from '../../kit/sharing.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { Packet } from '../model/packet.ts';
+import type { TenantReads } from '../store/nouns.ts';
 import type { PacketStamp } from '../store/packets.ts';
-import type { Store } from '../store/store.ts';
 
 /** A packet as it is read, and the root of its chain. Shared by all who read the same revision, so nobody changes it. */
 export interface PacketView {
@@ -14,6 +14,11 @@ export interface PacketView {
   readonly root: string;
   /** The characters of its text. */
   readonly length: number;
+}
+
+/** The store's reads of the packets of a tenant. */
+export interface PacketReads {
+  of(tenant: number): { readonly packets: Pick<TenantReads['packets'], 'stamp' | 'find'> };
 }
 
 /** The characters of the packets that are kept, of all tenants; a larger one is not kept. */
@@ -29,7 +34,7 @@ const maxReading = { concurrency: 16, perOwner: 4, what: 'reads of packets' };
  * Returns the functions that read packets for the protocols in which many listeners want the same one. A revision is read
  * and parsed once for all of them.
  */
-export function createPacketViews(store: Store, turns: Turns) {
+export function createPacketViews(store: PacketReads, turns: Turns) {
   const reads = new FairQueue(maxReading);
   /** By tenant and packet, the one that was read longest ago first. */
   const kept = new Map<string, PacketView>();

@@ -2,58 +2,89 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { packetExample } from '../../../src/handoff/model/examples.ts';
-import { createPacketViews } from '../../../src/handoff/service/packet-views.ts';
-import type { Store } from '../../../src/handoff/store/store.ts';
+import { createPacketViews, type PacketReads } from '../../../src/handoff/service/packet-views.ts';
 import { Turns } from '../../../src/kit/turns.ts';
+import { until } from '../../support/until.ts';
 
-/** A store whose reads end when the test says so, as those of a database server do. */
-function slowStore() {
-  const stamping: (() => void)[] = [];
-  const finding: (() => void)[] = [];
-  const later = <T>(line: (() => void)[], value: T) => new Promise<T>((resolve) => line.push(() => resolve(value)));
-  const packets = {
-    stamp: () => later(stamping, { revision: packetExample.revision, status: 'created', root: packetExample.id }),
-    find: () => later(finding, { packet: JSON.stringify(packetExample), revision: packetExample.revision }),
-  };
-  return { store: { of: () => ({ packets }) } as unknown as Store, stamping, finding };
+/** A query that the test ends. */
+interface Query {
+  readonly tenant: number;
+  readonly end: () => void;
 }
 
-/** Lets everything that can go on do so. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
-}
+/** A store whose queries end when the test says so, as those of a database server do. */
+class SlowStore implements PacketReads {
+  /** The queries in progress, of a packet's revision and of its text. */
+  readonly stamping: Query[] = [];
+  readonly finding: Query[] = [];
+  /** How many queries of either kind were made. */
+  stamps = 0;
+  finds = 0;
 
-/** Ends the reads that have begun until `read` has its results; returns the most that had begun at once. */
-async function finish({ stamping, finding }: ReturnType<typeof slowStore>, read: Promise<unknown>): Promise<number> {
-  let most = 0;
-  let isRead = false;
-  void read.then(() => (isRead = true));
-  for (await settle(); !isRead; await settle()) {
-    most = Math.max(most, finding.length);
-    for (const end of [...stamping.splice(0), ...finding.splice(0)]) end();
+  of(tenant: number) {
+    const later = <T>(line: Query[], value: T) => new Promise<T>((resolve) => line.push({ tenant, end: () => resolve(value) }));
+    const { id: root, revision } = packetExample;
+    return {
+      packets: {
+        stamp: () => {
+          this.stamps += 1;
+          return later(this.stamping, { revision, status: 'created' as const, root });
+        },
+        find: () => {
+          this.finds += 1;
+          return later(this.finding, { packet: JSON.stringify(packetExample), revision });
+        },
+      },
+    };
   }
-  return most;
+
+  endStamps(): void {
+    for (const { end } of this.stamping.splice(0)) end();
+  }
+
+  /** Ends all queries until the reads are done. */
+  async finish<T>(reads: Promise<T>): Promise<T> {
+    let isDone = false;
+    const done = reads.finally(() => {
+      isDone = true;
+    });
+    await until(() => {
+      this.endStamps();
+      for (const { end } of this.finding.splice(0)) end();
+      return isDone;
+    });
+    return done;
+  }
 }
 
-test('a tenant has at most four packets read at once, however many it asks for', async () => {
-  const slow = slowStore();
-  const views = createPacketViews(slow.store, new Turns());
-  const read = Promise.all(Array.from({ length: 30 }, (_, index) => views.of(1, `packet-${index}`)));
-  assert.equal(await finish(slow, read), 4);
-  assert.equal((await read).filter((view) => view?.packet.id === packetExample.id).length, 30);
+test('a tenant has at most four packets read at once, however many it asks for, and does not delay another tenant', async () => {
+  const slow = new SlowStore();
+  const views = createPacketViews(slow, new Turns());
+  const own = Promise.all(Array.from({ length: 30 }, (_, index) => views.of(1, `packet-${index}`)));
+  const begun = (tenant: number) => slow.finding.filter((query) => query.tenant === tenant).length;
+  const whenBegun = (tenant: number, count: number) =>
+    until(() => {
+      slow.endStamps();
+      return begun(tenant) >= count;
+    });
+  await whenBegun(1, 4);
+  const other = views.of(2, 'packet');
+  await whenBegun(2, 1);
+  // A fifth would have begun before the read of the other tenant, which was asked for later.
+  assert.equal(begun(1), 4);
+  await slow.finish(other);
+  const read = await slow.finish(own);
+  assert.equal(read.filter((view) => view?.packet.id === packetExample.id).length, 30);
 });
 
 test('a thousand who ask for the same packet at once share the query of its revision, and one read', async () => {
-  const slow = slowStore();
-  const views = createPacketViews(slow.store, new Turns());
-  let asked = 0;
-  const read = Promise.all(Array.from({ length: 1000 }, () => views.of(1, 'packet').then(() => (asked += 1))));
-  await settle();
-  assert.equal(slow.stamping.length, 1);
-  slow.stamping.splice(0)[0]!();
-  await settle();
-  // Those that asked while the first query ran share the next one.
-  assert.ok(slow.stamping.length <= 2, `${slow.stamping.length}`);
-  await finish(slow, read);
-  assert.equal(asked, 1000);
+  const slow = new SlowStore();
+  const views = createPacketViews(slow, new Turns());
+  const asked = Promise.all(Array.from({ length: 1000 }, () => views.of(1, 'packet')));
+  assert.equal(slow.stamps, 1);
+  const read = await slow.finish(asked);
+  assert.equal(read.filter((view) => view?.packet.id === packetExample.id).length, 1000);
+  // Those that ask while the first query runs share the next one; the third is that of the read.
+  assert.ok(slow.stamps <= 3, `${slow.stamps}`);
+  assert.equal(slow.finds, 1);
 });
