@@ -61,12 +61,12 @@ export function statusOf(packet: Packet, contextId: string): TaskStatus {
   const state = stateOf[packet.status];
   const timestamp = new Date(packet.updated_at).toISOString();
   const said = (text: string) => message(packet, contextId, { messageId: `${packet.id}-${packet.revision}`, role: Role.ROLE_AGENT, text });
-  if (packet.status === askedStatus && packet.hitl !== null) return { state, timestamp, message: questionOf(packet, contextId) };
+  if (packet.status === askedStatus && packet.hitl !== null) return { state, timestamp, message: questionMessage(packet, contextId) };
   const failure = packet.status === 'failed' ? packet.actions.failed.at(-1)?.error : undefined;
   return { state, timestamp, message: failure === undefined ? undefined : said(failure) };
 }
 
-function questionOf(packet: Packet, contextId: string): Message {
+function questionMessage(packet: Packet, contextId: string): Message {
   const { question, options, question_id } = packet.hitl!;
   const asked = message(packet, contextId, {
     messageId: `${packet.id}-${question_id ?? 'question'}`,
@@ -110,7 +110,7 @@ function historyOf(packet: Packet, contextId: string): Message[] {
       }),
     );
   if (hitl === null || hitl.requested_at === null) return messages;
-  messages.push(questionOf(packet, contextId));
+  messages.push(questionMessage(packet, contextId));
   if (hitl.response !== null)
     messages.push(message(packet, contextId, { messageId: `${packet.id}-answer`, role: Role.ROLE_USER, text: hitl.response }));
   return messages;

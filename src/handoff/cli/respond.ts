@@ -42,7 +42,7 @@ function createPrompt({ stdin, err }: Context): Prompt {
 
 /** Prompts for the answer: the number of an option, or any text. */
 async function ask(context: Context, prompt: Prompt, packet: Packet): Promise<Pick<RespondRequest, 'response' | 'digest'>> {
-  const { lines, options, digest } = await reading(context, () => questionOf(packet));
+  const { lines, options, digest } = await reading(context, () => questionLines(packet));
   for (const line of lines) context.err.line(line);
   const text = await prompt(options.length > 0 ? `Answer (1 to ${options.length}, or any text): ` : 'Answer: ');
   if (text === undefined) throw new CliError('No answer was given; pass one with --response.');
@@ -50,7 +50,7 @@ async function ask(context: Context, prompt: Prompt, packet: Packet): Promise<Pi
   return { response: options[Number(text) - 1]?.value ?? text, ...(digest === undefined ? {} : { digest }) };
 }
 
-function questionOf({ status, hitl }: Packet) {
+function questionLines({ status, hitl }: Packet) {
   if (status !== askedStatus || hitl === null) throw new CliError(`The packet is ${status} and awaits no answer.`, 1);
   if (hitl.schema !== undefined) throw new CliError('The question has a form; answer it by an answer link (packets answer-link).', 1);
   const options = choicesOf(hitl.options);

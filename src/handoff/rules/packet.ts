@@ -332,7 +332,7 @@ function respond<P extends AnyPacket>(
     type: 'hitl.response_ready',
     actor,
     notifies: 'answered',
-    details: { ...given, ...questionOf(hitl), ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, ...link },
+    details: { ...given, ...questionDetails(hitl), ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, ...link },
   };
   return { packet: answered, events: [event], searchable: false };
 }
@@ -342,20 +342,20 @@ const maxAsked = 1000;
 
 /** The question and its responder, for the details of an event. */
 const askedOf = (hitl: Hitl) => ({
-  ...questionOf(hitl),
+  ...questionDetails(hitl),
   question: cut(hitl.question, maxAsked),
   ...(hitl.responder === undefined ? {} : { responder: hitl.responder }),
 });
 
 /** The id of a question, for the details of an event; questions of earlier versions have none. */
-const questionOf = ({ question_id }: Hitl) => (question_id ? { question_id } : {});
+const questionDetails = ({ question_id }: Hitl) => (question_id ? { question_id } : {});
 
 /** Withdraws the open question: its packet goes back to its holder, or may be claimed if it has none, without a question. */
 function withdraw<P extends AnyPacket>(packet: P, agentId: string | undefined, now: Date): Decision<P> {
   const { hitl, claimed_by } = packet;
   const verb = claimed_by === null ? 'reopen' : 'withdraw';
   if (!allows(packet, verb) || hitl === null) throw conflict(`The packet is ${packet.status} and has no open question.${answeredBy(hitl)}`);
-  const details = questionOf(hitl);
+  const details = questionDetails(hitl);
   const event: PacketEvent = { event_type: 'question_withdrawn', type: 'hitl.withdrawn', actor: actorOf(packet, agentId), details };
   return { packet: { ...move(packet, verb, now), hitl: null }, events: [event], searchable: true };
 }
