@@ -1,3 +1,5 @@
+import { canonicalJson } from '../canonical-json.ts';
+
 /** Thrown when a check needs more steps than it may take. */
 export class OutOfSteps extends Error {}
 
@@ -78,22 +80,10 @@ export function isSame(one: unknown, other: unknown, meter: Meter): boolean {
 export function duplicatesIn(items: readonly unknown[], meter: Meter): { i: number; j: number } | undefined {
   const seen = new Map<string, number>();
   for (const [i, item] of items.entries()) {
-    const text = canonical(item, meter);
+    const text = canonicalJson(item, (cost) => meter.take(cost / widthPerStep));
     const j = seen.get(text);
     if (j !== undefined) return { i, j };
     seen.set(text, i);
   }
   return undefined;
-}
-
-/** A text that equal JSON values share. */
-function canonical(value: unknown, meter: Meter): string {
-  if (typeof value === 'string') meter.take(value.length / widthPerStep);
-  meter.take(stepsPerProperty);
-  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, meter)).join()}]`;
-  // Minus zero equals zero.
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value === 0 ? 0 : value);
-  const names = Object.keys(value).sort();
-  meter.take(names.length * stepsPerProperty);
-  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name as never], meter)}`).join()}}`;
 }
