@@ -6,7 +6,7 @@ import { withToken } from '../rules/text.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Circumstances } from '../store/trail.ts';
-import type { Transaction } from '../store/units.ts';
+import type { Transaction } from '../store/transaction.ts';
 import { type Caller, familyOf } from './authentication.ts';
 
 /** When a change happens, and the key behind it; without a family it is the service's own. */

@@ -8,7 +8,7 @@ import { requireAgent } from '../rules/rights.ts';
 import { dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import { createdOn } from '../store/counters.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import type { Transaction } from '../store/units.ts';
+import type { Transaction } from '../store/transaction.ts';
 import type { Caller } from './authentication.ts';
 import { type Acting, actingFor } from './change.ts';
 import type { ContractService, Verdict } from './contracts.ts';

@@ -3,7 +3,7 @@ import type { DisabledReason } from '../model/webhook.ts';
 import { type AttemptOutcome, afterAttempt, cancelled, hasFailedTooLong, isGone, isRecorded } from '../rules/delivery.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
 import type { Store } from '../store/store.ts';
-import type { Transaction } from '../store/units.ts';
+import type { Transaction } from '../store/transaction.ts';
 import { destinationOf } from '../store/webhooks.ts';
 
 interface DeliveryServiceParts {

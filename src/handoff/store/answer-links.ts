@@ -1,6 +1,6 @@
 import { type Generated, sql } from 'kysely';
 
-import type { Kind } from './engine/group.ts';
+import type { Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { RowOf } from './tables.ts';
@@ -74,7 +74,7 @@ export class AnswerLinkBuffer extends TableBuffer<string, StoredAnswerLink> {
   }
 }
 
-const kind: Kind<AnswerLinkNeeds, AnswerLinkBuffer> = {
+const writes: Writes<AnswerLinkNeeds, AnswerLinkBuffer> = {
   needs: { answerLinks: true, answerLinksOf: true },
   stage: (_tenant, { journal }) => new AnswerLinkBuffer(journal),
 
@@ -83,15 +83,15 @@ const kind: Kind<AnswerLinkNeeds, AnswerLinkBuffer> = {
     const packets = group.wanted('packet_id', ({ answerLinksOf: id }) => (id === undefined ? undefined : [id]));
     const [all, locked] = await Promise.all([table.read(session, packets, ['tenant']), table.find(session, named, ['tenant'])]);
     // Locked rows last, because they are the current versions.
-    for (const { stored, more } of [...all, ...locked]) group.of(answerLinks, more[0] as number).found.set(stored.id, stored);
+    for (const { stored, more } of [...all, ...locked]) group.of(writes, more[0] as number).found.set(stored.id, stored);
   },
 
   async erase(session, group, erased) {
-    for (const { tenant, packet_id } of erased) group.of(answerLinks, tenant).drop((link) => link.packet_id === packet_id);
+    for (const { tenant, packet_id } of erased) group.of(writes, tenant).drop((link) => link.packet_id === packet_id);
     session.remove('answer_links', erased);
   },
 
-  flush: (session, group) => table.flush(session, group, answerLinks),
+  flush: (session, group) => table.flush(session, group, writes),
 };
 
 /** The most links of a packet in a list. */
@@ -160,4 +160,4 @@ function reads({ database }: ReadParts) {
 }
 
 /** Answer links. */
-export const answerLinks = { kind, reads };
+export const answerLinks = { writes, reads };

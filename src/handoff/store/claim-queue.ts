@@ -1,7 +1,7 @@
 import { priorities } from '../model/common.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
 import type { FreeSearch } from './engine/free-search.ts';
-import type { Kind } from './engine/group.ts';
+import type { Writes } from './engine/group.ts';
 import { quoted, storable } from './engine/storable.ts';
 import { foundColumns } from './packet-rows.ts';
 import { findContents, type PacketBuffer, packets } from './packets.ts';
@@ -65,9 +65,9 @@ function freeSearch(tenant: number, { target_agent, tags, priorities: wanted }: 
  * Finds packets for units that take any waiting one. It runs after the packets that units name are locked and skips locked
  * rows, so that two groups can't deadlock.
  */
-const kind: Kind<ClaimNeeds, ClaimQueue> = {
+const writes: Writes<ClaimNeeds, ClaimQueue> = {
   needs: { claims: true },
-  stage: (tenant, group) => new ClaimQueue(group.of(packets, tenant)),
+  stage: (tenant, group) => new ClaimQueue(group.of(packets.writes, tenant)),
 
   async find(session, group) {
     const wanted = new Map<string, { tenant: number; filter: ClaimFilter; count: number }>();
@@ -82,17 +82,17 @@ const kind: Kind<ClaimNeeds, ClaimQueue> = {
     const searches = [...wanted.values()].map(async ({ tenant, filter, count }) => {
       const rows = await session.findFree('packets', foundColumns, freeSearch(tenant, filter), count);
       const ids = rows.map(([id]) => id as string);
-      group.of(claimQueue, tenant).candidates.set(keyOf(filter), { ids, isFull: ids.length === count });
+      group.of(writes, tenant).candidates.set(keyOf(filter), { ids, isFull: ids.length === count });
       return rows.map((row) => ({ tenant, row }));
     });
     const found = (await Promise.all(searches)).flat();
     await findContents(
       session,
       group,
-      found.filter(({ tenant, row: [id] }) => group.of(packets, tenant).get(id as string) === undefined),
+      found.filter(({ tenant, row: [id] }) => group.of(packets.writes, tenant).get(id as string) === undefined),
     );
   },
 };
 
 /** Waiting packets that units take without naming them. */
-export const claimQueue = { kind };
+export const claimQueue = { writes };

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { readJson } from '../../kit/json.ts';
 import type { Contract, ContractRequest } from '../model/contract.ts';
-import type { Kind } from './engine/group.ts';
+import type { Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
@@ -55,7 +55,7 @@ export function shownContract({ agent_id, version, document, created_at, updated
 }
 
 /** Contracts. A change makes every instance drop its cached keys and contracts. */
-const kind: Kind<ContractNeeds, ContractBuffer> = {
+const writes: Writes<ContractNeeds, ContractBuffer> = {
   needs: { contractsOf: true },
   stage: (_tenant, { journal }) => new ContractBuffer(journal),
 
@@ -68,23 +68,23 @@ const kind: Kind<ContractNeeds, ContractBuffer> = {
     ]);
     for (const [tenant, ...values] of rows) {
       const stored = Object.fromEntries(columns.map((column, index) => [column, values[index]])) as unknown as StoredContract;
-      group.of(contracts, tenant as number).found.set(stored.agent_id, stored);
+      group.of(writes, tenant as number).found.set(stored.agent_id, stored);
     }
-    for (const [tenant] of published) group.of(contracts, tenant as number).published += 1;
+    for (const [tenant] of published) group.of(writes, tenant as number).published += 1;
   },
 
   flush(session, group) {
     const rowsOf = (stored: readonly StoredContract[], tenant: number) => stored.map((row) => ({ tenant, ...row }));
     session.insert(
       'contracts',
-      group.each(contracts, ({ inserted }, tenant) => rowsOf(inserted, tenant)),
+      group.each(writes, ({ inserted }, tenant) => rowsOf(inserted, tenant)),
     );
     session.update(
       'contracts',
       ['tenant', 'agent_id'],
-      group.each(contracts, ({ changed }, tenant) => rowsOf([...changed.values()], tenant)),
+      group.each(writes, ({ changed }, tenant) => rowsOf([...changed.values()], tenant)),
     );
-    const isChanged = group.each(contracts, ({ inserted, changed }) => [inserted.length + changed.size > 0]).includes(true);
+    const isChanged = group.each(writes, ({ inserted, changed }) => [inserted.length + changed.size > 0]).includes(true);
     if (isChanged) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };
@@ -129,4 +129,4 @@ function reads({ database }: ReadParts) {
 }
 
 /** What packets for agents must contain. */
-export const contracts = { kind, reads };
+export const contracts = { writes, reads };

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Kind } from './engine/group.ts';
+import type { Writes } from './engine/group.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
 import type { ReadParts, Scope } from './noun.ts';
@@ -37,7 +37,7 @@ export class CounterBuffer {
 }
 
 /** Counts for list totals and quotas, updated in the transaction that changes what they count. */
-const kind: Kind<CounterNeeds, CounterBuffer> = {
+const writes: Writes<CounterNeeds, CounterBuffer> = {
   needs: { counters: true },
   stage: (_tenant, { journal }) => new CounterBuffer(journal),
 
@@ -49,11 +49,11 @@ const kind: Kind<CounterNeeds, CounterBuffer> = {
       keys.map((key) => ({ ...key, value: 0 })),
     );
     const rows = (await session.find('counters', ['tenant', 'name', 'value'], keys)) as [number, string, number][];
-    for (const [tenant, name, value] of rows) group.of(counters, tenant).found.set(name, value);
+    for (const [tenant, name, value] of rows) group.of(writes, tenant).found.set(name, value);
   },
 
   flush(session, group) {
-    const changed = group.each(counters, ({ added }, tenant) => [...added].map(([name, value]) => ({ tenant, name, value })));
+    const changed = group.each(writes, ({ added }, tenant) => [...added].map(([name, value]) => ({ tenant, name, value })));
     return session.add(
       'counters',
       ['tenant', 'name'],
@@ -114,4 +114,4 @@ function reads({ database }: ReadParts) {
 }
 
 /** Counts for list totals, quotas and positions. */
-export const counters = { kind, reads };
+export const counters = { writes, reads };

@@ -6,7 +6,7 @@ import type { ChannelEvent } from '../model/channel.ts';
 import type { Delivery, DeliveryDetail, DeliveryError, DeliveryStatus } from '../model/webhook.ts';
 import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import { createDeliveryQueues, type DeliveryQueue, type Destination, destinationColumns } from './delivery-queues.ts';
-import type { Group, Kind } from './engine/group.ts';
+import type { Group, Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
@@ -147,15 +147,15 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
   }
 }
 
-const kind: Kind<DeliveryNeeds, DeliveryBuffer> = {
+const writes: Writes<DeliveryNeeds, DeliveryBuffer> = {
   needs: { deliveries: true, deliveryIds: true },
-  stage: (tenant, group) => new DeliveryBuffer(group, group.of(webhooks, tenant)),
+  stage: (tenant, group) => new DeliveryBuffer(group, group.of(webhooks.writes, tenant)),
 
   async find(session, group) {
     const bySeq = group.wanted('seq', (unit) => unit.deliveries);
     const byId = group.wanted('id', (unit) => unit.deliveryIds);
     const found = await Promise.all([bySeq, byId].map((keys) => table.find(session, keys, ['tenant'])));
-    for (const { stored, more } of found.flat()) group.of(deliveries, more[0] as number).found.set(stored.seq, stored);
+    for (const { stored, more } of found.flat()) group.of(writes, more[0] as number).found.set(stored.seq, stored);
   },
 
   async erase(session, group, erased) {
@@ -165,7 +165,7 @@ const kind: Kind<DeliveryNeeds, DeliveryBuffer> = {
     ]);
     session.remove('deliveries', erased);
     for (const { tenant, packet_id } of erased) {
-      const own = group.of(deliveries, tenant);
+      const own = group.of(writes, tenant);
       own.inserted = own.inserted.filter((delivery) => delivery.packet_id !== packet_id);
       own.messages = own.messages.filter((message) => message.packet_id !== packet_id);
     }
@@ -174,11 +174,11 @@ const kind: Kind<DeliveryNeeds, DeliveryBuffer> = {
   flush(session, group) {
     session.insert(
       'messages',
-      group.each(deliveries, ({ messages }, tenant) =>
+      group.each(writes, ({ messages }, tenant) =>
         messages.map(({ event_id, body, traceparent }) => ({ tenant, event_id, body, traceparent })),
       ),
     );
-    table.flush(session, group, deliveries);
+    table.flush(session, group, writes);
   },
 };
 
@@ -315,7 +315,7 @@ function reads(parts: ReadParts) {
 }
 
 /** Deliveries to webhooks and channels, and the bodies of those to webhooks. */
-export const deliveries = { kind, reads };
+export const deliveries = { writes, reads };
 
 async function failed(db: Kysely<Tables>, tenant: number, filter: RetryFilter, limit: number) {
   const matching = db.selectFrom('deliveries').innerJoin('webhooks', ofDelivery).where(retriable(tenant, filter));

@@ -1,6 +1,6 @@
 import { conflict } from '../../kit/errors.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
-import type { Kind } from './engine/group.ts';
+import type { Writes } from './engine/group.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
 import type { ReadParts } from './noun.ts';
@@ -87,7 +87,7 @@ export class IdempotencyBuffer {
 }
 
 /** Answers that are repeated when a request comes again with the same idempotency key. */
-const kind: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
+const writes: Writes<IdempotencyNeeds, IdempotencyBuffer> = {
   needs: { idempotencyKey: true },
   stage: (tenant, { journal }) => new IdempotencyBuffer(tenant, journal),
 
@@ -95,11 +95,11 @@ const kind: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
     const keys = group.wanted('key', ({ idempotencyKey }) => (idempotencyKey === undefined ? undefined : [idempotencyKey]));
     const rows = await session.find('idempotency', ['tenant', 'key', 'fingerprint', 'status', 'body', 'etag'], keys);
     for (const [tenant, key, fingerprint, status, body, etag] of rows as [number, string, string, number, string | null, string | null][])
-      group.of(idempotency, tenant).found.set(key, { fingerprint, status, body, etag });
+      group.of(writes, tenant).found.set(key, { fingerprint, status, body, etag });
   },
 
   async erase(session, group, erased) {
-    for (const { tenant, packet_id } of erased) group.of(idempotency, tenant).erase(packet_id);
+    for (const { tenant, packet_id } of erased) group.of(writes, tenant).erase(packet_id);
     const kept = await session.find('idempotency_packets', ['tenant', 'key'], erased);
     session.update(
       'idempotency',
@@ -112,11 +112,11 @@ const kind: Kind<IdempotencyNeeds, IdempotencyBuffer> = {
   flush(session, group) {
     session.insert(
       'idempotency',
-      group.each(idempotency, ({ fresh }) => [...fresh.values()]),
+      group.each(writes, ({ fresh }) => [...fresh.values()]),
     );
     session.insert(
       'idempotency_packets',
-      group.each(idempotency, ({ packets }) => packets),
+      group.each(writes, ({ packets }) => packets),
     );
   },
 };
@@ -154,4 +154,4 @@ function reads({ database }: ReadParts) {
 }
 
 /** Answers by idempotency key. */
-export const idempotency = { kind, reads };
+export const idempotency = { writes, reads };

@@ -5,7 +5,7 @@ import type { Row } from '../../kit/sql/dialect.ts';
 import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
 import type { ApiKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
-import { everyTenant, type Kind } from './engine/group.ts';
+import { everyTenant, type Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
@@ -118,8 +118,7 @@ export class KeyBuffer extends TableBuffer<string, StoredKey & { readonly revoke
 }
 
 /** Keys. A change makes every instance drop its cached keys. */
-const kind: Kind<KeyNeeds, KeyBuffer> = {
-  ofEveryTenant: true,
+const writes: Writes<KeyNeeds, KeyBuffer> = {
   needs: { keyId: true, tenantId: true, newTenant: true },
   stage: (_tenant, { journal }) => new KeyBuffer(journal),
 
@@ -136,13 +135,13 @@ const kind: Kind<KeyNeeds, KeyBuffer> = {
         [...tenantIds].map((tenant_id) => ({ tenant_id, revoked_at: null })),
       ),
     ]);
-    const { found } = group.of(keys, everyTenant);
+    const { found } = group.of(writes, everyTenant);
     for (const { stored } of [...named, ...theirs]) if (stored.revoked_at === null) found.set(stored.id, stored);
   },
 
   flush(session, group) {
-    table.flush(session, group, keys);
-    if (group.of(keys, everyTenant).changed.size > 0) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+    table.flush(session, group, writes);
+    if (group.of(writes, everyTenant).changed.size > 0) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };
 
@@ -271,4 +270,4 @@ const adminKey = (db: Kysely<Tables>, now: Date) =>
     .where(stillValid(now));
 
 /** API keys. */
-export const keys = { kind, reads };
+export const keys = { writes, reads };

@@ -2,7 +2,7 @@ import { tookTooLong } from '../../kit/errors.ts';
 import type { Lanes, Timed } from '../../kit/lanes.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { DueTenants } from './due.ts';
-import type { Kind } from './engine/group.ts';
+import type { Writes } from './engine/group.ts';
 import type { InTurn } from './in-turn.ts';
 import type { Reader } from './readers.ts';
 import type { Indexing } from './search/indexing.ts';
@@ -10,7 +10,7 @@ import type { Tables } from './tables.ts';
 
 /** What is stored together: how units of work read and write it, and how it is read outside of them. */
 export interface Noun {
-  readonly kind?: Kind<never, unknown>;
+  readonly writes?: Writes<never, unknown>;
   /** Prepares its reads, once. */
   readonly reads?: (parts: ReadParts) => Reads;
 }

@@ -5,7 +5,6 @@ import { claimQueue } from './claim-queue.ts';
 import { contracts } from './contracts.ts';
 import { counters } from './counters.ts';
 import { deliveries } from './deliveries.ts';
-import type { Kind } from './engine/group.ts';
 import { idempotency } from './idempotency.ts';
 import { keys } from './keys.ts';
 import type { Noun } from './noun.ts';
@@ -39,19 +38,6 @@ export const nouns = {
 } satisfies Record<string, Noun>;
 
 export type Nouns = typeof nouns;
-
-type WithKind = { [Name in keyof Nouns]: Nouns[Name] extends { kind: unknown } ? Name : never }[keyof Nouns];
-type KindOf<Name extends WithKind> = Nouns[Name]['kind'];
-
-/** What the units of one tenant stage, by noun. */
-export type Staged = { readonly [Name in WithKind]: KindOf<Name> extends Kind<infer _, infer Buffer> ? Buffer : never };
-
-type NeedsOf<Name extends WithKind> = KindOf<Name> extends Kind<infer Needs, infer _> ? Needs : never;
-/** An intersection, by way of the parameter of a union of functions. */
-type AllNeeds = { [Name in WithKind]: (needs: NeedsOf<Name>) => void }[WithKind] extends (needs: infer All) => void ? All : never;
-
-/** What a unit names of each noun. */
-export type Needs = AllNeeds & object;
 
 type ReadsOf<Name extends keyof Nouns> = Nouns[Name] extends { reads(parts: never): infer Reads } ? Reads : never;
 

@@ -1,5 +1,5 @@
 import { countOf } from '../../kit/sql/count.ts';
-import type { Kind } from './engine/group.ts';
+import type { Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import { storable } from './engine/storable.ts';
 import type { ReadParts, Scope } from './noun.ts';
@@ -38,7 +38,7 @@ export class OpenPacketCounts {
 const lockName = 'open';
 
 /** Counts for the limit on open packets. */
-const kind: Kind<OpenPacketNeeds, OpenPacketCounts> = {
+const writes: Writes<OpenPacketNeeds, OpenPacketCounts> = {
   needs: { openPacketsOf: true },
   stage: (_tenant, { journal }) => new OpenPacketCounts(journal),
 
@@ -55,7 +55,7 @@ const kind: Kind<OpenPacketNeeds, OpenPacketCounts> = {
       session.find('counters', ['tenant'], locks),
       session.count('packets', keys),
     ]);
-    for (const [index, { tenant, agent }] of wanted.entries()) group.of(openPacketCounts, tenant).found.set(agent, counts[index]!);
+    for (const [index, { tenant, agent }] of wanted.entries()) group.of(writes, tenant).found.set(agent, counts[index]!);
   },
 };
 
@@ -70,4 +70,4 @@ function reads({ database }: ReadParts) {
 }
 
 /** Counts for the limit on open packets. */
-export const openPacketCounts = { kind, reads };
+export const openPacketCounts = { writes, reads };

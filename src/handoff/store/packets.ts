@@ -14,7 +14,7 @@ import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
 import { rowsOfAll } from './all-tenants.ts';
 import { type CounterBuffer, counters, inHourOf } from './counters.ts';
 import { createDuePackets } from './due-packets.ts';
-import { everyTenant, type Group, type Kind } from './engine/group.ts';
+import { everyTenant, type Group, type Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import type { Session } from './engine/session.ts';
 import type { ReadParts, Scope } from './noun.ts';
@@ -183,19 +183,19 @@ function requireNumbered(stored: StoredPacket): StoredPacket {
   return stored;
 }
 
-const kind: Kind<PacketNeeds, PacketBuffer> = {
+const writes: Writes<PacketNeeds, PacketBuffer> = {
   needs: { packets: true, creates: true },
-  stage: (tenant, group) => new PacketBuffer(group.journal, group.of(counters, tenant)),
+  stage: (tenant, group) => new PacketBuffer(group.journal, group.of(counters.writes, tenant)),
 
   async find(session, group) {
     const creates = group.units.reduce((sum, { unit }) => sum + (unit.creates ?? 0), 0);
     const named = group.wanted('id', (unit) => unit.packets);
     const [numbers] = await Promise.all([session.reserve('packets', 'seq', creates), findPackets(session, group, named)]);
-    group.of(packets, everyTenant).numbers.push(...numbers);
+    group.of(writes, everyTenant).numbers.push(...numbers);
   },
 
   async erase(session, group) {
-    const removed = group.each(packets, (own, tenant) => own.removed.map((stored) => ({ tenant, stored })));
+    const removed = group.each(writes, (own, tenant) => own.removed.map((stored) => ({ tenant, stored })));
     // The queue first, in the indexer's lock order: after a wait for the indexer, the statements below see what it wrote.
     session.remove(
       'search_queue',
@@ -220,13 +220,13 @@ const kind: Kind<PacketNeeds, PacketBuffer> = {
   },
 
   flush(session, group) {
-    const fresh = group.each(packets, ({ inserted }, tenant) => [...inserted.values()].map((stored) => ({ tenant, stored })));
-    const { numbers } = group.of(packets, everyTenant);
+    const fresh = group.each(writes, ({ inserted }, tenant) => [...inserted.values()].map((stored) => ({ tenant, stored })));
+    const { numbers } = group.of(writes, everyTenant);
     const missing = fresh.length - numbers.length;
     return andThen(missing > 0 ? session.reserve('packets', 'seq', missing) : [], (more) => {
       const seqs = [...numbers, ...more];
       const inserted = fresh.map(({ tenant, stored }, index) => ({ tenant, after: { ...stored, seq: seqs[index]! } }));
-      const changed = group.each(packets, (own, tenant) => [...own.changed.values()].map((change) => ({ tenant, ...change })));
+      const changed = group.each(writes, (own, tenant) => [...own.changed.values()].map((change) => ({ tenant, ...change })));
       flushRows(session, inserted, changed);
       flushTags(session, inserted, changed);
       const queued = [...inserted, ...changed.filter(({ searchable }) => searchable)];
@@ -252,7 +252,7 @@ function findPackets(session: Session, group: Group<unknown>, keys: readonly Row
   return andThen(keys.length === 0 ? [] : session.findWith('packets', columns, contents, keys), (rows) => {
     for (const [tenant, ...row] of rows) {
       const content = row.pop() as string;
-      group.of(packets, tenant as number).found.set(row[0] as string, storedOf(row, content));
+      group.of(writes, tenant as number).found.set(row[0] as string, storedOf(row, content));
     }
   });
 }
@@ -264,7 +264,7 @@ export async function findContents(session: Session, group: Group<unknown>, foun
   for (const { tenant, row } of found) {
     const content = contentOf.get(row[1] as number);
     if (content === undefined) throw new Error('A packet has no content.');
-    group.of(packets, tenant).found.set(row[0] as string, storedOf(row, content));
+    group.of(writes, tenant).found.set(row[0] as string, storedOf(row, content));
   }
 }
 
@@ -342,7 +342,7 @@ async function rootsOf({ reads: db }: ReadParts['database'], tenant: number, ids
 }
 
 /** Packets, their content and tags, and the queue of the search index. */
-export const packets = { kind, reads };
+export const packets = { writes, reads };
 
 /** @throws ServiceError 400 when the cursor can't be continued, 413 when a page at an offset is too large */
 async function search(scope: Scope, indexing: Indexing, wanted: Omit<Search, 'tenant'>): Promise<EncodedPage> {

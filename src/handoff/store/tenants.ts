@@ -2,7 +2,7 @@ import type { Generated } from 'kysely';
 import { notFound } from '../../kit/errors.ts';
 import type { Tier } from '../model/common.ts';
 import type { Tenant } from '../model/tenant.ts';
-import { everyTenant, type Kind } from './engine/group.ts';
+import { everyTenant, type Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts } from './noun.ts';
 
@@ -68,8 +68,7 @@ export class TenantBuffer extends TableBuffer<string, StoredTenant> {
 }
 
 /** Tenants. A change makes every instance drop its cached keys. */
-const kind: Kind<TenantNeeds, TenantBuffer> = {
-  ofEveryTenant: true,
+const writes: Writes<TenantNeeds, TenantBuffer> = {
   needs: { tenantId: true, newTenant: true },
   stage: (_tenant, { journal }) => new TenantBuffer(journal),
 
@@ -78,14 +77,14 @@ const kind: Kind<TenantNeeds, TenantBuffer> = {
     const count = group.units.filter(({ unit }) => unit.newTenant).length;
     const keys = [...ids].map((id) => ({ id }));
     const [found, numbers] = await Promise.all([table.find(session, keys), session.reserve('tenants', 'number', count)]);
-    const own = group.of(tenants, everyTenant);
+    const own = group.of(writes, everyTenant);
     for (const { stored } of found) if (stored.tenant.deleted_at === null) own.found.set(stored.tenant.id, stored);
     own.numbers.push(...numbers);
   },
 
   flush(session, group) {
-    table.flush(session, group, tenants);
-    if (group.of(tenants, everyTenant).changed.size > 0) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+    table.flush(session, group, writes);
+    if (group.of(writes, everyTenant).changed.size > 0) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };
 
@@ -107,4 +106,4 @@ function reads({ database: { reads: db } }: ReadParts) {
 }
 
 /** Tenants. */
-export const tenants = { kind, reads };
+export const tenants = { writes, reads };

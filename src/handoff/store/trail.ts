@@ -5,7 +5,7 @@ import type { Database, Row } from '../../kit/sql/dialect.ts';
 import type { AnyPacket, EventType, PacketEvent } from '../rules/packet.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { type DeliveryBuffer, deliveries } from './deliveries.ts';
-import type { Group, Kind } from './engine/group.ts';
+import type { Group, Writes } from './engine/group.ts';
 import { storable } from './engine/storable.ts';
 import type { CommittedEvents, StreamEvent } from './event-rows.ts';
 import type { InTurn } from './in-turn.ts';
@@ -50,9 +50,9 @@ export class TrailBuffer {
   constructor(tenant: number, group: Group<unknown>) {
     this.tenant = tenant;
     this.#group = group;
-    this.#packets = group.of(packets, tenant);
-    this.#counters = group.of(counters, tenant);
-    this.#deliveries = group.of(deliveries, tenant);
+    this.#packets = group.of(packets.writes, tenant);
+    this.#counters = group.of(counters.writes, tenant);
+    this.#deliveries = group.of(deliveries.writes, tenant);
   }
 
   /** Appends the events of a packet that has already been saved, inserted or removed. */
@@ -124,16 +124,16 @@ function envelope(type: EventType, packetId: string, data: string, timestamp: st
 /** The stream event's columns for an event that streams don't send. */
 const noStreamEvent = { type: null, status: null, source_agent: null, target_agent: null, claimant: null, payload: null };
 
-const kind: Kind<unknown, TrailBuffer> = {
+const writes: Writes<unknown, TrailBuffer> = {
   needs: {},
   stage: (tenant, group) => new TrailBuffer(tenant, group),
 
   async erase(session, group, erased) {
-    for (const [tenant] of await session.find('events', ['tenant'], erased)) group.of(counters, tenant as number).add('events', -1);
+    for (const [tenant] of await session.find('events', ['tenant'], erased)) group.of(counters.writes, tenant as number).add('events', -1);
     for (const { tenant, packet_id } of erased) {
-      const own = group.of(trail, tenant);
+      const own = group.of(writes, tenant);
       const kept = own.appended.filter((draft) => draft.packet_id !== packet_id || draft.type === 'packet.deleted');
-      group.of(counters, tenant).add('events', kept.length - own.appended.length);
+      group.of(counters.writes, tenant).add('events', kept.length - own.appended.length);
       own.appended = kept;
     }
     session.remove('events', erased);
@@ -143,7 +143,7 @@ const kind: Kind<unknown, TrailBuffer> = {
     const numbering = { column: 'position', owner: 'tenant', counters: 'counters', name: positionCounter };
     return session.insertNumbered(
       'events',
-      group.each(trail, ({ appended }) => appended),
+      group.each(writes, ({ appended }) => appended),
       numbering,
       group.lastPositions,
     );
@@ -152,7 +152,7 @@ const kind: Kind<unknown, TrailBuffer> = {
 
 /** The events that the group appended, with their positions. Call it after the commit. */
 export function committedEvents(group: Group<unknown>): CommittedEvents[] {
-  return group.each(trail, ({ appended }, tenant) => {
+  return group.each(writes, ({ appended }, tenant) => {
     if (appended.length === 0) return [];
     const last = group.lastPositions.get(tenant)!;
     const first = last - appended.length + 1;
@@ -329,7 +329,7 @@ function reads({ database }: ReadParts) {
 }
 
 /** The trail: the history of packets, the audit log and the stream events are the same rows. */
-export const trail = { kind, reads };
+export const trail = { writes, reads };
 
 function matches(
   { name }: Pick<ReadParts['database'], 'name'>,

@@ -4,32 +4,51 @@ import type { NewId } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { dueAt } from '../rules/packet.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
-import { deliveries } from './deliveries.ts';
+import type { AnswerLinkNeeds } from './answer-links.ts';
+import type { ClaimNeeds } from './claim-queue.ts';
+import type { ContractNeeds } from './contracts.ts';
+import type { CounterNeeds } from './counters.ts';
+import { type DeliveryNeeds, deliveries } from './deliveries.ts';
 import type { DueTenants } from './due.ts';
-import { everyTenant, Group, type Kind, type Staging, type TenantUnit } from './engine/group.ts';
+import { Group, type TenantUnit, type Writes } from './engine/group.ts';
 import { createGroups, type GroupResult, type Outcome } from './engine/groups.ts';
 import type { Session } from './engine/session.ts';
 import type { CommittedEvents } from './event-rows.ts';
+import type { IdempotencyNeeds } from './idempotency.ts';
+import type { KeyNeeds } from './keys.ts';
 import type { Noun } from './noun.ts';
-import { type Needs, nouns, type Staged } from './nouns.ts';
-import { packets } from './packets.ts';
+import { nouns } from './nouns.ts';
+import type { OpenPacketNeeds } from './open-packets.ts';
+import { type PacketNeeds, packets } from './packets.ts';
 import type { Tables } from './tables.ts';
-import { tenants } from './tenants.ts';
-import { committedEvents, type TrailBuffer, trail } from './trail.ts';
-import { webhooks } from './webhooks.ts';
+import { type TenantNeeds, tenants } from './tenants.ts';
+import { committedEvents } from './trail.ts';
+import { Transaction } from './transaction.ts';
+import { type WebhookNeeds, webhooks } from './webhooks.ts';
 
-type AnyKind = Kind<Unit<unknown>, unknown>;
-
-/** What units of work read and write, by the names of their members in a transaction, in lock order. */
-const staged = Object.entries(nouns).flatMap(([name, { kind }]: [string, Noun]) =>
-  kind === undefined ? [] : [{ name, kind: kind as AnyKind, needs: Object.keys(kind.needs) as (keyof Needs)[] }],
+/** The writes of all nouns in lock order, and the members of a unit that each finds rows by. */
+const written = Object.values<Noun>(nouns).flatMap(({ writes }) =>
+  writes === undefined
+    ? []
+    : [{ writes: writes as Writes<Unit<unknown>, unknown>, needs: Object.keys(writes.needs) as (keyof Unit<unknown>)[] }],
 );
 
 /**
  * A unit of work: the rows it needs locked, and the work on them. Concurrent units share a database transaction; `work` is
  * synchronous, uses only the transaction it is given, and may run more than once.
  */
-export interface Unit<T> extends Needs {
+export interface Unit<T>
+  extends AnswerLinkNeeds,
+    ClaimNeeds,
+    ContractNeeds,
+    CounterNeeds,
+    DeliveryNeeds,
+    IdempotencyNeeds,
+    KeyNeeds,
+    OpenPacketNeeds,
+    PacketNeeds,
+    TenantNeeds,
+    WebhookNeeds {
   /** Whether it parses the packets with their content. */
   readonly whole?: boolean;
   /** About how many characters of input it has, where they may be many. */
@@ -41,40 +60,6 @@ export interface Unit<T> extends Needs {
 
 type AnyUnit = TenantUnit<Unit<unknown>>;
 type UnitGroup = Group<Unit<unknown>>;
-
-/** What a unit of work reads and changes of its tenant, and the keys and tenants that it names. */
-export type Transaction = Staged & Pick<GroupTransaction, 'trailOf'>;
-
-/** Has a getter for each noun, so that a group stages only what its units use. */
-class GroupTransaction {
-  readonly #tenant: number;
-  readonly #group: Group<unknown>;
-
-  static {
-    for (const { name, kind } of staged) {
-      Object.defineProperty(GroupTransaction.prototype, name, {
-        get(this: GroupTransaction) {
-          return this.#group.of({ kind } as Staging<unknown>, kind.ofEveryTenant ? everyTenant : this.#tenant);
-        },
-      });
-    }
-  }
-
-  constructor(tenant: number, group: Group<unknown>) {
-    this.#tenant = tenant;
-    this.#group = group;
-  }
-
-  /**
-   * The trail of another tenant: what an admin does to a tenant is recorded in that tenant's trail. It is a
-   * method, since with a function stored on each transaction, minor collections copied 5 MB instead of 0.5 MB under load.
-   */
-  trailOf(tenant: number): TrailBuffer {
-    return this.#group.of(trail, tenant);
-  }
-}
-
-const transactionOf = (tenant: number, group: Group<unknown>): Transaction => new GroupTransaction(tenant, group) as unknown as Transaction;
 
 /** Called after the commit of a group, for each tenant whose trail it appended to. A failure is reported, and fails no unit. */
 type CommitListener = (appended: CommittedEvents) => void;
@@ -90,14 +75,14 @@ export function createUnits(database: Database<Tables>, newId: NewId, due: DueTe
 
   async function runGroup(session: Session, units: readonly AnyUnit[]): Promise<GroupResult> {
     const group = new Group<Unit<unknown>>(units, newId);
-    // Concurrent: on PostgreSQL the first query of each kind is sent in this order, in one round trip.
-    const finding = staged.flatMap(({ kind, needs }) => (isNamed(units, needs) ? (kind.find?.(session, group) ?? []) : []));
+    // Concurrent: on PostgreSQL the first query of each noun is sent in this order, in one round trip.
+    const finding = written.flatMap(({ writes, needs }) => (isNamed(units, needs) ? (writes.find?.(session, group) ?? []) : []));
     await Promise.all([session.begun, ...finding]);
     const outcomes = await runUnits(group, database.charactersPerTurn);
-    const erased = group.each(packets, ({ removed }, tenant) => removed.map(({ packet }) => ({ tenant, packet_id: packet.id })));
-    if (erased.length > 0) for (const { kind } of staged) await kind.erase?.(session, group, erased);
-    for (const { kind } of staged) {
-      const flushed = group.has(kind) ? kind.flush?.(session, group) : undefined;
+    const erased = group.each(packets.writes, ({ removed }, tenant) => removed.map(({ packet }) => ({ tenant, packet_id: packet.id })));
+    if (erased.length > 0) for (const { writes } of written) await writes.erase?.(session, group, erased);
+    for (const { writes } of written) {
+      const flushed = group.has(writes) ? writes.flush?.(session, group) : undefined;
       // Only what waits is awaited: each await takes a turn of the queue of microtasks.
       if (flushed !== undefined) await flushed;
     }
@@ -152,20 +137,20 @@ export function createUnits(database: Database<Tables>, newId: NewId, due: DueTe
 }
 
 /** Whether one of the units names one of these needs. */
-const isNamed = (units: readonly AnyUnit[], needs: readonly (keyof Needs)[]): boolean =>
+const isNamed = (units: readonly AnyUnit[], needs: readonly (keyof Unit<unknown>)[]): boolean =>
   units.some(({ unit }) => needs.some((need) => unit[need] !== undefined));
 
 /** Whether the group leaves deliveries to send, or changed webhooks whose deliveries may now be sent or cancelled. */
 function isDue(group: UnitGroup): boolean {
-  const isSent = group.each(deliveries, ({ inserted, changed }) => [
+  const isSent = group.each(deliveries.writes, ({ inserted, changed }) => [
     inserted.length > 0 || [...changed.values()].some(({ status }) => status === 'pending'),
   ]);
-  return [...isSent, ...group.each(webhooks, ({ changed }) => [changed.size > 0])].includes(true);
+  return [...isSent, ...group.each(webhooks.writes, ({ changed }) => [changed.size > 0])].includes(true);
 }
 
 /** Adds the tenants that have work for jobs after the commit. */
 function addDue(group: UnitGroup, due: DueTenants): void {
-  group.each(packets, ({ inserted, changed }, tenant) => {
+  group.each(packets.writes, ({ inserted, changed }, tenant) => {
     for (const { packet } of [...inserted.values(), ...[...changed.values()].map(({ after }) => after)]) {
       const at = dueAt(packet);
       if (at !== null) due.add('sweep', tenant, at);
@@ -175,16 +160,16 @@ function addDue(group: UnitGroup, due: DueTenants): void {
     }
     return [];
   });
-  group.each(deliveries, ({ inserted, changed }, tenant) => {
+  group.each(deliveries.writes, ({ inserted, changed }, tenant) => {
     for (const { due_at } of [...inserted, ...changed.values()]) if (due_at !== null) due.add('deliver', tenant, due_at);
     return [];
   });
   // Those of a deleted tenant are cancelled.
-  group.each(tenants, ({ changed }) => {
+  group.each(tenants.writes, ({ changed }) => {
     for (const { number, tenant } of changed.values()) due.add('deliver', number, tenant.updated_at);
     return [];
   });
-  group.each(webhooks, ({ changed }, tenant) => {
+  group.each(webhooks.writes, ({ changed }, tenant) => {
     for (const { updated_at } of changed.values()) due.add('deliver', tenant, updated_at);
     return [];
   });
@@ -201,7 +186,7 @@ async function runUnits(group: UnitGroup, charactersPerTurn: number): Promise<Ou
       length = 0;
     }
     length += lengthOf(unit, group);
-    const transaction = transactions.get(unit.tenant) ?? transactionOf(unit.tenant, group);
+    const transaction = transactions.get(unit.tenant) ?? new Transaction(unit.tenant, group);
     transactions.set(unit.tenant, transaction);
     group.trace = unit.request?.trace;
     outcomes.push(runUnit(unit.unit, transaction, group));
@@ -212,7 +197,7 @@ async function runUnits(group: UnitGroup, charactersPerTurn: number): Promise<Ou
 /** About how many characters a unit reads and writes: its own input, and the content of the packets that it parses. */
 function lengthOf({ tenant, unit: { size = 0, whole, packets: ids = [] } }: AnyUnit, group: UnitGroup): number {
   if (!whole) return size;
-  const { found } = group.of(packets, tenant);
+  const { found } = group.of(packets.writes, tenant);
   return ids.reduce((sum, id) => sum + (found.get(id)?.parts.content.length ?? 0), size);
 }
 

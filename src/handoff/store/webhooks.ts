@@ -4,7 +4,7 @@ import { readJson } from '../../kit/json.ts';
 import type { ChannelEvent, ChannelKind } from '../model/channel.ts';
 import type { DisabledReason, Webhook, WebhookEvent } from '../model/webhook.ts';
 import { rowsOfAll } from './all-tenants.ts';
-import type { Kind } from './engine/group.ts';
+import type { Writes } from './engine/group.ts';
 import type { Session } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
@@ -155,7 +155,7 @@ export class WebhookBuffer extends TableBuffer<string, StoredWebhook> {
 }
 
 /** Units that notify read all of them without a lock but in the same transaction, so that a new one counts at once. */
-const kind: Kind<WebhookNeeds, WebhookBuffer> = {
+const writes: Writes<WebhookNeeds, WebhookBuffer> = {
   needs: { webhooks: true, allWebhooks: true, pushesOf: true, notifies: true },
   stage: (_tenant, { journal }) => new WebhookBuffer(journal),
 
@@ -173,17 +173,17 @@ const kind: Kind<WebhookNeeds, WebhookBuffer> = {
         ['tenant'],
       ),
     ]);
-    for (const tenant of tenants) group.of(webhooks, tenant).isComplete = true;
+    for (const tenant of tenants) group.of(writes, tenant).isComplete = true;
     // Locked rows last, because they are the current versions.
     for (const { stored, more } of [...all, ...named, ...pushes]) {
-      const { found } = group.of(webhooks, more[0] as number);
+      const { found } = group.of(writes, more[0] as number);
       if (stored.removed_at === null) found.set(stored.id, stored);
       else found.delete(stored.id);
     }
   },
 
   async erase(session, group, erased) {
-    for (const { tenant, packet_id } of erased) group.of(webhooks, tenant).drop(({ for_packet }) => for_packet === packet_id);
+    for (const { tenant, packet_id } of erased) group.of(writes, tenant).drop(({ for_packet }) => for_packet === packet_id);
     session.remove(
       'webhooks',
       erased.map(({ tenant, packet_id }) => ({ tenant, for_packet: packet_id })),
@@ -191,8 +191,8 @@ const kind: Kind<WebhookNeeds, WebhookBuffer> = {
   },
 
   async flush(session, group) {
-    table.flush(session, group, webhooks);
-    const packets = group.each(webhooks, ({ inserted, changed }, tenant) =>
+    table.flush(session, group, writes);
+    const packets = group.each(writes, ({ inserted, changed }, tenant) =>
       [...inserted, ...changed.values()].flatMap(({ for_packet }) => (for_packet === null ? [] : [{ tenant, for_packet }])),
     );
     if (packets.length > 0) await follow(session, packets);
@@ -331,4 +331,4 @@ export async function numberOf(db: Kysely<Tables>, tenant: number, id: string, d
 }
 
 /** Webhooks and channels. */
-export const webhooks = { kind, reads };
+export const webhooks = { writes, reads };

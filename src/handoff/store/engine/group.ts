@@ -16,22 +16,15 @@ export interface TenantUnit<Unit> {
 /** A packet that a group deletes permanently, as the key of rows that belong to it. */
 type ErasedPacket = { readonly tenant: number; readonly packet_id: string };
 
-/** What a group stages by: a noun with a kind. */
-export interface Staging<Staged> {
-  readonly kind: Kind<never, Staged>;
-}
-
 /**
- * How a group reads, writes and erases one kind of data. `Needs` is the part of a unit that names rows of this kind, and
- * `Staged` holds what the units of one tenant read and change of it.
+ * How a group of units reads, writes and erases the rows of one noun. `Needs` is the part of a unit that names its rows, and
+ * `Buffer` holds what the units of one tenant read and change of them.
  */
-export interface Kind<Needs, Staged> {
-  /** Whether its rows belong to no single tenant. */
-  readonly ofEveryTenant?: true;
+export interface Writes<Needs, Buffer> {
   /** The members of a unit that `find` reads: without any of them, a group does not call it. */
   readonly needs: Readonly<Record<keyof Needs & string, true>>;
-  /** Called when something of the group first reads or changes data of this kind. */
-  stage(tenant: number, group: Group<Needs>): Staged;
+  /** Makes the buffer of a tenant. Called when something of the group first reads or changes its rows. */
+  stage(tenant: number, group: Group<unknown>): Buffer;
   /** Reads and locks what the units name. */
   find?(session: Session, group: Group<Needs>): Awaitable<void>;
   /** Erases the data of permanently deleted packets. It runs before all other writes. */
@@ -55,38 +48,39 @@ export class Group<Unit> {
   readonly lastPositions = new Map<number, number>();
   /** The trace of the unit that runs. */
   trace: TraceContext | undefined;
-  readonly #staged = new Map<unknown, Map<number, unknown>>();
+  /** The buffers by tenant, by the noun's writes. */
+  readonly #buffers = new Map<unknown, Map<number, unknown>>();
 
   constructor(units: readonly TenantUnit<Unit>[], newId: NewId) {
     this.units = units;
     this.newId = newId;
   }
 
-  /** What the units of a tenant stage of a kind. */
-  of<Staged>({ kind }: Staging<Staged>, tenant: number): Staged {
-    const own = this.#ofKind(kind);
-    const known = own.get(tenant);
+  /** What the units of a tenant read and change of a noun. */
+  of<Buffer>(writes: Writes<never, Buffer>, tenant: number): Buffer {
+    const buffers = this.#buffersOf(writes);
+    const known = buffers.get(tenant);
     if (known !== undefined) return known;
-    const staged = kind.stage(tenant, this as unknown as Group<never>);
-    own.set(tenant, staged);
-    return staged;
+    const buffer = writes.stage(tenant, this);
+    buffers.set(tenant, buffer);
+    return buffer;
   }
 
-  /** Whether anything of a kind is staged. */
-  has(kind: Kind<never, unknown>): boolean {
-    return (this.#staged.get(kind)?.size ?? 0) > 0;
+  /** Whether anything of a noun was read or changed. */
+  has(writes: Writes<never, unknown>): boolean {
+    return (this.#buffers.get(writes)?.size ?? 0) > 0;
   }
 
-  /** Items of a kind of all tenants of the group. */
-  each<Staged, T>({ kind }: Staging<Staged>, itemsOf: (staged: Staged, tenant: number) => readonly T[]): T[] {
-    return [...this.#ofKind(kind)].flatMap(([tenant, staged]) => itemsOf(staged, tenant));
+  /** Items of a noun of all tenants of the group. */
+  each<Buffer, T>(writes: Writes<never, Buffer>, itemsOf: (buffer: Buffer, tenant: number) => readonly T[]): T[] {
+    return [...this.#buffersOf(writes)].flatMap(([tenant, buffer]) => itemsOf(buffer, tenant));
   }
 
-  #ofKind<Staged>(kind: Kind<never, Staged>): Map<number, Staged> {
-    const known = this.#staged.get(kind);
-    if (known !== undefined) return known as Map<number, Staged>;
-    const fresh = new Map<number, Staged>();
-    this.#staged.set(kind, fresh);
+  #buffersOf<Buffer>(writes: Writes<never, Buffer>): Map<number, Buffer> {
+    const known = this.#buffers.get(writes);
+    if (known !== undefined) return known as Map<number, Buffer>;
+    const fresh = new Map<number, Buffer>();
+    this.#buffers.set(writes, fresh);
     return fresh;
   }
 

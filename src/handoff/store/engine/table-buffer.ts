@@ -1,6 +1,6 @@
 import { type Awaitable, andThen } from '../../../kit/awaitable.ts';
 import type { Row, Values } from '../../../kit/sql/dialect.ts';
-import type { Group, Staging } from './group.ts';
+import type { Group, Writes } from './group.ts';
 import type { Journal } from './journal.ts';
 import type { Session } from './session.ts';
 
@@ -57,7 +57,7 @@ export class Table<Stored> {
   }
 
   /** Writes what the buffers of all tenants contain. */
-  flush<Needs>(session: Session, group: Group<Needs>, noun: Staging<Flushed<Stored>>): void {
+  flush<Needs>(session: Session, group: Group<Needs>, writes: Writes<never, Flushed<Stored>>): void {
     const { name, columns, key, ofTenants = false, updated = columns, encode } = this.#options;
     const keys = ofTenants ? ['tenant', key] : [key];
     const written = [...keys, ...updated.filter((column) => column !== key)];
@@ -72,12 +72,12 @@ export class Table<Stored> {
     };
     session.insert(
       name,
-      group.each(noun, ({ inserted }, tenant) => inserted.map((stored) => fresh(stored, tenant))),
+      group.each(writes, ({ inserted }, tenant) => inserted.map((stored) => fresh(stored, tenant))),
     );
     session.update(
       name,
       keys,
-      group.each(noun, ({ changed }, tenant) => [...changed.values()].map((stored) => changes(stored, tenant))),
+      group.each(writes, ({ changed }, tenant) => [...changed.values()].map((stored) => changes(stored, tenant))),
     );
   }
 }

@@ -1,0 +1,70 @@
+import { everyTenant, type Group } from './engine/group.ts';
+import { nouns } from './nouns.ts';
+import type { TrailBuffer } from './trail.ts';
+
+/**
+ * What a unit of work reads and changes: a member for each noun of `nouns` that has writes. Most are those of the unit's tenant.
+ * A group makes a buffer only for what its units use.
+ */
+export class Transaction {
+  readonly #tenant: number;
+  readonly #group: Group<unknown>;
+
+  constructor(tenant: number, group: Group<unknown>) {
+    this.#tenant = tenant;
+    this.#group = group;
+  }
+
+  get tenants() {
+    return this.#group.of(nouns.tenants.writes, everyTenant);
+  }
+
+  get keys() {
+    return this.#group.of(nouns.keys.writes, everyTenant);
+  }
+
+  get contracts() {
+    return this.#group.of(nouns.contracts.writes, this.#tenant);
+  }
+
+  get webhooks() {
+    return this.#group.of(nouns.webhooks.writes, this.#tenant);
+  }
+
+  get packets() {
+    return this.#group.of(nouns.packets.writes, this.#tenant);
+  }
+
+  get claimQueue() {
+    return this.#group.of(nouns.claimQueue.writes, this.#tenant);
+  }
+
+  get answerLinks() {
+    return this.#group.of(nouns.answerLinks.writes, this.#tenant);
+  }
+
+  get deliveries() {
+    return this.#group.of(nouns.deliveries.writes, this.#tenant);
+  }
+
+  get idempotency() {
+    return this.#group.of(nouns.idempotency.writes, this.#tenant);
+  }
+
+  get counters() {
+    return this.#group.of(nouns.counters.writes, this.#tenant);
+  }
+
+  get openPacketCounts() {
+    return this.#group.of(nouns.openPacketCounts.writes, this.#tenant);
+  }
+
+  get trail() {
+    return this.#group.of(nouns.trail.writes, this.#tenant);
+  }
+
+  /** The trail of another tenant: what an admin does to a tenant is recorded in that tenant's trail. */
+  trailOf(tenant: number): TrailBuffer {
+    return this.#group.of(nouns.trail.writes, tenant);
+  }
+}
