@@ -32,6 +32,9 @@ const maxRules = 50;
 export const maxTo = 20;
 export const maxRetries = 10;
 export const maxTimeoutMs = 600_000;
+export const maxTokens = 1_000_000;
+/** The highest price of a million tokens, in US dollars. */
+export const maxPrice = 1_000_000;
 
 /** The defaults of optional fields; those of `priority` and `provider` depend on the position and the model. */
 export const providerDefaults = {
@@ -56,7 +59,7 @@ export const retryDefaults = {
   then: 'failover',
 } as const;
 
-const price = (what: string) => Type.Number({ minimum: 0, maximum: 1_000_000, description: `US dollars for a million ${what} tokens.` });
+const price = (what: string) => Type.Number({ minimum: 0, maximum: maxPrice, description: `US dollars for a million ${what} tokens.` });
 const metadata = Type.Record(Type.String(), Type.Unknown(), { description: 'Arbitrary data of the caller.' });
 const named = {
   name: shortName('Display name, unique in the chain.'),
@@ -91,7 +94,7 @@ const providerFields = {
     example: 'OPENAI_API_KEY',
   }),
   timeout_ms: whole(1, maxTimeoutMs, `The timeout of an attempt. Default: ${providerDefaults.timeout_ms}.`),
-  max_tokens: whole(1, 1_000_000, 'The token limit of requests in tests.'),
+  max_tokens: whole(1, maxTokens, 'The token limit of requests in tests.'),
   input_cost_per_1m: price('input'),
   output_cost_per_1m: price('output'),
   params: Type.Record(

@@ -7,25 +7,36 @@ import { after, createEngine, type Engine, matchingRule, next, type Position, st
 import { endOf, retriesOf, waysTo, worstCase } from './reach.ts';
 import { warningsOf } from './warnings.ts';
 
-/** The chain's decisions for all failures, and the answer to the query's question. @throws ServiceError 400 for an incomplete one */
-export function routingOf(chain: ChainDefinition, query: RoutingQuery = {}, findings: readonly Finding[] = []): Routing {
-  const engine = createEngine(chain);
+/** The chain's decisions for all failures. */
+export function routingOf(chain: ChainDefinition, engine: Engine = createEngine(chain)): Routing {
   const positions = positionsOf(engine);
-  const asked = questionOf(engine, query);
   return {
     order: chain.providers.map(({ name }) => name),
     providers: chain.providers.map(({ name }, provider) => ({
       name,
       decisions: conditions.map((condition) => ({
         ...decisionOf(engine, positions[provider]!, condition),
-        findings: findings.filter((finding) => concerns(finding, { provider: name, condition })),
+        findings: [],
       })),
     })),
     worst_case: worstCase(engine),
     warnings: warningsOf(chain, engine),
-    question: asked?.question ?? null,
-    path: asked?.path ?? null,
+    question: null,
+    path: null,
   };
+}
+
+/** The decisions of a chain with the findings that concern them, and the answer to the query's question. @throws ServiceError 400 for an incomplete one */
+export function answeredRouting(engine: Engine, routing: Routing, query: RoutingQuery, findings: readonly Finding[]): Routing {
+  const asked = questionOf(engine, query);
+  const providers = routing.providers.map(({ name, decisions }) => ({
+    name,
+    decisions: decisions.map((decision) => ({
+      ...decision,
+      findings: findings.filter((finding) => concerns(finding, { provider: name, condition: decision.condition })),
+    })),
+  }));
+  return { ...routing, providers, question: asked?.question ?? null, path: asked?.path ?? null };
 }
 
 /** The decision for a condition at a provider, with the statuses for which another rule decides. */

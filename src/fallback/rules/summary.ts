@@ -2,16 +2,13 @@ import { duration, plural } from '../../kit/wording.ts';
 import { type ChainDefinition, type Condition, conditions, type Rule, type RuleCondition } from '../model/chain.ts';
 import type { ChainSummary } from '../model/summary.ts';
 import { traitsOf } from './conditions.ts';
-import { createEngine } from './engine.ts';
+import type { Engine } from './engine.ts';
 import { defaulted, worstCase } from './reach.ts';
 import { listed, shortened, times } from './wording.ts';
 
-/** Describes a chain in a few sentences, with the underlying facts. */
-export function summaryOf(
-  chain: ChainDefinition,
-  { last_test, lossless_formats }: Pick<ChainSummary, 'last_test' | 'lossless_formats'>,
-): ChainSummary {
-  const engine = createEngine(chain);
+/** Describes a chain in a few sentences, with the underlying facts, but without its latest test. */
+export function summaryOf(engine: Engine, lossless_formats: ChainSummary['lossless_formats']): Omit<ChainSummary, 'last_test'> {
+  const { chain } = engine;
   const { providers, fallback_rules } = chain;
   const by_default = defaulted(engine);
   const with_rule: RuleCondition[] = conditions.filter((condition) => !by_default.includes(condition));
@@ -31,7 +28,6 @@ export function summaryOf(
     last_resort: providers.at(-1)!.name,
     conditions: { with_rule, by_default },
     worst_case,
-    last_test,
     lossless_formats,
   };
 }

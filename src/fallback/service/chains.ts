@@ -9,10 +9,11 @@ import type { Warning } from '../model/common.ts';
 import type { Finding } from '../model/finding.ts';
 import type { ChainCheck, Routing, RoutingQuery } from '../model/routing.ts';
 import { define, merge } from '../rules/chain.ts';
-import { routingOf } from '../rules/routing.ts';
+import { answeredRouting, routingOf } from '../rules/routing.ts';
 import { warningsOf } from '../rules/warnings.ts';
 import type { StoredChain } from '../store/chains.ts';
 import type { Store } from '../store/store.ts';
+import { Analyses, type Analysis } from './analyses.ts';
 
 /** The most attempts of a change while other requests change the same chain. */
 const maxAttempts = 20;
@@ -27,6 +28,8 @@ export type ChainService = ReturnType<typeof createChainService>;
 
 /** The operations on chains: longer than a screen because there are many; each of them is short. */
 export function createChainService({ store: { chains }, clock, newId }: ChainServiceParts) {
+  const analyses = new Analyses();
+
   async function stored(id: string): Promise<StoredChain> {
     const found = isId(id) ? await chains.find(id) : undefined;
     if (found === undefined) throw notFound('chain');
@@ -90,7 +93,13 @@ export function createChainService({ store: { chains }, clock, newId }: ChainSer
     get,
 
     /** The chain's decisions, and the answer to the query's question. @throws ServiceError 404, or 400 for an incomplete question */
-    routing: async (id: string, query: RoutingQuery): Promise<Routing> => routingOf(await get(id), query, await findings(id)),
+    async routing(id: string, query: RoutingQuery): Promise<Routing> {
+      const { engine, routing } = await analyses.of(await get(id));
+      return answeredRouting(engine, routing, query, await findings(id));
+    },
+
+    /** What is derived of the chain. @throws ServiceError 404 */
+    analysis: async (id: string): Promise<Analysis> => analyses.of(await get(id)),
 
     findings,
 

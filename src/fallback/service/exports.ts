@@ -18,7 +18,7 @@ import { fakeBase, type RehearsalTokens } from './rehearsal-tokens.ts';
 import type { Sandbox } from './sandbox.ts';
 
 interface ExportServiceParts {
-  chains: Pick<ChainService, 'get' | 'create'>;
+  chains: Pick<ChainService, 'get' | 'create' | 'analysis'>;
   sandbox: Sandbox;
   tokens: Pick<RehearsalTokens, 'of'>;
   /** Parses JSON as it is parsed in a request. @throws ServiceError 400 */
@@ -62,8 +62,8 @@ export function createExportService({ chains, sandbox, tokens, parseJson, checkR
   return {
     /** Exports a chain. @throws ServiceError 404 for an unknown chain */
     async export(id: string, format: ExportFormat, prefer: (typeof preferences)[number]): Promise<Export> {
-      const chain = definitionOf(await chains.get(id));
-      return exportChain(format, { chain, routing: routingOf(chain), prefer });
+      const { engine, routing } = await chains.analysis(id);
+      return exportChain(format, { chain: engine.chain, routing, prefer });
     },
 
     /**

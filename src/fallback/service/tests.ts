@@ -4,10 +4,6 @@ import { readJson } from '../../kit/json.ts';
 import { MemoryBudget } from '../../kit/memory-budget.ts';
 import type { ChainSummary } from '../model/summary.ts';
 import type { TestPlan, TestProgress, TestRequest } from '../model/test.ts';
-import { definitionOf } from '../rules/chain.ts';
-import { routingOf } from '../rules/routing.ts';
-import { summaryOf } from '../rules/summary.ts';
-import { losslessFormats } from '../rules/targets/export.ts';
 import type { Store } from '../store/store.ts';
 import type { ChainService } from './chains.ts';
 import { cancelled, Leases, type Retention } from './leases.ts';
@@ -29,7 +25,7 @@ const lastCallsMs = 5_000;
 
 export interface TestServiceParts extends PrepareParts {
   store: Store;
-  chains: Pick<ChainService, 'get' | 'findings'>;
+  chains: Pick<ChainService, 'get' | 'findings' | 'analysis'>;
   rehearsals: Rehearsals;
   retention: Retention;
   /** Called with each internal error of a run. */
@@ -111,9 +107,8 @@ export function createTestService(parts: TestServiceParts) {
 
     /** Describes a chain and its latest test. @throws ServiceError 404 for an unknown chain */
     async summary(chainId: string): Promise<ChainSummary> {
-      const chain = definitionOf(await chains.get(chainId));
-      const last_test = await results.lastOf(chainId);
-      return summaryOf(chain, { last_test, lossless_formats: losslessFormats(chain, routingOf(chain)) });
+      const { summary } = await chains.analysis(chainId);
+      return { ...(await summary()), last_test: await results.lastOf(chainId) };
     },
 
     /** What a test would do at most. Refuses what `start` would refuse, and starts nothing. */

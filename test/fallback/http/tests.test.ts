@@ -247,6 +247,19 @@ for (const store of stores) {
       assert.equal(after.body.last_test.id, id);
       assert.equal(after.body.last_test.verdict, 'pass');
     });
+
+    test('the summary and the routing are those of the current revision [F100]', async () => {
+      const service = await shareFallback(store);
+      const { id } = await createChain(service);
+      const read = async () => {
+        const [summary, routing] = await Promise.all(['summary', 'routing'].map((path) => service.call('GET', `/chains/${id}/${path}`)));
+        return [summary!.body.worst_case.attempts, routing!.body.worst_case.attempts];
+      };
+      assert.deepEqual(await read(), [8, 8]);
+      assert.deepEqual(await read(), [8, 8]);
+      await service.call('PATCH', `/chains/${id}`, { body: { fallback_rules: [] } });
+      assert.deepEqual(await read(), [2, 2]);
+    });
   });
 }
 

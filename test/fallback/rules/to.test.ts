@@ -6,7 +6,7 @@ import { faultsOf } from '../../../src/fallback/rules/chain.ts';
 import { createEngine, next, startAt } from '../../../src/fallback/rules/engine.ts';
 import { planOf } from '../../../src/fallback/rules/plan.ts';
 import { worstCase } from '../../../src/fallback/rules/reach.ts';
-import { routingOf } from '../../../src/fallback/rules/routing.ts';
+import { answeredRouting, routingOf } from '../../../src/fallback/rules/routing.ts';
 import { summaryOf } from '../../../src/fallback/rules/summary.ts';
 import { exportChain } from '../../../src/fallback/rules/targets/export.ts';
 import { importChain } from '../../../src/fallback/rules/targets/import.ts';
@@ -58,7 +58,8 @@ describe('A rule with to', () => {
 
   test('is shown by routing, the worst case and the summary', () => {
     const chain = chainOf(4, [long, { condition: 'any', action: 'fail', providers: ['c'] }]);
-    const { providers, path } = routingOf(chain, { provider: 'a', condition: 'context_length' });
+    const engine = createEngine(chain);
+    const { providers, path } = answeredRouting(engine, routingOf(chain), { provider: 'a', condition: 'context_length' }, []);
     const nextOf = (provider: number, condition: string) =>
       providers[provider]!.decisions.find((decision) => decision.condition === condition)!.next_provider;
     assert.deepEqual(
@@ -70,8 +71,8 @@ describe('A rule with to', () => {
       ['a', 'd'],
     );
     // Either a, b and c are called, or a and d.
-    assert.equal(worstCase(createEngine(chain)).attempts, 3);
-    assert.match(summaryOf(chain, { last_test: null, lossless_formats: [] }).text, /On context_length of a it fails over to d at once\./);
+    assert.equal(worstCase(engine).attempts, 3);
+    assert.match(summaryOf(engine, []).text, /On context_length of a it fails over to d at once\./);
     assert.deepEqual(
       warningsOf(chain).filter(({ code }) => code === 'unreachable_provider'),
       [],

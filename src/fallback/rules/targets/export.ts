@@ -3,8 +3,7 @@ import { stringify } from 'yaml';
 import { ServiceError } from '../../../kit/errors.ts';
 import type { ChainDefinition, ChainRequest } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
-import type { Routing } from '../../model/routing.ts';
-import { type ExportFormat, exportFormats, type ImportFormat, importFormats, type Target, targets } from '../../model/targets.ts';
+import { type ExportFormat, type ImportFormat, importFormats, type Target, targets } from '../../model/targets.ts';
 import { define } from '../chain.ts';
 import { WarningList } from '../warning-list.ts';
 import { listed, shortened } from '../wording.ts';
@@ -38,10 +37,8 @@ export function exportChain(format: ExportFormat, input: ExportInput): Export {
   return { format, filename, content_type: contentType, config, content: writers[contentType](config), lossless, warnings: warnings.items };
 }
 
-/** The formats that are lossless for a chain: an import gives the same chain, and the target behaves like it. */
-export function losslessFormats(chain: ChainDefinition, routing: Routing): ExportFormat[] {
-  return exportFormats.filter((format) => exportChain(format, { chain, routing, prefer: 'failover' }).lossless);
-}
+/** Whether a format is lossless for a chain: an import gives the same chain, and the target behaves like it. */
+export const isLossless = (format: ExportFormat, input: ExportInput): boolean => exportChain(format, input).lossless;
 
 /** The paths of fields that an import of the export would change; null for a format that can't be imported. */
 function readBack(format: ExportFormat, config: unknown, chain: ChainDefinition): string[] | null {

@@ -59,11 +59,22 @@ export class Section {
     return textAt(this.fields[name], this.at(name));
   }
 
-  /** A field that is a number of at least 0, or undefined. @throws ServiceError 400 */
-  number(name: string): number | undefined {
+  /** A field that is a number from 0 to `most`, or undefined. @throws ServiceError 400 */
+  number(name: string, most: number): number | undefined {
     const value = this.get(name);
-    if (value === undefined || (typeof value === 'number' && value >= 0)) return value;
-    throw invalid(this.at(name), `${this.at(name)} must be a number of at least 0.`);
+    if (value === undefined || (typeof value === 'number' && value >= 0 && value <= most)) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? 'of at least 0' : `from 0 to ${most}`;
+    throw invalid(this.at(name), `${this.at(name)} must be a number ${range}.`);
+  }
+
+  /** A field that is a whole number of at least 0, or undefined; one above `most` is reduced to it, with a finding. @throws ServiceError 400 */
+  count(name: string, most: number): number | undefined {
+    const value = this.get(name);
+    if (value === undefined) return undefined;
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0)
+      throw invalid(this.at(name), `${this.at(name)} must be a whole number of at least 0.`);
+    if (value > most) this.note('reduced', name, `is reduced to ${most}.`, { loss: true });
+    return Math.min(value, most);
   }
 
   /** The variable that a field refers to as a key. A key itself is never imported or quoted. */

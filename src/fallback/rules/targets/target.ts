@@ -56,6 +56,14 @@ export function exportedProviders({ chain, routing }: ExportInput, warnings: War
   const taken = new Set<string>();
   const engine = createEngine(chain);
   const ways = waysTo(engine);
+  const orders = chain.providers.map((_, index) => {
+    const known = new Map<Condition, readonly number[]>();
+    return (condition: Condition) => {
+      const order = known.get(condition) ?? onwards(engine, ways[index]?.position ?? startAt(engine, index), condition);
+      known.set(condition, order);
+      return order;
+    };
+  });
   return chain.providers.map((provider, index) => ({
     provider,
     index,
@@ -70,7 +78,7 @@ export function exportedProviders({ chain, routing }: ExportInput, warnings: War
         rule: decided.rule === null ? null : chain.fallback_rules[decided.rule]!,
       };
     },
-    onwards: (condition) => onwards(engine, ways[index]?.position ?? startAt(engine, index), condition),
+    onwards: orders[index]!,
     loss: (code, field, detail) => warnings.loss(code, pathOf(index, field), detail),
     advise: (code, field, detail) => warnings.add(code, pathOf(index, field), detail),
   }));

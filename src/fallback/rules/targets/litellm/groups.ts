@@ -17,14 +17,17 @@ export function aliasesOf(settings: Section): ReadonlyMap<string, string> {
 /** Fallbacks with lists for groups that LiteLLM finds by their name without the provider: `gpt-4o` also for `openai/gpt-4o`. */
 export function withOtherNames(fallbacks: Fallbacks, groups: readonly string[]): Fallbacks {
   const found = groups.flatMap((group) => {
-    const key = fallbacks.has(group) ? undefined : [...fallbacks.keys()].find((one) => strippedNames(group).includes(one));
-    return key === undefined ? [] : [[group, fallbacks.get(key)!] as const];
+    const list = fallbacks.has(group) ? undefined : fallbacks.get(strippedName(group) ?? '');
+    return list === undefined ? [] : [[group, list] as const];
   });
   return new Map([...fallbacks, ...found]);
 }
 
-const strippedNames = (group: string) =>
-  [...litellmKinds].flatMap((kind) => (group.startsWith(`${kind}/`) ? [group.replaceAll(`${kind}/`, '')] : []));
+/** The name of a group without its provider; undefined if it has none. */
+function strippedName(group: string): string | undefined {
+  const kind = group.slice(0, Math.max(group.indexOf('/'), 0));
+  return litellmKinds.has(kind) ? group.replaceAll(`${kind}/`, '') : undefined;
+}
 
 /** A key of fallbacks that is the group's name with a provider: LiteLLM uses it if its own list of models has the group under that provider. */
 export const prefixedKey = (fallbacks: Fallbacks, group: string): string | undefined =>

@@ -1,18 +1,18 @@
 import { invalid } from '../../../../kit/errors.ts';
-import { maxProviders, maxTimeoutMs, providerDefaults } from '../../../model/chain.ts';
+import { maxPrice, maxTimeoutMs, maxTokens, providerDefaults } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
 import { modelName } from '../../kinds.ts';
 import { isSecret, paramNames, variableOf } from '../../params.ts';
 import { uniqueName } from '../../wording.ts';
 import { rulesOf } from '../decisions.ts';
 import { kindNamed } from '../kind-names.ts';
-import { type Draft, requireAtMost, Section } from '../section.ts';
+import { type Draft, Section } from '../section.ts';
 import { noteDifferences, noteInferred, noteLeftOut, notePrefixed } from './differences.ts';
 import { isLostOn422, measuredKinds } from './errors.ts';
 import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
 import { inferredKind, kindNames, policyNames } from './names.ts';
-import { type Deployment, type Policy, type Router, weighed } from './router.ts';
+import { type Deployment, type Policy, type Router, requireFewModels, weighed } from './router.ts';
 import { type Reached, reachedFrom, rowsOf } from './rows.ts';
 
 /** LiteLLM's waits between retries, as fields of a rule. */
@@ -20,6 +20,13 @@ const waits = { wait_ms: 500, max_wait_ms: 8_000 };
 
 /** What LiteLLM does if a file does not say it (version 1.106.2). */
 const usual = { retries: 2, fallbacks: 5, timeoutSeconds: 6000 };
+
+/** The most retries and fallbacks that are followed; a chain makes fewer of both. */
+const mostRetries = 100;
+const mostFallbacks = 1000;
+
+/** The highest price of a token, in US dollars. */
+const maxTokenPrice = maxPrice / 1_000_000;
 
 const routerOnly = [
   ...['retry_policy', 'model_group_retry_policy', 'timeout', 'disable_cooldowns', 'model_group_alias', 'enable_pre_call_checks'],
@@ -98,7 +105,7 @@ export function importLitellm(file: Section, group?: string): Draft {
     const sentence = `No timeout is set; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
     findings.add('default', 'timeout', sentence, { condition: 'timeout', loss: true });
   }
-  requireAtMost(maxProviders, providers, 'model_list');
+  requireFewModels(providers.length);
   const draft = {
     name: first,
     providers: providers.map((provider, priority) => ({ ...provider, priority })),
@@ -156,7 +163,7 @@ function routerOf(
   const [general, contextWindow, contentPolicy] = lists.map((list) => list && withOtherNames(list, [...groups.keys(), ...aliases.keys()]));
   // An alias hides a group of the same name.
   const aliased = [...aliases].flatMap(([alias, group]) => (groups.has(group) ? [[alias, groups.get(group)!] as const] : []));
-  const retries = settings.number('num_retries');
+  const retries = settings.count('num_retries', mostRetries);
   const sentence = `num_retries is not set; LiteLLM then retries ${usual.retries} times, and so does the chain.`;
   if (retries === undefined) settings.findings.add('default', 'num_retries', sentence);
   const byGroup = settings.optional('model_group_retry_policy');
@@ -171,7 +178,7 @@ function routerOf(
     groupPolicies: new Map(
       Object.keys(byGroup?.fields ?? {}).flatMap((group) => [[group, policyOf(byGroup?.optional(group)) ?? {}] as const]),
     ),
-    maxFallbacks: settings.number('max_fallbacks') ?? usual.fallbacks,
+    maxFallbacks: settings.count('max_fallbacks', mostFallbacks) ?? usual.fallbacks,
     hasCooldowns: settings.get('disable_cooldowns') !== true,
   };
 }
@@ -180,7 +187,7 @@ function routerOf(
 function policyOf(policy: Section | undefined): Policy | null {
   if (policy === undefined) return null;
   policy.leaveOutUnknown(policyNames);
-  return Object.fromEntries(policyNames.map((name) => [name, policy.number(name)]));
+  return Object.fromEntries(policyNames.map((name) => [name, policy.count(name, mostRetries)]));
 }
 
 /** The models of a chain: those that are reached, and others of their groups that LiteLLM may draw instead. */
@@ -240,17 +247,17 @@ function readDeployment(entry: Section, index: number, taken: Set<string>, timeo
     api_base: model.provider === 'anthropic' && typeof address === 'string' ? anthropicBase(address) : address,
     api_key_env: parameters.keyVariable('api_key', /^os\.environ\/([A-Za-z_]\w*)$/),
     timeout_ms: milliseconds(parameters, 'timeout') ?? timeout,
-    max_tokens: parameters.number('max_tokens'),
-    input_cost_per_1m: per1m(parameters.number('input_cost_per_token')),
-    output_cost_per_1m: per1m(parameters.number('output_cost_per_token')),
+    max_tokens: parameters.count('max_tokens', maxTokens),
+    input_cost_per_1m: per1m(parameters.number('input_cost_per_token', maxTokenPrice)),
+    output_cost_per_1m: per1m(parameters.number('output_cost_per_token', maxTokenPrice)),
     params: filled(params),
   });
   return {
     group,
     index,
     kind: model.provider ?? 'openai',
-    order: parameters.number('order') ?? null,
-    retries: parameters.number('num_retries'),
+    order: parameters.number('order', Number.MAX_SAFE_INTEGER) ?? null,
+    retries: parameters.count('num_retries', mostRetries),
     weights: ['weight', 'rpm', 'tpm'].map((name) => Number(parameters.get(name)) || 0),
     provider: { name: uniqueName(name, taken), ...provider },
   };

@@ -1,3 +1,5 @@
+import { invalid } from '../../../../kit/errors.ts';
+import { maxProviders } from '../../../model/chain.ts';
 import type { Failing } from '../../conditions.ts';
 import { classOf, coolsDown, type ErrorClass, isSkipped } from './errors.ts';
 
@@ -39,6 +41,13 @@ export interface Router<D extends Deployment = Deployment> {
   readonly hasCooldowns: boolean;
 }
 
+/** @throws ServiceError 400 if a chain can't have as many models as its group leads to */
+export function requireFewModels(count: number): void {
+  if (count <= maxProviders) return;
+  const sentence = `The group leads to more than ${maxProviders} models of model_list, and a chain can have at most ${maxProviders}; name a group that leads to fewer.`;
+  throw invalid('model_list', sentence);
+}
+
 /** The failure of a model; null if it answers. */
 export type FailureOf<D> = (deployment: D) => Failing | null;
 
@@ -52,13 +61,23 @@ export function callsOf<D extends Deployment>(router: Router<D>, group: string, 
   return walk.calls;
 }
 
+/** The models of a group with the same order. */
+interface Level<D> {
+  readonly order: number;
+  readonly models: readonly D[];
+}
+
 class Walk<D extends Deployment> {
   readonly calls: D[] = [];
   readonly #router: Router<D>;
   readonly #original: string;
   readonly #failureOf: FailureOf<D>;
   readonly #attempted = new Set<string>();
+  /** The models that were called. */
+  readonly #called = new Set<D>();
   readonly #cooling = new Set<D>();
+  /** The levels of the groups that were called. */
+  readonly #levels = new Map<readonly D[], readonly Level<D>[]>();
 
   constructor(router: Router<D>, original: string, failureOf: FailureOf<D>) {
     this.#router = router;
@@ -99,6 +118,8 @@ class Walk<D extends Deployment> {
     const deployment = this.#draw(all, order, skipped);
     if (deployment === undefined) return { deployment, error: noModel };
     this.calls.push(deployment);
+    this.#called.add(deployment);
+    requireFewModels(this.#called.size);
     const failing = this.#failureOf(deployment);
     if (failing === null) return null;
     const error = classOf(failing, deployment.kind);
@@ -109,19 +130,31 @@ class Walk<D extends Deployment> {
 
   /** One of the models of which LiteLLM draws one: the first that was not called yet, else the last. */
   #draw(all: readonly D[], order: number | null, skipped: ReadonlySet<D>): D | undefined {
-    const ready = all.filter((one) => !this.#cooling.has(one));
-    const lowest =
-      order ??
-      ready.reduce<number | null>((least, one) => (one.order !== null && (least === null || one.order < least) ? one.order : least), null);
-    const ordered = ready.filter((one) => lowest === null || one.order === lowest);
-    const fresh = ordered.filter((one) => !skipped.has(one));
-    const drawn = weighed(fresh.length > 0 ? fresh : ordered);
-    return drawn.find((one) => !this.calls.includes(one)) ?? drawn.at(-1);
+    const isReady = (one: D) => !this.#cooling.has(one);
+    const levels = this.#levelsOf(all);
+    const lowest = order === null ? levels.find(({ models }) => models.some(isReady))?.models : undefined;
+    const level = order === null ? (lowest ?? all) : (levels.find((one) => one.order === order)?.models ?? []);
+    const ready = level.filter(isReady);
+    const fresh = ready.filter((one) => !skipped.has(one));
+    const drawn = weighed(fresh.length > 0 ? fresh : ready);
+    return drawn.find((one) => !this.#called.has(one)) ?? drawn.at(-1);
+  }
+
+  /** The models of a group by their order, the lowest first, without those that have none. */
+  #levelsOf(all: readonly D[]): readonly Level<D>[] {
+    const known = this.#levels.get(all);
+    if (known !== undefined) return known;
+    const byOrder = Map.groupBy(all, ({ order }) => order);
+    const levels = [...byOrder].flatMap(([order, models]) => (order === null ? [] : [{ order, models }]));
+    levels.sort((one, other) => one.order - other.order);
+    this.#levels.set(all, levels);
+    return levels;
   }
 
   #fallBack(group: string, { special }: ErrorClass, depth: number, order: number | null): boolean {
-    const { groups, general, contextWindow, contentPolicy } = this.#router;
-    const levels = [...new Set((groups.get(group) ?? []).flatMap((one) => one.order ?? []))].sort((one, other) => one - other);
+    const { groups, general, contextWindow, contentPolicy, maxFallbacks } = this.#router;
+    if (depth >= maxFallbacks) return false;
+    const levels = this.#levelsOf(groups.get(group) ?? []).map((level) => level.order);
     if (levels.length > 1 && special === undefined) {
       const later = levels.filter((level) => level > (order ?? levels[0]!)).map((level) => ({ group, order: level }));
       return this.#tryAll([...later, ...this.#listed(general, group)], group, depth);
@@ -137,7 +170,6 @@ class Walk<D extends Deployment> {
   }
 
   #tryAll(targets: readonly { group: string; order: number | null }[], failed: string, depth: number): boolean {
-    if (depth >= this.#router.maxFallbacks) return false;
     this.#attempted.add(failed);
     let deeper = depth;
     for (const { group, order } of targets) {

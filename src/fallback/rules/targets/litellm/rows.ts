@@ -1,7 +1,8 @@
 import { conditions, maxRetries, maxTo } from '../../../model/chain.ts';
 import { type Failing, usualStatus } from '../../conditions.ts';
 import type { Cell, Row } from '../decisions.ts';
-import { callsOf, type Deployment, type Router } from './router.ts';
+import { classOf } from './errors.ts';
+import { callsOf, type Deployment, type Router, requireFewModels } from './router.ts';
 
 /** The failures that LiteLLM tells apart: each condition as providers send it, and other statuses that are retried otherwise. */
 export const failures: readonly Failing[] = [
@@ -44,37 +45,57 @@ export interface Reached<D> {
   readonly outcomes: readonly Outcome<D>[];
 }
 
-/** The models that prompts to a group can reach: first those of its general order, then those that only other failures lead to. */
+/**
+ * The models that prompts to a group can reach: first those of its general order, then those that only other failures lead to.
+ * @throws ServiceError 400 if a chain can't have as many providers, before anything is followed from them
+ */
 export function reachedFrom<D extends Deployment>(router: Router<D>, group: string): Reached<D>[] {
-  const all = new Map<D, Reached<D>>();
+  const classes = failureClasses(router);
   const order = distinct(callsOf(router, group, () => serverError));
-  let waiting = order.map((deployment, index) => ({
+  const all = new Map<D, Reached<D>>();
+  // Only the first way to a model counts.
+  const seen = new Set(order);
+  const waiting = order.map((deployment, index) => ({
     deployment,
     path: new Map(order.slice(0, index).map((before) => [before, serverError])) as Path<D>,
     rest: order.slice(index + 1),
     isGeneral: true,
   }));
-  while (waiting.length > 0) {
-    const found = waiting.filter(({ deployment }) => !all.has(deployment));
-    waiting = [];
-    for (const one of found) {
-      if (all.has(one.deployment)) continue;
-      const outcomes = failures.map((failing) => outcomeOf(router, group, one, failing));
-      all.set(one.deployment, { ...one, outcomes });
-      for (const { failing, next } of outcomes) {
-        for (const [index, deployment] of next.entries()) {
-          const before = next.slice(0, index).map((other) => [other, serverError] as const);
-          waiting.push({
-            deployment,
-            path: new Map([...one.path, [one.deployment, failing], ...before]),
-            rest: next.slice(index + 1),
-            isGeneral: false,
-          });
-        }
+  for (const one of waiting) {
+    requireFewModels(seen.size);
+    const outcomes = outcomesOf(router, group, one, classes);
+    all.set(one.deployment, { ...one, outcomes });
+    for (const { failing, next } of outcomes) {
+      for (const [index, deployment] of next.entries()) {
+        if (seen.has(deployment)) continue;
+        seen.add(deployment);
+        const before = next.slice(0, index).map((other) => [other, serverError] as const);
+        const path = new Map([...one.path, [one.deployment, failing], ...before]);
+        waiting.push({ deployment, path, rest: next.slice(index + 1), isGeneral: false });
       }
     }
   }
   return [...all.values()];
+}
+
+/** The failures in classes, each of which the router treats alike at every model. */
+function failureClasses<D extends Deployment>({ groups }: Router<D>): readonly (readonly Failing[])[] {
+  const kinds = distinct([...groups.values()].flat().map(({ kind }) => kind));
+  return [...Map.groupBy(failures, (failing) => JSON.stringify(kinds.map((kind) => classOf(failing, kind)))).values()];
+}
+
+/** What follows each failure of a model. */
+function outcomesOf<D extends Deployment>(
+  router: Router<D>,
+  group: string,
+  one: { deployment: D; path: Path<D> },
+  classes: readonly (readonly Failing[])[],
+): Outcome<D>[] {
+  const found = classes.flatMap((alike) => {
+    const { retries, next } = outcomeOf(router, group, one, alike[0]!);
+    return alike.map((failing) => ({ failing, retries, next }));
+  });
+  return found.toSorted((left, right) => failures.indexOf(left.failing) - failures.indexOf(right.failing));
 }
 
 /** What follows if a model fails in this way and all later ones with a server error; models drawn before it fail as it does. */
@@ -95,7 +116,6 @@ function outcomeOf<D extends Deployment>(
   const first = calls.indexOf(deployment);
   const own = calls.filter((one) => one === deployment).length;
   return {
-    failing,
     retries: Math.max(own - 1, 0),
     next: distinct(calls.slice(first)).filter((one) => one !== deployment && !path.has(one)),
   };

@@ -1,9 +1,9 @@
 import { invalid } from '../../../../kit/errors.ts';
-import { type Condition, conditions, maxProviders } from '../../../model/chain.ts';
+import { type Condition, conditions, maxProviders, maxRetries, maxTimeoutMs, maxTokens } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
 import { knownStatuses, traitsOf } from '../../conditions.ts';
 import { isSecret } from '../../params.ts';
-import { listed, uniqueName } from '../../wording.ts';
+import { listed, times, uniqueName } from '../../wording.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section, textAt } from '../section.ts';
 import { asRequested, kindNames, paramNamesInPortkey } from './names.ts';
@@ -106,11 +106,21 @@ function drawnOf(strategy: Section, count: number): Difference[] {
   return [{ kind: 'load_balanced', field: strategy.at('mode'), sentence, conditions }];
 }
 
-/** What Portkey does otherwise with Retry-After: it gives up if that is a minute or more. */
+/** The retries of a target. @throws ServiceError 400 */
+const attemptsOf = (retry: Section): number => retry.count('attempts', Number.MAX_SAFE_INTEGER) ?? 0;
+
+/** What Portkey does otherwise with retries: more of them, and it gives up if Retry-After is a minute or more. */
 function retryDifferences(section: Section): Difference[] {
   const retry = section.optional('retry');
-  retry?.leaveOutUnknown(['attempts', 'on_status_codes', 'use_retry_after_header']);
-  if (retry?.get('use_retry_after_header') !== true) return [];
+  if (retry === undefined) return [];
+  retry.leaveOutUnknown(['attempts', 'on_status_codes', 'use_retry_after_header']);
+  const most = `Portkey retries ${times(attemptsOf(retry))}; the chain at most ${times(maxRetries)}.`;
+  const reduced: Difference = { kind: 'reduced', field: retry.at('attempts'), sentence: most, conditions };
+  return [...(attemptsOf(retry) > maxRetries ? [reduced] : []), ...retryAfterDifferences(retry)];
+}
+
+function retryAfterDifferences(retry: Section): Difference[] {
+  if (retry.get('use_retry_after_header') !== true) return [];
   const sentence =
     'Portkey obeys Retry-After with status 429 and waits no other time; it stops its retries if that is a minute or more. The chain then waits a minute.';
   return [{ kind: 'retry_after', field: retry.at('use_retry_after_header'), sentence, conditions: ['rate_limit', 'quota_exceeded'] }];
@@ -132,7 +142,8 @@ function chosenTargets(strategy: Section, targets: readonly unknown[]): readonly
 function statusesAt(section: Section): readonly number[] | undefined {
   const value = section.get('on_status_codes');
   const isStatus = (status: unknown) => Number.isInteger(status) && (status as number) >= 100 && (status as number) <= 599;
-  if (value === undefined || (Array.isArray(value) && value.every(isStatus))) return value;
+  if (value === undefined) return undefined;
+  if (Array.isArray(value) && value.every(isStatus)) return [...new Set(value as number[])];
   const field = section.at('on_status_codes');
   throw invalid(field, `${field} must be a list of HTTP statuses.`);
 }
@@ -168,8 +179,8 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
     provider: kind,
     api_base: fields.custom_host ?? (typeof resource === 'string' ? `https://${resource}.openai.azure.com` : undefined),
     api_key_env: section.keyVariable('api_key', variableReference),
-    timeout_ms: section.number('request_timeout'),
-    max_tokens: parameters.number('max_tokens'),
+    timeout_ms: section.count('request_timeout', maxTimeoutMs),
+    max_tokens: parameters.count('max_tokens', maxTokens),
     params: filled(params),
   });
 }
@@ -218,7 +229,12 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
     const retry = section.optional('retry');
     if (retry === undefined) return { statuses: [], attempts: 0, obeys: false, failoverStatuses };
     const statuses = statusesAt(retry) ?? defaultStatuses;
-    return { statuses, attempts: retry.number('attempts') ?? 0, obeys: retry.get('use_retry_after_header') === true, failoverStatuses };
+    return {
+      statuses,
+      attempts: Math.min(attemptsOf(retry), maxRetries),
+      obeys: retry.get('use_retry_after_header') === true,
+      failoverStatuses,
+    };
   };
   return perProvider(targets, providers, read).flatMap(({ of: { attempts, statuses, obeys, failoverStatuses }, named }) => {
     if (attempts === 0) return [];
