@@ -247,7 +247,7 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
   const contracts = createContractService({ store, clock, turns: live.turns, onSeen: (tenant, agentId) => agents.seen(tenant, agentId) });
   const keys = createKeyService({ ...parts, onChange: contracts.changed });
-  const connections = new Connections(keys, tierLimits(settings));
+  const connections = new Connections(keys.isValid, tierLimits(settings));
   const packets = createPacketService({
     ...parts,
     contracts,

@@ -25,7 +25,7 @@ import type { Store } from '../store/store.ts';
 import type { HandoffMount } from './handlers.ts';
 import { jsonRpcRefusal, refusalCodes } from './mcp.ts';
 import { agentId } from './packets.ts';
-import { keyOf, type Listening } from './streams.ts';
+import type { Listening } from './streams.ts';
 
 interface A2aRouteParts {
   readonly mount: HandoffMount;
@@ -90,18 +90,15 @@ export function mountA2a({
   ) {
     loading ??= load();
     const endpoint = await loading;
-    const key = keyOf(headers, query.api_key as string | undefined)!;
     // A stream outlives its handler, and ends by its own signal.
     const gone = new AbortController();
     const signal = AbortSignal.any([endSignal, gone.signal]);
-    // Handlers read the key of a waiting request, to end the wait when it is revoked.
-    const callApi: CallApi = (route, request) =>
-      call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'a2a' });
+    const callApi: CallApi = (route, request) => call(route, request, { caller, signal, via: 'a2a' });
     let held = 0;
     const session: Omit<A2aSession, 'send'> = {
       call: callApi,
       agentId: agentId(headers) ?? onlyAgent(caller),
-      responder: caller.responder ?? caller.key_name,
+      responder: caller.responder ?? caller.name,
       address: addressAt(origin),
       pushes: pushesFor(pushes, caller),
       view: async (id: string) => {
@@ -114,7 +111,7 @@ export function mountA2a({
       },
       rootsOf: async (ids: readonly string[]) => store.of(caller.tenant_number).packets.roots(ids),
       async changed(id, isWanted) {
-        await waiting.until({ caller, key, signal, seconds: maxWaitSeconds }, id, isWanted);
+        await waiting.until({ caller, signal, seconds: maxWaitSeconds }, id, isWanted);
       },
       signal,
     };

@@ -34,13 +34,13 @@ export class Limits {
   }
 
   /** Counts the request unless a limit refuses it; a refused request is not counted. */
-  take({ key_id, rotated_from = key_id, key_tier, tenant_id, tenant_tier }: Caller, now: number): Awaitable<LimitState> {
+  take({ origin, tier, tenant_id, tenant_tier }: Caller, now: number): Awaitable<LimitState> {
     // The tenant may have moved to a lower tier than its key.
-    const isBusiness = key_tier === 'business' && tenant_tier === 'business';
+    const isBusiness = tier === 'business' && tenant_tier === 'business';
     const perMinute = this.#perMinute ?? (isBusiness ? 0 : requestsAMinute);
     const perHour = this.#tiers[tenant_tier].hourlyQuota;
-    const taken = this.#counters.take({ keyId: rotated_from, tenantId: tenant_id, perMinute, perHour, now });
-    return andThen(taken, (found) => stateOf(found, key_tier, perMinute, perHour));
+    const taken = this.#counters.take({ keyId: origin, tenantId: tenant_id, perMinute, perHour, now });
+    return andThen(taken, (found) => stateOf(found, tier, perMinute, perHour));
   }
 
   /** Counts a wrong key from an address. @throws LimitReached when there were too many */

@@ -15,7 +15,7 @@ import type { Caller } from '../service/authentication.ts';
 import type { PacketViews } from '../service/packet-views.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './packets.ts';
-import { keyOf, type Listening } from './streams.ts';
+import type { Listening } from './streams.ts';
 
 interface McpRouteParts {
   readonly mount: HandoffMount;
@@ -39,18 +39,14 @@ export function mountMcp({ mount, call, load, listening, views, clock, failed }:
       loading ??= load();
       const endpoint = await loading;
       const { caller, headers, endSignal: signal } = context;
-      const key = keyOf(headers, query.api_key)!;
-      // Handlers read the key of a waiting request, to end the wait when it is revoked.
-      const callApi: CallApi = (route, request) =>
-        call(route, { ...request, headers: { ...request.headers, 'x-api-key': key } }, { caller, signal, via: 'mcp' });
+      const callApi: CallApi = (route, request) => call(route, request, { caller, signal, via: 'mcp' });
       const packet = async (id: string) => {
         requireRight(caller, routes.getPacket);
         return isId(id.toLowerCase()) ? (await views.of(caller.tenant_number, id.toLowerCase()))?.packet : undefined;
       };
       const session = { call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
       const request = { headers, body, signal, session };
-      if ((body as { method?: unknown }).method === 'subscriptions/listen')
-        return listen(endpoint, request, caller, key, { listening, failed });
+      if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, { listening, failed });
       return written(await endpoint.answer(request));
     },
     { refused: (refusal, { isRead }) => jsonRpcRefusal(refusal, isRead) },
@@ -93,7 +89,6 @@ async function listen(
   endpoint: McpEndpoint,
   request: McpHttpRequest,
   caller: Caller,
-  key: string,
   { listening, failed }: Pick<McpRouteParts, 'listening' | 'failed'>,
 ) {
   requireRight(caller, acts.listen);
@@ -102,7 +97,7 @@ async function listen(
     leave();
     throw error;
   });
-  if ('messages' in opened) return streamOf(opened, caller, key, { listening, position: start.position, leave, failed });
+  if ('messages' in opened) return streamOf(opened, caller, { listening, position: start.position, leave, failed });
   leave();
   return written(opened);
 }
@@ -110,7 +105,6 @@ async function listen(
 function streamOf(
   { messages, changed, end }: McpSubscription,
   caller: Caller,
-  key: string,
   {
     listening: { hub, streams, connections },
     position,
@@ -148,7 +142,7 @@ function streamOf(
         open.end('done');
       };
       pump().catch((error: unknown) => open.fail(error));
-      const unwatch = connections.watch(key, open);
+      const unwatch = connections.watch(caller, open);
       hub.join(caller, listener).catch((error: unknown) => open.fail(error));
       return {
         heartbeat: () => commentHeartbeat,

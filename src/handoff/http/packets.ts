@@ -25,7 +25,6 @@ import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketStamp, PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import { type Handlers, handlersOf } from './handlers.ts';
-import { keyOf } from './streams.ts';
 
 interface PacketHandlersParts {
   store: Store;
@@ -232,12 +231,7 @@ function outcome(name: 'claimed' | 'completed', packets: readonly string[], erro
 }
 
 /** The request as one that waits. */
-const waiterOf = ({ caller, headers, endSignal: signal }: HandlerContext<Caller>, seconds = 0): Waiter => ({
-  caller,
-  key: keyOf(headers),
-  signal,
-  seconds,
-});
+const waiterOf = ({ caller, endSignal: signal }: HandlerContext<Caller>, seconds = 0): Waiter => ({ caller, signal, seconds });
 
 /** The most characters of `X-Agent-Id`, `X-Lease-Token` and `Idempotency-Key`. */
 export const maxHeaderLength = 255;

@@ -3,7 +3,7 @@ import { eventStream, eventText } from '../../kit/http/sse.ts';
 import { eventId, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
 import { handlersOf } from './handlers.ts';
-import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
+import { greeting, isOn, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
 
 /** The reconnection delay sent to clients, in milliseconds. */
 const retryMs = 3000;
@@ -11,10 +11,9 @@ const retryMs = 3000;
 /** The handler of `GET /events`: the tenant's events as server-sent events. */
 export const sseHandlers = (listening: Listening) =>
   handlersOf({
-    events: async ({ query: { api_key, subscribe = [], last_event_id } }, { caller, headers }) => {
+    events: async ({ query: { subscribe = [], last_event_id } }, { caller, headers }) => {
       const channels = new Set(parseChannels(subscribe, 'subscribe'));
-      const begun = await listening.begin(caller, lastEventIdOf(headers, last_event_id));
-      return answer(listening, caller, channels, keyOf(headers, api_key), begun);
+      return answer(listening, caller, channels, await listening.begin(caller, lastEventIdOf(headers, last_event_id)));
     },
   });
 
@@ -22,7 +21,6 @@ function answer(
   { hub, streams, connections }: Listening,
   caller: Caller,
   channels: ReadonlySet<string>,
-  key: string | undefined,
   { start, leave, connectionId }: Awaited<ReturnType<Listening['begin']>>,
 ): StreamResponse {
   const idAt = (position: number) => eventId(caller.tenant_id, position);
@@ -39,7 +37,7 @@ function answer(
       const connected = { connection_id: connectionId, message: greeting(channels.size) };
       open.send(eventText({ event: 'connected', id, retry: retryMs, data: JSON.stringify(connected) }));
       if (start.reset !== undefined) open.send(eventText({ event: 'reset', id, data: JSON.stringify({ reason: start.reset }) }));
-      const unwatch = connections.watch(key, open);
+      const unwatch = connections.watch(caller, open);
       // Without the missed events the stream can't go on; the client reconnects and resumes.
       hub.join(caller, listener).catch((error: unknown) => open.fail(error));
       return {

@@ -37,8 +37,7 @@ interface SentRange {
 export const webSocketHandlers = (listening: Listening, corsOrigins: readonly string[]) =>
   handlersOf({
     socket: async ({ query: { api_key, subscribe = [], last_event_id } }, { caller, headers }) => {
-      const key = keyOf(headers, api_key);
-      requireOrigin(headers, corsOrigins, key !== undefined);
+      requireOrigin(headers, corsOrigins, keyOf(headers, api_key) !== undefined);
       const channels = parseChannels(subscribe, 'subscribe');
       const { start, leave, connectionId } = await listening.begin(caller, lastEventIdOf(headers, last_event_id));
       return webSocket({
@@ -46,7 +45,7 @@ export const webSocketHandlers = (listening: Listening, corsOrigins: readonly st
         abandon: leave,
         feed(open, request, close) {
           const connection = new Connection({ listening, caller, open, close, requestId: request.id });
-          const unwatch = listening.connections.watch(key, open);
+          const unwatch = listening.connections.watch(caller, open);
           connection.begin(connectionId, channels.length === 0 ? null : new Set(channels), start);
           return {
             heartbeat: (now) => message({ type: 'ping', timestamp: now.toISOString() }),

@@ -12,7 +12,7 @@ import { isOverdue } from '../rules/question.ts';
 import { acts, hasRight, requireResponder, requireRight } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
-import { type Caller, callerOfChain, familyOf, originOf } from './authentication.ts';
+import { actorOf, type Caller, callerOfChain, circumstancesOf, familyOf } from './authentication.ts';
 import { actingFor, changeIn } from './change.ts';
 import { requireOrigin } from './origin.ts';
 import type { PacketViews } from './packet-views.ts';
@@ -90,10 +90,11 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     const bytes = Buffer.alloc(linkTokenBytes);
     random(bytes);
     const token = linkToken(caller.tenant_id, bytes);
-    const at = { now: clock(), keyId: channel === null ? caller.key_id : null };
+    const now = clock();
+    const at = channel === null ? circumstancesOf(caller, now) : { now, keyId: null };
     const expires_at = new Date(at.now.getTime() + seconds * 1000).toISOString();
     const id = newId(at.now);
-    const maker = { key_id: caller.key_id, key_origin: originOf(caller), responder, channel };
+    const maker = { key_id: caller.key_id, key_origin: caller.origin, responder, channel };
     await store.of(caller.tenant_number).commit({
       packets: [packetId],
       notifies: true,
@@ -108,7 +109,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
         const times = { created_at: at.now.toISOString(), expires_at, answered_at: null, revoked_at: null };
         answerLinks.insert({ seq: 0, id, packet_id: packetId, question, token_hash: linkHash(token), ...maker, ...times });
         const details = { answer_link_id: id, responder, expires_at, ...(channel === null ? {} : { channel_id: channel }) };
-        const actor = channel === null ? `key:${caller.key_id}` : 'system:deliverer';
+        const actor = channel === null ? actorOf(caller) : 'system:deliverer';
         trail.append(packet, [{ event_type: 'answer_link_created', type: null, actor, details }], at);
       },
     });
@@ -155,7 +156,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     async revoke(caller: Caller, id: string): Promise<void> {
       const found = isId(id) ? await store.of(caller.tenant_number).answerLinks.find(id) : undefined;
       if (found === undefined) throw notFound('answer link');
-      const at = { now: clock(), keyId: caller.key_id };
+      const at = circumstancesOf(caller, clock());
       await store.of(caller.tenant_number).commit({
         packets: [found.packet_id],
         answerLinks: [id],
@@ -165,7 +166,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
           const link = answerLinks.get(id);
           if (packet === undefined || link === undefined || link.revoked_at !== null) throw notFound('answer link');
           answerLinks.save(id, { ...link, revoked_at: at.now.toISOString() });
-          const actor = `key:${caller.key_id}`;
+          const actor = actorOf(caller);
           trail.append(packet, [{ event_type: 'answer_link_revoked', type: null, actor, details: { answer_link_id: id } }], at);
         },
       });

@@ -8,12 +8,29 @@ import { hashOf, looksLikeKey } from '../rules/keys.ts';
 import type { Rights } from '../rules/rights.ts';
 import { type KeyAccess, storedList } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
+import type { Circumstances } from '../store/trail.ts';
 
-/** The caller of a request: its API key, what that may do, and the limits of its tenant. */
+/** How a caller is known: by an API key, by an answer link, by the session of a person who signed in, or by a token of the identity provider. */
+export type CallerKind = 'key' | 'link' | 'session' | 'token';
+
+/** A person whom the identity provider knows. */
+export interface Person {
+  /** The provider's id of the person (`sub`), and the provider. */
+  readonly subject: string;
+  readonly issuer: string;
+  /** The name that the person's answers carry. */
+  readonly name: string;
+}
+
+/** The caller of a request: what it may do, and the limits of its tenant. */
 export interface Caller extends Rights {
-  readonly key_id: string;
-  readonly key_name: string;
-  readonly key_tier: Tier;
+  readonly kind: CallerKind;
+  /** The id of its key; null: it has none. */
+  readonly key_id: string | null;
+  /** The name of its key, of the person, or of the program. */
+  readonly name: string;
+  /** Its tier, at most that of its tenant. */
+  readonly tier: Tier;
   readonly admin: boolean;
   readonly tenant_id: string;
   /** The tenant's number in the store. */
@@ -21,19 +38,26 @@ export interface Caller extends Rights {
   readonly tenant_tier: Tier;
   /** The tenant's own daily quota; null: the quota of its tier. */
   readonly handoffs_per_day: number | null;
-  /** When the key expires, in milliseconds since 1970; left out: never. */
-  readonly key_ends?: number;
-  /** For a rotated key, the first key of its chain of rotations: the rate limit counts the whole chain as one key. */
-  readonly rotated_from?: string;
+  /** When it ends, in milliseconds since 1970; left out: never. */
+  readonly ends?: number;
+  /** What stays the same while its credential changes: the first key of its chain of rotations. The rate limit counts by it. */
+  readonly origin: string;
   /** The keys through which its key was created. */
   readonly lineage: Lineage;
+  /** What its credential is found by, to tell whether it is still valid; left out: it has none, and is always valid. */
+  readonly credential?: string;
+  /** The person, if the identity provider says who it is. */
+  readonly person?: Person;
 }
 
-/** The first key of the chain of rotations that a key belongs to; its id identifies the chain. */
-export const originOf = ({ key_id, rotated_from = key_id }: Caller): string => rotated_from;
+/** The family of a caller. */
+export const familyOf = ({ origin, lineage }: Caller): KeyFamily => ({ origin, lineage });
 
-/** The family of a caller's key. */
-export const familyOf = (caller: Caller): KeyFamily => ({ origin: originOf(caller), lineage: caller.lineage });
+/** The circumstances of what a caller does. */
+export const circumstancesOf = ({ key_id }: Caller, now: Date): Circumstances => ({ now, keyId: key_id });
+
+/** The actor of what a caller does in no agent's name, as histories name it. */
+export const actorOf = ({ key_id }: Caller): string => `key:${key_id}`;
 
 /**
  * The caller for whom something acts later: an answer link, a channel or a push notification configuration of a chain of
@@ -48,15 +72,11 @@ export async function callerOfChain({ keys }: Pick<Store, 'keys'>, origin: strin
 const maxKnownKeys = 10_000;
 
 /**
- * Returns the function that finds the caller behind an API key, undefined for a key that is unknown, revoked or expired.
- * Callers are cached until any key, tenant or contract changes, so a revocation on any instance takes effect with the next call.
+ * Returns the functions that find the caller behind an API key, undefined for a key that is unknown, revoked or expired, and
+ * that tell whether a caller's key is still valid. Callers are cached until any key, tenant or contract changes, so a revocation on any instance takes effect with the next call.
  * @param onChange called when a request finds that any of them has changed
  */
-export function createAuthenticator(
-  keys: Store['keys'],
-  clock: Clock,
-  onChange: () => void = () => undefined,
-): (key: string, connection?: object) => Awaitable<Caller | undefined> {
+export function createAuthenticator(keys: Store['keys'], clock: Clock, onChange: () => void = () => undefined) {
   const known = new Map<string, Caller>();
   const hashFor = createHashing();
   let knownVersion = -1;
@@ -85,13 +105,17 @@ export function createAuthenticator(
   }
 
   function unlessExpired(caller: Caller): Caller | undefined {
-    return caller.key_ends === undefined || caller.key_ends > clock().getTime() ? caller : undefined;
+    return caller.ends === undefined || caller.ends > clock().getTime() ? caller : undefined;
   }
 
-  return (key, connection) => {
-    const hash = hashFor(key, connection);
-    if (hash === undefined) return undefined;
-    return andThen(currentVersion(undefined), (version) => callerOfKey(hash, version));
+  const current = (hash: string) => andThen(currentVersion(undefined), (version) => callerOfKey(hash, version));
+  return {
+    authenticate(key: string, connection?: object): Awaitable<Caller | undefined> {
+      const hash = hashFor(key, connection);
+      return hash === undefined ? undefined : current(hash);
+    },
+    isValid: ({ credential }: Caller): Awaitable<boolean> =>
+      credential === undefined || andThen(current(credential), (caller) => caller !== undefined),
   };
 }
 
@@ -120,14 +144,16 @@ function isSame(a: string, b: string): boolean {
   return difference === 0;
 }
 
-function callerOf({ admin, hash: _, expires_at, rotated_from, scopes, agents, lineage, ...caller }: KeyAccess): Caller {
+function callerOf({ admin, hash, expires_at, rotated_from, scopes, agents, lineage, ...caller }: KeyAccess): Caller {
   return {
     ...caller,
+    kind: 'key',
+    credential: hash,
+    origin: rotated_from ?? caller.key_id,
     admin: admin === 1,
     scopes: storedList(scopes) as Scope[] | null,
     agents: storedList(agents),
     lineage: storedList(lineage) ?? [],
-    ...(expires_at === null ? {} : { key_ends: Date.parse(expires_at) }),
-    ...(rotated_from === null ? {} : { rotated_from }),
+    ...(expires_at === null ? {} : { ends: Date.parse(expires_at) }),
   };
 }

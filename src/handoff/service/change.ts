@@ -7,7 +7,7 @@ import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
 import type { Circumstances } from '../store/trail.ts';
 import type { Transaction } from '../store/transaction.ts';
-import { type Caller, familyOf } from './authentication.ts';
+import { type Caller, circumstancesOf, familyOf } from './authentication.ts';
 
 /** When a change happens, and the key behind it; without a family it is the service's own. */
 export interface Acting extends Circumstances {
@@ -15,7 +15,7 @@ export interface Acting extends Circumstances {
 }
 
 /** A change by a caller. */
-export const actingFor = (caller: Caller, now: Date): Acting => ({ now, keyId: caller.key_id, family: familyOf(caller) });
+export const actingFor = (caller: Caller, now: Date): Acting => ({ ...circumstancesOf(caller, now), family: familyOf(caller) });
 
 /** The parameters of a change beyond its body. */
 export interface ChangeOptions {

@@ -15,7 +15,7 @@ import { acts, hasRight, requireResponder } from '../rules/rights.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Page } from '../store/page-size.ts';
 import { type ListedRow, noChannel } from '../store/webhooks.ts';
-import { type Caller, originOf } from './authentication.ts';
+import type { Caller } from './authentication.ts';
 import { createDestinations } from './destinations.ts';
 import { requireOrigin } from './origin.ts';
 import type { SendingParts } from './parts.ts';
@@ -67,7 +67,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
     requireResponder(caller, responder, 'responder');
     return {
       key_id: caller.key_id,
-      key_origin: hasRight(caller, acts.answerByLink) ? originOf(caller) : null,
+      key_origin: hasRight(caller, acts.answerByLink) ? caller.origin : null,
       origin: publicUrl === undefined ? requireOrigin(origin) : null,
     };
   }

@@ -1,11 +1,11 @@
+import type { Awaitable } from '../../kit/awaitable.ts';
 import { LimitReached } from '../../kit/errors.ts';
 import { OwnerQuota } from '../../kit/owner-quota.ts';
 import type { Tier } from '../model/common.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from './authentication.ts';
-import type { KeyService } from './keys.ts';
 
-/** Something that must end when its key becomes invalid: a stream or a waiting request. */
+/** Something that must end when the key, session or token of its caller becomes invalid: a stream or a waiting request. */
 interface Watched {
   end(why: 'revoked'): void;
 }
@@ -13,16 +13,19 @@ interface Watched {
 /** The `Retry-After` of a tenant at its quota, in seconds: an estimate, since nothing tells when a connection will close. */
 const retryAfterSeconds = 5;
 
-/** The streams and waiting requests that are open: their number by tenant, and their keys. */
+/** The streams and waiting requests that are open: their number by tenant, and their callers. */
 export class Connections {
-  readonly #keys: Pick<KeyService, 'authenticate'>;
+  readonly #isValid: (caller: Caller) => Awaitable<boolean>;
   readonly #limits: Readonly<Record<Tier, TierLimits>>;
   readonly #quota = new OwnerQuota();
-  readonly #byKey = new Map<string, Set<Watched>>();
+  readonly #byCredential = new Map<string, { readonly caller: Caller; readonly open: Set<Watched> }>();
 
-  /** @param limits by tier: how many connections a tenant may have open */
-  constructor(keys: Pick<KeyService, 'authenticate'>, limits: Readonly<Record<Tier, TierLimits>>) {
-    this.#keys = keys;
+  /**
+   * @param isValid whether the credential of a caller is still valid
+   * @param limits by tier: how many connections a tenant may have open
+   */
+  constructor(isValid: (caller: Caller) => Awaitable<boolean>, limits: Readonly<Record<Tier, TierLimits>>) {
+    this.#isValid = isValid;
     this.#limits = limits;
   }
 
@@ -36,22 +39,24 @@ export class Connections {
   }
 
   /** Includes an open stream or waiting request in `recheck`; returns the function that removes it. */
-  watch(key: string | undefined, open: Watched): () => void {
-    if (key === undefined) return () => undefined;
-    const watched = this.#byKey.get(key) ?? new Set();
-    this.#byKey.set(key, watched.add(open));
+  watch(caller: Caller, watched: Watched): () => void {
+    const { credential } = caller;
+    if (credential === undefined) return () => undefined;
+    const entry = this.#byCredential.get(credential) ?? { caller, open: new Set() };
+    this.#byCredential.set(credential, entry);
+    entry.open.add(watched);
     return () => {
-      watched.delete(open);
-      if (watched.size === 0 && this.#byKey.get(key) === watched) this.#byKey.delete(key);
+      entry.open.delete(watched);
+      if (entry.open.size === 0 && this.#byCredential.get(credential) === entry) this.#byCredential.delete(credential);
     };
   }
 
-  /** Ends the streams and waiting requests whose keys are no longer valid: revoked, expired, or of a deleted tenant. */
+  /** Ends the streams and waiting requests whose callers are no longer valid: revoked, expired, or of a deleted tenant. */
   async recheck(): Promise<void> {
     // biome-ignore lint/plugin: a pass reads a key and no packet.
-    for (const [key, watched] of [...this.#byKey]) {
-      if ((await this.#keys.authenticate(key)) !== undefined) continue;
-      for (const open of [...watched]) open.end('revoked');
+    for (const { caller, open } of [...this.#byCredential.values()]) {
+      if (await this.#isValid(caller)) continue;
+      for (const watched of [...open]) watched.end('revoked');
     }
   }
 }

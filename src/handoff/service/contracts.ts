@@ -8,7 +8,7 @@ import type { Contract, ContractRequest } from '../model/contract.ts';
 import type { ChainRequest } from '../model/packet.ts';
 import { requireContractOf } from '../rules/rights.ts';
 import { type StoredContract, shownContract } from '../store/contracts.ts';
-import type { Caller } from './authentication.ts';
+import { type Caller, circumstancesOf } from './authentication.ts';
 import { ContractCache, type Enforced, load } from './contract-cache.ts';
 import type { ServiceParts } from './parts.ts';
 import { auditRecord } from './trail.ts';
@@ -55,7 +55,7 @@ export function createContractService({ store, clock, turns, onSeen }: ContractS
     change: (before: StoredContract | undefined, now: string) => { result: T; stored?: StoredContract; action?: string },
   ): Promise<T> {
     requireContractOf(caller, agentId);
-    const at = { now: clock(), keyId: caller.key_id };
+    const at = circumstancesOf(caller, clock());
     return store.of(caller.tenant_number).commit({
       contractsOf: [agentId],
       work({ contracts, trail }) {

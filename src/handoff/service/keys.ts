@@ -9,7 +9,7 @@ import { type Rights, requireWithin } from '../rules/rights.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { KeyToStore, StoredKey } from '../store/keys.ts';
-import { type Caller, createAuthenticator, familyOf } from './authentication.ts';
+import { type Caller, circumstancesOf, createAuthenticator, familyOf } from './authentication.ts';
 import type { ServiceParts } from './parts.ts';
 import { auditRecord } from './trail.ts';
 
@@ -40,15 +40,17 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
   }
 
   return {
-    authenticate: createAuthenticator(keyStore, clock, onChange),
+    ...createAuthenticator(keyStore, clock, onChange),
 
     /** The caller of a request without a key in development mode: the tenant `default`, with a key id that matches no key. */
     async defaultCaller(): Promise<Caller> {
       const { number, tier, handoffs_per_day } = await tenantStore.withNumber(defaultTenantId);
       return {
+        kind: 'key',
         key_id: defaultTenantId,
-        key_name: 'development',
-        key_tier: tier,
+        origin: defaultTenantId,
+        name: 'development',
+        tier,
         admin: false,
         tenant_id: defaultTenantId,
         tenant_number: number,
@@ -121,7 +123,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
         throw new ServiceError('FORBIDDEN', 'Only an admin key may create a key for another tenant.', { field: 'tenant_id' });
       const rights = rightsOf(caller, request);
       const tenantId = request.tenant_id?.toLowerCase() ?? caller.tenant_id;
-      const at = { now: clock(), keyId: caller.key_id };
+      const at = circumstancesOf(caller, clock());
       const key = newKey();
       return store.of(caller.tenant_number).commit({
         tenantId,
@@ -149,7 +151,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
     /** Creates a key that replaces another one, which expires after the overlap. */
     async rotateKey(caller: Caller, id: string, overlapSeconds: number, idempotency?: Idempotency): Promise<NewApiKey> {
       if (!isId(id)) throw notFound('API key');
-      const at = { now: clock(), keyId: caller.key_id };
+      const at = circumstancesOf(caller, clock());
       const key = newKey();
       return store.of(caller.tenant_number).commit({
         tenantId: caller.tenant_id,
@@ -183,7 +185,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
       if (!isId(id)) throw notFound('API key');
       const found = await keyStore.tenantOf(id);
       if (found === undefined || (!caller.admin && found.tenant_id !== caller.tenant_id)) throw notFound('API key');
-      const at = { now: clock(), keyId: caller.key_id };
+      const at = circumstancesOf(caller, clock());
       await store.of(found.number).commit({
         keyId: id,
         work({ keys, trail }) {

@@ -6,7 +6,7 @@ import { type AnsweredVia, asksPerson, type Command, changesContent, needsWhole 
 import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import type { Caller } from './authentication.ts';
+import { actorOf, type Caller } from './authentication.ts';
 import { actingFor, type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
 import { type CreationParts, createPacketCreation } from './create.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
@@ -45,7 +45,7 @@ function createChanges(parts: PacketServiceParts) {
       requireResponder(caller, answer.responded_by, 'responded_by');
       const { via = 'api' } = options;
       // Over A2A an agent answers, unless the key is a person's.
-      const actor = via === 'a2a' && !caller.responder ? `agent:${caller.key_name}` : undefined;
+      const actor = via === 'a2a' && !caller.responder ? `agent:${caller.name}` : undefined;
       return change(parts, caller, id, { kind: 'respond', answer, via, actor }, options);
     },
     patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, holder, ...options }: ChangeOptions = {}) =>
@@ -85,7 +85,7 @@ function createChanges(parts: PacketServiceParts) {
     /** Removes a packet permanently, with its content and trail; one audit entry remains. */
     async remove(caller: Caller, id: string, { agentId, ifMatch }: ChangeOptions = {}): Promise<void> {
       if (!caller.admin) throw new ServiceError('FORBIDDEN', 'Removing a packet permanently needs an admin key.');
-      const actor = agentId === undefined ? `key:${caller.key_id}` : `agent:${agentId}`;
+      const actor = agentId === undefined ? actorOf(caller) : `agent:${agentId}`;
       await change(parts, caller, id, { kind: 'remove', actor }, { ifMatch });
     },
 

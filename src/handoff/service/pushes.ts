@@ -3,7 +3,7 @@ import { readJson } from '../../kit/json.ts';
 import type { PushConfig } from '../model/a2a.ts';
 import { acts, requireRight } from '../rules/rights.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
-import { type Caller, originOf } from './authentication.ts';
+import { type Caller, circumstancesOf } from './authentication.ts';
 import type { SendingParts } from './parts.ts';
 import { auditRecord } from './trail.ts';
 
@@ -46,7 +46,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
       const now = clock();
       const at = now.toISOString();
       const { id: name = newId(now), url, token: secret, authentication } = { ...config, id: config.id || undefined };
-      const maker = { key_id: caller.key_id, key_origin: originOf(caller) };
+      const maker = { key_id: caller.key_id, key_origin: caller.origin };
       const given = { ...maker, url, secret, authentication: authentication === undefined ? null : JSON.stringify(authentication) };
       await store.of(caller.tenant_number).commit({
         tenantId: caller.tenant_id,
@@ -62,7 +62,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
           if (stored === undefined) webhooks.insert({ ...fresh, ...given, id, name, for_packet: packetId, created_at: at, updated_at: at });
           else webhooks.save(id, { ...stored, ...given, ...working, updated_at: at });
           const details = { webhook_id: id, packet_id: packetId };
-          trail.audit(auditRecord(caller, 'webhook', stored === undefined ? 'created' : 'updated', details), { now, keyId: caller.key_id });
+          trail.audit(auditRecord(caller, 'webhook', stored === undefined ? 'created' : 'updated', details), circumstancesOf(caller, now));
         },
       });
       return { ...config, id: name };
@@ -86,7 +86,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
           for (const stored of webhooks.ofPacket(packetId).filter((push) => push.name === name)) {
             webhooks.remove(stored.id, { ...stored, active: false, updated_at: now.toISOString(), removed_at: now.toISOString() });
             const details = { webhook_id: stored.id, packet_id: packetId };
-            trail.audit(auditRecord(caller, 'webhook', 'deleted', details), { now, keyId: caller.key_id });
+            trail.audit(auditRecord(caller, 'webhook', 'deleted', details), circumstancesOf(caller, now));
           }
         },
       });

@@ -2,7 +2,7 @@ import { conflict, notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import type { Tenant, TenantPatch, TenantRequest } from '../model/tenant.ts';
 import { defaultMaxKeys } from '../rules/tiers.ts';
-import type { Caller } from './authentication.ts';
+import { type Caller, circumstancesOf } from './authentication.ts';
 import { defaultTenantId } from './keys.ts';
 import type { ServiceParts } from './parts.ts';
 import { auditRecord } from './trail.ts';
@@ -22,7 +22,7 @@ export function createTenantService({ store, clock, newId }: ServiceParts) {
         newTenant: true,
         work(transaction) {
           const number = transaction.tenants.add(tenant, max_api_keys !== undefined);
-          transaction.trailOf(number).audit(auditRecord(caller, 'tenant', 'created', { name, tier }), { now, keyId: caller.key_id });
+          transaction.trailOf(number).audit(auditRecord(caller, 'tenant', 'created', { name, tier }), circumstancesOf(caller, now));
           return tenant;
         },
       });
@@ -30,7 +30,7 @@ export function createTenantService({ store, clock, newId }: ServiceParts) {
 
     async change(caller: Caller, id: string, patch: TenantPatch): Promise<Tenant> {
       if (!isId(id)) throw notFound('tenant');
-      const at = { now: clock(), keyId: caller.key_id };
+      const at = circumstancesOf(caller, clock());
       return store.of(caller.tenant_number).commit({
         tenantId: id,
         work(transaction) {
@@ -50,7 +50,7 @@ export function createTenantService({ store, clock, newId }: ServiceParts) {
     async remove(caller: Caller, id: string): Promise<void> {
       if (!isId(id)) throw notFound('tenant');
       if (id === defaultTenantId) throw conflict("The tenant default can't be deleted.");
-      const at = { now: clock(), keyId: caller.key_id };
+      const at = circumstancesOf(caller, clock());
       const deleted_at = at.now.toISOString();
       await store.of(caller.tenant_number).commit({
         tenantId: id,

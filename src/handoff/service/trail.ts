@@ -6,7 +6,7 @@ import type { HistoryEvent } from '../model/packet.ts';
 import type { Page } from '../store/page-size.ts';
 import type { Store } from '../store/store.ts';
 import type { AuditFilter, AuditRecord } from '../store/trail.ts';
-import type { Caller } from './authentication.ts';
+import { actorOf, type Caller } from './authentication.ts';
 
 /** Reads packet histories and the audit log. */
 export function createTrailService(store: Store) {
@@ -56,5 +56,5 @@ export function auditRecord(
   event_type: string,
   details: Record<string, unknown>,
 ): AuditRecord {
-  return { event_type, resource, actor: `key:${caller.key_id}`, details };
+  return { event_type, resource, actor: actorOf(caller), details };
 }

@@ -21,9 +21,8 @@ interface WaitingParts {
 
 /** Who waits, and for how long. */
 export interface Waiter {
+  /** The wait ends when its key, session or token becomes invalid. */
   readonly caller: Caller;
-  /** The wait ends when this key becomes invalid. */
-  readonly key: string | undefined;
   /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
   /** 0: the operation does not wait. */
@@ -36,7 +35,7 @@ export type WaitingService = ReturnType<typeof createWaitingService>;
 export function createWaitingService({ views, packets, connections, list }: WaitingParts) {
   /** Null at the timeout, when the service stops, and when the key becomes invalid (`isRevoked`). @throws LimitReached */
   async function wait<Packet>(
-    { caller, key, signal, seconds }: Waiter,
+    { caller, signal, seconds }: Waiter,
     wanted: Pick<WaitingRequest<Packet>, 'kind' | 'wants' | 'claim'>,
   ): Promise<{ packet: Packet | null; isRevoked: boolean }> {
     const release = connections.connect(caller);
@@ -48,7 +47,7 @@ export function createWaitingService({ views, packets, connections, list }: Wait
       isRevoked = true;
       leave();
     };
-    const unwatch = connections.watch(key, { end });
+    const unwatch = connections.watch(caller, { end });
     try {
       return { packet: await list.wait(request, seconds * 1000), isRevoked };
     } finally {

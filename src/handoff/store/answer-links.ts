@@ -17,7 +17,7 @@ declare module './tables.ts' {
       token_hash: string;
       responder: string | null;
       /** The key that made it, and the first key of that key's chain of rotations. */
-      key_id: string;
+      key_id: string | null;
       key_origin: string;
       created_at: string;
       expires_at: string;

@@ -61,8 +61,8 @@ export type KeyAccess = Pick<
 > &
   Pick<RowOf<'tenants'>, 'handoffs_per_day'> & {
     readonly key_id: string;
-    readonly key_name: string;
-    readonly key_tier: Tier;
+    readonly name: string;
+    readonly tier: Tier;
     readonly tenant_number: number;
     readonly tenant_tier: Tier;
   };
@@ -165,8 +165,8 @@ const accessOf = (db: Kysely<Tables>) =>
     .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
     .select([
       'api_keys.id as key_id',
-      'api_keys.name as key_name',
-      'api_keys.tier as key_tier',
+      'api_keys.name',
+      'api_keys.tier',
       'admin',
       'hash',
       'tenant_id',

@@ -157,7 +157,7 @@ export const first: Migration = {
       answer_links: [
         `create table answer_links (
           ${seq}, tenant ${number} not null, id ${text} not null, packet_id ${text} not null,
-          question ${text} not null, token_hash ${text} not null, responder text, channel text, key_id ${text} not null,
+          question ${text} not null, token_hash ${text} not null, responder text, channel text, key_id ${text},
           key_origin ${text} not null, created_at ${text} not null, expires_at ${text} not null, answered_at ${text}, revoked_at ${text},
           unique (tenant, id)${bySeq})`,
         `create index answer_links_by_token on answer_links (token_hash)`,
