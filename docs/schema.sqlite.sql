@@ -145,7 +145,7 @@ CREATE INDEX deliveries_dead on deliveries (updated_at) where status = 'dead_let
 
 CREATE TABLE answer_links (
   seq integer primary key autoincrement, tenant integer not null, id text not null, packet_id text not null,
-  question text not null, token_hash text not null, responder text, channel text, key_id text not null,
+  question text not null, token_hash text not null, responder text, channel text, key_id text,
   key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text,
   unique (tenant, id));
 
