@@ -48,7 +48,6 @@ export const ruleSets: Readonly<Record<string, Rules>> = {
   'retry anything once': [{ condition: 'any', action: 'retry', max_retries: 1, ...quick }],
   'end on some': [
     { condition: 'auth_error', action: 'fail' },
-    // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
     { condition: 'server_error', action: 'retry', max_retries: 2, then: 'fail', ...quick },
     { condition: 'invalid_request', action: 'failover' },
   ],

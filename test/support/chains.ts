@@ -73,7 +73,6 @@ const rule = fc.record(
     backoff: fc.constantFrom(...backoffs),
     max_wait_ms: fc.constantFrom(0, 8000, 10_000, 20_000),
     respect_retry_after: fc.boolean(),
-    // biome-ignore lint/suspicious/noThenProperty: the field's name on the wire; nobody awaits a rule
     then: fc.constantFrom(...afterRetries),
   },
   { requiredKeys: ['condition', 'action'] },

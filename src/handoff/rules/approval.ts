@@ -1,0 +1,209 @@
+import { groupPrefix, nameKey } from '../model/people.ts';
+import type { Step } from '../model/policy.ts';
+
+/** One step of a question about an action: whom it asks. */
+export interface AskedStep extends Omit<Step, 'from'> {
+  /** People and groups; null: anybody who may answer. */
+  readonly from: readonly string[] | null;
+}
+
+/** The steps of an action that no policy decides: anybody is asked. */
+export const anybody: readonly AskedStep[] = [{ from: null }];
+
+/** An approval that a person gave, or that a standing approval of that person gave. */
+export interface Approval {
+  /** The step in which it was given, from 0. */
+  readonly step: number;
+  readonly name: string;
+  /** Whose place the person took, as that person's delegate. */
+  readonly for: string | null;
+  readonly decision: 'approve' | 'edit';
+  /** When it was given, in ISO 8601. */
+  readonly at: string;
+  /** Whether it counts for nothing any more, since the action was changed. */
+  readonly void: boolean;
+  readonly standing_id?: string;
+}
+
+/** That one person answers for another one for a time. */
+export interface Absence {
+  readonly person: string;
+  readonly to: string;
+  readonly from: string | null;
+  readonly until: string;
+}
+
+/** Who may approve, as it is now. */
+export interface People {
+  /** The members of a group, by its name; empty for a group that does not exist. */
+  readonly groups: ReadonlyMap<string, readonly string[]>;
+  readonly absences: readonly Absence[];
+  /** People who answer nothing. */
+  readonly suspended: readonly string[];
+}
+
+/** What a person approved for later: it counts wherever a step asks that person. */
+export interface Standing {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** What decides about an action: whom its steps ask, and what people have done. */
+export interface Quorum {
+  readonly steps: readonly AskedStep[];
+  /** When the first step began, in ISO 8601. */
+  readonly began_at: string;
+  /** When the question ends, whatever the step; null: never. */
+  readonly expires_at: string | null;
+  readonly approvals: readonly Approval[];
+  /** The standing approvals that fit the action. */
+  readonly standing: readonly Standing[];
+  readonly people: People;
+}
+
+/** The step that is open. */
+export interface OpenStep {
+  /** Its number, from 0. */
+  readonly step: number;
+  readonly of: number;
+  /** How many different people must approve, and how many have. */
+  readonly count: number;
+  readonly given: number;
+  /** People and groups that are asked, with those of the escalations that are due; null: anybody. */
+  readonly from: readonly string[] | null;
+  /** How many of its escalations are due. */
+  readonly escalated: number;
+}
+
+/** How far the approval of an action is. `granted` are the approvals that standing approvals gave. */
+export type Progress = { readonly granted: readonly Approval[] } & (
+  | { readonly outcome: 'approved'; readonly at: string }
+  /** The time of a step elapsed, and its policy rejects then. */
+  | { readonly outcome: 'rejected'; readonly at: string; readonly step: number }
+  | { readonly outcome: 'timed_out'; readonly at: string }
+  /** `look_at`: when time alone changes it next; null: never. */
+  | ({ readonly outcome: 'open'; readonly look_at: string | null } & OpenStep)
+);
+
+const timeOf = (text: string) => Date.parse(text);
+const textOf = (time: number) => new Date(time).toISOString();
+const afterSeconds = (time: number, seconds: number) => time + seconds * 1000;
+
+/** When a step ends by itself, if it began at a time. */
+function endOf({ timeout_seconds, on_timeout = 'keep' }: AskedStep, began: number): number {
+  return timeout_seconds === undefined || on_timeout === 'keep' ? Number.POSITIVE_INFINITY : afterSeconds(began, timeout_seconds);
+}
+
+/** The names in a list of people and groups, in the form in which they are compared. */
+function namesIn(from: readonly string[], { groups }: People): Set<string> {
+  const names = from.flatMap((name) => (name.startsWith(groupPrefix) ? (groups.get(name.slice(groupPrefix.length)) ?? []) : [name]));
+  return new Set(names.map(nameKey));
+}
+
+const isSuspended = ({ suspended }: People, name: string): boolean => suspended.some((other) => nameKey(other) === nameKey(name));
+
+/** Whether an approval counts: nothing made it void, and nobody whom it names is suspended. */
+const counts = (approval: Approval, people: People): boolean =>
+  !approval.void && !isSuspended(people, approval.name) && (approval.for === null || !isSuspended(people, approval.for));
+
+/** The people who have approved, each with the person whose place they took: none of them counts again. */
+function whoApproved(approvals: readonly Approval[], people: People): Set<string> {
+  const counting = approvals.filter((approval) => counts(approval, people));
+  return new Set(counting.flatMap(({ name, for: other }) => [nameKey(name), ...(other === null ? [] : [nameKey(other)])]));
+}
+
+/** Whom a step asks that began at a time, with its escalations that are due. */
+function openOf(step: AskedStep, began: number, now: number): Pick<OpenStep, 'from' | 'escalated'> {
+  const due = (step.escalate ?? []).filter(({ after_seconds }) => afterSeconds(began, after_seconds) <= now);
+  return { from: step.from === null ? null : [...new Set([...step.from, ...due.flatMap(({ to }) => to)])], escalated: due.length };
+}
+
+/** The approvals that standing approvals of the people whom a step asks give at once; each person counts once. */
+function grantsOf(quorum: Quorum, index: number, from: readonly string[] | null, approvals: readonly Approval[], now: number): Approval[] {
+  if (from === null) return [];
+  const asked = namesIn(from, quorum.people);
+  const approved = whoApproved(approvals, quorum.people);
+  const granted: Approval[] = [];
+  for (const { id, name } of quorum.standing) {
+    const key = nameKey(name);
+    if (!asked.has(key) || approved.has(key) || isSuspended(quorum.people, name)) continue;
+    approved.add(key);
+    granted.push({ step: index, name, for: null, decision: 'approve', at: textOf(now), void: false, standing_id: id });
+  }
+  return granted;
+}
+
+/**
+ * How far the approval of an action is at a time: approved, rejected, timed out, or who is asked and when to look again. It follows
+ * from what was given alone, so that it is the same whenever and wherever it is asked.
+ */
+export function progressOf(quorum: Quorum, now: Date): Progress {
+  const { steps, people, expires_at } = quorum;
+  const expires = expires_at === null ? Number.POSITIVE_INFINITY : timeOf(expires_at);
+  const isOver = now.getTime() >= expires;
+  // What a step's time did before the question ended happened before it.
+  const at = isOver ? expires - 1 : now.getTime();
+  const granted: Approval[] = [];
+  let began = timeOf(quorum.began_at);
+  for (const [index, step] of steps.entries()) {
+    const count = step.count ?? 1;
+    const all = () => [...quorum.approvals, ...granted];
+    const given = () => all().filter((approval) => approval.step === index && counts(approval, people));
+    const end = endOf(step, began);
+    const { from, escalated } = openOf(step, began, at);
+    if (given().length < count && at < end && !isOver)
+      granted.push(...grantsOf(quorum, index, from, all(), at).slice(0, count - given().length));
+    if (given().length >= count) {
+      began = given()
+        .map((approval) => timeOf(approval.at))
+        .toSorted((one, other) => one - other)[count - 1]!;
+    } else if (at >= end) {
+      if (step.on_timeout === 'reject') return { granted, outcome: 'rejected', at: textOf(end), step: index };
+      began = end;
+    } else {
+      if (isOver) return { granted, outcome: 'timed_out', at: textOf(expires) };
+      const escalations = (step.escalate ?? []).map(({ after_seconds }) => afterSeconds(began, after_seconds));
+      const next = Math.min(end, expires, ...escalations.filter((time) => time > at));
+      const look_at = Number.isFinite(next) ? textOf(next) : null;
+      return { granted, outcome: 'open', look_at, step: index, of: steps.length, count, given: given().length, from, escalated };
+    }
+  }
+  return { granted, outcome: 'approved', at: textOf(began) };
+}
+
+/** In whose place a person answers: the own one (`for` is null), or that of somebody who is away. Else why the person does not count. */
+export type Place = { readonly for: string | null } | 'not asked' | 'approved already';
+
+/**
+ * The place of a verified person in the open step of a question. Who approved once does not count again, in no step; nor do a person and
+ * the delegate who answered in that person's place.
+ * @param approves whether the place is for an approval; who rejects or changes an action may have approved it
+ */
+export function placeOf(
+  { people, approvals }: Quorum,
+  { from }: Pick<OpenStep, 'from'>,
+  name: string,
+  now: Date,
+  approves: boolean,
+): Place {
+  if (isSuspended(people, name)) return 'not asked';
+  const approved = approves ? whoApproved(approvals, people) : new Set<string>();
+  const key = nameKey(name);
+  if (from === null) return approved.has(key) ? 'approved already' : { for: null };
+  const asked = namesIn(from, people);
+  const away = people.absences.filter(
+    ({ person, to, from: begin, until }) =>
+      nameKey(to) === key &&
+      (begin === null || timeOf(begin) <= now.getTime()) &&
+      now.getTime() < timeOf(until) &&
+      asked.has(nameKey(person)),
+  );
+  const present = away
+    .filter(({ person }) => !isSuspended(people, person))
+    .toSorted((one, other) => (nameKey(one.person) < nameKey(other.person) ? -1 : 1));
+  if (!asked.has(key) && present.length === 0) return 'not asked';
+  if (approved.has(key)) return 'approved already';
+  if (asked.has(key)) return { for: null };
+  const free = present.find(({ person }) => !approved.has(nameKey(person)));
+  return free === undefined ? 'approved already' : { for: free.person };
+}
