@@ -7,6 +7,7 @@ import { contracts } from './cases/contracts.ts';
 import { cost } from './cases/cost.ts';
 import { create, createLarge } from './cases/create.ts';
 import { drill, getChain, simulate } from './cases/fallback.ts';
+import { held } from './cases/held.ts';
 import { hostile } from './cases/hostile.ts';
 import { hostileFaces, turns } from './cases/hostile-faces.ts';
 import { memory } from './cases/memory.ts';
@@ -44,12 +45,12 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   drill,
 };
 
-/** Cases that are a part of another one. */
-const parts: typeof cases = { faces: hostileFaces, turns };
+/** Cases that run only when they are named: parts of another one, and one that takes twenty minutes. */
+const parts: typeof cases = { faces: hostileFaces, turns, held };
 
 const help = `npm run bench -- [CASE ...] [OPTION ...]
 
-Cases: ${Object.keys(cases).join(', ')}; all of them when none is named. ${Object.keys(parts).join(', ')} are parts of hostile.
+Cases: ${Object.keys(cases).join(', ')}; all of them when none is named. Only when they are named: ${Object.keys(parts).join(', ')}.
 
   --quick         shorter rounds and fewer packets
   --packets N     packets in the large list (1,000,000; with --quick 100,000)

@@ -27,7 +27,7 @@ interface Answer {
 /** A client of the service with a limited number of connections. */
 function client({ url, headers }: Pick<WorkerOptions, 'url' | 'headers'>, connections: number) {
   const pool = new Pool(url, { connections, headersTimeout: 90_000 });
-  async function ask(method: 'GET' | 'POST', path: string, text?: string): Promise<Answer> {
+  async function ask(method: 'GET' | 'PATCH' | 'POST', path: string, text?: string): Promise<Answer> {
     const answer = await pool.request({ method, path: `/api/v1${path}`, headers, ...(text === undefined ? {} : { body: text }) });
     const read = await answer.body.text();
     return { status: answer.statusCode, body: read === '' ? undefined : JSON.parse(read) };
@@ -93,6 +93,39 @@ const tasks = {
   next: ({ count, ...crew }: WorkerOptions & { count: number }) => taking(crew, count, waitForNext),
   /** Takes packets by listing and claiming. */
   list: ({ count, ...crew }: WorkerOptions & { count: number }) => taking(crew, count, listAndClaim),
+  /** Creates packets, and claims and completes them, a hundred at once. */
+  async finish({ count, ...at }: Omit<WorkerOptions, 'workers'> & { count: number }): Promise<void> {
+    const { ask, close } = client(at, 2);
+    const batch = `{"packets":[${Array(100).fill(body).join(',')}]}`;
+    await timesOf(count / 100, 2, async () => {
+      const packet_ids = (await ask('POST', '/packets/batch', batch)).body.created.map(({ id }: { id: string }) => id);
+      await ask('POST', '/packets/batch/claim', JSON.stringify({ agent_id: 'worker', packet_ids }));
+      const { status } = await ask('POST', '/packets/batch/complete', JSON.stringify({ packet_ids }));
+      if (status !== 200) throw new Error(`The batch answered ${status}.`);
+    });
+    await close();
+  },
+  /** Creates, claims and completes packets for a time: the times of a packet from its creation to its completion by the same worker. */
+  async live({ workers, seconds, ...at }: WorkerOptions & { seconds: number }): Promise<LoadResult> {
+    const { ask, close } = client(at, workers);
+    const times = new Times();
+    let failed = 0;
+    const end = performance.now() + seconds * 1000;
+    async function work(worker: number): Promise<void> {
+      const request = JSON.stringify({ agent_id: `worker-${worker}`, target_agent: target });
+      while (performance.now() < end) {
+        const begun = performance.now();
+        const created = await ask('POST', '/packets', body);
+        const claimed = await ask('POST', '/packets/claim-next', request);
+        const done = await ask('PATCH', `/packets/${claimed.body?.id}`, '{"status":"completed"}');
+        if (created.status !== 201 || claimed.status !== 200 || done.status !== 200) failed += 1;
+        times.add(performance.now() - begun);
+      }
+    }
+    await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
+    await close();
+    return times.result(failed);
+  },
   /** Creates packets at a steady rate for waiting workers: the times from sending a create to a worker's answer. */
   async arrive({ workers, perSecond, seconds, ...at }: WorkerOptions & { perSecond: number; seconds: number }): Promise<LoadResult> {
     const { ask, close } = client(at, workers + 16);

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
+import pg from 'pg';
+
+import { connectTo } from '../support/databases.ts';
 import { openInstances } from '../support/instances.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
-import { createPacket, type TestService } from '../support/service.ts';
+import { createPacket, packetRequest, type TestClock, type TestService } from '../support/service.ts';
 import { until, waiting } from '../support/until.ts';
 import { assertEachOnce, createPackets, runWorkers, waitingAt } from '../support/workers.ts';
 
@@ -15,12 +18,132 @@ async function startInstances(t: TestContext, settings: Record<string, string> =
   return [await start(settings), await start(settings)];
 }
 
+/** Numbers from 0 to below `count`, the same at each run. */
+function dice(seed: number): (count: number) => number {
+  let state = seed;
+  return (count) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return (state >>> 8) % count;
+  };
+}
+
+const ranks = ['critical', 'high', 'normal', 'low'];
+
+interface Waiting {
+  readonly id: string;
+  readonly priority: string;
+  readonly agent: string;
+}
+
+/**
+ * Creates, claims, releases, changes and removes packets at random, one after another, at any of the instances, and asserts that each claim
+ * gets the packet that is first.
+ */
+async function assertFirstOnes(instances: readonly TestService[], clock: TestClock, seed: number): Promise<void> {
+  const any = dice(seed);
+  const pick = <T>(some: readonly T[]): T => some[any(some.length)]!;
+  const waiting: Waiting[] = [];
+  const held: Waiting[] = [];
+  const at = () => pick(instances);
+  const steps: (() => Promise<unknown>)[] = [
+    async () => {
+      const [priority, agent] = [pick(ranks), pick(['a', 'b'])];
+      const metadata = { ...(packetRequest().metadata as object), priority, target_agent: { id: agent, name: agent } };
+      const { id } = await createPacket(at(), { metadata });
+      waiting.push({ id, priority, agent });
+    },
+    ...Array.from({ length: 3 }, () => async () => {
+      const target_agent = pick(['a', 'b', '*']);
+      const own = waiting.filter(({ agent }) => target_agent === '*' || agent === target_agent);
+      const order = (one: Waiting, other: Waiting) =>
+        ranks.indexOf(one.priority) - ranks.indexOf(other.priority) || (one.id < other.id ? -1 : 1);
+      const first = own.sort(order)[0];
+      const { status, body } = await at().call('POST', '/packets/claim-next', { body: { agent_id: 'worker', target_agent } });
+      assert.equal(status === 204 ? undefined : body.id, first?.id);
+      if (first === undefined) return;
+      waiting.splice(waiting.indexOf(first), 1);
+      held.push(first);
+    }),
+    async () => {
+      if (held.length === 0) return;
+      const [one] = held.splice(any(held.length), 1) as [Waiting];
+      assert.equal((await at().call('POST', `/packets/${one.id}/release`)).status, 200);
+      waiting.push(one);
+    },
+    async () => {
+      if (waiting.length === 0) return;
+      const index = any(waiting.length);
+      const priority = pick(ranks);
+      const { id } = waiting[index]!;
+      assert.equal((await at().call('PATCH', `/packets/${id}`, { body: { metadata: { priority } } })).status, 200);
+      waiting[index] = { ...waiting[index]!, priority };
+    },
+    async () => clock.turn(pick([0.1, 0.3, 3, 11, 61])),
+  ];
+  for (let step = 0; step < 400; step += 1) await pick(steps)();
+}
+
+/** A statement and its values. */
+interface Statement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** The searches for packets that the process sends from now on. */
+function recordSearches(t: TestContext): Statement[] {
+  const statements: Statement[] = [];
+  const { query } = pg.Client.prototype;
+  pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
+    const statement = given[0] as Statement;
+    if (statement.text?.includes('skip locked')) statements.push(statement);
+    return Reflect.apply(query, this, given);
+  } as typeof query;
+  t.after(() => {
+    pg.Client.prototype.query = query;
+  });
+  return statements;
+}
+
+/** How many pages a statement reads. */
+async function pagesOf(client: pg.Client, { text, values }: Statement): Promise<number> {
+  await client.query('begin; set local enable_sort = off');
+  const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, [...values]);
+  await client.query('rollback');
+  return rows[0]['QUERY PLAN'][0].Plan['Shared Hit Blocks'];
+}
+
 describe('The next packet, of two instances on one PostgreSQL,', () => {
   test('goes to exactly one of a hundred workers on both [H101]', async (t) => {
     const [one, other] = await startInstances(t);
     await createPackets(one, packetCount);
     assertEachOnce(await runWorkers([one, other], 100), packetCount);
     assert.equal((await other.call('GET', '/audit?action=claimed&limit=1')).body.total, packetCount);
+  });
+
+  test('is the first one at each moment, whichever has created, released or changed packets', async (t) => {
+    const { start, clock } = await openInstances(t);
+    await assertFirstOnes([await start(), await start()], clock, 1);
+  });
+
+  test('is found without a visit to those that died since another session took its snapshot', async (t) => {
+    const { start, url, clock } = await openInstances(t);
+    const instances = [await start(), await start()];
+    const holder = await connectTo(t, url);
+    await holder.query('begin isolation level repeatable read');
+    await holder.query('select 1');
+    const reader = await connectTo(t, url);
+    const statements = recordSearches(t);
+    const claim = (index: number) => instances[index % 2]!.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver' } });
+    const pagesAfter = async (count: number) => {
+      await createPackets(instances[0]!, count + 10);
+      for (let index = 0; index < count; index += 1) assert.equal((await claim(index)).status, 200);
+      clock.turn(0.3);
+      // The second one begins where the first one looked.
+      for (const index of [0, 0]) assert.equal((await claim(index)).status, 200);
+      return pagesOf(reader, statements.at(-1)!);
+    };
+    const few = await pagesAfter(20);
+    assert.ok((await pagesAfter(400)) < few + 40);
   });
 
   test('wakes a request that waits on the other one, without a broker', async (t) => {

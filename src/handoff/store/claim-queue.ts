@@ -51,13 +51,17 @@ export class ClaimQueue {
 }
 
 function freeSearch(tenant: number, { target_agent, tags, priorities: wanted }: ClaimFilter): FreeSearch {
+  const condition = `status = ${quoted([claimableStatus])}`;
   return {
-    condition: `status = ${quoted([claimableStatus])}`,
+    id: 'id',
+    condition,
     where: { tenant, ...(target_agent === null ? {} : { target_agent: storable(target_agent) }) },
     ranked: { column: 'priority', values: priorities.toReversed().filter((priority) => wanted.includes(priority)) },
     among: tags.map((tag) => ({ table: 'packet_tags', column: 'packet_id', where: { tenant, tag: storable(tag) } })),
     // As in the index `packets_waiting_for`.
     nullsFirst: target_agent !== null,
+    // A change after which a packet waits has an event with that status.
+    since: { table: 'events', id: 'packet_id', position: 'position', tenant, condition },
   };
 }
 
@@ -80,7 +84,7 @@ const writes: Writes<ClaimNeeds, ClaimQueue> = {
     }
     // Sent together: one round trip for all filters, and one for the contents of what they find.
     const searches = [...wanted.values()].map(async ({ tenant, filter, count }) => {
-      const rows = await session.findFree('packets', foundColumns, freeSearch(tenant, filter), count);
+      const rows = await session.findFree('packets', foundColumns, freeSearch(tenant, filter), count, group.beginnings);
       const ids = rows.map(([id]) => id as string);
       group.of(writes, tenant).candidates.set(keyOf(filter), { ids, isFull: ids.length === count });
       return rows.map((row) => ({ tenant, row }));

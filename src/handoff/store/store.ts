@@ -36,7 +36,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn, 
 
   const queue = createQueueReads(database);
   const due = new DueTenants(database, clock, unclaimedTtlSeconds);
-  const units = createUnits(database, newId, due);
+  const units = createUnits(database, { newId, clock, due });
   const indexing = new Indexing(database, thread, due);
   const { of, all } = prepareReads({ database, indexing, due });
 

@@ -1,4 +1,5 @@
 import { nextTurn } from '../../kit/awaitable.ts';
+import type { Clock } from '../../kit/clock.ts';
 import { currentRequest } from '../../kit/current-request.ts';
 import type { NewId } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
@@ -10,6 +11,7 @@ import type { ContractNeeds } from './contracts.ts';
 import type { CounterNeeds } from './counters.ts';
 import { type DeliveryNeeds, deliveries } from './deliveries.ts';
 import type { DueTenants } from './due.ts';
+import { Beginnings } from './engine/beginnings.ts';
 import { Group, type TenantUnit, type Writes } from './engine/group.ts';
 import { createGroups, type GroupResult, type Outcome } from './engine/groups.ts';
 import type { Session } from './engine/session.ts';
@@ -67,14 +69,21 @@ type CommitListener = (appended: CommittedEvents) => void;
 /** Called when something that runs after a commit failed, with the ids of the requests whose writes were committed. */
 type FailureListener = (error: unknown, requestIds: readonly string[]) => void;
 
+interface UnitsParts {
+  readonly newId: NewId;
+  readonly clock: Clock;
+  readonly due: DueTenants;
+}
+
 /** Runs units of work in groups. */
-export function createUnits(database: Database<Tables>, newId: NewId, due: DueTenants) {
+export function createUnits(database: Database<Tables>, { newId, clock, due }: UnitsParts) {
+  const beginnings = new Beginnings(clock);
   const listeners: CommitListener[] = [];
   const wakes: (() => void)[] = [];
   const failureListeners: FailureListener[] = [];
 
   async function runGroup(session: Session, units: readonly AnyUnit[]): Promise<GroupResult> {
-    const group = new Group<Unit<unknown>>(units, newId);
+    const group = new Group<Unit<unknown>>(units, { newId, beginnings });
     // Concurrent: on PostgreSQL the first query of each noun is sent in this order, in one round trip.
     const finding = written.flatMap(({ writes, needs }) => (isNamed(units, needs) ? (writes.find?.(session, group) ?? []) : []));
     await Promise.all([session.begun, ...finding]);

@@ -2,6 +2,8 @@ import type { Row } from '../../../kit/sql/dialect.ts';
 
 /** Which rows `findFree` looks for. */
 export interface FreeSearch {
+  /** The column by which rows are ordered. */
+  readonly id: string;
   /** A constant condition, spelled exactly as in the partial index that serves the search. */
   readonly condition: string;
   /** Columns and their values. */
@@ -15,25 +17,26 @@ export interface FreeSearch {
    * PostgreSQL can use only that one. It may otherwise read and filter any index with the wanted order from its beginning.
    */
   readonly nullsFirst: boolean;
+  /** The trail that tells which rows have become free, or have changed and are free. */
+  readonly since: {
+    readonly table: string;
+    /** The columns with the id of the row, and with the position, which rises with each commit of the tenant. */
+    readonly id: string;
+    readonly position: string;
+    readonly tenant: number;
+    /** A constant condition. */
+    readonly condition: string;
+  };
 }
 
 /**
- * The conditions of a search for free rows as SQL, except for its ranked column, and their parameters in order; `placeholder`
- * returns the placeholder of the n-th parameter, from 1. `column` is the column that `among` compares.
+ * The conditions of a search for free rows as SQL, except for its ranked column and for the beginning of the search. `parameter` adds a
+ * parameter and returns its placeholder.
  */
-export function freeSearchSql(
-  column: string,
-  { condition, where, among }: FreeSearch,
-  placeholder: (number: number) => string,
-): { conditions: string; values: (string | number)[] } {
-  const values: (string | number)[] = [];
-  const equal = (row: Row) =>
-    Object.entries(row).map(([name, value]) => {
-      values.push(value!);
-      return `${name} = ${placeholder(values.length)}`;
-    });
+export function freeSearchSql({ id, condition, where, among }: FreeSearch, parameter: (value: string | number) => string): string {
+  const equal = (row: Row) => Object.entries(row).map(([name, value]) => `${name} = ${parameter(value!)}`);
   const conditions = [condition, ...equal(where)];
   for (const other of among)
-    conditions.push(`${column} in (select ${other.column} from ${other.table} where ${equal(other.where).join(' and ')})`);
-  return { conditions: conditions.join(' and '), values };
+    conditions.push(`${id} in (select ${other.column} from ${other.table} where ${equal(other.where).join(' and ')})`);
+  return conditions.join(' and ');
 }

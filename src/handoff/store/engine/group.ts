@@ -2,6 +2,7 @@ import type { Awaitable } from '../../../kit/awaitable.ts';
 import type { CurrentRequest } from '../../../kit/current-request.ts';
 import type { NewId } from '../../../kit/id.ts';
 import type { TraceContext } from '../../../kit/trace-context.ts';
+import type { Beginnings } from './beginnings.ts';
 import { Journal } from './journal.ts';
 import type { Session } from './session.ts';
 
@@ -44,6 +45,7 @@ export class Group<Unit> {
   readonly units: readonly TenantUnit<Unit>[];
   readonly journal = new Journal();
   readonly newId: NewId;
+  readonly beginnings: Beginnings;
   /** After the commit, the last position of each tenant whose trail the group appended to. */
   readonly lastPositions = new Map<number, number>();
   /** The trace of the unit that runs. */
@@ -51,9 +53,10 @@ export class Group<Unit> {
   /** The buffers by tenant, by the noun's writes. */
   readonly #buffers = new Map<unknown, Map<number, unknown>>();
 
-  constructor(units: readonly TenantUnit<Unit>[], newId: NewId) {
+  constructor(units: readonly TenantUnit<Unit>[], { newId, beginnings }: Pick<Group<Unit>, 'newId' | 'beginnings'>) {
     this.units = units;
     this.newId = newId;
+    this.beginnings = beginnings;
   }
 
   /** What the units of a tenant read and change of a noun. */

@@ -1,5 +1,5 @@
 import type { PostgresTransaction, Row, Values } from '../../../kit/sql/dialect.ts';
-import { freeSearchSql } from './free-search.ts';
+import { findFreeRows } from './postgres-free.ts';
 import type { Numbering, Session, Take } from './session.ts';
 
 /** How many parameters a statement may have. */
@@ -133,23 +133,7 @@ export function postgresSession(tx: PostgresTransaction): Session {
           `select ${namesIn(table, columns)} from ${table} join ${given(table)} given on ${key.map(equal).join(' and ')}${ofTenant('where', table, key)}`,
       );
     },
-    async findFree(table, columns, search, limit) {
-      const [first] = columns as [string];
-      const { conditions, values } = freeSearchSql(first, search, (number) => `$${number}`);
-      const { column, values: wanted } = search.ranked;
-      const [ranked, most] = [`$${values.length + 1}`, `$${values.length + 2}`];
-      // The join reads the wanted values in their order and stops at the limit, so that only the rows returned are locked.
-      const text = `select ${columns.map((name) => `free.${name}`).join(', ')} from unnest(${ranked}::text[]) wanted (value)
-        cross join lateral (select ${columns.join(', ')} from ${table} where ${conditions} and ${column} = wanted.value
-          order by ${first}${search.nullsFirst ? ' nulls first' : ''} limit ${most} for update skip locked) free
-        limit ${most}`;
-      // A plan that sorts reads every matching row, also dead ones. PostgreSQL prefers it when it estimates one row.
-      if (isDistributed) tx.track(tx.run("set local citus.propagate_set_commands = 'local'"));
-      tx.track(tx.run('set local enable_sort = off'));
-      const found = tx.run(text, [...values, wanted, limit]);
-      tx.track(tx.run('set local enable_sort = on'));
-      return found;
-    },
+    findFree: (table, columns, search, limit, beginnings) => findFreeRows(tx, { table, columns, search, limit }, beginnings),
     async count(table, keys) {
       if (isDistributed) {
         // A cluster can't count for each given row, only what matches one.

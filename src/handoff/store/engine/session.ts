@@ -1,5 +1,6 @@
 import type { Awaitable } from '../../../kit/awaitable.ts';
 import type { Row, Values } from '../../../kit/sql/dialect.ts';
+import type { Beginnings } from './beginnings.ts';
 import type { FreeSearch } from './free-search.ts';
 
 /** How rows are numbered: the row of `counters` with the key (`owner`, name) has the last assigned number in `value`. */
@@ -58,10 +59,10 @@ export interface Session {
   /** The rows of the table with these keys, as committed at the time of the call and without a lock. Null in a key matches null. */
   read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
   /**
-   * The first matching rows, in the order of the ranked values and then of the first of `columns`, locked until the
-   * transaction ends. Rows locked by another transaction are skipped, so this never waits.
+   * The first matching rows, in the order of the ranked values and then of their id, locked until the
+   * transaction ends. Rows locked by another transaction are skipped, so this never waits. `beginnings`: those of all searches.
    */
-  findFree(table: string, columns: readonly string[], search: FreeSearch, limit: number): Awaitable<Values[]>;
+  findFree(table: string, columns: readonly string[], search: FreeSearch, limit: number, beginnings: Beginnings): Awaitable<Values[]>;
   /** The number of rows with each of these keys, in the order of the keys, without a lock. */
   count(table: string, keys: readonly Row[]): Awaitable<number[]>;
   /** Reserves `count` numbers that the table's generated column never had, in ascending order. */

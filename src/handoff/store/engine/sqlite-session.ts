@@ -104,11 +104,14 @@ export function sqliteSession(tx: SqliteTransaction, calls: Calls, charactersPer
     },
     findFree(table, columns, search, limit) {
       return inOrder(() => {
-        const [first] = columns as [string];
-        const { conditions, values } = freeSearchSql(first, search, () => '?');
+        const values: (string | number)[] = [];
+        const conditions = freeSearchSql(search, (value) => {
+          values.push(value);
+          return '?';
+        });
         const { column, values: wanted } = search.ranked;
         const statement = valuesStatement(
-          `select ${columns.join(', ')} from ${table} where ${conditions} and ${column} = ? order by ${first} limit cast(? as integer)`,
+          `select ${columns.join(', ')} from ${table} where ${conditions} and ${column} = ? order by ${search.id} limit cast(? as integer)`,
         );
         const found: Values[] = [];
         for (const value of wanted) {
