@@ -1,5 +1,5 @@
 import { createHandoffClient } from '../../src/handoff/client/client.ts';
-import type { Packet } from '../../src/handoff/model/packet.ts';
+import type { Packet, PatchRequest } from '../../src/handoff/model/packet.ts';
 
 /**
  * A worker: `SERVICE_API_KEY=... node examples/worker/worker.ts`. Claims packets for AGENT one after the other, each with a lease that
@@ -25,14 +25,18 @@ for (;;) {
   const lost = new AbortController();
   const renew = () => void client.renewLease(request).catch((error) => lost.abort(error));
   const heartbeat = setInterval(renew, (lease_seconds * 1000) / 3);
-  const body = await work(packet, lost.signal).then(
-    (context) => ({ status: 'completed', context }) as const,
-    () => ({ status: 'failed' }) as const,
-  );
-  clearInterval(heartbeat);
-  await client.patchPacket({ ...request, body }).then(
-    () => console.log(`${body.status} ${packet.id}`),
+  const end = async (body: PatchRequest) => {
+    await client.patchPacket({ ...request, body });
+    console.log(`${body.status} ${packet.id}`);
+  };
+  await work(packet, lost.signal)
+    .then((context) => end({ status: 'completed', context }))
+    // Also if the service refuses the result: else the lease would expire, and the next worker do the same again.
+    .catch((error) => {
+      const failure = { id: 'failure', description: 'The work on this packet', error: String(error) };
+      return end({ status: 'failed', actions: { failed: [failure] } });
+    })
     // The lease was lost: another worker has the packet, and nothing was written.
-    (error) => console.log(`lost ${packet.id}: ${error.message}`),
-  );
+    .catch((error) => console.log(`lost ${packet.id}: ${error.message}`));
+  clearInterval(heartbeat);
 }

@@ -35,6 +35,24 @@ async function startPage(t: TestContext): Promise<{ url: string; asked: AsyncQue
   return { url: `${(await listenFor(t, server)).url}/`, asked };
 }
 
+test('A packet fails once when the service refuses its result, and the worker takes the next', async (t) => {
+  const service = await startService(t, { settings: { SERVICE_PACKET_BYTES_BUSINESS: '20000' } });
+  const address = await service.handoff.start();
+  const { url, asked } = await startPage(t);
+  const worker = await startWorker(t, service, address, {});
+  for (const [status, page] of [
+    ['failed', 'x'.repeat(20_000)],
+    ['completed', 'short'],
+  ] as const) {
+    const { id } = await createPacket(service, { context: { summary: 'Fetch it', custom: { url } } });
+    (await asked.next()).end(page);
+    await worker.printed(new RegExp(`^${status} ${id}`));
+    const { actions } = (await service.call('GET', `/packets/${id}`)).body;
+    const errors = actions.failed.map(({ error }: { error: string }) => error.slice(0, 33));
+    assert.deepEqual(errors, status === 'failed' ? ['ApiError: The body is larger than'] : []);
+  }
+});
+
 for (const store of stores.slice(1)) {
   test(`A packet goes on to another worker when one is killed or frozen past its lease, on ${store.name}`, async (t) => {
     const service = await startService(t, { store });

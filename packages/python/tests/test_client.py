@@ -167,6 +167,33 @@ def test_events_go_on_after_a_restart_of_the_service_without_a_gap(own_service: 
         assert summaries == {request["context"]["summary"]}
 
 
+def test_agents_and_idempotency_keys_travel_as_utf_8(handoff_service: Service) -> None:
+    agent = "Zoë 🦊 " + "é" * 240
+    with Handoff(handoff_service.url, KEY + "\n", agent_id=agent) as client:
+        body = request_for(agent)
+        made = client.create_packet(body=body, idempotency_key="schlüssel-🔑")
+        assert client.create_packet(body=body, idempotency_key="schlüssel-🔑") == made
+        claimed = client.claim_packet(made["id"], body={"agent_id": agent})
+        done = client.patch_packet(claimed["id"], body={"status": "completed"})
+        assert client.packet_history(done["id"])["events"][-1]["actor"] == f"agent:{agent}"
+
+
+@pytest.mark.parametrize("secret", ["secret\nkey", "secret\r\nX-Other: 1", "secret key", "schlüssel", " \n"])
+def test_a_key_that_no_header_can_hold_is_refused_without_being_shown(secret: str) -> None:
+    for client in (Handoff, AsyncHandoff, baton_client.Fallback, baton_client.AsyncFallback):
+        with pytest.raises(ValueError, match="The API key must be visible ASCII") as refused:
+            client("http://127.0.0.1:9", secret)
+        assert "secret" not in repr(refused.value)
+
+
+def test_a_header_with_a_line_break_is_refused_without_being_shown(handoff_service: Service) -> None:
+    with Handoff(handoff_service.url, KEY) as client:
+        for named in ({"lease_token": "secret\n"}, {"agent_id": "secret\0"}):
+            with pytest.raises(ValueError, match="can't have line breaks") as refused:
+                client.patch_packet("x", body={}, **named)  # type: ignore[arg-type]
+            assert "secret" not in str(refused.value)
+
+
 def wait_for(client: Handoff, packet: Packet, status: str) -> Packet:
     until = time.monotonic() + 30
     current = packet
@@ -265,7 +292,8 @@ def test_another_worker_resumes_after_kill_9_and_sigterm_gives_the_packet_back(
 
 def headers_for(body: bytes, *secrets: str, stamp: int = 1000) -> dict[str, str]:
     def standard(secret: str) -> str:
-        digest = hmac.new(secret.encode(), f"msg.{stamp}.".encode() + body, hashlib.sha256).digest()
+        key = base64.b64decode(secret[6:] + "==") if secret.startswith("whsec_") else secret.encode()
+        digest = hmac.new(key, f"msg.{stamp}.".encode() + body, hashlib.sha256).digest()
         return "v1," + base64.b64encode(digest).decode()
 
     return {
@@ -282,6 +310,12 @@ def test_a_webhook_needs_both_signatures_and_a_recent_time() -> None:
     assert verify_webhook("secret", headers, body, now=1100)["type"] == "packet.created"
     # While secrets overlap the older one verifies too.
     assert verify_webhook("older", headers_for(body, "secret", "older"), body, now=1100)
+    for encoded in ("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODk=", "whsec_QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo"):
+        assert verify_webhook(encoded, headers_for(body, encoded), body, now=1100)
+        with pytest.raises(WebhookError):
+            verify_webhook(encoded.removesuffix("=") + "A", headers_for(body, encoded), body, now=1100)
+    with pytest.raises(WebhookError, match="no JSON"):
+        verify_webhook("secret", headers_for(b"{", "secret"), b"{", now=1100)
     for changed in (
         {**headers, "X-SERVICE-Signature": "sha256=00"},
         {**headers, "webhook-signature": "v1,AAAA"},

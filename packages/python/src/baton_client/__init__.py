@@ -21,6 +21,7 @@ from .errors import (
     StaleError,
     UnauthorizedError,
     UnavailableError,
+    UnreadableAnswer,
     ValidationError,
     WebhookError,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "StaleError",
     "UnauthorizedError",
     "UnavailableError",
+    "UnreadableAnswer",
     "ValidationError",
     "WebhookError",
     "__version__",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -13,7 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from ._sse import Parser, ServerSentEvent
-from .errors import ApiError, BatonError, ConnectionFailed, NotModified, RequestTimeout, api_error
+from .errors import ApiError, BatonError, ConnectionFailed, NotModified, RequestTimeout, UnreadableAnswer, api_error
 
 VERSION = "1.0.0"
 TRANSIENT = (429, 502, 503, 504)
@@ -39,6 +41,26 @@ def segment(value: str) -> str:
 def entity_tag(version: int | str | None) -> str | None:
     """The entity tag of a version; a text is one already."""
     return f'"{version}"' if isinstance(version, int) else version
+
+
+def json_of(body: object) -> bytes:
+    """The JSON of a body. Raises TypeError, ValueError or RecursionError for what has none, such as a date or NaN."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _key_of(given: str) -> str:
+    """The API key without the line break of the file that it was read from."""
+    key = given.strip()
+    if re.fullmatch(r"[!-~]+", key) is None:
+        raise ValueError("The API key must be visible ASCII characters without spaces.")
+    return key
+
+
+def _header(name: str, value: str) -> tuple[bytes, bytes]:
+    """A header, as UTF-8. httpx would quote a value that it refuses."""
+    if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value) is not None:
+        raise ValueError(f"{name} can't have line breaks or other control characters.")
+    return name.encode(), value.encode()
 
 
 class _Base:
@@ -67,7 +89,7 @@ class _Base:
             max_wait: the longest `Retry-After` to wait for, in seconds.
         """
         self._base_url = base_url.rstrip("/").removesuffix(self._root_suffix)
-        self._api_key = api_key
+        self._api_key = None if api_key is None else _key_of(api_key)
         self._agent_id = agent_id
         self._timeout = timeout
         self._retries = retries
@@ -94,18 +116,18 @@ class _Base:
     ) -> httpx.Request:
         body_wait = body.get("wait_seconds") if isinstance(body, Mapping) else None
         waited = float((query or {}).get("wait_seconds") or body_wait or 0)
-        sent = {name: value for name, value in (headers or {}).items() if value is not None}
-        content: dict[str, Any] = {} if body is None else {"json": body}
-        if isinstance(body, str):
-            content = {"content": body}
-            sent["Content-Type"] = "text/plain; charset=utf-8"
+        sent = [_header(name, value) for name, value in (headers or {}).items() if value is not None]
+        if body is not None:
+            sent.append(
+                _header("Content-Type", "text/plain; charset=utf-8" if isinstance(body, str) else "application/json")
+            )
         return client.build_request(
             method,
             path,
             params=_params(query),
             headers=sent,
             timeout=timeout if timeout is not None else self._timeout + waited,
-            **content,
+            content=body.encode() if isinstance(body, str) else None if body is None else json_of(body),
         )
 
     def _pause(self, request: httpx.Request, error: BatonError, attempt: int) -> float | None:
@@ -143,10 +165,12 @@ def _may_repeat(error: BatonError, safe: bool) -> bool:
     return safe or isinstance(error.__cause__, httpx.ConnectError | httpx.ConnectTimeout)
 
 
-def _failure(error: httpx.TransportError, request: httpx.Request) -> BatonError:
+def _failure(error: httpx.RequestError, request: httpx.Request) -> BatonError:
     origin = f"{request.url.scheme}://{request.url.netloc.decode()}"
-    if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
-        found: BatonError = RequestTimeout(f"{origin} did not answer in time.")
+    if isinstance(error, httpx.DecodingError):
+        found: BatonError = UnreadableAnswer(f"An answer of {origin} could not be read: {error}")
+    elif isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
+        found = RequestTimeout(f"{origin} did not answer in time.")
     else:
         found = ConnectionFailed(f"{origin} could not be reached: {error}")
     found.__cause__ = error
@@ -161,7 +185,10 @@ def _result(response: httpx.Response) -> Any:
     if response.text == "":
         return None
     if response.headers.get("content-type", "").startswith("application/json"):
-        return response.json()
+        try:
+            return response.json()
+        except (ValueError, RecursionError) as error:
+            raise UnreadableAnswer(f"An answer of {response.url} is no JSON.") from error
     return response.text
 
 
@@ -221,7 +248,7 @@ class Connection(_Base):
     def _sent(self, request: httpx.Request) -> httpx.Response:
         try:
             return self._http.send(request)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise _failure(error, request) from error
 
     def _pages(self, operation: Callable[..., Any], **query: Any) -> Iterator[Any]:
@@ -254,7 +281,7 @@ class Connection(_Base):
                     yield from parser.feed(text)
             finally:
                 response.close()
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise _failure(error, request) from error
 
     def _resumed(self, path: str, query: Mapping[str, Any], last_id: str | None) -> Iterator[ServerSentEvent]:
@@ -325,7 +352,7 @@ class AsyncConnection(_Base):
     async def _sent(self, request: httpx.Request) -> httpx.Response:
         try:
             return await self._http.send(request)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise _failure(error, request) from error
 
     async def _pages(self, operation: Callable[..., Awaitable[Any]], **query: Any) -> AsyncIterator[Any]:
@@ -359,7 +386,7 @@ class AsyncConnection(_Base):
                         yield event
             finally:
                 await response.aclose()
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise _failure(error, request) from error
 
     async def _resumed(

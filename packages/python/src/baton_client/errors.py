@@ -19,6 +19,10 @@ class RequestTimeout(BatonError):
     """No answer arrived in time. Whether the service carried out the request is unknown."""
 
 
+class UnreadableAnswer(BatonError):
+    """An answer is not what the service sends: no JSON, or badly compressed. Often a proxy sent it."""
+
+
 class WebhookError(BatonError):
     """A webhook has no genuine signature, or is too old."""
 

@@ -23,9 +23,10 @@ def verify_webhook(
 ) -> dict[str, Any]:
     """The event of a genuine webhook: `{type, packet_id, data, timestamp}`.
 
-    The signature of Standard Webhooks must be made with the secret, and `webhook-timestamp` be at most `tolerance`
-    seconds away. `X-SERVICE-Signature`, made with the newest secret alone, must hold as well; only while two secrets
-    overlap, which `webhook-signature` shows by a second signature, the older secret verifies by that header alone.
+    The signature of Standard Webhooks must be made with the secret, or with what `whsec_<base64>` encodes, and
+    `webhook-timestamp` be at most `tolerance` seconds away. `X-SERVICE-Signature`, made with the newest secret alone,
+    must hold as well; only while two secrets overlap, which `webhook-signature` shows by a second signature, the older
+    secret verifies by that header alone.
 
     Args:
         secret: the secret of the webhook.
@@ -46,15 +47,28 @@ def verify_webhook(
         raise WebhookError("The webhook is too old, or the clocks differ.")
     key = secret.encode()
     signed = _bytes(f"{found.get('webhook-id', '')}.{stamp}.") + body
-    standard = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    standard = "v1," + base64.b64encode(hmac.new(_standard_key(secret), signed, hashlib.sha256).digest()).decode()
     given = found.get("webhook-signature", "").split()
     if not any(_equal(standard, one) for one in given):
         raise WebhookError("webhook-signature does not sign this body with the secret.")
     plain = "sha256=" + hmac.new(key, body, hashlib.sha256).hexdigest()
     if len(given) < 2 and not _equal(plain, found.get("x-service-signature", "")):
         raise WebhookError("X-SERVICE-Signature does not sign this body with the secret.")
-    event: dict[str, Any] = json.loads(body)
+    try:
+        event: dict[str, Any] = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise WebhookError("The body is no JSON.") from error
     return event
+
+
+def _standard_key(secret: str) -> bytes:
+    """The key of Standard Webhooks: what `whsec_<base64>` encodes, and the bytes of any other secret."""
+    text = secret.removeprefix("whsec_").rstrip("=")
+    try:
+        decoded = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except ValueError:
+        decoded = b""
+    return decoded if secret.startswith("whsec_") and decoded else secret.encode()
 
 
 def _equal(one: str, other: str) -> bool:

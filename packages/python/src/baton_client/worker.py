@@ -9,24 +9,49 @@ import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .errors import ApiError, ConnectionFailed, LeaseLost, NotFoundError, RateLimitedError, RequestTimeout, ServerError
+from ._transport import json_of
+from .errors import (
+    BatonError,
+    ConnectionFailed,
+    LeaseLost,
+    NotFoundError,
+    PayloadTooLargeError,
+    RateLimitedError,
+    RequestTimeout,
+    ServerError,
+    UnreadableAnswer,
+    ValidationError,
+)
 from .handoff import types
 
 if TYPE_CHECKING:
     from .handoff.client import AsyncHandoff
 
 log = logging.getLogger("baton_client")
-_passing = (ConnectionFailed, RequestTimeout, ServerError, RateLimitedError)
+_passing = (ConnectionFailed, RequestTimeout, ServerError, RateLimitedError, UnreadableAnswer)
 """Errors that end by themselves."""
 
 Result = Mapping[str, Any] | None
 """The PATCH that ends the packet; its `status` is `completed` unless it says otherwise."""
 
 
+_longest_error = 2000
+"""The most characters of an error in a packet."""
+
+
 class NoAnswer(Exception):
     """Nobody answered the question in time."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a handler returned or raised: anything, also `SystemExit`, `KeyboardInterrupt` and `CancelledError`."""
+
+    result: object = None
+    error: BaseException | None = None
 
 
 class Task:
@@ -53,7 +78,7 @@ class Task:
                 log.warning("The lease of %s could not be renewed: %s", self.packet["id"], error)
                 if time.monotonic() >= until:
                     self.lost.set()
-            except ApiError as error:
+            except Exception as error:
                 log.warning("The lease of %s is lost: %s", self.packet["id"], error)
                 self.lost.set()
 
@@ -187,47 +212,53 @@ AsyncHandler = Callable[[AsyncContext], Awaitable[Result]]
 Handler = Callable[[Context], Result]
 
 
-async def in_thread(handler: Handler, task: Task) -> Result:
-    """What a handler returns that runs in a daemon thread, so that the process can end without it."""
+async def in_coroutine(handler: AsyncHandler, task: Task) -> Outcome:
+    """The outcome of an async handler. The loop would end the process for some of what a handler may raise."""
+    try:
+        return Outcome(await handler(AsyncContext(task)))
+    except BaseException as error:
+        return Outcome(error=error)
+
+
+async def in_thread(handler: Handler, task: Task) -> Outcome:
+    """The outcome of a handler that runs in a daemon thread, so that the process can end without it."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Result] = loop.create_future()
+    done: asyncio.Future[Outcome] = loop.create_future()
     lost = threading.Event()
 
-    def settle(result: Result, error: Exception | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(result)
-        else:
-            done.set_exception(error)
+    def settle(outcome: Outcome) -> None:
+        if not done.done():
+            done.set_result(outcome)
 
     def run() -> None:
-        result: Result = None
-        fault: Exception | None = None
         try:
-            result = handler(Context(task, loop, lost))
-        except Exception as error:
-            fault = error
+            outcome = Outcome(handler(Context(task, loop, lost)))
+        except BaseException as error:
+            outcome = Outcome(error=error)
+        # The loop is closed if the worker did not wait for this handler.
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, result, fault)
+            loop.call_soon_threadsafe(settle, outcome)
 
     async def watch() -> None:
         await task.lost.wait()
         lost.set()
 
     watching = asyncio.create_task(watch())
-    threading.Thread(target=run, daemon=True, name=f"baton-{task.packet['id']}").start()
     try:
+        threading.Thread(target=run, daemon=True, name=f"baton-{task.packet['id']}").start()
         return await done
     finally:
         watching.cancel()
         lost.set()
 
 
+Handle = Callable[[Task], Awaitable[Outcome]]
+
+
 async def run_worker(
     client: AsyncHandoff,
     agent_id: str,
-    handle: Callable[[Task], Awaitable[Result]],
+    handle: Handle,
     *,
     lease_seconds: int,
     concurrency: int,
@@ -235,15 +266,27 @@ async def run_worker(
     grace_seconds: float,
 ) -> None:
     """Claims and handles packets until `stop` is set, or the service refuses to give any."""
-    with _signals(stop):
+    ending = asyncio.Event()
+
+    async def watch() -> None:
+        await stop.wait()
+        ending.set()
+
+    with _signals(ending):
+        watching = asyncio.create_task(watch())
         loops = [
-            asyncio.create_task(_loop(client, agent_id, handle, lease_seconds, stop, grace_seconds))
+            asyncio.create_task(_loop(client, agent_id, handle, lease_seconds, ending, grace_seconds))
             for _ in range(concurrency)
         ]
         try:
-            await asyncio.gather(*loops)
-        finally:
+            await asyncio.wait(loops, return_when=asyncio.FIRST_EXCEPTION)
+            # If the service refused one of them, the others end their packets.
+            ending.set()
+            await asyncio.wait(loops)
             for one in loops:
+                one.result()
+        finally:
+            for one in (watching, *loops):
                 one.cancel()
             await asyncio.gather(*loops, return_exceptions=True)
 
@@ -251,7 +294,7 @@ async def run_worker(
 async def _loop(
     client: AsyncHandoff,
     agent_id: str,
-    handle: Callable[[Task], Awaitable[Result]],
+    handle: Handle,
     lease_seconds: int,
     stop: asyncio.Event,
     grace_seconds: float,
@@ -289,9 +332,8 @@ async def _unless(stop: asyncio.Event, claiming: asyncio.Task[types.Packet | Non
         return None
 
 
-async def _handle(
-    task: Task, handle: Callable[[Task], Awaitable[Result]], stop: asyncio.Event, grace_seconds: float
-) -> None:
+async def _handle(task: Task, handle: Handle, stop: asyncio.Event, grace_seconds: float) -> None:
+    """Ends the packet with the outcome of the handler, whatever that is. Only the end of the worker is raised."""
     renewing = asyncio.create_task(task.renew())
     working = asyncio.ensure_future(handle(task))
     stopping = asyncio.create_task(stop.wait())
@@ -303,42 +345,89 @@ async def _handle(
             working.cancel()
             await asyncio.wait({working}, timeout=1)
             await _release(task)
-        elif task.lost.is_set():
-            working.exception()
-        else:
-            await _end(task, working)
+        elif not task.lost.is_set():
+            await _end(task, working.result())
+    except asyncio.CancelledError:
+        if not working.done():
+            working.cancel()
+            await _release(task)
+        raise
     except LeaseLost as error:
         log.warning("%s was lost: %s", task.packet["id"], error)
-    except (ApiError, ConnectionFailed, RequestTimeout) as error:
-        log.error("%s could not be ended: %s", task.packet["id"], error)
+    except Exception as error:
+        log.error("%s could not be ended: %s", task.packet["id"], _words_of(error))
     finally:
         for one in (renewing, stopping, working):
             one.cancel()
 
 
-async def _end(task: Task, working: asyncio.Future[Result]) -> None:
-    try:
-        result = working.result()
-    except LeaseLost:
-        raise
-    except Exception as error:
-        log.exception("The handler of %s failed", task.packet["id"])
-        failed = {
-            "id": "failure",
-            "description": "The work on this packet",
-            "error": f"{type(error).__name__}: {error}",
-        }
-        if (await task.client.get_packet(task.packet["id"]))["status"] in ("claimed", "in_progress", "awaiting_human"):
-            await task.patch({"status": "failed", "actions": {"failed": [failed]}})
+async def _end(task: Task, outcome: Outcome) -> None:
+    """Completes the packet, or fails it with what the handler raised, or with why its result was refused."""
+    error = outcome.error
+    if error is None:
+        try:
+            await task.patch(_ending(outcome.result))
+            return
+        except (LeaseLost, NotFoundError):
+            raise
+        except Exception as refused:
+            error = refused
+    log.error("The handler of %s failed", task.packet["id"], exc_info=error)
+    await _fail(task, _words_of(error))
+
+
+async def _fail(task: Task, words: str) -> None:
+    current = await task.client.get_packet(task.packet["id"])
+    # The handler may have ended the packet itself.
+    if current["status"] not in ("claimed", "in_progress", "awaiting_human"):
         return
-    await task.patch({"status": "completed", **(result or {})})
+    failed = {"id": "failure", "description": "The work on this packet", "error": words}
+    try:
+        await task.patch({"status": "failed", "actions": {"failed": [failed]}})
+    except (ValidationError, PayloadTooLargeError):
+        # The packet has no room for the sentence, or a contract none for the action.
+        await task.patch({"status": "failed"})
+
+
+def _ending(result: object) -> dict[str, Any]:
+    """The PATCH that ends the packet with what the handler returned."""
+    if result is None:
+        return {"status": "completed"}
+    if not isinstance(result, Mapping):
+        raise TypeError(
+            f"The handler returned {type(result).__name__}, not None or a mapping of the fields of a PATCH."
+        )
+    body = {"status": "completed", **result}
+    if body["status"] == "in_progress":
+        raise ValueError("The handler returned the status in_progress, which ends nothing.")
+    try:
+        json_of(body)
+    except Exception as error:
+        raise ValueError(f"The handler returned what is no JSON: {_text_of(error)}") from error
+    return body
+
+
+def _words_of(error: BaseException) -> str:
+    """The name and the text of an error, which a packet can hold."""
+    text = _text_of(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except BaseException:
+        return ""
+    return text.encode(errors="replace").decode().replace("\0", " ")[:_longest_error]
 
 
 async def _release(task: Task) -> None:
     """Gives the packet back. One that awaits a person keeps its question, and its lease begins after the answer."""
-    with contextlib.suppress(NotFoundError, LeaseLost):
+    try:
         await task.client.release_packet(task.packet["id"], agent_id=task.agent_id, lease_token=task.token)
         log.info("%s was released", task.packet["id"])
+    except BatonError as error:
+        log.warning("%s could not be released: %s", task.packet["id"], error)
 
 
 @contextlib.contextmanager

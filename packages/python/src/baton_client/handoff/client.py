@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from .. import worker
 from ..events import Event, event_of, query_of
@@ -108,14 +108,10 @@ class AsyncHandoff(AsyncOperations):
         grace_seconds: float = 10.0,
     ) -> None:
         """As `Handoff.work`; the handler is a coroutine function."""
-
-        def handle(task: worker.Task) -> Awaitable[worker.Result]:
-            return handler(worker.AsyncContext(task))
-
         await worker.run_worker(
             self,
             agent_id,
-            handle,
+            lambda task: worker.in_coroutine(handler, task),
             lease_seconds=lease_seconds,
             concurrency=concurrency,
             stop=stop or asyncio.Event(),
