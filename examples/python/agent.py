@@ -11,14 +11,14 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 URL = os.environ.get("SERVICE_URL", "http://localhost:8080")
-KEY = os.environ.get("SERVICE_API_KEY", "")
+KEY = os.environ.get("SERVICE_API_KEY", "").strip()
 AGENT = os.environ.get("AGENT", "resolver")
 LEASE_SECONDS = int(os.environ.get("LEASE_SECONDS", "60"))
 
 
 def call(method, path, body=None, token=None, timeout=30):
     """The JSON of an answer, None if it is empty. Raises HTTPError when the service refuses."""
-    headers = {"X-API-Key": KEY, "X-Agent-Id": AGENT, "Content-Type": "application/json"}
+    headers = {"X-API-Key": KEY, "X-Agent-Id": AGENT.encode(), "Content-Type": "application/json"}
     if token:
         headers["X-Lease-Token"] = token
     data = None if body is None else json.dumps(body).encode()

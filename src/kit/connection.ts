@@ -2,6 +2,7 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import { ApiError, NetworkError, TimeoutError } from './client-errors.ts';
 import { systemJitter } from './clock.ts';
 import { defined } from './defined.ts';
+import { encodedHeaders } from './header.ts';
 import { readJson } from './json.ts';
 import { fetchTransport, type Transport, type TransportAnswer } from './transport.ts';
 
@@ -141,7 +142,8 @@ export class Connection {
   async #sendOnce(request: ConnectionRequest): Promise<ConnectionAnswer> {
     const { method, body, signal, waitSeconds = 0, timeoutSeconds = this.#options.timeoutSeconds + waitSeconds } = request;
     const url = this.#urlOf(request);
-    const headers = { ...this.#options.headers, ...request.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+    const json = body === undefined ? {} : { 'content-type': 'application/json' };
+    const headers = encodedHeaders({ ...this.#options.headers, ...request.headers, ...json });
     const text = body === undefined ? {} : { body: JSON.stringify(body) };
     this.#options.onStep({ kind: 'request', method, url });
     const answer = await this.#within(url, timeoutSeconds, signal, async (inTime) => {
@@ -252,11 +254,11 @@ export class Connection {
     signal: AbortSignal | undefined,
     ending: AbortController,
   ): Promise<TransportAnswer> {
-    const headers = {
+    const headers = encodedHeaders({
       ...this.#options.headers,
       accept: 'text/event-stream',
       ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
-    };
+    });
     this.#options.onStep({ kind: 'request', method: 'GET', url });
     const { answer, text } = await this.#within(url, this.#options.timeoutSeconds, signal, async (inTime) => {
       inTime.addEventListener('abort', () => ending.abort(inTime.reason));

@@ -27,7 +27,8 @@ export const nodeTransport: Transport = ({ method, url, headers, body, signal })
     outgoing.on('close', () => signal.removeEventListener('abort', stop));
     outgoing.on('error', reject);
     if (signal.aborted) stop();
-    outgoing.end(body);
+    // Before a body that is a text, Node would send the headers as UTF-8 too, and they have been encoded already.
+    outgoing.end(body === undefined ? undefined : Buffer.from(body));
   });
 };
 

@@ -140,6 +140,19 @@ describe('The types of a client', () => {
 
 for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport })) {
   describe(`A client by ${name}`, () => {
+    test('sends headers as UTF-8, and refuses line breaks without showing the value', async (t) => {
+      const { client, received } = await open(t, json(201, { id: 'x' }), { transport, headers: { 'x-agent-id': 'Zoë 🦊' } });
+      await client.makeThing({ idempotencyKey: 'schlüssel' });
+      const [{ headers }] = received as [Received];
+      const texts = [headers['x-agent-id'], headers['idempotency-key']].map((value) => Buffer.from(String(value), 'latin1').toString());
+      assert.deepEqual(texts, ['Zoë 🦊', 'schlüssel']);
+      for (const idempotencyKey of ['secret\n', 'secret\0', 'secret\r\nx-other: 1'])
+        await assert.rejects(client.makeThing({ idempotencyKey }), {
+          name: 'TypeError',
+          message: "idempotency-key can't have line breaks or other control characters.",
+        });
+    });
+
     test('encodes any path and query, and leaves out undefined values', async (t) => {
       const { client, received } = await open(t, json(200, { id: 'x' }), { transport });
       const query = { q: 'a&b=ü', at: ['1', '2'], other: undefined };

@@ -1,5 +1,6 @@
 import { type Client, createClient } from '../../kit/client.ts';
 import { Connection, type ConnectionOptions, eventJson } from '../../kit/connection.ts';
+import { keyHeader } from '../../kit/header.ts';
 import type { routes } from '../model/api.ts';
 import type { Imported, ImportPreview } from '../model/export.ts';
 import type { TestPlan, TestProgress, TestResult } from '../model/test.ts';
@@ -42,8 +43,7 @@ export type FallbackClient = Omit<Client<typeof routes>, 'runTest' | 'testEvents
 
 /** A client of the fallback service: `await createFallbackClient({ baseUrl }).listChains()`. */
 export function createFallbackClient({ apiKey, headers, ...options }: FallbackClientOptions): FallbackClient {
-  const key = apiKey === undefined ? {} : { 'x-api-key': apiKey };
-  const connection = new Connection({ ...options, headers: { ...key, ...headers } });
+  const connection = new Connection({ ...options, headers: { ...keyHeader(apiKey), ...headers } });
   const client = createClient<typeof routes>(operations, connection);
   return {
     ...client,

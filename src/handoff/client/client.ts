@@ -1,5 +1,6 @@
 import { type CallOptions, type Client, createClient } from '../../kit/client.ts';
 import { Connection, type ConnectionOptions, eventJson } from '../../kit/connection.ts';
+import { keyHeader } from '../../kit/header.ts';
 import type { routes } from '../model/api.ts';
 import type { CreateRequest, PacketSummary } from '../model/packet.ts';
 import type { Trial } from '../model/packet-routes.ts';
@@ -61,8 +62,7 @@ export type HandoffClient = Trying &
 
 /** Makes a client of the handoff service: `await createHandoffClient({ baseUrl, apiKey }).listPackets()`. */
 export function createHandoffClient({ baseUrl, apiKey, headers, ...options }: HandoffClientOptions): HandoffClient {
-  const key = apiKey === undefined ? {} : { 'x-api-key': headerValue(apiKey) };
-  const connection = new Connection({ ...options, baseUrl: rootOf(baseUrl), headers: { ...key, ...headers } });
+  const connection = new Connection({ ...options, baseUrl: rootOf(baseUrl), headers: { ...keyHeader(apiKey), ...headers } });
   return {
     ...(createClient<typeof routes>(operations, connection) as Client<typeof routes> & Trying),
     async *events({ subscribe, ...rest }: EventsOptions = {}) {
@@ -76,10 +76,4 @@ export function createHandoffClient({ baseUrl, apiKey, headers, ...options }: Ha
 /** The address without the API prefix, which is part of every operation's path. */
 function rootOf(baseUrl: string): string {
   return baseUrl.replace(/\/+$/, '').replace(/\/api\/v1$/, '');
-}
-
-/** Validates the key. @throws TypeError, without quoting the key, when it can't be sent in a header */
-function headerValue(key: string): string {
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError('The API key must be visible ASCII characters without spaces.');
-  return key;
 }

@@ -23,8 +23,8 @@ import type { PushService } from '../service/pushes.ts';
 import type { WaitingService } from '../service/waiting.ts';
 import type { Store } from '../store/store.ts';
 import type { HandoffMount } from './handlers.ts';
+import { agentId } from './headers.ts';
 import { jsonRpcRefusal, refusalCodes } from './mcp.ts';
-import { agentId } from './packets.ts';
 import type { Listening } from './streams.ts';
 
 interface A2aRouteParts {

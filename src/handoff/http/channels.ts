@@ -1,7 +1,7 @@
 import { HttpResponse } from '../../kit/http/response.ts';
 import type { ChannelService } from '../service/channels.ts';
 import { handlersOf } from './handlers.ts';
-import { idempotencyOf } from './packets.ts';
+import { idempotencyOf } from './headers.ts';
 import { counted } from './webhooks.ts';
 
 /** The handlers of the routes of channels and their deliveries. */

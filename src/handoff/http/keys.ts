@@ -1,6 +1,6 @@
 import type { KeyService } from '../service/keys.ts';
 import { handlersOf } from './handlers.ts';
-import { idempotencyOf } from './packets.ts';
+import { idempotencyOf } from './headers.ts';
 
 /** How long a rotated key remains valid by default, in seconds. */
 const defaultOverlapSeconds = 3600;

@@ -14,7 +14,7 @@ import { acts, onlyAgent, requireAgent, requireRight } from '../rules/rights.ts'
 import type { Caller } from '../service/authentication.ts';
 import type { PacketViews } from '../service/packet-views.ts';
 import type { HandoffMount } from './handlers.ts';
-import { agentId } from './packets.ts';
+import { agentId } from './headers.ts';
 import type { Listening } from './streams.ts';
 
 interface McpRouteParts {

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { type Fault, invalid, notFound, ServiceError, short } from '../../kit/errors.ts';
@@ -21,10 +20,10 @@ import { statusesOf } from '../service/filters.ts';
 import type { ListService, PageText } from '../service/lists.ts';
 import { claimOf, type PacketService } from '../service/packets.ts';
 import type { Waiter, WaitingService } from '../service/waiting.ts';
-import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketStamp, PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import { type Handlers, handlersOf } from './handlers.ts';
+import { agentId, idempotencyOf, leaseToken } from './headers.ts';
 
 interface PacketHandlersParts {
   store: Store;
@@ -71,7 +70,7 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
     // Over MCP the holder of a lease may leave its token out.
     ...(via === 'mcp' ? { holder: agentId(headers) } : {}),
     ifMatch: headers['if-match'],
-    token: shortHeader(headers, 'X-Lease-Token'),
+    token: leaseToken(headers),
     ...(operation === undefined ? {} : { idempotency: idempotencyOf(headers, operation, body) }),
   });
 
@@ -232,38 +231,6 @@ function outcome(name: 'claimed' | 'completed', packets: readonly string[], erro
 
 /** The request as one that waits. */
 const waiterOf = ({ caller, endSignal: signal }: HandlerContext<Caller>, seconds = 0): Waiter => ({ caller, signal, seconds });
-
-/** The most characters of `X-Agent-Id`, `X-Lease-Token` and `Idempotency-Key`. */
-export const maxHeaderLength = 255;
-
-/** Reads an optional header. @throws ServiceError 400 when it is empty or too long */
-function shortHeader(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const value = headers[name.toLowerCase()];
-  if (value === undefined) return undefined;
-  if (typeof value !== 'string' || value.trim() === '' || value.length > maxHeaderLength) {
-    throw invalid(name, `${name} must have 1 to ${maxHeaderLength} characters.`);
-  }
-  return value;
-}
-
-/** The agent that a request names as its actor. */
-export function agentId(headers: IncomingHttpHeaders): string | undefined {
-  const value = shortHeader(headers, 'X-Agent-Id');
-  return value === undefined ? undefined : headerText(value);
-}
-
-/** Decodes a header. Node reads headers as Latin-1, but clients usually send non-ASCII names as UTF-8. */
-export function headerText(value: string): string {
-  const text = Buffer.from(value, 'latin1').toString();
-  return text.includes('\ufffd') ? value : text;
-}
-
-/** The idempotency key of a request, with a fingerprint of its method, path and body that distinguishes a repeat from another request. */
-export function idempotencyOf(headers: IncomingHttpHeaders, operation: string, body: Buffer | undefined): Idempotency | undefined {
-  const key = shortHeader(headers, 'Idempotency-Key');
-  if (key === undefined) return undefined;
-  return { key, fingerprint: hash('sha256', Buffer.concat([Buffer.from(`${operation}\n`), body ?? Buffer.alloc(0)])) };
-}
 
 function createOptions(headers: IncomingHttpHeaders, operation: string, body: Buffer | undefined): CreateOptions {
   return { agentId: agentId(headers), idempotency: idempotencyOf(headers, operation, body), size: body?.length };

@@ -40,13 +40,13 @@ import { mountA2a } from './a2a.ts';
 import { maxFormBytes } from './answer-links.ts';
 import { answerPageHeaders } from './answer-page.ts';
 import { type HandoffMount, mounted, type NounHandlers } from './handlers.ts';
+import { agentId, keyOf } from './headers.ts';
 import { Limits } from './limits.ts';
 import { mountMcp } from './mcp.ts';
 import type { HandoffMetrics } from './metrics.ts';
-import { agentId, headerText, maxHeaderLength } from './packets.ts';
 import type { RequestCounters } from './request-counters.ts';
 import { sseHandlers } from './sse.ts';
-import { keyOf, type Listening } from './streams.ts';
+import type { Listening } from './streams.ts';
 import { webSocketHandlers } from './websocket.ts';
 
 export interface ServerParts {
@@ -168,9 +168,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
     if (state.refusal !== undefined) return refuse(route, caller, state.refusal);
     request.info.counted = state;
     requireRight(caller, route);
-    const named = request.headers['x-agent-id'];
-    if (typeof named === 'string' && named.trim() !== '' && named.length <= maxHeaderLength) {
-      const agent = headerText(named);
+    const agent = agentId(request.headers);
+    if (agent !== undefined) {
       requireAgent(caller, agent);
       // A request that only tries writes nothing.
       if (!('dry_run' in (request.query as object))) agents.seen(caller.tenant_number, agent);

@@ -3,7 +3,8 @@ import { eventStream, eventText } from '../../kit/http/sse.ts';
 import { eventId, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
 import { handlersOf } from './handlers.ts';
-import { greeting, isOn, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
+import { lastEventIdOf } from './headers.ts';
+import { greeting, isOn, type Listening, listenerOf } from './streams.ts';
 
 /** The reconnection delay sent to clients, in milliseconds. */
 const retryMs = 3000;

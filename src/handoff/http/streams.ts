@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../../kit/clock.ts';
 import type { OpenStream, Streams } from '../../kit/http/streams.ts';
 import type { NewId } from '../../kit/id.ts';
@@ -37,21 +36,6 @@ export function createListening({ hub, streams, connections, clock, newId }: Lis
       }
     },
   };
-}
-
-/** The API key of a request: the header, else the bearer token, else the query parameter. */
-export function keyOf(headers: IncomingHttpHeaders, parameter?: string): string | undefined {
-  const header = headers['x-api-key'];
-  if (typeof header === 'string') return header;
-  const [, token] = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
-  return token ?? parameter;
-}
-
-/** The id of the last event that a client saw: the header, which browsers send when they reconnect, else the parameter. */
-export function lastEventIdOf(headers: IncomingHttpHeaders, parameter: string | undefined): string | undefined {
-  const header = headers['last-event-id'];
-  const given = typeof header === 'string' && header !== '' ? header : parameter;
-  return given === '' ? undefined : given;
 }
 
 /** A listener that sends the events it wants to an open stream. */

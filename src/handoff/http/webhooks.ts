@@ -2,7 +2,7 @@ import { HttpResponse } from '../../kit/http/response.ts';
 import { momentOf } from '../service/filters.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import { handlersOf } from './handlers.ts';
-import { idempotencyOf } from './packets.ts';
+import { idempotencyOf } from './headers.ts';
 
 /** The handlers of the routes of webhooks and their deliveries. */
 export const webhookHandlers = (webhooks: WebhookService) =>

@@ -12,7 +12,8 @@ import { SocketRequest } from '../model/stream.ts';
 import { maxChannels, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
 import { handlersOf } from './handlers.ts';
-import { greeting, isOn, keyOf, type Listening, lastEventIdOf, listenerOf } from './streams.ts';
+import { keyOf, lastEventIdOf } from './headers.ts';
+import { greeting, isOn, type Listening, listenerOf } from './streams.ts';
 
 /** The most messages that a client may send in any ten seconds, protocol pings and pongs included. */
 const maxMessages = 120;

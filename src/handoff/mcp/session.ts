@@ -55,8 +55,7 @@ export function changeHeaders(parts: {
 }): Record<string, string> {
   const { agent, lease_token: token, if_revision: revision, idempotency_key: key } = parts;
   return {
-    // Node sends and reads headers as Latin-1; the service decodes UTF-8 from it.
-    ...(agent === undefined ? {} : { 'x-agent-id': Buffer.from(agent).toString('latin1') }),
+    ...(agent === undefined ? {} : { 'x-agent-id': agent }),
     ...(token === undefined ? {} : { 'x-lease-token': token }),
     ...(revision === undefined ? {} : { 'if-match': `"${revision}"` }),
     ...(key === undefined ? {} : { 'idempotency-key': key }),

@@ -16,7 +16,7 @@ interface LocalRequest {
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
   /** Headers by lower-case name. */
-  readonly headers?: IncomingHttpHeaders;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Who makes a local request, and the signal that aborts when nobody waits for its result any more. */
@@ -63,7 +63,10 @@ export function mountLocally<Context, Traits extends object>(
     async call<R extends Route>(route: R, request: LocalRequest, { caller, signal, via }: LocalCaller<Context>) {
       const endpoint = endpoints.get(route);
       if (endpoint === undefined) throw new Error(`The route ${route.id} is not mounted.`);
-      const { params = {}, query = {}, body, headers = {} } = request;
+      const { params = {}, query = {}, body } = request;
+      // As those of a request: Node reads headers as Latin-1, and handlers decode UTF-8 from it.
+      const texts = Object.entries(request.headers ?? {});
+      const headers = Object.fromEntries(texts.map(([name, text]) => [name, Buffer.from(text).toString('latin1')]));
       authorize(route as R & Traits, caller, headers);
       const owner = ownerOf(caller);
       await turns.take(owner.turns);

@@ -1,0 +1,50 @@
+import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { invalid } from '../../kit/errors.ts';
+import type { Idempotency } from '../store/idempotency.ts';
+
+/** The most characters of `X-Agent-Id`, `X-Lease-Token` and `Idempotency-Key`. */
+const maxLength = 255;
+
+/** The API key of a request: the header, else the bearer token, else the query parameter. */
+export function keyOf(headers: IncomingHttpHeaders, parameter?: string): string | undefined {
+  const header = headers['x-api-key'];
+  if (typeof header === 'string') return header;
+  const [, token] = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
+  return token ?? parameter;
+}
+
+/** The id of the last event that a client saw: the header, which browsers send when they reconnect, else the parameter. */
+export function lastEventIdOf(headers: IncomingHttpHeaders, parameter: string | undefined): string | undefined {
+  const header = headers['last-event-id'];
+  const given = typeof header === 'string' && header !== '' ? header : parameter;
+  return given === '' ? undefined : given;
+}
+
+/** Reads an optional header. @throws ServiceError 400 when it is empty or too long */
+function shortHeader(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name.toLowerCase()];
+  if (value === undefined) return undefined;
+  const text = typeof value === 'string' ? decoded(value) : '';
+  if (text.trim() === '' || text.length > maxLength) throw invalid(name, `${name} must have 1 to ${maxLength} characters.`);
+  return text;
+}
+
+/** Decodes a header. Node reads headers as Latin-1, but clients usually send text beyond ASCII as UTF-8. */
+function decoded(value: string): string {
+  const text = Buffer.from(value, 'latin1').toString();
+  return text.includes('\ufffd') ? value : text;
+}
+
+/** The agent that a request names as its actor. @throws ServiceError 400 when the name is empty or too long */
+export const agentId = (headers: IncomingHttpHeaders): string | undefined => shortHeader(headers, 'X-Agent-Id');
+
+/** The token of a lease. @throws ServiceError 400 when it is empty or too long */
+export const leaseToken = (headers: IncomingHttpHeaders): string | undefined => shortHeader(headers, 'X-Lease-Token');
+
+/** The idempotency key of a request, with a fingerprint of its method, path and body that distinguishes a repeat from another request. */
+export function idempotencyOf(headers: IncomingHttpHeaders, operation: string, body: Buffer | undefined): Idempotency | undefined {
+  const key = shortHeader(headers, 'Idempotency-Key');
+  if (key === undefined) return undefined;
+  return { key, fingerprint: hash('sha256', Buffer.concat([Buffer.from(`${operation}\n`), body ?? Buffer.alloc(0)])) };
+}
