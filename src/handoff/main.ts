@@ -9,6 +9,7 @@ import { listen } from '../kit/http/app.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { Streams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, systemRandom } from '../kit/id.ts';
+import { SchemaChecks } from '../kit/json-schema/checks.ts';
 import { type Stop, starting } from '../kit/lifecycle.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
 import { createGuard } from '../kit/outgoing/guard.ts';
@@ -135,6 +136,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   const live = createLive(base, { store, redis, failures });
   opened(() => live.metrics.stop());
   const services = createServices(base, store, live);
+  opened(() => services.checks.stop());
   const { createdKey: adminKey, unusedKey = false } = await services.keys.bootstrap(settings.adminKey);
   const listening = createListening({ ...live, ...services, clock, newId });
   const app = createHttp(base, { store, live, services, listening, redis });
@@ -155,6 +157,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     await services.agents.write().catch((error: unknown) => failures.failed('agents', error));
     live.metrics.stop();
     await redis?.stop();
+    await services.checks.stop();
     onStep('the database and its threads');
     await store.close();
     onStep('the traces and the log');
@@ -245,7 +248,14 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
   const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl });
   const { smtpUrl: url, mailFrom: from } = settings;
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
-  const contracts = createContractService({ store, clock, turns: live.turns, onSeen: (tenant, agentId) => agents.seen(tenant, agentId) });
+  const checks = new SchemaChecks();
+  const contracts = createContractService({
+    store,
+    clock,
+    turns: live.turns,
+    checks,
+    onSeen: (tenant, agentId) => agents.seen(tenant, agentId),
+  });
   const keys = createKeyService({ ...parts, onChange: contracts.changed });
   const connections = new Connections(keys.isValid, tierLimits(settings));
   const packets = createPacketService({
@@ -257,7 +267,7 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     onCreated: live.metrics.handedOver,
   });
   return {
-    ...{ keys, connections, agents, contracts, packets, answerLinks, views },
+    ...{ keys, connections, agents, checks, contracts, packets, answerLinks, views },
     tenants: createTenantService(parts),
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
     notices: createNoticeService({ views, clock, answerLinks }),

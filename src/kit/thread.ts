@@ -134,6 +134,9 @@ interface Start {
   lowPriority: boolean;
 }
 
+/** The module of a thread, by its name without its extension, beside the module with this URL: the package has it as JavaScript. */
+export const threadModule = (name: string, url: string): URL => new URL(`./${name}${url.endsWith('.ts') ? '.ts' : '.js'}`, url);
+
 /** The `data` that the parent passed to this thread. */
 export function threadData<T>(): T {
   return (workerData as Start).data as T;

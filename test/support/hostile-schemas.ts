@@ -12,6 +12,15 @@ export const product = (keyword: string, last: unknown) => ({
     d40: last,
   },
 });
+/** 20 definitions, each of which applies the next one twice: the last is applied a million times. */
+export const doubled = (last: unknown, more: Record<string, unknown> = {}) => ({
+  $ref: '#/$defs/d0',
+  $defs: {
+    ...object(20, (index) => [`d${index}`, { allOf: list(2, () => ({ $ref: `#/$defs/d${index + 1}` })) }]),
+    d20: last,
+    ...more,
+  },
+});
 const wide = object(9000, (index) => [`k${index}`, index]);
 const items = list(20_000, (index) => ({ a: index }));
 const nested = (depth: number): unknown => (depth === 0 ? 1 : { a: nested(depth - 1) });
@@ -50,4 +59,33 @@ export const hostileSchemas: Record<string, [schema: unknown, value: unknown]> =
   'a pattern with many states': [{ pattern: '(a|b)*a(a|b){200}$' }, letters],
   'a format in quadratic time': [{ items: { format: 'uri-reference' } }, list(60, () => 'a'.repeat(1000))],
   'a long text that is measured many times': [{ allOf: list(490, () => ({ maxLength: 100_000 })) }, letters],
+  'a doubling that looks for equal items with long names': [
+    doubled({ uniqueItems: true }),
+    list(90, (index) => ({ [`${'n'.repeat(1000)}${index}`]: 1 })),
+  ],
+  'a doubling that looks for equal items with escapes': [
+    doubled({ uniqueItems: true }),
+    list(16, (index) => '\u0001'.repeat(1000 + index)),
+  ],
+  'a doubling that looks for equal items with half characters': [doubled({ uniqueItems: true }), ['\ud800'.repeat(16_000)]],
+  'a doubling that reads the names of properties': [
+    doubled({ additionalProperties: { $ref: '#/$defs/any' } }, { any: true }),
+    object(90, (index) => [`${'~'.repeat(1000)}${index}`, 1]),
+  ],
+  'a doubling that compares a long text': [doubled({ const: `${'c'.repeat(20_000)}a` }), `${'c'.repeat(20_000)}b`],
+  'a doubling that compares an object with a small one': [doubled({ enum: [{ a: 1 }] }), wide],
+  'a doubling that needs names beside others': [
+    doubled({ dependentRequired: object(20, (index) => [`k${index}`, list(20, (other) => `k${other}`)]) }),
+    wide,
+  ],
+  'a doubling that measures a text by several keywords': [doubled({ minLength: 1, maxLength: 100_000 }), letters],
+  'a doubling that divides': [doubled({ multipleOf: 5e-324 }), 1.7e308],
+  'a search for an item by reference, which copies the errors of all before': [
+    { contains: { $ref: '#/$defs/text' }, $defs: { text: { type: 'string' } } },
+    list(100_000, (index) => index),
+  ],
+  'a large value whose every part has a fault with a long path': [
+    { additionalProperties: { additionalProperties: { type: 'string' } } },
+    { ['p'.repeat(400_000)]: object(2000, (index) => [`k${index}`, index]) },
+  ],
 };

@@ -8,6 +8,7 @@ import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
 import type { CommittedEvents } from '../../src/handoff/store/event-rows.ts';
 import { openStore, type Store } from '../../src/handoff/store/store.ts';
 import { createIds } from '../../src/kit/id.ts';
+import { SchemaChecks } from '../../src/kit/json-schema/checks.ts';
 import { Turns } from '../../src/kit/turns.ts';
 import { adminCaller } from './caller.ts';
 import { packetRequest, TestClock } from './service.ts';
@@ -26,8 +27,9 @@ export async function openPackets(
 ) {
   const { url, drop } = await testStore.open('handoff');
   const stores: Store[] = [];
+  const checks = new SchemaChecks();
   t.after(async () => {
-    await Promise.all(stores.map((store) => store.close()));
+    await Promise.all([checks.stop(), ...stores.map((store) => store.close())]);
     await drop();
   });
   const time = new TestClock();
@@ -39,7 +41,7 @@ export async function openPackets(
     stores.push(store);
     const reported: CommittedEvents[] = [];
     store.onCommit((appended) => void reported.push(appended));
-    const contracts = createContractService({ store, clock, turns: new Turns(), onSeen: () => undefined });
+    const contracts = createContractService({ store, clock, turns: new Turns(), checks, onSeen: () => undefined });
     const packets = createPacketService({
       ...{ store, clock, newId, random, contracts },
       quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },

@@ -15,11 +15,11 @@ import { warningsOf } from '../rules/warnings.ts';
 import type { ChainService } from './chains.ts';
 import { maxTemplateBytes } from './liquid.ts';
 import { fakeBase, type RehearsalTokens } from './rehearsal-tokens.ts';
-import type { Sandbox } from './sandbox.ts';
+import type { TextSandbox } from './sandbox.ts';
 
 interface ExportServiceParts {
   chains: Pick<ChainService, 'get' | 'create' | 'analysis'>;
-  sandbox: Sandbox;
+  sandbox: TextSandbox;
   tokens: Pick<RehearsalTokens, 'of'>;
   /** Parses JSON as it is parsed in a request. @throws ServiceError 400 */
   parseJson: (text: Buffer) => unknown;

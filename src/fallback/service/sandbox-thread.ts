@@ -15,6 +15,6 @@ const tasks = {
 };
 
 /** The tasks by name. */
-export type SandboxTasks = typeof tasks;
+export type TextTasks = typeof tasks;
 
 serveTasks(tasks);

@@ -1,5 +1,4 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import type { Checker } from '../../kit/json-schema/compile.ts';
 import { shownContract } from '../store/contracts.ts';
 import type { Store } from '../store/store.ts';
 
@@ -7,25 +6,23 @@ import type { Store } from '../store/store.ts';
 export interface Enforced {
   readonly version: number;
   readonly description: string | null;
-  readonly checker: Checker;
+  /** Its schema as JSON. */
+  readonly schema: string;
 }
-
-/** The compiler of schemas. It is loaded with the first contract, since most services never get one. */
-export const load = () => import('../../kit/json-schema/compile.ts');
 
 /** The most tenants whose contracts are known. */
 const maxTenants = 1000;
 
-/** The most contracts that are compiled. One takes up to a megabyte. */
-const maxCompiled = 100;
+/** The most contracts that are kept. The schema of one has up to 32 KiB. */
+const maxContracts = 200;
 
-/** The agents that have a contract, until any contract changes, and the most recently used contracts, compiled. */
+/** The agents that have a contract, until any contract changes, and the most recently used contracts. */
 export class ContractCache {
   readonly #store: Store;
   /** The versions of the contracts of tenants, by the id of the agent. */
   #versions = new Map<number, Awaitable<ReadonlyMap<string, number>>>();
   /** By tenant, version and agent. A version never changes, so entries stay valid. The most recently used is last. */
-  readonly #compiled = new Map<string, Promise<Enforced | undefined>>();
+  readonly #contracts = new Map<string, Promise<Enforced | undefined>>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -50,32 +47,27 @@ export class ContractCache {
     return reading;
   }
 
-  /** An agent's contract, compiled in a turn; undefined if it was removed since its version was read. */
-  enforced(tenant: number, agentId: string, version: number, turn: () => Promise<void>): Promise<Enforced | undefined> {
+  /** An agent's contract; undefined if it was removed since its version was read. */
+  enforced(tenant: number, agentId: string, version: number): Promise<Enforced | undefined> {
     const key = `${tenant} ${version} ${agentId}`;
-    const known = this.#compiled.get(key);
-    this.#compiled.delete(key);
-    const making = known ?? this.#make(tenant, agentId, turn);
-    keep(this.#compiled, key, making, maxCompiled);
+    const known = this.#contracts.get(key);
+    this.#contracts.delete(key);
+    const reading = known ?? this.#read(tenant, agentId);
+    keep(this.#contracts, key, reading, maxContracts);
     if (known === undefined)
-      making.then(
+      reading.then(
         // The contract was replaced or removed after its version was read.
-        (made) => made?.version !== version && this.#compiled.delete(key),
-        () => this.#compiled.delete(key),
+        (read) => read?.version !== version && this.#contracts.delete(key),
+        () => this.#contracts.delete(key),
       );
-    return making;
+    return reading;
   }
 
-  async #make(tenant: number, agentId: string, turn: () => Promise<void>): Promise<Enforced | undefined> {
+  async #read(tenant: number, agentId: string): Promise<Enforced | undefined> {
     const stored = await this.#store.of(tenant).contracts.find(agentId);
     if (stored === undefined) return undefined;
     const { schema, description, version } = shownContract(stored);
-    const { compileSchema } = await load();
-    await turn();
-    const compiled = compileSchema(schema);
-    // Its bounds were checked when it was published.
-    if ('faults' in compiled) throw new Error(`The contract of an agent can't be compiled: ${compiled.faults[0]?.detail}`);
-    return { version, description, checker: compiled.checker };
+    return { version, description, schema: JSON.stringify(schema) };
   }
 }
 

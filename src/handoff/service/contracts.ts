@@ -2,19 +2,21 @@ import { readCursor, writeCursor } from '../../kit/cursor.ts';
 import { defined } from '../../kit/defined.ts';
 import { conflict, type Fault, invalid, invalidRequest, ServiceError, short } from '../../kit/errors.ts';
 import { entityTagOf, isKnown, requireMatch } from '../../kit/etag.ts';
-import type { Checked, Checker, compileSchema } from '../../kit/json-schema/compile.ts';
+import type { SchemaChecks } from '../../kit/json-schema/checks.ts';
+import type { Checked } from '../../kit/json-schema/compile.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { Contract, ContractRequest } from '../model/contract.ts';
 import type { ChainRequest } from '../model/packet.ts';
 import { requireContractOf } from '../rules/rights.ts';
 import { type StoredContract, shownContract } from '../store/contracts.ts';
 import { type Caller, circumstancesOf } from './authentication.ts';
-import { ContractCache, type Enforced, load } from './contract-cache.ts';
+import { ContractCache, type Enforced } from './contract-cache.ts';
 import type { ServiceParts } from './parts.ts';
 import { auditRecord } from './trail.ts';
 
 interface ContractServiceParts extends Omit<ServiceParts, 'newId'> {
   turns: Turns;
+  checks: SchemaChecks;
   /** Called with each agent for which a contract is published. */
   onSeen: (tenant: number, agentId: string) => void;
 }
@@ -34,8 +36,8 @@ export interface Verdict {
 /** The most contracts of a tenant: which agents have one is kept in memory. */
 const maxContracts = 1000;
 
-/** The largest examples of a contract, as bytes of their JSON. */
-const maxExampleBytes = 32 * 1024;
+/** The largest schema of a contract, and the largest examples, as bytes of their JSON. */
+const maxBytes = 32 * 1024;
 
 /** The most faults of a schema in one answer. */
 const maxSchemaFaults = 50;
@@ -44,7 +46,7 @@ const maxSchemaFaults = 50;
 const defaultLimit = 50;
 
 /** The operations on contracts, and the check of new packets. */
-export function createContractService({ store, clock, turns, onSeen }: ContractServiceParts) {
+export function createContractService({ store, clock, turns, checks, onSeen }: ContractServiceParts) {
   const cache = new ContractCache(store);
 
   /** Changes an agent's contract in one unit of work. `change` returns what to store; undefined: nothing. */
@@ -89,13 +91,16 @@ export function createContractService({ store, clock, turns, onSeen }: ContractS
     async publish(caller: Caller, agentId: string, request: ContractRequest, preconditions: Preconditions = {}) {
       requireContractOf(caller, agentId);
       if (!isName(agentId)) throw invalid('agent_id', `agent_id must have 1 to ${maxName} characters, and no NUL.`);
-      await turns.take(caller.tenant_number);
-      const { compileSchema } = await load();
-      const checker = compiled(compileSchema(request.schema));
-      requireSmall(request.examples);
+      const owner = caller.tenant_number;
+      requireSmall('schema', request.schema);
+      const faults = await checks.faultsOf(owner, request.schema);
+      if (faults.length > 0) throw invalidRequest(faults.slice(0, maxSchemaFaults));
+      requireSmall('examples', request.examples ?? []);
+      const text = JSON.stringify(request.schema);
       for (const [index, example] of (request.examples ?? []).entries()) {
-        await turns.take(caller.tenant_number);
-        requireSatisfied(`examples.${index}`, checker.check(example));
+        await turns.take(owner);
+        const checked = await checks.check({ owner, schema: text, value: JSON.stringify(example), whole: 'The packet' });
+        requireSatisfied(`examples.${index}`, checked);
       }
       const { schema, description = null, examples = [] } = request;
       const document = JSON.stringify({ schema, description, examples });
@@ -154,8 +159,10 @@ export function createContractService({ store, clock, turns, onSeen }: ContractS
         const version = versions.get(agentId);
         if (version === undefined) continue;
         await turns.take(tenant);
-        const contract = await cache.enforced(tenant, agentId, version, () => turns.take(tenant));
-        if (contract !== undefined) verdicts.set(request, verdictOf(agentId, contract, request));
+        const contract = await cache.enforced(tenant, agentId, version);
+        if (contract === undefined) continue;
+        const checked = await checks.check({ owner: tenant, schema: contract.schema, value: checkedPart(request), whole: 'The packet' });
+        verdicts.set(request, verdictOf(agentId, contract, checked));
       }
       return verdicts;
     },
@@ -181,20 +188,15 @@ export interface Published {
 
 const noContract = () => new ServiceError('NOT_FOUND', 'The agent has no contract.');
 
-/** @throws ServiceError 400 with what is wrong with the schema */
-function compiled(result: ReturnType<typeof compileSchema>): Checker {
-  if ('faults' in result) throw invalidRequest(result.faults.slice(0, maxSchemaFaults));
-  return result.checker;
-}
-
-function requireSmall(examples: ContractRequest['examples'] = []): void {
-  const size = Buffer.byteLength(JSON.stringify(examples));
-  if (size > maxExampleBytes) throw invalid('examples', `examples has ${size} bytes as JSON; at most ${maxExampleBytes} are allowed.`);
+/** Requires that a field's JSON is not too large to be handed to the thread of checks. @throws ServiceError 400 */
+function requireSmall(field: string, value: unknown): void {
+  const size = Buffer.byteLength(JSON.stringify(value));
+  if (size > maxBytes) throw invalid(field, `${field} has ${size} bytes as JSON; at most ${maxBytes} are allowed.`);
 }
 
 /** Requires that an example satisfies the schema. @throws ServiceError 400 */
-function requireSatisfied(name: string, { faults, ranOut: isUnknown }: Checked): void {
-  if (isUnknown) throw invalid(name, `${name} can't be checked: ${ranOut}.`);
+function requireSatisfied(name: string, { faults, field: part, ranOut: isUnknown }: Checked): void {
+  if (isUnknown) throw invalid(part === '' ? name : `${name}.${part}`, `${name}${part && `.${part}`} can't be checked: ${ranOut}.`);
   if (faults.length === 0) return;
   throw invalidRequest(
     faults.map(({ field, detail }) => ({
@@ -206,8 +208,11 @@ function requireSatisfied(name: string, { faults, ranOut: isUnknown }: Checked):
 
 const ranOut = 'the check took too many steps; a simpler schema or a smaller packet takes fewer';
 
-function verdictOf(agentId: string, contract: Enforced, { context, decisions, actions, dependencies, metadata }: ChainRequest): Verdict {
-  const checked = contract.checker.check(defined({ context, decisions, actions, dependencies, metadata }));
+/** What a contract is applied to, as JSON. */
+const checkedPart = ({ context, decisions, actions, dependencies, metadata }: ChainRequest): string =>
+  JSON.stringify(defined({ context, decisions, actions, dependencies, metadata }));
+
+function verdictOf(agentId: string, contract: Enforced, checked: Checked): Verdict {
   const isSatisfied = !checked.ranOut && checked.faults.length === 0;
   return { version: contract.version, ...(isSatisfied ? {} : { refusal: refusalOf(agentId, contract, checked) }) };
 }
@@ -215,7 +220,7 @@ function verdictOf(agentId: string, contract: Enforced, { context, decisions, ac
 /** The refusal of a packet that does not satisfy a contract. */
 function refusalOf(agent_id: string, { version, description }: Enforced, checked: Checked): ServiceError {
   const faults: readonly Fault[] = checked.ranOut
-    ? [{ field: '', detail: `${ranOut[0]!.toUpperCase()}${ranOut.slice(1)}.` }]
+    ? [{ field: checked.field, detail: `${checked.field || 'The packet'} can't be checked: ${ranOut}.` }]
     : checked.faults;
   const [{ field, detail }] = faults as [Fault];
   const more = faults.length === 1 ? '' : ` There are ${faults.length - 1} more faults.`;

@@ -7,7 +7,7 @@ import { isShared, openDatabase } from '../../kit/sql/database.ts';
 import type { Database, DatabaseOptions, Execute } from '../../kit/sql/dialect.ts';
 import { type WatchedDatabase, watchSpace } from '../../kit/sql/space.ts';
 import { kyselyOver } from '../../kit/sql/sqlite.ts';
-import { Thread, type ThreadOptions } from '../../kit/thread.ts';
+import { Thread, type ThreadOptions, threadModule } from '../../kit/thread.ts';
 import { createPageReads, type LargePage, type PacketPage } from './pages.ts';
 import { longMs } from './search/budget.ts';
 import { createSearcher, type EncodedResult, encoded, type Search } from './search/search.ts';
@@ -29,8 +29,7 @@ const stayMs = 30_000;
 
 /** A thread that indexes and searches the database. It starts at its first task. */
 export function startSearchThread(databaseUrl: string, options?: ThreadOptions): Thread<SearchTasks> {
-  const entry = new URL(import.meta.url.endsWith('.ts') ? './search/thread.ts' : './search/thread.js', import.meta.url);
-  return new Thread<SearchTasks>(entry, { databaseUrl }, options);
+  return new Thread<SearchTasks>(threadModule('search/thread', import.meta.url), { databaseUrl }, options);
 }
 
 /** A thread for searches and large pages, and for SQLite's other long reads. `isFast`: its searches have the fast lane's budget. */

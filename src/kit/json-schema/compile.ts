@@ -1,30 +1,44 @@
-import { _, type KeywordCxt } from 'ajv';
+import { _, type Code, type KeywordCxt } from 'ajv';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
 
 import type { Fault } from '../errors.ts';
 import { errorsOf, faultsIn } from '../http/validate.ts';
+import { addAssertions } from './assertions.ts';
 import { inspect, maxSchemaBytes, stepKeyword } from './inspect.ts';
-import { duplicatesIn, isSame, Meter, OutOfSteps } from './meter.ts';
+import { Meter, OutOfSteps } from './meter.ts';
 import { Patterns } from './patterns.ts';
+import { pathOf } from './place.ts';
 
-/** How many steps a check may take. A packet of 64 KB needs some ten thousand; this many take about 20 ms. */
+/** How many steps a check may take. A value of 64 KB needs some ten thousand; this many take about 20 ms. */
 export const maxSteps = 2_000_000;
 
-/** The most faults of a check. */
-export const maxFaults = 100;
+/** The most faults that a check lists. */
+const maxFaults = 100;
+
+/** The most errors that faults are made of, and the most characters of their paths together. */
+const maxErrors = 5 * maxFaults;
+const maxPathCharacters = 100_000;
+
+/** Longer lists of required properties are gone through; shorter ones are spelled out in the code, which is faster. */
+const longestSpelledOut = 8;
 
 /** What a check found: its faults, if it ended. */
 export interface Checked {
   readonly faults: readonly Fault[];
   /** Whether it ended before it knew, since it needed more than `maxSteps`. */
   readonly ranOut: boolean;
+  /** Where it was then: the path of the part of the value, or empty. */
+  readonly field: string;
   readonly steps: number;
 }
 
 /** A schema that values can be checked against, in a bounded number of steps. */
 export interface Checker {
-  check(value: unknown): Checked;
+  /** @param whole the name of the whole value in sentences */
+  check(value: unknown, whole?: string): Checked;
+  /** About how many bytes of memory it takes. */
+  readonly bytes: number;
 }
 
 /** The longest text of a format. Some of their expressions take quadratic time. */
@@ -62,7 +76,7 @@ export function compileSchema(schema: unknown, field = 'schema'): { readonly che
   const size = Buffer.byteLength(JSON.stringify(schema));
   if (size > maxSchemaBytes)
     return { faults: [{ field, detail: `${field} has ${size} bytes as JSON; at most ${maxSchemaBytes} are allowed.` }] };
-  const { prepared, subschemas, faults } = inspect(schema, field);
+  const { prepared, subschemas, refersToRoot, faults } = inspect(schema, field);
   if (faults.length > 0) return { faults };
   const wrong = metaFaults(schema, field);
   if (wrong.length > 0) return { faults: wrong };
@@ -71,13 +85,50 @@ export function compileSchema(schema: unknown, field = 'schema'): { readonly che
   const fault = textFault(subschemas, patterns);
   if (fault !== undefined) return { faults: [fault] };
   try {
-    // Twice: the first fault is found sooner without the others, and most values have none.
-    const isValid = compile(prepared, meter, patterns, false);
-    let all: ValidateFunction | undefined;
-    const findAll = () => (all ??= compile(prepared, meter, patterns, true));
-    return { checker: { check: (value) => check(value, meter, isValid, findAll) } };
+    return { checker: new CompiledSchema({ prepared, meter, patterns, refersToRoot }) };
   } catch (error) {
     return { faults: [{ field, detail: `${field} can't be compiled: ${(error as Error).message}.` }] };
+  }
+}
+
+/** A schema that was inspected, and what its checks count and match with. */
+interface Inspected {
+  readonly prepared: object;
+  readonly meter: Meter;
+  readonly patterns: Patterns;
+  readonly refersToRoot: boolean;
+}
+
+/** About how many bytes an instance of Ajv takes, and how many each character of the code that it writes. */
+const bytesOfCompiler = 100_000;
+const bytesPerCharacter = 5;
+
+/** A schema compiled twice: a value's first fault is found sooner without the others, and most values have none. */
+class CompiledSchema implements Checker {
+  readonly #schema: Inspected;
+  readonly #isValid: ValidateFunction;
+  #all: ValidateFunction | undefined;
+  #bytes: number;
+
+  constructor(schema: Inspected) {
+    this.#schema = schema;
+    this.#bytes = schema.patterns.bytes;
+    this.#isValid = this.#compiled(false);
+  }
+
+  check(value: unknown, whole = 'The value'): Checked {
+    return check(value, whole, this.#schema.meter, this.#isValid, () => (this.#all ??= this.#compiled(true)));
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  #compiled(allErrors: boolean): ValidateFunction {
+    this.#bytes += bytesOfCompiler;
+    return compile(this.#schema, allErrors, (characters) => {
+      this.#bytes += bytesPerCharacter * characters;
+    });
   }
 }
 
@@ -108,8 +159,12 @@ function patternFault(field: string, pattern: string, patterns: Patterns): Fault
 
 const reasonOf = (error: unknown) => (error as Error).message.replace(/^error parsing regexp: /, '');
 
-/** Compiles a schema that was inspected. An instance of Ajv keeps what it has compiled, so each schema has its own. */
-function compile(schema: object, meter: Meter, patterns: Patterns, allErrors: boolean): ValidateFunction {
+/** Compiles a schema. An instance of Ajv keeps what it has compiled, so each schema has its own. */
+function compile(
+  { prepared, meter, patterns, refersToRoot }: Inspected,
+  allErrors: boolean,
+  onCode: (characters: number) => void,
+): ValidateFunction {
   const ajv = new Ajv2020({
     allErrors,
     meta: false,
@@ -119,43 +174,38 @@ function compile(schema: object, meter: Meter, patterns: Patterns, allErrors: bo
     logger: false,
     inlineRefs: false,
     ownProperties: true,
-    code: { regExp: patterns.engine, optimize: false },
+    loopRequired: longestSpelledOut,
+    code: {
+      regExp: patterns.engine,
+      optimize: false,
+      process(code) {
+        onCode(code.length);
+        return code;
+      },
+    },
     formats: formatsFor(meter),
   });
-  for (const keyword of ['enum', 'const', 'uniqueItems']) ajv.removeKeyword(keyword);
+  addAssertions(ajv, meter);
   ajv.addKeyword({
     keyword: stepKeyword,
     schemaType: 'object',
     before: '$ref',
-    code: (cxt) => countSteps(cxt, meter),
+    code: (cxt) => countSteps(cxt, meter, allErrors && !refersToRoot),
   });
-  ajv.addKeyword({
-    keyword: 'enum',
-    schemaType: 'array',
-    validate: (values: unknown[], data: unknown) => values.some((value) => isSame(value, data, meter)),
-    error: { message: 'must be one of the values', params: () => _`{}` },
-  });
-  ajv.addKeyword({
-    keyword: 'const',
-    validate: (value: unknown, data: unknown) => isSame(value, data, meter),
-    error: { message: 'must be the value', params: () => _`{}` },
-  });
-  ajv.addKeyword({
-    keyword: 'uniqueItems',
-    type: 'array',
-    schemaType: 'boolean',
-    validate: (isUnique: boolean, items: unknown[]) => !isUnique || duplicatesIn(items, meter) === undefined,
-    error: { message: 'must not contain an item twice', params: () => _`{}` },
-  });
-  return ajv.compile(schema);
+  return ajv.compile(prepared);
 }
 
-/** Counts the steps of a subschema before its other keywords, and ends a check that found enough faults. */
-function countSteps({ gen, data, schema }: KeywordCxt, meter: Meter): void {
+/** Counts the steps of a subschema before its other keywords, and ends a list of faults that is long enough. */
+function countSteps({ gen, data, schema, parentSchema, it }: KeywordCxt, meter: Meter, mayEnd: boolean): void {
   const counted = gen.scopeValue('obj', { ref: meter });
+  const { entries, perProperty, scans, lengths } = schema;
+  // A reference copies the errors that were found before it.
+  const copied: Code | number = parentSchema.$ref === undefined ? 0 : _`errors`;
+  gen.code(_`${counted}.apply(${entries}, ${perProperty}, ${scans}, ${lengths}, ${data}, ${copied})`);
+  // Elsewhere an error may be that of a branch, whose siblings may be satisfied.
+  if (!mayEnd || it.compositeRule || it.schemaEnv !== it.schemaEnv.root) return;
   const enough = gen.scopeValue('func', { ref: endWith });
-  gen.code(_`${counted}.apply(${schema.entries}, ${schema.perProperty}, ${data})`);
-  gen.if(_`errors >= ${maxFaults}`, () => gen.code(_`${enough}(vErrors)`));
+  gen.if(_`errors >= ${maxErrors}`, () => gen.code(_`${enough}(vErrors)`));
 }
 
 function endWith(errors: readonly ErrorObject[]): never {
@@ -197,25 +247,35 @@ function testOf(format: (typeof fullFormats)[keyof typeof fullFormats]): ((text:
 }
 
 /** Checks a value; lists all faults of one that has any, if they are found in as many steps. */
-function check(value: unknown, meter: Meter, isValid: ValidateFunction, findAll: () => ValidateFunction): Checked {
+function check(value: unknown, whole: string, meter: Meter, isValid: ValidateFunction, findAll: () => ValidateFunction): Checked {
   const first = run(value, meter, isValid);
-  if (first === 'ran out') return { faults: [], ranOut: true, steps: maxSteps };
+  if ('ranOutAt' in first) return { faults: [], ranOut: true, field: first.ranOutAt, steps: maxSteps };
   const steps = maxSteps - Math.max(0, meter.left);
-  if (first.length === 0) return { faults: [], ranOut: false, steps };
+  if (first.errors.length === 0) return { faults: [], ranOut: false, field: '', steps };
   const all = run(value, meter, findAll());
-  const errors = all === 'ran out' || all.length === 0 ? first : all;
-  const faults = faultsIn(errors.slice(0, maxFaults * 5).map(worded), 'The packet', { most: maxFaults });
-  return { faults, ranOut: false, steps: steps + maxSteps - Math.max(0, meter.left) };
+  const errors = 'ranOutAt' in all || all.errors.length === 0 ? first.errors : all.errors;
+  const faults = faultsIn(reported(errors).map(worded), whole, { most: maxFaults });
+  return { faults, ranOut: false, field: '', steps: steps + maxSteps - Math.max(0, meter.left) };
 }
 
-function run(value: unknown, meter: Meter, isValid: ValidateFunction): readonly ErrorObject[] | 'ran out' {
+/** The first errors, as long as their paths are not too long together: one may be as long as the value. */
+function reported(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  let characters = 0;
+  const end = errors.findIndex(({ instancePath }) => {
+    characters += instancePath.length;
+    return characters > maxPathCharacters;
+  });
+  return errors.slice(0, Math.min(maxErrors, end === -1 ? maxErrors : Math.max(1, end)));
+}
+
+function run(value: unknown, meter: Meter, isValid: ValidateFunction): { errors: readonly ErrorObject[] } | { ranOutAt: string } {
   meter.start(maxSteps);
   try {
-    return errorsOf(isValid, value);
+    return { errors: errorsOf(isValid, value) };
   } catch (error) {
-    if (error instanceof EnoughFaults) return error.errors;
+    if (error instanceof EnoughFaults) return error;
     // A chain of references may call itself deeper than the stack.
-    if (error instanceof OutOfSteps || error instanceof RangeError) return 'ran out';
+    if (error instanceof OutOfSteps || error instanceof RangeError) return { ranOutAt: pathOf(meter.at, value) ?? '' };
     throw error;
   } finally {
     meter.forget();
@@ -230,7 +290,8 @@ function worded(error: ErrorObject): ErrorObject {
   const { keyword, schema, params } = error;
   if (keyword === 'pattern') return { ...error, keyword: 'matches', message: `must match the pattern ${quoted(params.pattern)}` };
   if (keyword === 'const') return { ...error, message: `must be ${quoted(JSON.stringify(schema))}` };
-  if (keyword === 'format') return { ...error, message: `must be a ${params.format}` };
+  if (keyword === 'format')
+    return { ...error, keyword: 'matches', message: `must be ${/^[aeiou]/.test(params.format) ? 'an' : 'a'} ${params.format}` };
   return error;
 }
 

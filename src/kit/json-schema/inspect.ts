@@ -1,6 +1,6 @@
 import type { Fault } from '../errors.ts';
-import { keywords, overProperties, refused } from './keywords.ts';
-import { stepsPerProperty } from './meter.ts';
+import { keywords, overCharacters, overProperties, refused } from './keywords.ts';
+import { stepsPerProperty, type Work } from './meter.ts';
 
 /** The largest schema: bytes of its JSON, schemas within one another, and keywords. */
 export const maxSchemaBytes = 32 * 1024;
@@ -18,12 +18,15 @@ export const stepKeyword = '$steps';
 
 type Schema = Record<string, unknown>;
 
+/** What a reference names: the JSON Pointer of a subschema, or its anchor. */
+type Target = { readonly pointer: string } | { readonly anchor: string };
+
 /** An object or boolean at a location of the schema. */
 interface Node {
   readonly pointer: string;
   /** The nodes that apply to the same value. */
   readonly here: string[];
-  ref?: { readonly target: string; readonly field: string };
+  ref?: { readonly target: Target; readonly field: string; readonly copy: Schema };
 }
 
 const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -34,14 +37,15 @@ const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1
  * in it, by the path from `field`.
  */
 export function inspect(schema: unknown, field: string): Inspected {
-  if (!isObject(schema)) return { prepared: {}, subschemas: [], faults: [{ field, detail: `${field} must be an object.` }] };
+  if (!isObject(schema))
+    return { prepared: {}, subschemas: [], refersToRoot: false, faults: [{ field, detail: `${field} must be an object.` }] };
   const walk = new Walk(field);
   const { $id: _, $schema, ...rest } = schema;
   if ($schema !== undefined && String($schema).replace(/#$/, '') !== dialect) walk.fault(`${field}.$schema`, `must be ${dialect}`);
   const prepared = walk.visit(rest, { pointer: '', path: field, depth: 1 }) as Schema;
   if (walk.keywords > maxKeywords) walk.fault(field, `has ${walk.keywords} keywords; at most ${maxKeywords} are allowed`);
   else walk.requireTargets();
-  return { prepared, subschemas: walk.subschemas, faults: walk.faults };
+  return { prepared, subschemas: walk.subschemas, refersToRoot: walk.refersToRoot, faults: walk.faults };
 }
 
 /** What is known of a schema before it is compiled. */
@@ -49,6 +53,8 @@ interface Inspected {
   readonly prepared: Schema;
   /** Its subschemas, itself included, with their paths. */
   readonly subschemas: readonly (readonly [string, Schema])[];
+  /** Whether a reference names the whole schema. */
+  readonly refersToRoot: boolean;
   readonly faults: readonly Fault[];
 }
 
@@ -57,6 +63,9 @@ interface Location {
   readonly path: string;
   readonly depth: number;
 }
+
+/** The work of a subschema while it is counted. */
+type Counted = { -readonly [Name in keyof Work]: Work[Name] };
 
 /** A visit of all subschemas of a schema. */
 class Walk {
@@ -67,7 +76,10 @@ class Walk {
   readonly #nodes = new Map<string, Node>();
   /** How many properties the schema names: `unevaluatedProperties` compares each property of a value with all of them. */
   #properties = 0;
-  readonly #unevaluated: { perProperty: number }[] = [];
+  readonly #unevaluated: Counted[] = [];
+  readonly #anchors = new Map<string, string>();
+  /** Whether a reference names the whole schema. */
+  refersToRoot = false;
 
   constructor(field: string) {
     this.#field = field;
@@ -89,8 +101,8 @@ class Walk {
       return {};
     }
     this.subschemas.push([path, schema]);
-    const work = { entries: stepsPerSchema, perProperty: 0 };
-    const copy: [string, unknown][] = [];
+    const work = { entries: stepsPerSchema, perProperty: 0, scans: 0, lengths: 0 };
+    const copy = ownObject([[stepKeyword, work]]);
     for (const [name, value] of Object.entries(schema)) {
       this.keywords += 1;
       const keyword = keywords.get(name);
@@ -98,32 +110,67 @@ class Walk {
         this.fault(`${path}.${name}`, Object.hasOwn(refused, name) ? refused[name]! : 'is no keyword of JSON Schema 2020-12');
         continue;
       }
-      work.entries += entriesOf(value);
-      if (overProperties.has(name)) work.perProperty += stepsPerProperty;
-      if (name === 'properties' && isObject(value)) this.#properties += Object.keys(value).length;
-      if (name === 'unevaluatedProperties') this.#unevaluated.push(work);
+      this.#count(name, value, work);
+      if (name === '$anchor') {
+        this.#anchor(value, pointer, path);
+        continue;
+      }
       if (name === '$ref') {
         const ref = targetOf(value);
         if ('refusal' in ref) this.fault(`${path}.$ref`, ref.refusal);
-        else {
-          node.ref = { ...ref, field: `${path}.$ref` };
-          node.here.push(ref.target);
-        }
+        else node.ref = { target: ref, field: `${path}.$ref`, copy };
       }
       const inner = (key: string, below: unknown, at = key) => {
         const location = { pointer: `${pointer}/${at}`, path: `${path}.${key.replaceAll('/', '.')}`, depth: depth + 1 };
         if (keyword.applies === 'here') node.here.push(location.pointer);
         return this.visit(below, location);
       };
-      copy.push([name, copyOf(keyword.holds, name, value, inner)]);
+      setOwn(copy, name, copyOf(keyword.holds, name, value, inner));
     }
-    return ownObject([[stepKeyword, work], ...copy]);
+    return copy;
+  }
+
+  /** Counts the work of a keyword. */
+  #count(name: string, value: unknown, work: Counted): void {
+    work.entries += entriesOf(value);
+    if (overProperties.has(name)) {
+      work.perProperty += stepsPerProperty;
+      work.scans += 1;
+    }
+    if (overCharacters.has(name)) work.lengths += 1;
+    if (name === 'properties' && isObject(value)) this.#properties += Object.keys(value).length;
+    if (name === 'unevaluatedProperties') this.#unevaluated.push(work);
+    // A list within a keyword is as much work as so many keywords.
+    if (name === 'dependentRequired' && isObject(value))
+      for (const names of Object.values(value)) if (Array.isArray(names)) this.keywords += names.length;
+  }
+
+  #anchor(name: unknown, pointer: string, path: string): void {
+    // The meta-schema refuses what is no name.
+    if (typeof name !== 'string') return;
+    if (this.#anchors.has(name)) this.fault(`${path}.$anchor`, `is the name of another subschema too: ${JSON.stringify(name)}`);
+    this.#anchors.set(name, pointer);
+  }
+
+  /** Makes each reference one by a JSON Pointer, and refuses those to nothing. */
+  #resolve(): void {
+    for (const { ref, here } of this.#nodes.values()) {
+      if (ref === undefined) continue;
+      const pointer = 'pointer' in ref.target ? ref.target.pointer : this.#anchors.get(ref.target.anchor);
+      if (pointer === undefined || !this.#nodes.has(pointer)) {
+        const name = 'pointer' in ref.target ? ref.target.pointer : ref.target.anchor;
+        this.fault(ref.field, `names no subschema: ${JSON.stringify(name)}`);
+        continue;
+      }
+      if (pointer === '') this.refersToRoot = true;
+      here.push(pointer);
+      ref.copy.$ref = `#${pointer.split('/').map(encodeURIComponent).join('/')}`;
+    }
   }
 
   /** Refuses references to nothing, and cycles of schemas that apply to the same value. */
   requireTargets(): void {
-    for (const { ref } of this.#nodes.values())
-      if (ref !== undefined && !this.#nodes.has(ref.target)) this.fault(ref.field, `names no subschema: ${JSON.stringify(ref.target)}`);
+    this.#resolve();
     const done = new Set<string>();
     const open = new Set<string>();
     const isCyclic = (pointer: string): boolean => {
@@ -141,13 +188,14 @@ class Walk {
   }
 }
 
-/** The JSON Pointer that a reference is, or why it is none of this document. */
-function targetOf(ref: unknown): { readonly target: string } | { readonly refusal: string } {
+/** What a reference names, or why it names nothing of this document. */
+function targetOf(ref: unknown): Target | { readonly refusal: string } {
   if (typeof ref !== 'string' || !ref.startsWith('#'))
     return { refusal: 'must name a place of this document, such as #/$defs/name: nothing is fetched' };
   try {
     const target = decodeURIComponent(ref.slice(1));
-    return target === '' || target.startsWith('/') ? { target } : { refusal: 'must be a JSON Pointer, such as #/$defs/name' };
+    if (!target.isWellFormed()) return { refusal: 'has half a character' };
+    return target === '' || target.startsWith('/') ? { pointer: target } : { anchor: target };
   } catch {
     return { refusal: 'is not percent-encoded correctly' };
   }
@@ -167,6 +215,11 @@ function copyOf(holds: 'value' | 'schema' | 'list' | 'map', name: string, value:
   if (holds === 'map' && isObject(value))
     return ownObject(Object.entries(value).map(([key, item]) => [key, inner(`${name}/${key}`, item, `${name}/${escaped(key)}`)]));
   return value;
+}
+
+/** Sets an own property, whatever its name. */
+function setOwn(object: Schema, name: string, value: unknown): void {
+  Object.defineProperty(object, name, { value, configurable: true, enumerable: true, writable: true });
 }
 
 /** An object with these own properties, whatever their names. */

@@ -23,7 +23,7 @@ export const keywords: ReadonlyMap<string, Keyword> = new Map([
   ...rows('$defs', { holds: 'map', applies: 'named' }),
   ...rows('contentSchema', { holds: 'schema', applies: 'named' }),
   ...rows(
-    '$ref type enum const multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength pattern format minItems maxItems uniqueItems minContains maxContains minProperties maxProperties required dependentRequired',
+    '$ref $anchor type enum const multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength pattern format minItems maxItems uniqueItems minContains maxContains minProperties maxProperties required dependentRequired',
     { holds: 'value' },
   ),
   ...rows('title description default deprecated readOnly writeOnly examples $comment contentEncoding contentMediaType', { holds: 'value' }),
@@ -33,7 +33,6 @@ export const keywords: ReadonlyMap<string, Keyword> = new Map([
 export const refused: Readonly<Record<string, string>> = {
   $id: 'is only allowed in the root of the schema, where it has no effect',
   $schema: 'is only allowed in the root of the schema',
-  $anchor: 'is not supported; name the subschema by a JSON Pointer, such as #/$defs/name',
   $dynamicAnchor: 'is not supported',
   $dynamicRef: 'is not supported',
   $vocabulary: 'is not supported',
@@ -49,3 +48,6 @@ export const overProperties: ReadonlySet<string> = new Set([
   'propertyNames',
   'unevaluatedProperties',
 ]);
+
+/** The keywords that measure a text. */
+export const overCharacters: ReadonlySet<string> = new Set(['maxLength', 'minLength']);

@@ -1,5 +1,3 @@
-import { canonicalJson } from '../canonical-json.ts';
-
 /** Thrown when a check needs more steps than it may take. */
 export class OutOfSteps extends Error {}
 
@@ -9,31 +7,49 @@ export interface Work {
   readonly entries: number;
   /** How many entries it goes through for each property of an object. */
   readonly perProperty: number;
+  /** How often it reads the names of all properties of an object. */
+  readonly scans: number;
+  /** How often it measures a text. */
+  readonly lengths: number;
 }
 
-/** How many characters of a text, or items of an array, take as long as an entry of a keyword. */
-const widthPerStep = 8;
+/** How many characters of a text, items of an array or errors in a list take as long as an entry of a keyword. */
+export const widthPerStep = 8;
 
 /** How many entries of keywords take as long as a property of a large object, whose properties V8 keeps in a table. */
 export const stepsPerProperty = 20;
 
-/** Counts the steps of a check, and ends it when it takes too many. A step takes about 10 ns. */
+/** How many properties an object has, and how many characters their names have together. */
+interface Size {
+  readonly width: number;
+  readonly characters: number;
+}
+
+/** Counts the steps of a check before they are taken, and ends it when they are too many. A step takes about 10 ns. */
 export class Meter {
   #left = 0;
-  /** How many properties the objects of the value have: counting them takes as long as going through them. */
-  #widths = new Map<object, number>();
+  /** The sizes of the objects of the value: measuring one takes as long as going through it. */
+  #sizes = new Map<object, Size>();
+  #at: unknown;
 
   start(steps: number): void {
     this.#left = steps;
+    this.#at = undefined;
   }
 
   /** Lets go of the value that was checked, which a checker would otherwise keep until its next check. */
   forget(): void {
-    this.#widths = new Map();
+    this.#sizes = new Map();
+    this.#at = undefined;
   }
 
   get left(): number {
     return this.#left;
+  }
+
+  /** The object, array or text of the value that a subschema was applied to last. */
+  get at(): unknown {
+    return this.#at;
   }
 
   /** @throws OutOfSteps */
@@ -42,48 +58,35 @@ export class Meter {
     if (this.#left < 0) throw new OutOfSteps();
   }
 
-  /** Counts the work of a subschema on a value, without that of the schemas within it. @throws OutOfSteps */
-  apply(entries: number, perProperty: number, value: unknown): void {
-    if (typeof value === 'string' || Array.isArray(value)) this.take(entries + value.length / widthPerStep);
-    else if (perProperty > 0 && typeof value === 'object' && value !== null) this.take(entries + perProperty * this.#propertiesOf(value));
-    else this.take(entries);
+  /**
+   * Counts the work of a subschema on a value, without that of the schemas within it.
+   * @param copied how many errors it copies
+   * @throws OutOfSteps
+   */
+  apply(entries: number, perProperty: number, scans: number, lengths: number, value: unknown, copied: number): void {
+    let steps = entries + copied / widthPerStep;
+    if (typeof value === 'string') {
+      this.#at = value;
+      steps += (lengths * value.length) / widthPerStep;
+    } else if (typeof value === 'object' && value !== null) {
+      this.#at = value;
+      if (Array.isArray(value)) steps += value.length / widthPerStep;
+      else if (perProperty > 0) {
+        const { width, characters } = this.sizeOf(value);
+        steps += perProperty * width + (scans * characters) / widthPerStep;
+      }
+    }
+    this.take(steps);
   }
 
-  #propertiesOf(value: object): number {
-    const known = this.#widths.get(value);
+  /** The size of an object, which is measured once. @throws OutOfSteps */
+  sizeOf(value: object): Size {
+    const known = this.#sizes.get(value);
     if (known !== undefined) return known;
-    const width = Object.keys(value).length;
-    this.take(width * stepsPerProperty);
-    this.#widths.set(value, width);
-    return width;
+    const names = Object.keys(value);
+    this.take(names.length * stepsPerProperty);
+    const size = { width: names.length, characters: names.reduce((sum, name) => sum + name.length, 0) };
+    this.#sizes.set(value, size);
+    return size;
   }
-}
-
-/** Whether two JSON values are equal. Only own properties count. @throws OutOfSteps */
-export function isSame(one: unknown, other: unknown, meter: Meter): boolean {
-  meter.take(1);
-  if (one === other) return true;
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
-  if (Array.isArray(one) || Array.isArray(other)) {
-    if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
-    return one.every((item, index) => isSame(item, other[index], meter));
-  }
-  const names = Object.keys(one);
-  meter.take(names.length * stepsPerProperty);
-  return (
-    names.length === Object.keys(other).length &&
-    names.every((name) => Object.hasOwn(other, name) && isSame(one[name as never], other[name as never], meter))
-  );
-}
-
-/** The indexes of two equal items of an array; undefined if there are none. Takes time in proportion to the array's text. @throws OutOfSteps */
-export function duplicatesIn(items: readonly unknown[], meter: Meter): { i: number; j: number } | undefined {
-  const seen = new Map<string, number>();
-  for (const [i, item] of items.entries()) {
-    const text = canonicalJson(item, (cost) => meter.take(cost / widthPerStep));
-    const j = seen.get(text);
-    if (j !== undefined) return { i, j };
-    seen.set(text, i);
-  }
-  return undefined;
 }

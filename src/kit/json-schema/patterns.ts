@@ -14,6 +14,9 @@ const maxRepeats = 1000;
 /** The steps of one character of a text, for each instruction of the pattern. */
 const stepsPerInstruction = 2;
 
+/** About how many bytes an instruction takes, with the states that the engine keeps. */
+const bytesPerInstruction = 1000;
+
 /** A pattern that is compiled. */
 interface Pattern {
   readonly size: number;
@@ -29,6 +32,11 @@ export class Patterns {
 
   constructor(meter: Meter) {
     this.#meter = meter;
+  }
+
+  /** About how many bytes of memory they take. */
+  get bytes(): number {
+    return this.#size * bytesPerInstruction;
   }
 
   /** @throws Error with the reason, if the engine does not know the pattern, or the patterns are too large */

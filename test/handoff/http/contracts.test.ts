@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { doubled } from '../../support/hostile-schemas.ts';
 import { historyOf } from '../../support/life.ts';
 import { walk } from '../../support/pages.ts';
 import { type CallOptions, createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
@@ -221,6 +222,43 @@ for (const store of stores) {
 
       const refused = await service.call('POST', '/packets/batch', { body: { packets: [requestFor('resolver'), requestFor('resolver')] } });
       assert.deepEqual([refused.status, refused.body.code, refused.body.errors.length], [400, 'VALIDATION_ERROR', 2]);
+    });
+
+    test('prices, country codes and named subschemas are checked as JSON Schema says', async () => {
+      const service = await shareService(store);
+      const custom = {
+        properties: {
+          price: { multipleOf: 0.01 },
+          country: { anyOf: Array.from({ length: 120 }, (_, index) => ({ const: `C${index}` })) },
+          place: { not: { $ref: '#country' } },
+        },
+      };
+      const country = { $anchor: 'country', anyOf: custom.properties.country.anyOf };
+      const schema = { properties: { context: { properties: { custom } } }, $defs: { country } };
+      await published(service, 'shop', { schema });
+      assert.equal((await create(service, 'shop', { price: 19.99, country: 'C119', place: 'here' })).status, 201);
+      const { status, body } = await create(service, 'shop', { price: 19.999, country: 'X', place: 'C1' });
+      assert.equal(status, 400);
+      const fields = new Set(body.errors.map(({ field }: { field: string }) => field));
+      for (const name of ['price', 'country', 'place']) assert.ok(fields.has(`context.custom.${name}`), JSON.stringify([...fields]));
+    });
+
+    test('a check that takes too many steps names the part that it had reached [H363]', async () => {
+      const service = await shareService(store);
+      const slow = doubled({ uniqueItems: true });
+      await published(service, 'slow', {
+        schema: { $defs: slow.$defs, properties: { context: { properties: { custom: { $ref: '#/$defs/d0' } } } } },
+      });
+      const { status, body } = await create(service, 'slow', { ['n'.repeat(1000)]: 1 });
+      assert.deepEqual([status, body.code, body.field], [400, 'CONTRACT_VIOLATION', 'context.custom']);
+      assert.match(body.detail, /context\.custom can't be checked: the check took too many steps/);
+    });
+
+    test('a list of a thousand names within a keyword is too many keywords [H363]', async () => {
+      const service = await shareService(store);
+      const names = Array.from({ length: 1000 }, (_, index) => `n${index}`);
+      const { status, body } = await put(service, 'wide', { schema: { dependentRequired: { a: names } } });
+      assert.deepEqual([status, body.detail], [400, 'schema has 1001 keywords; at most 500 are allowed.']);
     });
 
     test('the check sees the request as it was sent: null is as if left out, and nothing has a default [H361]', async () => {

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
+
 import { type Checker, compileSchema, maxSteps } from '../../../src/kit/json-schema/compile.ts';
 import { collectGarbage } from '../../support/garbage.ts';
 import { hostileSchemas, list, object, product } from '../../support/hostile-schemas.ts';
+import { schemas, values } from '../../support/random-schemas.ts';
 
 /** The checker of a schema that is accepted. */
 function checkerOf(schema: unknown): Checker {
@@ -38,7 +42,8 @@ function watched(value: unknown, reads: { count: number }): unknown {
     },
     ownKeys(target) {
       const keys = Reflect.ownKeys(target);
-      reads.count += keys.length;
+      // A name is read as a text is: eight characters in a step.
+      for (const key of keys) reads.count += 1 + String(key).length / 8;
       return keys;
     },
     getOwnPropertyDescriptor(target, name) {
@@ -61,6 +66,122 @@ describe('A schema of a caller', () => {
       assert.ok(!ranOut || faults.length === 0);
     });
   }
+
+  test('and a value, both made at random, get the verdict of plain Ajv, and no part is read that was not counted [H363]', () => {
+    fc.assert(
+      fc.property(schemas, values, (schema, value) => {
+        const result = compileSchema(schema);
+        // For example a cycle of references.
+        if ('faults' in result) return;
+        const plain = new Ajv2020({ strict: false, logger: false, ownProperties: true }).compile(schema);
+        const reads = { count: 0 };
+        const { steps, ranOut, faults } = result.checker.check(watched(value, reads));
+        assert.ok(reads.count <= steps + JSON.stringify(value).length, `${reads.count} reads in ${steps} steps`);
+        if (!ranOut) assert.equal(faults.length === 0, plain(value), JSON.stringify(faults));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('has as many alternatives as it may have keywords, and a value needs to satisfy one of them', () => {
+    const codes = { anyOf: list(240, (index) => ({ const: `C${index}` })) };
+    assert.deepEqual(faultsOf(codes, 'C239'), []);
+    assert.deepEqual(faultsOf({ not: codes }, 'other'), []);
+    assert.deepEqual(faultsOf({ not: codes }, 'C239'), ["The value can't be set."]);
+    assert.deepEqual(
+      faultsOf(
+        { contains: { const: 1 } },
+        list(2000, (index) => 2000 - index),
+      ),
+      [],
+    );
+    assert.deepEqual(
+      faultsOf(
+        { contains: { $ref: '#/$defs/one' }, $defs: { one: { const: 1 } } },
+        list(2000, (index) => 2000 - index),
+      ),
+      [],
+    );
+    const many = { not: { allOf: [{ items: { type: 'string' } }, codes] } };
+    assert.deepEqual(
+      faultsOf(
+        many,
+        list(2000, (index) => index),
+      ),
+      [],
+    );
+  });
+
+  test('lists a hundred faults, however many there are', () => {
+    const schema = { items: { $ref: '#/$defs/text' }, $defs: { text: { type: 'string' } } };
+    assert.equal(
+      faultsOf(
+        schema,
+        list(50_000, (index) => index),
+      ).length,
+      100,
+    );
+  });
+
+  test('takes multiples by decimal digits', () => {
+    const isTaken = (multipleOf: number, value: unknown) => faultsOf({ multipleOf }, value).length === 0;
+    for (const [divisor, value] of [
+      [0.01, 19.99],
+      [0.01, 4.35],
+      [0.1, 1e21],
+      [1e-7, 0.0000003],
+      [0.3, -0.9],
+      [2, 4],
+      [5e-324, 1.7e308],
+      [0.01, 0],
+      [0.01, 'text'],
+    ] as const)
+      assert.ok(isTaken(divisor, value), `${value} by ${divisor}`);
+    for (const [divisor, value] of [
+      [0.01, 19.999],
+      [0.3, 1],
+      [2, 5],
+      [1.7e308, 5e-324],
+      [0.01, Number.POSITIVE_INFINITY],
+    ] as const)
+      assert.ok(!isTaken(divisor, value), `${value} by ${divisor}`);
+    assert.deepEqual(faultsOf({ properties: { price: { multipleOf: 0.01 } } }, { price: 0.001 }), ['price must be a multiple of 0.01.']);
+  });
+
+  test('names a subschema by an anchor too', () => {
+    const schema = {
+      properties: { 'a b': { $ref: '#order' }, other: { $ref: '#place' } },
+      $defs: { 'x/y%': { $anchor: 'order', type: 'string' } },
+      additionalProperties: { $anchor: 'place', type: 'number' },
+    };
+    assert.deepEqual(faultsOf(schema, { 'a b': 1, other: 'x' }), [
+      'a b must be a string, not a number.',
+      'other must be a number, not a string.',
+    ]);
+    assert.deepEqual(faultsOf(schema, { 'a b': 'x', other: 1 }), []);
+  });
+
+  test('counts names in lists of dependent properties as keywords [H363]', () => {
+    const needs = (length: number) => ({ dependentRequired: { a: list(length, (index) => `n${index}`) } });
+    assert.deepEqual(refusedFor(needs(499)), []);
+    assert.deepEqual(refusedFor(needs(500)), ['schema']);
+    assert.deepEqual(faultsOf({ dependentRequired: { a: ['b', 'c'] } }, { a: 1, b: 2 }), [
+      'The value must have property c when property a is present.',
+    ]);
+    assert.deepEqual(faultsOf({ dependentRequired: { toString: ['b'] } }, {}), []);
+  });
+
+  test('that needs too many steps says at which part of the value', () => {
+    const slow = { ...product('allOf', {}), $ref: undefined };
+    const at = (schema: object, value: unknown) => checkerOf(JSON.parse(JSON.stringify({ ...slow, ...schema }))).check(value).field;
+    const ref = { $ref: '#/$defs/d0' };
+    assert.equal(
+      at({ properties: { context: { properties: { tags: { items: ref } } } } }, { other: {}, context: { tags: ['x'] } }),
+      'context.tags.0',
+    );
+    assert.equal(at({ properties: { context: ref } }, { context: {} }), 'context');
+    assert.equal(at(ref, {}), '');
+  });
 
   test('that needs more steps than a check may take is neither satisfied nor violated [H363]', () => {
     const { ranOut, faults, steps } = checkerOf(product('allOf', { type: 'object' })).check({});
@@ -99,6 +220,10 @@ describe('A schema of a caller', () => {
       [{ $ref: 'https://example.com/schema' }, ['schema.$ref']],
       [{ $ref: 'other.json#/a' }, ['schema.$ref']],
       [{ $ref: '#anchor' }, ['schema.$ref']],
+      [{ $ref: '#order', $defs: { a: { $anchor: 'order' } } }, []],
+      [{ $defs: { a: { $anchor: 'order' }, b: { $anchor: 'order' } } }, ['schema.$defs.b.$anchor']],
+      [{ $defs: { a: { $anchor: '1 order' } } }, ['schema.$defs.a.$anchor']],
+      [{ $anchor: 'all', $ref: '#all' }, ['schema']],
       [{ $ref: '#/$defs/%zz' }, ['schema.$ref']],
       [{ $ref: '#/properties/a/type', properties: { a: { type: 'string' } } }, ['schema.$ref']],
       [{ $ref: '#' }, ['schema']],
@@ -129,7 +254,7 @@ describe('A schema of a caller', () => {
       assert.deepEqual([faultsOf({ pattern }, yes).length, faultsOf({ pattern }, no).length], [0, 1], pattern);
     assert.deepEqual(refusedFor({ format: 'url' }), ['schema.format']);
     assert.deepEqual(faultsOf({ format: 'email' }, 'dana@example.com'), []);
-    assert.deepEqual(faultsOf({ format: 'email' }, 'dana'), ['The packet must be a email.']);
+    assert.deepEqual(faultsOf({ format: 'email' }, 'dana'), ['The value must be an email.']);
     assert.equal(faultsOf({ format: 'json-pointer' }, `/${'a'.repeat(1024)}`).length, 1);
     assert.equal(faultsOf({ format: 'byte' }, 'QUJD'.repeat(1000)).length, 0);
   });
