@@ -165,9 +165,9 @@ describe('The README', () => {
     for (const [, name, figure, unit, meaning] of figures) {
       const row = measured.find((line) => line.startsWith(`| ${name} |`)) ?? assert.fail(`docs/benchmarks.md has no row ${name}`);
       const [, , perSecond, p50, , , against] = row.split('|').map((cell) => cell.trim());
-      assert.equal(figure, unit === 'ms' ? p50 : perSecond, name);
+      assert.equal(figure, unit === 'ms' ? p50 : perSecond, name!);
       const [, other] = / take ([\d,]+) a second/.exec(meaning!) ?? [];
-      if (other !== undefined) assert.ok(against!.startsWith(`list and claim: ${other},`), against);
+      if (other !== undefined) assert.ok(against!.startsWith(`list and claim: ${other},`), against!);
     }
   });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
+import { registerHooks } from 'node:module';
 import { describe, type TestContext, test } from 'node:test';
 
 import { chainRequest, startFallback } from './support/fallback.ts';
@@ -53,7 +53,15 @@ function exported({ posts }: TestReceiver): Exported[] {
 const endpointOf = ({ url }: TestReceiver) => url.replace('/hook', '/otlp');
 
 test('the packages of OpenTelemetry are loaded only if spans are exported', async (t) => {
-  const isLoaded = () => Object.keys(createRequire(import.meta.url).cache).some((path) => path.includes('@opentelemetry/sdk-trace'));
+  const loaded: string[] = [];
+  const hooks = registerHooks({
+    load(url, context, next) {
+      loaded.push(url);
+      return next(url, context);
+    },
+  });
+  t.after(() => hooks.deregister());
+  const isLoaded = () => loaded.some((url) => url.includes('@opentelemetry/sdk-trace'));
   await startService(t);
   await startFallback(t);
   assert.ok(!isLoaded());

@@ -91,7 +91,7 @@ describe('in a browser', { skip: withoutBrowser }, () => {
       const [plain, prefixed] = await texts(path);
       assert.equal(prefixed!.replaceAll(`"${apiPrefix}/`, '"/'), plain);
       for (const [, asset] of prefixed!.matchAll(/(?:src|href)="(\/[^"]+)"/g))
-        assert.equal((await fetch(address + asset)).status, 200, asset);
+        assert.equal((await fetch(address + asset)).status, 200, asset!);
     }
     const [plain, prefixed] = await texts('/openapi.json');
     assert.equal(prefixed, plain);

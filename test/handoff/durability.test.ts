@@ -293,7 +293,7 @@ async function beginRequest(address: string, body: unknown): Promise<() => Promi
   assert.match(goOn.toString(), /^HTTP\/1\.1 100 /);
   return async () => {
     const chunks: Buffer[] = [];
-    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('data', (chunk) => chunks.push(chunk as Buffer));
     socket.write(text);
     // The program closes the connection after its answer.
     await once(socket, 'close');

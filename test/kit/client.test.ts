@@ -89,6 +89,8 @@ const endless =
   (reply) => {
     reply.writeHead(status);
     const chunk = Buffer.alloc(1024 * 1024, 'x');
+    // As a body of JSON it is as endless as the line of an event.
+    reply.write('data: ');
     const more = () => void (reply.destroyed || reply.write(chunk, () => setImmediate(more)));
     more();
   };

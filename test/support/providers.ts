@@ -91,7 +91,8 @@ export const streaming =
     for (const event of events) {
       response.write(typeof event === 'string' ? `data: ${event}\n\n` : `event: ${event[0]}\ndata: ${event[1]}\n\n`);
     }
-    if (cut) response.socket!.end();
+    // In the next turn, since Node keeps the writes of this one together.
+    if (cut) setImmediate(() => response.socket!.end());
     else response.end();
   };
 

@@ -33,7 +33,7 @@ export async function sendRaw(address: string, text: string, { end = false, floo
       while (!socket.destroyed && socket.write(flood!));
     };
     socket.on('data', (chunk) => {
-      chunks.push(chunk);
+      chunks.push(chunk as Buffer);
       if (once && isWhole(Buffer.concat(chunks).toString())) socket.destroy();
     });
     // A peer that closes with unread bytes resets the connection; its answer has already been collected.

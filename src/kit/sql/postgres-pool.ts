@@ -72,5 +72,6 @@ export function withSettings(pool: pg.Pool, begin: readonly string[]): Pool {
       }
     },
     end: () => pool.end(),
+    options: pool.options,
   };
 }

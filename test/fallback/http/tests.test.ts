@@ -412,7 +412,7 @@ describe('Tests of chains', () => {
       ['provider=gpt-4o&condition=timeout&status_code=429', 'status_code'],
     ]) {
       const answer = await service.call('GET', `/chains/${chain.id}/routing?${query}`);
-      assert.equal(answer.status, 400, query);
+      assert.equal(answer.status, 400, query!);
       assert.equal(answer.body.field, field);
     }
   });

@@ -64,7 +64,7 @@ for (const store of stores) {
           ['idempotency_packets', 'packet_id'],
           ['webhooks', 'for_packet'],
         ])
-          assert.deepEqual(await query(`select * from ${table} where ${column} in (${erased})`), [], table);
+          assert.deepEqual(await query(`select * from ${table} where ${column} in (${erased})`), [], table!);
       });
     });
 

@@ -378,7 +378,7 @@ for (const store of stores) {
         [`/packets?tags=red&cursor=${cursor}`, other.key],
       ]) {
         const answer = await service.call('GET', path!, key === undefined ? {} : { key });
-        assert.deepEqual([answer.status, answer.body.field], [400, 'cursor'], path);
+        assert.deepEqual([answer.status, answer.body.field], [400, 'cursor'], path!);
       }
       const several = (await list(service, 'limit=2&status=created,claimed&tags=red,red')).next_cursor!;
       assert.equal((await list(service, `limit=2&status=claimed,created&tags=red&cursor=${several}`)).packets.length, 2);

@@ -320,7 +320,7 @@ describe('/metrics with SERVICE_METRICS_TOKEN', () => {
     for (const authorization of [undefined, 'Bearer wrong', 'Bearer', 'Basic YTpi', settings.SERVICE_METRICS_TOKEN]) {
       for (const path of ['//metrics', '/metrics']) {
         const refused = await service.call('GET', path, { headers: authorization === undefined ? {} : { authorization } });
-        assert.equal(refused.status, 401, authorization);
+        assert.equal(refused.status, 401, authorization!);
         assert.equal(refused.body.code, 'UNAUTHORIZED');
         assert.equal(refused.headers['www-authenticate'], 'Bearer');
         assert.ok(!refused.text.includes(id));

@@ -103,7 +103,7 @@ describe('A request that waits for a packet', () => {
       ['wait_seconds=60&until_revision=0', 'until_revision'],
     ]) {
       const answer = await get(service, id, query!);
-      assert.deepEqual([answer.status, answer.body.field], [400, field], query);
+      assert.deepEqual([answer.status, answer.body.field], [400, field], query!);
     }
   });
 });

@@ -82,7 +82,7 @@ for (const [why, limits, flood] of bounds) {
     const { address, sockets } = await startThings(t, limits);
     const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1', allowHalfOpen: true });
     const received: Buffer[] = [];
-    socket.on('data', (bytes) => received.push(bytes));
+    socket.on('data', (bytes) => received.push(bytes as Buffer));
     socket.on('error', () => undefined);
     const more = () => {
       while (flood !== '' && !socket.destroyed && socket.write(flood));
