@@ -30,6 +30,8 @@ const moved: Moved = {
     byId: { api_keys: 'tenant_id' },
     references: { 'contents.packet': 'packets', 'deliveries.webhook': 'webhooks', 'search_queue.packet': 'packets' },
     lists: { 'packets.followers': 'webhooks' },
+    // An admin key acts on all tenants of its deployment.
+    outside: { 'api_keys.admin': 0 },
   },
 };
 

@@ -116,7 +116,10 @@ function wrongFiles(head: string, rest: readonly string[]): (readonly [lines: re
   const line = (number: number, what: string) => new RegExp(`^Line ${number} of the file: ${what}`);
   const next = rest.findIndex((text, index) => index > packets && text.startsWith('{'));
   return [
-    [withHeader({ last: { ...header.last, packets: 'many' } }), line(1, 'last\\.packets must be a whole number, not "many"\\.$')],
+    [
+      withHeader({ last: { ...header.last, packets: 'many' } }),
+      line(1, 'last\\.packets must be a whole number up to \\d+, not "many"\\.$'),
+    ],
     [withHeader({ last: { ...header.last, packets: undefined } }), line(1, 'last lacks the table packets')],
     [withHeader({ last: { ...header.last, packets: 0 } }), line(begin + 1, 'packets\\.seq is \\d+, above the last number, 0')],
     [withHeader({ rows: { ...header.rows, packets: 1_000 } }), line(1, 'rows\\.packets is 1000, but the file has \\d+ rows of packets')],
@@ -132,6 +135,17 @@ function wrongFiles(head: string, rest: readonly string[]): (readonly [lines: re
     [withRow(null), line(begin + 1, 'it is neither a row nor the beginning of a table')],
     [withRow(row.slice(1)), line(begin + 1, 'the row has \\d+ values, but packets has \\d+ columns')],
     [withRow(withValue('tenant', 99)), line(begin + 1, 'packets\\.tenant is 99, which is no tenant of the file')],
+    ...[2 ** 53 - 1, 2 ** 53, -1, 1.5].map(
+      (last) => [withHeader({ last: { ...header.last, packets: last } }), line(1, 'last\\.packets must be a whole number up to')] as const,
+    ),
+    ...[0, -3].map(
+      (seq) => [withRow(withValue('seq', seq)), line(begin + 1, `packets\\.seq is ${seq}, which is no number of a row`)] as const,
+    ),
+    ...[-1, 1_000_000].map(
+      (webhook) => [withRow(withValue('followers', `[${webhook}]`)), line(begin + 1, `packets\\.followers is ${webhook}`)] as const,
+    ),
+    [withRow(withValue('followers', '{}')), line(begin + 1, 'packets\\.followers must have numbers of rows')],
+    [withRow(withValue('revision', 2 ** 53)), line(begin + 1, 'packets\\.revision is 9007199254740992, which is no whole number')],
     [withRow(withValue('seq', 'one')), line(begin + 1, 'packets\\.seq must be a number, not "one"')],
     [withRow(withValue('status', 7)), line(begin + 1, 'packets\\.status must be a text, not 7')],
     [withRow(withValue('digest', null)), /^Line \d+ of the file: packets: the database refuses it or a row before it/],
@@ -298,6 +312,8 @@ for (const from of storesOfSeveral) {
       const { databaseUrl, clock } = other.service;
       const next = to.name === 'PostgreSQL' ? other.service : await startService(t, { databaseUrl, clock, settings: fillSettings });
       clock.set(service.clock.read().toISOString());
+      // Its admin key is an ordinary one here.
+      answers['/keys'] = answers['/keys']!.replace('"admin":true', '"admin":false');
       assert.deepEqual(await answersOf(next, tenant), answers);
       const without = (given: Record<string, string>) =>
         Object.fromEntries(Object.entries(given).filter(([path]) => !path.endsWith('/tenants')));
@@ -361,8 +377,47 @@ for (const from of storesOfSeveral) {
   }
 }
 
+for (const store of storesOfSeveral) {
+  test(`A file of one tenant that was edited gives no right outside it and takes no numbers from others, on ${store.name} [H441]`, async (t) => {
+    const source = await filledOn(t, store);
+    const tenant = await filledTenant(source.service);
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'tenant.jsonl');
+    await maintain('export', file, { ...sourceOf(source.service.databaseUrl), tenant: tenant.id }, () => undefined);
+    const [head = '', ...rest] = readFileSync(file, 'utf8').split('\n').slice(0, -2);
+    const keys = rest.findIndex((line) => line.startsWith('{"table":"api_keys"'));
+    const admin = (JSON.parse(rest[keys]!) as { columns: string[] }).columns.indexOf('admin');
+    const asAdmin = rest.map((line, index) => {
+      const isKey = index > keys && index <= keys + JSON.parse(head).rows.api_keys;
+      return isKey ? JSON.stringify((JSON.parse(line) as unknown[]).map((value, at) => (at === admin ? 1 : value))) : line;
+    });
+    const other = await startService(t, { store });
+    await createPacket(other);
+    if (store.name !== 'PostgreSQL') await other.handoff.stop();
+    const edited = join(folder, 'edited.jsonl');
+    const header = JSON.parse(head);
+    writeFileSync(edited, sealed([JSON.stringify({ ...header, last: { ...header.last, packets: 2 ** 50 } }), ...rest]));
+    await assert.rejects(
+      importInto(other.databaseUrl, edited),
+      /no room for the numbers of packets in the file, which go up to 1125899906842624\.$/,
+    );
+    writeFileSync(edited, sealed([head, ...asAdmin]));
+    await importInto(other.databaseUrl, edited);
+    const service = store.name === 'PostgreSQL' ? other : await startService(t, { databaseUrl: other.databaseUrl, clock: other.clock });
+    assert.equal((await service.call('GET', '/tenants', { key: tenant.key })).status, 403);
+    assert.equal((await service.call('GET', '/packets', { key: tenant.key })).status, 200);
+    await createPacket(service);
+  });
+}
+
 test('Row numbers of another table in a row, also in a list, are those of the import', () => {
-  const tenancy = { table: 'tenants', byId: {}, references: { 'contents.packet': 'packets' }, lists: { 'packets.followers': 'webhooks' } };
+  const tenancy = {
+    table: 'tenants',
+    byId: {},
+    references: { 'contents.packet': 'packets' },
+    lists: { 'packets.followers': 'webhooks' },
+    outside: {},
+  };
   const numbers = { tenant: { id: 'a', number: 7 }, added: { packets: 100, webhooks: 1000 } };
   const packet = renumberer(tenancy, { name: 'packets', numbered: 'seq' }, ['seq', 'tenant', 'id', 'followers'], numbers);
   assert.deepEqual(packet([3, 1, 'x', '[1,2]']), [103, 7, 'x', '[1001,1002]']);

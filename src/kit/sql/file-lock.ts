@@ -1,5 +1,4 @@
 import { realpathSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 import { pauseFor } from '../awaitable.ts';
@@ -28,8 +27,8 @@ export async function holdFile(databaseUrl: string, owner: Owner, { waitMs = loc
   await isOwned(databaseUrl, owner);
   const path = sqlitePath(databaseUrl);
   createPrivately(path);
-  // A symbolic link to the folder must lead to the same lock.
-  const lockPath = `${join(realpathSync(dirname(path)), basename(path))}.lock`;
+  // A symbolic link to the file or its folder must lead to the same lock.
+  const lockPath = `${realpathSync(path)}.lock`;
   createPrivately(lockPath);
   const lock = new DatabaseSync(lockPath, { timeout: 0 });
   try {

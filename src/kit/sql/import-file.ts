@@ -1,14 +1,14 @@
 import type { Values } from './dialect.ts';
 import type { ExportHeader, TableHeader } from './export.ts';
 import type { TableShape } from './shape.ts';
-import type { Tenancy } from './tenancy.ts';
+import { lastNumber, type Tenancy } from './tenancy.ts';
 
 /** The error of a line of an exported file. `what` completes a sentence. */
 export const faultAt = (line: number, what: string): Error => new Error(`Line ${line} of the file: ${what}.`);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isCount = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= lastNumber;
 const areTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every((item) => typeof item === 'string');
 
 /** A value as a sentence quotes it. */
@@ -32,7 +32,7 @@ export function headerIn(text: string): ExportHeader {
   for (const [name, counts] of Object.entries({ rows, last })) {
     if (!isObject(counts)) throw faultAt(1, `${name} must be an object with a number for each table`);
     for (const [table, count] of Object.entries(counts))
-      if (!isCount(count)) throw faultAt(1, `${name}.${table} must be a whole number, not ${quoted(count)}`);
+      if (!isCount(count)) throw faultAt(1, `${name}.${table} must be a whole number up to ${lastNumber}, not ${quoted(count)}`);
   }
   if (tenant !== undefined && !(isObject(tenant) && typeof tenant.id === 'string' && isCount(tenant.number)))
     throw faultAt(1, 'tenant must have an id and a number');
@@ -122,8 +122,12 @@ export class LineReader {
       const type = shape.texts.includes(column) ? 'string' : 'number';
       if (value !== null && typeof value !== type)
         throw this.#fault(`${shape.name}.${column} must be a ${type === 'string' ? 'text' : 'number'}, not ${quoted(value)}`);
+      if (typeof value === 'number' && !(Number.isInteger(value) && Math.abs(value) <= lastNumber))
+        throw this.#fault(`${shape.name}.${column} is ${quoted(value)}, which is no whole number up to ${lastNumber}`);
     }
-    this.#check(shape, (column) => values[columns.indexOf(column)]);
+    const valueIn = (column: string) => values[columns.indexOf(column)];
+    this.#check(shape, valueIn);
+    for (const column of columns) this.#checkNumbers(`${shape.name}.${column}`, valueIn(column));
     this.#read.set(shape.name, this.#read.get(shape.name)! + 1);
     return values as Values;
   }
@@ -131,8 +135,7 @@ export class LineReader {
   /** Requires that the row belongs to a tenant of the file, and has a number that the database has assigned. */
   #check({ name, columns, numbered }: TableShape, valueIn: (column: string) => unknown): void {
     const { header, tenancy } = this.#expected;
-    if (numbered !== undefined && (valueIn(numbered) as number) > header.last[name]!)
-      throw this.#fault(`${name}.${numbered} is ${quoted(valueIn(numbered))}, above the last number, ${header.last[name]}`);
+    if (numbered !== undefined) this.#requireAssigned(`${name}.${numbered}`, valueIn(numbered), header.last[name]!);
     if (tenancy === undefined) return;
     if (name === tenancy.table) {
       if (header.tenant !== undefined && header.tenant.id !== valueIn('id'))
@@ -146,5 +149,33 @@ export class LineReader {
     if (byId === undefined && !columns.includes(column)) return;
     if (!(byId === undefined ? this.#numbers : this.#ids).has(valueIn(column)))
       throw this.#fault(`${name}.${column} is ${quoted(valueIn(column))}, which is no tenant of the file`);
+  }
+
+  /** Requires that the numbers of rows of another table are such that the database has assigned, so that none is of another tenant. */
+  #checkNumbers(path: string, value: unknown): void {
+    const { header, tenancy } = this.#expected;
+    if (value === null || tenancy === undefined) return;
+    const table = tenancy.references[path];
+    if (table !== undefined) this.#requireAssigned(path, value, header.last[table]!);
+    const listed = tenancy.lists[path];
+    if (listed === undefined) return;
+    for (const item of listIn(value) ?? [undefined]) this.#requireAssigned(path, item, header.last[listed]!);
+  }
+
+  /** Requires a number that the database has assigned. */
+  #requireAssigned(path: string, value: unknown, last: number): void {
+    if (typeof value !== 'number') throw this.#fault(`${path} must have numbers of rows`);
+    if (value > last) throw this.#fault(`${path} is ${quoted(value)}, above the last number, ${last}`);
+    if (!Number.isInteger(value) || value < 1) throw this.#fault(`${path} is ${quoted(value)}, which is no number of a row`);
+  }
+}
+
+/** The items of a list in JSON; undefined when it is none. */
+function listIn(value: unknown): readonly unknown[] | undefined {
+  try {
+    const items: unknown = JSON.parse(value as string);
+    return Array.isArray(items) ? items : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 
 import type { Execute, Row } from './dialect.ts';
@@ -11,7 +12,9 @@ export class SqliteConnection {
   readonly #statements = new Map<string, StatementSync>();
   readonly #valuesStatements = new Map<string, StatementSync>();
 
+  /** @throws Error when the file has several names */
   constructor(path: string, { readOnly = false } = {}) {
+    requireOneName(path);
     this.#database = new DatabaseSync(path, { readOnly, timeout: 5000 });
     // Writing a packet touches fewer pages of 8 KiB than of the default 4 KiB. The size is fixed when the file is created.
     if (!readOnly) this.exec('pragma page_size = 8192');
@@ -72,6 +75,19 @@ export class SqliteConnection {
     this.#valuesStatements.clear();
     this.#database.close();
   }
+}
+
+/**
+ * Requires that the file has no hard link: SQLite names the WAL and its locks after the path, so that rows that were written by
+ * one name are missing by another, and lost when both write.
+ */
+function requireOneName(path: string): void {
+  if (path === inMemory) return;
+  const links = statSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
+  if (links > 1)
+    throw new Error(
+      `The database file ${path} has ${links} names (hard links), so that two programs could write to it unnoticed. Remove the others, or copy it with \`backup\`.`,
+    );
 }
 
 /** Runs any statement on the connection; returns its rows or the number of affected rows. */

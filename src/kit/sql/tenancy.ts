@@ -12,6 +12,8 @@ export interface Tenancy {
   /** The columns with row numbers of another table, as `table.column`, and that table; with `lists` as JSON arrays. */
   readonly references: Readonly<Record<string, string>>;
   readonly lists: Readonly<Record<string, string>>;
+  /** The columns that give rights outside a tenant, as `table.column`, and the value that rows of a tenant have where it is moved alone. */
+  readonly outside: Readonly<Record<string, number>>;
 }
 
 /** A tenant by its id, and by its number in one database. */
@@ -74,10 +76,24 @@ export async function reserveNumbers(
   return { tenant: { id: tenant.id, number }, added };
 }
 
+/**
+ * The most numbers of a table that a file of one tenant reserves, and the last number that any import assigns. Later rows get
+ * higher ones, up to the last that JavaScript and both databases count with exactly (2^53 - 1).
+ */
+const maxReserved = 2 ** 40;
+export const lastNumber = 2 ** 52;
+
+/** Requires that a database which has assigned numbers up to `before` may reserve `count`. */
+function requireRoom(table: string, before: number, count: number): void {
+  if (count > maxReserved || before + count > lastNumber)
+    throw new Error(`The database has no room for the numbers of ${table} in the file, which go up to ${count}.`);
+}
+
 /** Returns the number before the first reserved one. */
 async function reserveInSqlite(tx: Kysely<unknown>, table: string, count: number): Promise<number> {
   const { rows } = await sql<{ seq: number }>`select seq from sqlite_sequence where name = ${table}`.execute(tx);
   const before = rows[0]?.seq ?? 0;
+  requireRoom(table, before, count);
   await sql`delete from sqlite_sequence where name = ${table}`.execute(tx);
   await sql`insert into sqlite_sequence (name, seq) values (${table}, ${before + count})`.execute(tx);
   return before;
@@ -90,13 +106,14 @@ async function reserveInPostgres(tx: Kysely<unknown>, table: string, column: str
   // One number is reserved already.
   if (count === 1) return next - 1;
   const before = next + gap;
+  requireRoom(table, before, count);
   await sql`select setval(${sequence}, ${before + count}::bigint)`.execute(tx);
   return before;
 }
 
 /** Returns the function that gives a row of a table its new numbers. */
 export function renumberer(
-  { table, byId, references, lists }: Tenancy,
+  { table, byId, references, lists, outside }: Tenancy,
   { name, numbered }: Pick<TableShape, 'name' | 'numbered'>,
   columns: readonly string[],
   { tenant, added }: NewNumbers,
@@ -105,6 +122,7 @@ export function renumberer(
   const changeOf = (column: string): ((value: unknown) => unknown) | undefined => {
     const path = `${name}.${column}`;
     if (name === table) return column === 'number' ? () => tenant.number : undefined;
+    if (outside[path] !== undefined) return () => outside[path];
     if (column === 'tenant' && byId[name] === undefined) return () => tenant.number;
     if (column === numbered) return plus(name);
     if (references[path] !== undefined) return plus(references[path]);

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { linkSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 
+import { backUp } from '../../../src/kit/sql/backup.ts';
+import { openDatabase } from '../../../src/kit/sql/database.ts';
+import { exportTo } from '../../../src/kit/sql/export.ts';
 import { holdFile } from '../../../src/kit/sql/file-lock.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { startProgram } from '../../support/program.ts';
@@ -51,4 +55,26 @@ test('a lock that its process releases can be taken again', async (t) => {
   release();
   release();
   await holdFile(url, schema, { waitMs: 0 });
+});
+
+test('a file by a symbolic link is locked as by its own name [H440]', async (t) => {
+  const url = newFile(t);
+  const release = await holdFile(url, schema, { waitMs: 0 });
+  t.after(release);
+  symlinkSync(url.slice('sqlite://'.length), `${url.slice('sqlite://'.length)}.link`);
+  await assert.rejects(holdFile(`${url}.link`, schema, { waitMs: 0 }), /is in use by process \d+\./);
+});
+
+test('a file with a hard link is refused by either name [H440]', async (t) => {
+  const url = newFile(t);
+  (await holdFile(url, schema, { waitMs: 0 }))();
+  const path = url.slice('sqlite://'.length);
+  linkSync(path, `${path}.link`);
+  const refused = /has 2 names \(hard links\)/;
+  for (const name of [url, `${url}.link`]) {
+    await assert.rejects(holdFile(name, schema, { waitMs: 0 }), refused);
+    await assert.rejects(backUp(name, `${path}.copy`), refused);
+    await assert.rejects(exportTo(`${path}.jsonl`, { databaseUrl: name, moved: schema, onProgress: () => undefined }), refused);
+    assert.throws(() => openDatabase(name), refused);
+  }
 });
