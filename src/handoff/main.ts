@@ -74,6 +74,8 @@ export interface Dependencies {
   mcpExtension?: McpExtension;
   /** How many characters a transaction reads and writes before the event loop runs other work. */
   charactersPerTurn?: number;
+  /** How long a command to Redis may take, in milliseconds; 500 by default. */
+  redisCommandMs?: number;
 }
 
 /** A handoff service that is wired but not yet listening. */
@@ -131,7 +133,10 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   opened(() => store.close());
   const failures = new FailureLog({ logger, clock, isUnavailable: store.isUnavailable });
   // Loaded only if it is used: the Redis library is a fifth of what a start loads.
-  const redis = redisUrl === undefined ? undefined : (await import('./live/redis.ts')).createRedisLink(redisUrl, { logger, clock });
+  const redis =
+    redisUrl === undefined
+      ? undefined
+      : (await import('./live/redis.ts')).createRedisLink(redisUrl, { logger, clock, commandMs: dependencies.redisCommandMs });
   opened(() => redis?.stop());
   const live = createLive(base, { store, redis, failures });
   opened(() => live.metrics.stop());

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 
 import { openHandoffDatabase } from './databases.ts';
-import { startService, TestClock, type TestService } from './service.ts';
+import { type ServiceOptions, startService, TestClock, type TestService } from './service.ts';
 
 /** An empty database, of PostgreSQL unless another one is given, and what starts instances on it with one clock. It is dropped after they have stopped. */
 export async function openInstances(t: Pick<TestContext, 'after'>, open: typeof openHandoffDatabase = openHandoffDatabase) {
@@ -13,6 +13,7 @@ export async function openInstances(t: Pick<TestContext, 'after'>, open: typeof 
     await Promise.all(stops.map((stop) => stop()));
     await drop();
   });
-  const start = (settings: Record<string, string> = {}): Promise<TestService> => startService(scope, { databaseUrl: url, clock, settings });
+  const start = (settings: Record<string, string> = {}, dependencies: ServiceOptions['dependencies'] = {}): Promise<TestService> =>
+    startService(scope, { databaseUrl: url, clock, settings, dependencies });
   return { url, clock, start };
 }

@@ -70,7 +70,7 @@ export interface ServiceOptions {
   /** Settings by the names of their variables. Request limits are off unless set here. */
   settings?: Record<string, string>;
   /** Other replacements of the outside world. */
-  dependencies?: Pick<Dependencies, 'charactersPerTurn' | 'mcpExtension' | 'outgoing'>;
+  dependencies?: Pick<Dependencies, 'charactersPerTurn' | 'mcpExtension' | 'outgoing' | 'redisCommandMs'>;
 }
 
 /** Starts a service that ends with the test. */

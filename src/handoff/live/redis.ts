@@ -3,8 +3,11 @@ import type { Logger } from 'pino';
 
 import type { Clock } from '../../kit/clock.ts';
 
-/** The timeout of a command, after which Redis counts as unavailable, in milliseconds. */
-const commandMs = 500;
+/** The timeout of a command, after which Redis counts as unavailable, in milliseconds, unless another one is given. */
+const defaultCommandMs = 500;
+
+/** How many times the event loop turns, at least, while a command waits: time in which it stood still is not that of Redis. */
+const waits = 5;
 
 /** How long no command is sent after a failure, in milliseconds, so that a frozen Redis does not slow down every request. */
 const backOffMs = 1000;
@@ -18,17 +21,25 @@ const maxReconnectMs = 2000;
 /** A connection to a Redis that may be unavailable at times. No method rejects: without Redis it does nothing. */
 export type RedisLink = ReturnType<typeof createRedisLink>;
 
+interface LinkOptions {
+  clock: Clock;
+  /** The timeout of a command in milliseconds; 500 by default. */
+  commandMs?: number | undefined;
+}
+
 /** A connection to Redis that reconnects whenever it breaks or stops answering. */
 class Connection {
   readonly client;
   readonly #clock: Clock;
+  readonly #commandMs: number;
   readonly #onChange: (isAvailable: boolean) => void;
   #isAvailable: boolean | undefined;
   #retryAt = 0;
   #timeouts = 0;
 
-  constructor({ url, clock, onChange }: { url: string; clock: Clock; onChange: (isAvailable: boolean) => void }) {
+  constructor({ url, clock, commandMs, onChange }: LinkOptions & { url: string; onChange: (isAvailable: boolean) => void }) {
     this.#clock = clock;
+    this.#commandMs = commandMs ?? defaultCommandMs;
     this.#onChange = onChange;
     this.client = createClient({
       url,
@@ -54,7 +65,7 @@ class Connection {
     // A longer wait than the pause after a failure means that the clock was set back.
     if (!client.isReady || (wait > 0 && wait <= backOffMs)) return undefined;
     try {
-      const answer = await within(commandMs, run());
+      const answer = await within(this.#commandMs, run());
       this.#timeouts = 0;
       this.#setAvailable(true);
       return answer;
@@ -78,7 +89,7 @@ class Connection {
       this.client.once('ready', () => resolve());
       this.client.once('error', () => resolve());
     });
-    await within(commandMs, settling).catch(() => this.#setAvailable(false));
+    await within(this.#commandMs, settling).catch(() => this.#setAvailable(false));
   }
 
   #setAvailable(isAvailable: boolean): void {
@@ -89,10 +100,10 @@ class Connection {
 }
 
 /** Makes a link to Redis. The service works without it while it is unavailable; each change of state is logged once. */
-export function createRedisLink(url: string, { logger, clock }: { logger: Logger; clock: Clock }) {
+export function createRedisLink(url: string, { logger, ...options }: LinkOptions & { logger: Logger }) {
   const asking = new Connection({
+    ...options,
     url,
-    clock,
     onChange(isAvailable) {
       if (isAvailable) logger.info('redis is available: limits are shared between instances, and events relayed at once');
       else logger.warn('redis is unavailable: this instance counts by itself, and polls the database for events');
@@ -117,7 +128,7 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
      */
     subscribe(channel: string, onMessage: (message: string) => void, onReady: () => void): void {
       // The other connection already reports whether Redis is available.
-      const connection = new Connection({ url, clock, onChange: () => undefined });
+      const connection = new Connection({ ...options, url, onChange: () => undefined });
       listening = connection;
       connection.client.on('ready', () => {
         connection.client.unsubscribe(channel).catch(() => undefined);
@@ -144,11 +155,16 @@ export function createRedisLink(url: string, { logger, clock }: { logger: Logger
 
 class CommandTimeout extends Error {}
 
-/** The promise's value; rejects with CommandTimeout when it takes longer. */
+/** The promise's value; rejects with CommandTimeout when it takes longer, of time in which the event loop turned. */
 async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new CommandTimeout('Redis did not answer in time.')), ms);
+    const wait = (left: number) => {
+      if (left > 0) timer = setTimeout(wait, ms / waits, left - 1);
+      // After the sockets are read, which may have the answer since the loop stood still.
+      else setImmediate(() => reject(new CommandTimeout('Redis did not answer in time.')));
+    };
+    wait(waits);
   });
   try {
     return await Promise.race([promise, timeout]);
