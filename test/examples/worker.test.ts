@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { listenFor } from '../support/listen.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { adminKey, createPacket, startService, type TestService } from '../support/service.ts';
-import { stores } from '../support/stores.ts';
+import { storesOfSeveral } from '../support/stores.ts';
 import { AsyncQueue } from '../support/streams.ts';
 import { until } from '../support/until.ts';
 
@@ -53,7 +53,7 @@ test('A packet fails once when the service refuses its result, and the worker ta
   }
 });
 
-for (const store of stores.slice(1)) {
+for (const store of storesOfSeveral) {
   test(`A packet goes on to another worker when one is killed or frozen past its lease, on ${store.name}`, async (t) => {
     const service = await startService(t, { store });
     const address = await service.handoff.start();

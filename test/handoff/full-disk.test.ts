@@ -7,12 +7,12 @@ import { startFallback } from '../support/fallback.ts';
 import { injectFault } from '../support/faults.ts';
 import { startFallbackProcess, startProcess } from '../support/process.ts';
 import { createPacket, packetRequest, startService } from '../support/service.ts';
-import { onDisk, stores } from '../support/stores.ts';
+import { everyStore, onDisk } from '../support/stores.ts';
 
 const chain = { name: 'one', providers: [{ name: 'a', model_id: 'openai/gpt-4o' }] };
 const isInsert = (sql: string) => /^\s*(insert|with .*insert)/is.test(sql);
 
-for (const store of stores) {
+for (const store of everyStore) {
   describe(`While writes find no space, on ${store.name}`, () => {
     test('/ready of the handoff service is 503 for ten seconds after one, and reads are answered', async (t) => {
       const service = await startService(t, { store });

@@ -13,7 +13,7 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { startProcess, type TestProcess } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { adminKey, createPacket, packetRequest, startService, type TestAnswer, type TestService } from '../support/service.ts';
-import { onDisk, stores } from '../support/stores.ts';
+import { onDisk, postgresql } from '../support/stores.ts';
 import { repeat, until } from '../support/until.ts';
 import { register } from '../support/webhooks.ts';
 
@@ -325,7 +325,7 @@ test('a PostgreSQL that refuses temporarily counts as unavailable, whatever its 
 });
 
 test('a PostgreSQL that accepts no connections to the database answers every operation with 503, and recovers', async (t) => {
-  const service = await startService(t, { store: stores.find(({ name }) => name === 'PostgreSQL')! });
+  const service = await startService(t, { store: postgresql });
   const url = new URL(service.databaseUrl);
   const name = url.pathname.slice(1);
   url.pathname = '/postgres';

@@ -9,11 +9,11 @@ import { databaseUrlProblem, isShared, openDatabase } from '../../src/kit/sql/da
 import { compileOnce, type Database, SerialQueue } from '../../src/kit/sql/dialect.ts';
 import { type Migration, migrate } from '../../src/kit/sql/migrate.ts';
 import { createTestDatabase } from '../support/databases.ts';
-import { onDisk, stores } from '../support/stores.ts';
+import { everyStore, onDisk, postgresql } from '../support/stores.ts';
 
 import { all, openThings, row, type Tables, things } from '../support/things.ts';
 
-for (const store of stores) {
+for (const store of everyStore) {
   describe(`A transaction on ${store.name}`, () => {
     test('is invisible before its commit, and leaves nothing when it fails', async (t) => {
       const { database } = await openThings(t, store);
@@ -126,7 +126,7 @@ for (const store of stores) {
 }
 
 test('Ten instances that start together on one PostgreSQL migrate it once', async (t) => {
-  const { url, drop } = await stores.find(({ name }) => name === 'PostgreSQL')!.open();
+  const { url, drop } = await postgresql.open();
   const databases = Array.from({ length: 10 }, () => openDatabase<Tables>(url));
   t.after(async () => {
     await Promise.all(databases.map((database) => database.close()));
@@ -217,7 +217,7 @@ test('Errors of an unavailable database are distinguished from errors of a wrong
       others: ['23505', '40001', '40P01', '42601', '22001', 'ERR_INVALID_ARG_TYPE'].map((code) => ({ code })),
     },
   };
-  for (const store of stores) {
+  for (const store of everyStore) {
     const { database } = await openThings(t, store);
     for (const error of errors[database.name].unavailable) assert.ok(database.isUnavailable(error), JSON.stringify(error));
     for (const error of [...errors[database.name].others, new Error('no'), undefined])
@@ -234,7 +234,7 @@ test('The WAL of a SQLite file stays short, however much is written', async (t) 
 });
 
 test('Hanging long reads on PostgreSQL do not block short ones, and no statement hangs forever', async (t) => {
-  const { database, url } = await openThings(t, stores.find(({ name }) => name === 'PostgreSQL')!);
+  const { database, url } = await openThings(t, postgresql);
   for (const [reads, statement_timeout] of [
     [database.reads, '30s'],
     [database.longReads, '5s'],
@@ -261,7 +261,7 @@ test('Hanging long reads on PostgreSQL do not block short ones, and no statement
   await Promise.all(hanging);
 });
 
-for (const store of stores) {
+for (const store of everyStore) {
   test(`A commit waits for the disk on ${store.name}, unless it is asynchronous`, async (t) => {
     const { database } = await openThings(t, store);
     const flushed: unknown[] = [];
@@ -293,7 +293,7 @@ for (const store of stores) {
   });
 }
 
-for (const store of stores) {
+for (const store of everyStore) {
   describe(`A view on ${store.name}`, () => {
     const countOf = (database: Database<Tables>) =>
       database.query<Record<string, never>, { count: number }>((db) => db.selectFrom('things').select(sql<number>`count(*)`.as('count')));
@@ -363,7 +363,7 @@ for (const store of stores) {
 }
 
 test('A transaction on PostgreSQL runs again after a deadlock or a serialization failure, up to five times', async (t) => {
-  const { database } = await openThings(t, stores.find(({ name }) => name === 'PostgreSQL')!);
+  const { database } = await openThings(t, postgresql);
   const fail = `create function fail() returns trigger language plpgsql as $$ begin
     if nextval('failures') <= new.value then raise exception using errcode = new.kind; end if; return new; end $$`;
   const statements = [

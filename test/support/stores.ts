@@ -6,22 +6,25 @@ import { isOnCluster, openClusterDatabase } from './citus.ts';
 import { openEmptyDatabase, openHandoffDatabase } from './databases.ts';
 import { inMemory, type TestStore } from './store.ts';
 
-/** The host of a PgBouncer before the test server, for runs through it. */
-const bouncer = process.env.BATON_TEST_PGBOUNCER;
+/** PostgreSQL: a database of the server of the run, or of a Citus cluster. */
+export const postgresql: TestStore = {
+  name: 'PostgreSQL',
+  open: isOnCluster ? openClusterDatabase : (schema) => (schema === 'handoff' ? openHandoffDatabase() : openEmptyDatabase()),
+};
 
 /** PostgreSQL through a PgBouncer in transaction mode. */
 const throughPgbouncer: TestStore = {
   name: 'PostgreSQL through PgBouncer',
   async open(schema) {
-    const { url, drop } = await (schema === 'handoff' ? openHandoffDatabase() : openEmptyDatabase());
+    const { url, drop } = await postgresql.open(schema);
     const through = new URL(url);
-    through.host = bouncer!;
+    through.host = process.env.BATON_TEST_PGBOUNCER!;
     through.searchParams.set('pgbouncer', 'true');
     return { url: through.href, drop };
   },
 };
 
-/** SQLite in a file, in every run. */
+/** SQLite in a file. */
 export const onDisk: TestStore = {
   name: 'SQLite on disk',
   async open() {
@@ -30,19 +33,16 @@ export const onDisk: TestStore = {
   },
 };
 
-const usualStores: readonly TestStore[] = [
-  inMemory,
-  onDisk,
-  { name: 'PostgreSQL', open: (schema) => (schema === 'handoff' ? openHandoffDatabase() : openEmptyDatabase()) },
-];
+/** The only store of a run (`npm test -- FILE --store NAME`), or undefined. */
+const only: TestStore | undefined = isOnCluster
+  ? postgresql
+  : { memory: inMemory, disk: onDisk, postgresql, pgbouncer: throughPgbouncer }[process.env.BATON_TEST_STORE ?? ''];
 
 /** The stores that all contract suites run on. */
-export const stores: readonly TestStore[] = isOnCluster
-  ? // Named as what it stands in for.
-    [{ name: 'PostgreSQL', open: openClusterDatabase }]
-  : bouncer === undefined
-    ? usualStores
-    : [throughPgbouncer];
+export const stores: readonly TestStore[] = only === undefined ? [inMemory, postgresql] : [only];
+
+/** All stores, for suites of the store itself, of files and of instances. */
+export const everyStore: readonly TestStore[] = only === undefined ? [inMemory, onDisk, postgresql] : [only];
 
 /** The stores whose data a second connection can open, for tests that look into tables. */
-export const storesOfSeveral: readonly TestStore[] = stores.filter((store) => store !== inMemory);
+export const storesOfSeveral: readonly TestStore[] = everyStore.filter((store) => store !== inMemory);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { stripTypeScriptTypes } from 'node:module';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
@@ -155,8 +155,8 @@ describe('Every export', () => {
     for (const format of ['langchain', 'ai-sdk'] as const) {
       const made = exported(request, format);
       assert.ok(made.content.includes(`export const name = ${JSON.stringify(name).replace('\u2028', '\\u2028')};\n`), format);
-      const parsed = spawnSync(process.execPath, ['--check', '--input-type=module', '-'], { input: made.content, encoding: 'utf8' });
-      assert.equal(parsed.status, 0, parsed.stderr);
+      // Throws for what is not code, and changes what is not plain JavaScript.
+      assert.equal(stripTypeScriptTypes(made.content), made.content, format);
     }
   });
 });

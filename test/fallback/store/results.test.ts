@@ -4,7 +4,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { openStore } from '../../../src/fallback/store/store.ts';
 import { TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { everyStore } from '../../support/stores.ts';
 
 const chainId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const idOf = (number: number) => `0197b5a6-0000-7000-8000-00000000000${number}`;
@@ -22,7 +22,7 @@ async function opened(t: TestContext, store: TestStore) {
   return kept.results;
 }
 
-for (const store of stores) {
+for (const store of everyStore) {
   describe(`Results of tests on ${store.name}`, () => {
     test('the result of a running test has its finished prompts, in order', async (t) => {
       const results = await opened(t, store);

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { callTool, mcp, mcpRequest, messagesOf } from '../../support/mcp.ts';
 import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
-import { stores, storesOfSeveral } from '../../support/stores.ts';
+import { postgresql, stores, storesOfSeveral } from '../../support/stores.ts';
 import { waiting } from '../../support/until.ts';
 
 const tasks = true;
@@ -207,11 +207,9 @@ for (const store of storesOfSeveral) {
   });
 }
 
-const postgres = storesOfSeveral.find(({ name }) => name === 'PostgreSQL')!;
-
 describe('Two instances on PostgreSQL', () => {
   test('answer for one another: a task of one is read and cancelled at the other, and a wait at one ends with an answer at the other', async (t) => {
-    const first = await startService(t, { store: postgres });
+    const first = await startService(t, { store: postgresql });
     const second = await startService(t, { databaseUrl: first.databaseUrl, clock: first.clock });
     const { id, task } = await ask(first);
     assert.equal((await get(second, task.taskId)).status, 'working');

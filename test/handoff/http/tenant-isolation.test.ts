@@ -14,7 +14,8 @@ import { register } from '../../support/webhooks.ts';
 /** The bytes of an answer without what differs between requests: the request id and the ids in the request. */
 function essence({ status, text, headers }: TestAnswer, ids: readonly string[]): string {
   const { 'x-request-id': requestId, date: _, 'content-length': length, ...others } = headers;
-  const lengthWithoutId = Number(length) - `${requestId}`.length;
+  // Only errors have the request id in their body, and its length changes with the number of requests before.
+  const lengthWithoutId = Number(length) - (text.includes('"request_id"') ? `${requestId}`.length : 0);
   const essential = { status, headers: others, lengthWithoutId, text: text.replace(/"request_id":"[^"]*"/, '"request_id":""') };
   return ids.reduce((json, id) => json.replaceAll(id, '<id>'), JSON.stringify(essential));
 }

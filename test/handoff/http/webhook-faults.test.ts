@@ -9,7 +9,7 @@ import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { a2a } from '../../support/a2a.ts';
 import { type Reply, startReceiver } from '../../support/receiver.ts';
 import { createPacket, newTenant, packetRequest, type TestService } from '../../support/service.ts';
-import { onDisk, stores } from '../../support/stores.ts';
+import { onDisk, postgresql, stores } from '../../support/stores.ts';
 import { repeat, until } from '../../support/until.ts';
 import { deliveriesOf, register, secret, shareHooked, startHooked } from '../../support/webhooks.ts';
 
@@ -296,8 +296,7 @@ test('retry-all skips a delivery with a running attempt: it is posted once [H127
 test('when an instance stalls past its lease, another one delivers, and the outcome of the first changes nothing [H128]', async (t) => {
   const held: ServerResponse[] = [];
   const receiver = await startReceiver(t, (response) => void held.push(response));
-  const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
-  const first = await startHooked(t, { store: postgres });
+  const first = await startHooked(t, { store: postgresql });
   const second = await startHooked(t, { databaseUrl: first.databaseUrl, clock: first.clock });
   const { id } = await register(first, receiver.url);
   await createPacket(first);

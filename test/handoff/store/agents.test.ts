@@ -9,7 +9,7 @@ import { connectTo } from '../../support/databases.ts';
 import { injectFault } from '../../support/faults.ts';
 import { TestClock } from '../../support/service.ts';
 import { inMemory, type TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { everyStore, postgresql } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
 
 async function openAgents(t: TestContext, testStore: TestStore) {
@@ -28,7 +28,7 @@ async function openAgents(t: TestContext, testStore: TestStore) {
   return { url, clock, agents, seen };
 }
 
-for (const testStore of stores) {
+for (const testStore of everyStore) {
   describe(`Agents that were seen, on ${testStore.name}`, () => {
     test('are written later when a write fails, at the time when each was last seen', async (t) => {
       const { clock, agents, seen } = await openAgents(t, testStore);
@@ -64,7 +64,7 @@ test('agents are counted once while they wait to be written, and a full list sti
 });
 
 test('instances write agents in the same order on PostgreSQL, so that they do not deadlock', async (t) => {
-  const { url, agents } = await openAgents(t, stores.at(-1)!);
+  const { url, agents } = await openAgents(t, postgresql);
   for (const id of ['c', 'a', 'b']) agents.seen(1, id);
   await agents.write();
   const first = await connectTo(t, url);

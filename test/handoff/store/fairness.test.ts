@@ -12,7 +12,7 @@ import { createIds } from '../../../src/kit/id.ts';
 import { connectTo } from '../../support/databases.ts';
 import { TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
-import { onDisk, stores } from '../../support/stores.ts';
+import { onDisk, postgresql } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
 
 const agent = { id: 'a', name: 'A', framework: 'f' };
@@ -87,7 +87,7 @@ test('long reads alternate between tenants on SQLite: a tenant with a few does n
 });
 
 test('long reads of one tenant use at most two of the four connections for them on PostgreSQL [H98]', async (t) => {
-  const { store, url } = await opened(t, stores.find(({ name }) => name === 'PostgreSQL')!);
+  const { store, url } = await opened(t, postgresql);
   const [lock, observer] = await Promise.all([connectTo(t, url), connectTo(t, url)]);
   // Lists of packets, searches and the audit log are other works of the same queue.
   for (const name of ['dead letters', 'retried deliveries', 'agents']) {

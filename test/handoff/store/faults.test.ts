@@ -290,9 +290,6 @@ const operations: Record<string, Prepare> = {
   'list agents': async (bench) => () => bench.call('GET', '/agents'),
 };
 
-/** In memory and on PostgreSQL; SQLite on disk runs the same statements as in memory, only slower. */
-const settings = stores.filter(({ name }) => name !== 'SQLite on disk');
-
 /** What the database has of a tenant, and the keys and tenants of all. */
 async function snapshot({ inspector, tenant }: Bench): Promise<Contents> {
   return {
@@ -529,7 +526,7 @@ function writesIn(sql: string): string[] {
   });
 }
 
-for (const store of settings) {
+for (const store of stores) {
   describe(`When a statement fails, all of an operation happens or nothing, on ${store.name}`, () => {
     const stops: (() => unknown)[] = [];
     const t = { after: (stop: unknown) => void stops.unshift(stop as () => unknown) };

@@ -11,7 +11,7 @@ import type { Database, DatabaseOptions } from '../../../src/kit/sql/dialect.ts'
 import { looking } from '../../support/consistency.ts';
 import { injectFault } from '../../support/faults.ts';
 import type { TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { everyStore } from '../../support/stores.ts';
 
 interface Tables {
   notes: { id: number; text: string };
@@ -80,7 +80,7 @@ const submitAll = ({ submit }: Bench, units: Unit[]) => Promise.allSettled(units
 const sizes = ({ transactions }: Bench) => transactions.map(({ length }) => length);
 const reasonsOf = (settled: PromiseSettledResult<unknown>[]) => settled.map((one) => (one.status === 'rejected' ? one.reason : undefined));
 
-for (const store of stores) {
+for (const store of everyStore) {
   describe(`Group commit on ${store.name}`, () => {
     test('concurrent units share one transaction, in their order, and each gets its own result', async (t) => {
       const bench = await open(t, store);

@@ -9,7 +9,7 @@ import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import { looking } from '../../support/consistency.ts';
 import { connectTo } from '../../support/databases.ts';
 import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
-import { stores } from '../../support/stores.ts';
+import { postgresql } from '../../support/stores.ts';
 
 /**
  * The tables that grow with the stored data: a query that scans one of them gets slower every day. The queues of the search
@@ -223,7 +223,7 @@ test("no query of the service scans a growing table, or reaches a tenant's rows 
 });
 
 test('on PostgreSQL every join with a table of tenants and every change of one names the tenant, and the keys begin with it', async (t) => {
-  const { url, drop } = await stores.at(-1)!.open('handoff');
+  const { url, drop } = await postgresql.open('handoff');
   const query = t.mock.method(pg.Client.prototype, 'query');
   const service = await startService(t, { databaseUrl: url, settings });
   t.after(drop);
@@ -330,7 +330,7 @@ test('the open packets of a source agent are counted by their index, which only 
 
 /** A service on PostgreSQL, and a connection to its database. */
 async function startOnPostgres(t: TestContext) {
-  const { url, drop } = await stores.at(-1)!.open('handoff');
+  const { url, drop } = await postgresql.open('handoff');
   const client = await connectTo(t, url);
   t.after(() => drop());
   return { client, service: await startService(t, { databaseUrl: url }) };

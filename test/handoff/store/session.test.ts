@@ -5,10 +5,10 @@ import { inSession } from '../../../src/handoff/store/engine/in-session.ts';
 import type { Session } from '../../../src/handoff/store/engine/session.ts';
 import type { Row } from '../../../src/kit/sql/dialect.ts';
 import { injectFault } from '../../support/faults.ts';
-import { stores } from '../../support/stores.ts';
+import { everyStore, postgresql } from '../../support/stores.ts';
 import { all, openThings, row } from '../../support/things.ts';
 
-for (const store of stores) {
+for (const store of everyStore) {
   describe(`A session on ${store.name}`, () => {
     test('writes rows and finds them by their keys', async (t) => {
       const { database } = await openThings(t, store);
@@ -206,7 +206,7 @@ for (const store of stores) {
 }
 
 test('A transaction fails for its first statement that failed, in whatever order its work learns of them', async (t) => {
-  const { database } = await openThings(t, stores.at(-1)!);
+  const { database } = await openThings(t, postgresql);
   const fault = injectFault(2, { kind: 'unavailable' });
   t.after(fault.remove);
   const work = async (session: Session) => {

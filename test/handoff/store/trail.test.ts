@@ -7,7 +7,7 @@ import { isOnCluster } from '../../support/citus.ts';
 import { injectFault } from '../../support/faults.ts';
 import { openPackets } from '../../support/packet-service.ts';
 import { createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
-import { stores } from '../../support/stores.ts';
+import { everyStore, postgresql } from '../../support/stores.ts';
 
 const claimant = { agent_id: 'worker', agent_name: 'Worker', framework: null };
 
@@ -15,7 +15,7 @@ const caller = (tenant_number: number) => ({ ...adminCaller, tenant_number });
 const request = (summary = 'Work') => packetRequest({ context: { summary } }) as CreateRequest;
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-for (const testStore of stores) {
+for (const testStore of everyStore) {
   describe(`The trail on ${testStore.name}`, () => {
     test("a tenant's positions rise by one per event, and a commit reports the same events that are read later [H123]", async (t) => {
       const { store, packets, reported } = await openPackets(t, testStore);
@@ -184,8 +184,7 @@ for (const testStore of stores) {
 }
 
 test('instances on one PostgreSQL append to one trail without gaps or repeated positions', async (t) => {
-  const postgres = stores.find(({ name }) => name === 'PostgreSQL')!;
-  const { another, ...first } = await openPackets(t, postgres);
+  const { another, ...first } = await openPackets(t, postgresql);
   const instances = [first, await another(), await another()];
   await Promise.all(range(60).map((index) => instances[index % 3]!.packets.create(caller(1), request(`Work ${index}`))));
   const trail = await instances[0]!.store.of(1).trail.between(0, 100);

@@ -20,7 +20,7 @@ import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { migrate } from '../../../src/kit/sql/migrate.ts';
 import { isOnCluster } from '../../support/citus.ts';
 import { inMemory, type TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { everyStore, postgresql } from '../../support/stores.ts';
 import { countTurns } from '../../support/until.ts';
 
 test('large units share a transaction, and the event loop runs between them', async (t) => {
@@ -35,7 +35,7 @@ test('large units share a transaction, and the event loop runs between them', as
   assert.ok(c! < d! && e! < f!, turns.join(' '));
 });
 
-for (const store of stores) {
+for (const store of everyStore) {
   test(`a packet's row has the root of its chain and the sources of its question, also of units of the same group, on ${store.name}`, async (t) => {
     const { units } = await openUnits(t, store);
     const key = (origin: string): KeyFamily => ({ origin, lineage: [] });
@@ -102,7 +102,7 @@ async function openUnits(t: TestContext, store: TestStore) {
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-for (const store of stores) {
+for (const store of everyStore) {
   describe(`Counts of open packets on ${store.name}`, () => {
     test('are those of each source agent, also within a group and after a unit that is refused', async (t) => {
       const { units, create } = await openUnits(t, store);
@@ -131,7 +131,7 @@ for (const store of stores) {
 }
 
 test('on PostgreSQL the statements of a unit do not grow with the names that it gives, only with its searches for a packet', async (t) => {
-  const { units } = await openUnits(t, stores.find(({ name }) => name === 'PostgreSQL')!);
+  const { units } = await openUnits(t, postgresql);
   let statements = 0;
   const { query } = pg.Client.prototype;
   pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
@@ -156,7 +156,7 @@ test('on PostgreSQL the statements of a unit do not grow with the names that it 
   assert.equal(await statementsOf(...names(10).map((agent) => next(agent, ['high']))), one + 9 * (isOnCluster ? 5 : 4));
 });
 
-for (const store of stores) {
+for (const store of everyStore) {
   test(`the body of an event is kept until the last delivery that needs it is removed, on ${store.name}`, async (t) => {
     const { database, units } = await openUnits(t, store);
     const deliveries = deliveryNoun.reads({ database } as ReadParts).all;
