@@ -5,7 +5,7 @@ import { runPrompt } from '../src/fallback/providers/executor.ts';
 import { createRealTransport } from '../src/fallback/providers/real.ts';
 import { simulation } from '../src/fallback/providers/simulate.ts';
 import { define } from '../src/fallback/rules/chain.ts';
-import { createEngine, type Engine, type Next, next, startAt } from '../src/fallback/rules/engine.ts';
+import { createEngine, decide, type Engine, initialPosition, type NextStep } from '../src/fallback/rules/engine.ts';
 import { faultAt, type Plan, planOf, sceneOf } from '../src/fallback/rules/plan.ts';
 import { seeded } from '../src/fallback/rules/random.ts';
 import { runTest } from '../src/fallback/service/runs.ts';
@@ -22,17 +22,17 @@ const prompts = 1000;
 const seed = 1;
 
 /** Only the engine's decisions on a prompt of the plan, one per failure. */
-function decide(engine: Engine, plan: Plan, index: number): Next[] {
+function decisionsOf(engine: Engine, plan: Plan, index: number): NextStep[] {
   const random = seeded(seed, index);
   const scene = sceneOf(plan, index);
-  const position = startAt(engine);
-  const decisions: Next[] = [];
+  const position = initialPosition(engine);
+  const decisions: NextStep[] = [];
   let nth = 0;
   for (;;) {
     const fault = faultAt(scene, { provider: position.provider, nth, prompt: index }, seed);
     if (fault === undefined || fault.condition === null) return decisions;
     const { condition, status_code, retry_after_ms } = fault;
-    const step = next(engine, position, { condition, status_code, retry_after_ms }, { random, elapsed_ms: 0, deadline_ms: null });
+    const step = decide(engine, position, { condition, status_code, retry_after_ms }, { random, elapsed_ms: 0, deadline_ms: null });
     decisions.push(step);
     if (step.end !== null) return decisions;
     nth = step.action === 'retry' ? nth + 1 : 0;
@@ -46,7 +46,7 @@ const plan = planOf(engine, {});
 function bareTest(): number {
   let attempts = 0;
   for (let index = 0; index < prompts; index += 1) {
-    const decisions = decide(engine, plan, index);
+    const decisions = decisionsOf(engine, plan, index);
     // A successful attempt needs no decision.
     const isLost = decisions.length > 0 && decisions.at(-1)!.end !== null;
     attempts += decisions.length + (isLost ? 0 : 1);

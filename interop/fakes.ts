@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import type { SceneFault } from '../src/fallback/rules/plan.ts';
+import type { InjectedFault } from '../src/fallback/rules/plan.ts';
 
 /** A failure of a fake provider, and the fault that simulates it. */
 export interface Way {
-  fault: Pick<SceneFault, 'condition' | 'status_code'>;
+  fault: Pick<InjectedFault, 'condition' | 'status_code'>;
   answer(response: ServerResponse): void;
 }
 
@@ -16,7 +16,7 @@ const refuse =
       .writeHead(status, { 'content-type': 'application/json', 'retry-after': '1' })
       .end(JSON.stringify({ error: { message, type: code, code } }));
 const say = (body: string) => (response: ServerResponse) => response.writeHead(200, { 'content-type': 'application/json' }).end(body);
-const way = (condition: NonNullable<SceneFault['condition']>, status_code: number | null, answer: Way['answer']): Way => ({
+const way = (condition: NonNullable<InjectedFault['condition']>, status_code: number | null, answer: Way['answer']): Way => ({
   fault: { condition, status_code },
   answer,
 });

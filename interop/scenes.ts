@@ -1,8 +1,8 @@
 import type { ChainDefinition } from '../src/fallback/model/chain.ts';
 import type { Finding } from '../src/fallback/model/finding.ts';
-import type { Failing } from '../src/fallback/rules/conditions.ts';
+import type { FailureKind } from '../src/fallback/rules/conditions.ts';
 import { createEngine } from '../src/fallback/rules/engine.ts';
-import { waysTo } from '../src/fallback/rules/reach.ts';
+import { pathsTo } from '../src/fallback/rules/reach.ts';
 import { simulated } from './simulation.ts';
 
 /** What a fake provider answers; `timeout` and `reset` are no answer. */
@@ -26,7 +26,7 @@ const asAnthropic = (refusal: Refusal): Refusal => {
 };
 
 /** The failures that are tried, each with what an OpenAI-compatible provider sends. */
-export const failures: readonly (Failing & { refusal: Refusal })[] = [
+export const failures: readonly (FailureKind & { refusal: Refusal })[] = [
   { condition: 'rate_limit', status_code: 429, refusal: refuse(429, 'rate_limit_exceeded') },
   { condition: 'quota_exceeded', status_code: 429, refusal: refuse(429, 'insufficient_quota') },
   { condition: 'quota_exceeded', status_code: 402, refusal: refuse(402, 'payment_required') },
@@ -100,7 +100,7 @@ async function callsOf(chain: ChainDefinition, down: Down) {
 /** Each provider down in each way, alone and where earlier failures lead to it, and all of them down. */
 function scenesOf(chain: ChainDefinition, tried: readonly Way[]): Down[] {
   const names = chain.providers.map(({ name }) => name);
-  const leading = waysTo(createEngine(chain)).map((way) => {
+  const leading = pathsTo(createEngine(chain)).map((way) => {
     const found = way?.failures.map(({ provider, condition, status_code }): [string, Way] => {
       const alike = failures.filter((failing) => failing.condition === condition);
       return [names[provider]!, alike.find((failing) => failing.status_code === status_code) ?? alike[0]!];

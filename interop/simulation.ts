@@ -3,11 +3,11 @@ import type { PromptResult } from '../src/fallback/model/test.ts';
 import { runPrompt } from '../src/fallback/providers/executor.ts';
 import { simulation } from '../src/fallback/providers/simulate.ts';
 import { createEngine } from '../src/fallback/rules/engine.ts';
-import type { SceneFault } from '../src/fallback/rules/plan.ts';
+import type { InjectedFault } from '../src/fallback/rules/plan.ts';
 import { type Behaviour, ways } from './fakes.ts';
 
 /** How a provider fails, and on how many of its first calls; always, if that is null. */
-type SimulatedFault = Pick<SceneFault, 'provider' | 'condition' | 'status_code' | 'times'>;
+type SimulatedFault = Pick<InjectedFault, 'provider' | 'condition' | 'status_code' | 'times'>;
 
 const unrestricted = { retry_after_ms: null, latency_ms: null, from: 0, to: Number.POSITIVE_INFINITY, probability: null };
 

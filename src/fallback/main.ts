@@ -6,7 +6,6 @@ import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause } from '../kit/errors.ts';
 import { FailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
-import { parseJson } from '../kit/http/json.ts';
 import { createLogger, flushed } from '../kit/http/logs.ts';
 import { Streams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, systemRandom } from '../kit/id.ts';
@@ -24,10 +23,10 @@ import { defaultGrants } from './rules/key-grants.ts';
 import { createAccess } from './service/access.ts';
 import { createChainService } from './service/chains.ts';
 import { createExportService } from './service/exports.ts';
-import type { RehearsalParts } from './service/prepare.ts';
+import type { RehearsalOptions } from './service/prepare.ts';
 import { Rehearsals } from './service/rehearsal.ts';
 import { createRehearsalTokens } from './service/rehearsal-tokens.ts';
-import { createSandbox, type SandboxParts } from './service/sandbox.ts';
+import { createSandbox, type SandboxOptions } from './service/sandbox.ts';
 import { createTestService, type TestService } from './service/tests.ts';
 import { databaseUrlOf, type Settings } from './settings.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -39,7 +38,7 @@ const rehearsedAtOnce = 16;
 const heartbeatCheckMs = 1000;
 
 /** What a program that rehearses a single file decides about its rehearsal. */
-interface RehearsalDependencies extends RehearsalParts {
+interface RehearsalDependencies extends RehearsalOptions {
   /** The token of every chain instead of a random one. */
   token: string;
 }
@@ -51,7 +50,7 @@ export interface Dependencies {
   /** The destination of log lines; by default standard output. */
   logs?: DestinationStream;
   dashboardFolder?: string;
-  sandbox?: SandboxParts;
+  sandbox?: SandboxOptions;
   /** The environment with the providers' keys. Only variables that chains name are read. */
   environment?: Readonly<Record<string, string | undefined>>;
   /** Certificate authorities to trust for providers instead of the default ones, in PEM. */
@@ -75,12 +74,12 @@ export interface Fallback {
   stop: Stop;
 }
 
-/** Wires a fallback service: settings, store, services, HTTP. If a step fails, it closes what the earlier ones have opened. */
+/** Wires a fallback service: settings, store, services, HTTP. If a step fails, it closes what the earlier ones have closeOnFailedStart. */
 export function createFallback(settings: Settings, dependencies: Dependencies = {}): Promise<Fallback> {
-  return starting((opened) => wire(settings, dependencies, opened));
+  return starting((closeOnFailedStart) => wire(settings, dependencies, closeOnFailedStart));
 }
 
-async function wire(settings: Settings, dependencies: Dependencies, opened: (close: () => unknown) => void): Promise<Fallback> {
+async function wire(settings: Settings, dependencies: Dependencies, closeOnFailedStart: (close: () => unknown) => void): Promise<Fallback> {
   const { clock = systemClock, random = systemRandom } = dependencies;
   const logger = createLogger('fallback', settings, dependencies.logs);
   const newId = createIds(random);
@@ -89,18 +88,18 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   const spans = { ratio, service: 'baton-fallback', version, instance: newId(clock()), logger };
   // Loaded only if it is used.
   const tracer = endpoint === undefined ? undefined : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({ endpoint, ...spans });
-  opened(() => tracer?.stop());
+  closeOnFailedStart(() => tracer?.stop());
 
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
-  opened(() => store.close());
-  const services = createServices(settings, dependencies, { store, clock, random, newId, logger, tracer, opened });
+  closeOnFailedStart(() => store.close());
+  const services = createServices(settings, dependencies, { store, clock, random, newId, logger, tracer, closeOnFailedStart });
   const { access, tests, exports, calls } = services;
   // Without space for it, it is done when the leases of these tests have ended.
   await tests.recover().catch((error: unknown) => {
     if (!store.isFull(error)) throw error;
   });
   const metrics = createFallbackMetrics(store, tests);
-  opened(() => metrics.stop());
+  closeOnFailedStart(() => metrics.stop());
   const streams = new Streams({
     clock,
     logger,
@@ -125,7 +124,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     trustedProxies: settings.trustedProxies,
     dashboardFolder: dependencies.dashboardFolder,
   });
-  opened(() => app.close());
+  closeOnFailedStart(() => app.close());
 
   let stopping: Promise<void> | undefined;
   const stop: Stop = async (onStep = () => undefined) => {
@@ -178,12 +177,12 @@ interface ServiceBase {
   readonly logger: Logger;
   readonly tracer: Tracer | undefined;
   /** Registers what closes a part if a later step of the start fails. */
-  readonly opened: (close: () => unknown) => void;
+  readonly closeOnFailedStart: (close: () => unknown) => void;
 }
 
 /** Wires the operations, and the calls to providers. */
 function createServices(settings: Settings, dependencies: Dependencies, base: ServiceBase) {
-  const { store, clock, random, newId, logger, tracer, opened } = base;
+  const { store, clock, random, newId, logger, tracer, closeOnFailedStart } = base;
   const access = createAccess(settings.apiKeys.keys);
   const chains = createChainService({ store, clock, newId });
   const tokens = createRehearsalTokens(store, random, dependencies.rehearsal?.token);
@@ -191,12 +190,11 @@ function createServices(settings: Settings, dependencies: Dependencies, base: Se
     chains,
     tokens,
     sandbox: createSandbox(dependencies.sandbox),
-    parseJson,
     checkRequest: checkChainRequest,
   });
-  opened(() => exports.stop());
+  closeOnFailedStart(() => exports.stop());
   const calls = createProviderCalls(settings, dependencies, tracer);
-  opened(() => calls.outgoing.close());
+  closeOnFailedStart(() => calls.outgoing.close());
   const rehearsals = new Rehearsals();
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
   const tests = createTestService({
@@ -213,7 +211,7 @@ function createServices(settings: Settings, dependencies: Dependencies, base: Se
     retention: { perChain: settings.resultsPerChain, seconds: settings.resultRetentionSeconds },
     onError: (error) => logger.error({ err: describeCause(error) }, 'a test failed to run'),
   });
-  opened(() => tests.stop());
+  closeOnFailedStart(() => tests.stop());
   return { access, chains, tokens, exports, calls, rehearsals, publicUrl, tests };
 }
 

@@ -1,7 +1,7 @@
 import { type ChainService, createChainService } from '../../src/fallback/service/chains.ts';
 import { Rehearsals } from '../../src/fallback/service/rehearsal.ts';
 import { createRehearsalTokens } from '../../src/fallback/service/rehearsal-tokens.ts';
-import type { TestServiceParts } from '../../src/fallback/service/tests.ts';
+import type { TestServiceDependencies } from '../../src/fallback/service/tests.ts';
 import { createIds, systemRandom } from '../../src/kit/id.ts';
 import { parseAllowList } from '../../src/kit/outgoing/addresses.ts';
 import { createGuard } from '../../src/kit/outgoing/guard.ts';
@@ -13,10 +13,10 @@ const newId = createIds();
 
 /** The parts of a test service on a store, with a clock that stands still. It may only call providers on this machine. */
 export function testServiceParts(
-  store: TestServiceParts['store'],
-  more: Partial<Omit<TestServiceParts, 'chains'>> = {},
+  store: TestServiceDependencies['store'],
+  more: Partial<Omit<TestServiceDependencies, 'chains'>> = {},
   now: () => number = () => performance.now(),
-): TestServiceParts & { chains: ChainService } {
+): TestServiceDependencies & { chains: ChainService } {
   const outgoing = new Outgoing({ guard: createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' }) });
   return {
     store,

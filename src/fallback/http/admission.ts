@@ -11,7 +11,7 @@ import { type Access, anybody, type Caller } from '../service/access.ts';
 /** The query parameter that may carry a key. */
 export const keyParameter = 'api_key';
 
-interface AdmissionParts {
+interface AdmissionDependencies {
   access: Access;
   /** Undefined: requests are not counted. */
   rateLimit: RateLimit | undefined;
@@ -19,7 +19,7 @@ interface AdmissionParts {
 }
 
 /** Creates the admission of requests: authentication, rate limit, and the rights of the key's label. */
-export function createAdmission({ access, rateLimit, clock }: AdmissionParts) {
+export function createAdmission({ access, rateLimit, clock }: AdmissionDependencies) {
   const windows = rateLimit && new Windows(rateLimit.periodMs);
 
   /** Counts the request of a key or an address. Refused requests do not count. @throws ServiceError 429 if the limit is used up */

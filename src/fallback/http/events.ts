@@ -14,7 +14,7 @@ const mostEvents = 200;
 const maxConnections = 100;
 const retryAfterSeconds = 5;
 
-interface EventParts {
+interface EventDependencies {
   tests: TestService;
   streams: Streams;
   /** The open streams of each caller. */
@@ -25,7 +25,11 @@ interface EventParts {
  * Streams the events of a test: `progress` while it runs, then `end`, after which the connection closes.
  * @throws ServiceError 404 for an unknown test, 429 for a caller with too many streams
  */
-export async function testEvents(id: string, { id: owner }: Caller, { tests, streams, connections }: EventParts): Promise<StreamResponse> {
+export async function testEvents(
+  id: string,
+  { id: owner }: Caller,
+  { tests, streams, connections }: EventDependencies,
+): Promise<StreamResponse> {
   streams.requireOpen();
   const release = connections.acquire(owner, maxConnections);
   if (release === undefined) {

@@ -8,14 +8,14 @@ import { faultsOf } from '../rules/chain.ts';
 import type { ExportService } from '../service/exports.ts';
 import { handlersOf } from './handlers.ts';
 
-interface ExportHandlersParts {
+interface ExportHandlersDependencies {
   exports: ExportService;
   /** The origin at which gateways reach the service; undefined for that of each request. */
   publicUrl: string | undefined;
 }
 
 /** The handlers of the routes of exports, templates and imports. */
-export const exportHandlers = ({ exports, publicUrl }: ExportHandlersParts) =>
+export const exportHandlers = ({ exports, publicUrl }: ExportHandlersDependencies) =>
   handlersOf({
     exportChain: async ({ params, query: { format, raw, prefer, rehearsal, rehearsal_base } }, { origin }) => {
       if (!rehearsal && rehearsal_base !== undefined) throw invalid('rehearsal_base', 'rehearsal_base is only for rehearsal=true.');

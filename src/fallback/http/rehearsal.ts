@@ -19,14 +19,14 @@ const fakePrefix = '/rehearsal/';
 /** Whether a request is for a fake provider. */
 export const isFakeCall = (request: FastifyRequest): boolean => request.url.startsWith(fakePrefix);
 
-interface RehearsalHandlersParts {
+interface RehearsalHandlersDependencies {
   tokens: RehearsalTokens;
   /** The origin at which gateways reach the service; undefined for that of each request. */
   publicUrl: string | undefined;
 }
 
 /** The handlers of the routes of rehearsal tokens. */
-export function rehearsalTokenHandlers({ tokens, publicUrl }: RehearsalHandlersParts) {
+export function rehearsalTokenHandlers({ tokens, publicUrl }: RehearsalHandlersDependencies) {
   const shown = (token: string, origin: string): RehearsalToken => ({ token, base: fakeBase(publicUrl ?? origin, token) });
   return handlersOf({
     getRehearsalToken: async ({ params }, { origin }) => shown(await tokens.of(params.id), origin),
@@ -52,7 +52,7 @@ export function mountFakeProviders(app: FastifyInstance, rehearsals: Rehearsals)
         done(new ServiceError('REHEARSAL_NOT_RUNNING', 'No rehearsal of this chain runs. Start one; then its fake providers answer.'));
         return;
       }
-      const leave = rehearsal.enter();
+      const leave = rehearsal.reserveCall();
       if (leave === undefined) {
         done(tooManyPending('calls of fake providers'));
         return;
@@ -78,7 +78,7 @@ export function mountFakeProviders(app: FastifyInstance, rehearsals: Rehearsals)
 function answer(reply: FastifyReply, rehearsal: Rehearsal, call: FakeRequest, leave: () => void): void {
   reply.hijack();
   const response = reply.raw;
-  const { reaction, latencyMs, done } = rehearsal.take(call, () => {
+  const { reaction, latencyMs, done } = rehearsal.answerCall(call, () => {
     response.destroy();
   });
   const timer = latencyMs > 0 ? setTimeout(() => react(response, reaction), latencyMs) : undefined;

@@ -31,7 +31,7 @@ import { exportHandlers } from './exports.ts';
 import { isFakeCall, mountFakeProviders, rehearsalTokenHandlers } from './rehearsal.ts';
 import { testHandlers } from './tests.ts';
 
-export interface ServerParts {
+export interface ServerDependencies {
   version: string;
   logger: Logger;
   tracer: Tracer | undefined;
@@ -62,7 +62,7 @@ const serviceTitle = 'Baton fallback chain service';
 const maxBodyBytes = 1024 * 1024;
 
 /** Creates the HTTP server of the fallback service. */
-export function createServer(parts: ServerParts): FastifyInstance {
+export function createServer(parts: ServerDependencies): FastifyInstance {
   const { version, logger, tracer, store, tests, access, metrics, trustedProxies, metricsToken, rateLimit } = parts;
   const app = createApp({
     logger,

@@ -25,7 +25,7 @@ export const maxCalls = 100_000;
 export const maxSeed = 4_294_967_295;
 
 /** An injected failure of a provider. It applies to calls that match all given fields. */
-export const Fault = described('An injected failure of a provider.', {
+export const InjectedFaultRequest = described('An injected failure of a provider.', {
   provider: Type.String({ maxLength: 256, description: 'The name of the provider that fails.' }),
   condition: optional(choice(conditions, { description: 'How it fails. Optional with `latency_ms`.' })),
   times: optional(whole(1, 1_000, 'Applies to the first n calls of each prompt.')),
@@ -54,7 +54,11 @@ export const TestRequest = described('The test to run.', {
   preset: optional(choice(presets, { description: 'The plan of faults. Default: `coverage`. Not together with `faults`.' })),
   seed: optional(whole(0, maxSeed, 'The same seed gives the same simulation. Default: random; the result has it.')),
   faults: optional(
-    Type.Array(Fault, { minItems: 1, maxItems: 100, description: 'The plan of faults for every prompt, instead of a preset.' }),
+    Type.Array(InjectedFaultRequest, {
+      minItems: 1,
+      maxItems: 100,
+      description: 'The plan of faults for every prompt, instead of a preset.',
+    }),
   ),
   prompts: optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 32_768 }), {
@@ -189,7 +193,7 @@ export const TestResult = described('A test and its result. While it runs, the f
   results: Type.Array(PromptResult, { description: 'The finished prompts, in order.' }),
 });
 
-export type Fault = Static<typeof Fault>;
+export type InjectedFaultRequest = Static<typeof InjectedFaultRequest>;
 export type TestPlan = Static<typeof TestPlan>;
 export type TestRequest = Static<typeof TestRequest>;
 export type Attempt = Static<typeof Attempt>;
@@ -277,4 +281,4 @@ export const testExample: TestResult = {
 };
 
 /** The schemas of tests that the API description names. */
-export const testSchemas = { Fault, TestRequest, Attempt, PromptResult, Check, TestResult };
+export const testSchemas = { InjectedFaultRequest, TestRequest, Attempt, PromptResult, Check, TestResult };

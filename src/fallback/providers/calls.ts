@@ -3,7 +3,8 @@ import { createParser } from 'eventsource-parser';
 import type { Clock } from '../../kit/clock.ts';
 import { OutgoingError, type OutgoingFailure } from '../../kit/outgoing/failures.ts';
 import type { Outgoing, OutgoingAnswer } from '../../kit/outgoing/outgoing.ts';
-import { conditionOf, conditionOfAnswer, type ErrorWords, retryAfterMs } from '../rules/conditions.ts';
+import { retryAfterMs } from '../../kit/retry-after.ts';
+import { conditionOf, conditionOfAnswer, ofNoAnswer } from '../rules/conditions.ts';
 import { callAddress, type Protocol, protocolOf } from '../rules/kinds.ts';
 import { anthropic } from './anthropic.ts';
 import { openai } from './openai.ts';
@@ -16,7 +17,7 @@ const maxAnswerBytes = 8 * 1024 * 1024;
 const protocols: Readonly<Record<Protocol, ChatProtocol>> = { openai, anthropic };
 
 /** The dependencies of real calls. */
-export interface CallParts {
+export interface CallDependencies {
   outgoing: Outgoing;
   clock: Clock;
 }
@@ -31,7 +32,7 @@ interface RealCall extends Pick<Call, 'provider' | 'prompt' | 'timeoutMs'> {
 }
 
 /** Calls a provider once. The result contains no text of the provider except an error code. */
-export async function callProvider({ outgoing, clock }: CallParts, call: RealCall): Promise<CallResult> {
+export async function callProvider({ outgoing, clock }: CallDependencies, call: RealCall): Promise<CallResult> {
   const { provider, prompt, key, headers: further, stream, timeoutMs, signal } = call;
   const protocol = protocols[protocolOf(provider)];
   const { headers, body } = protocol.request(provider, prompt, stream);
@@ -65,33 +66,39 @@ function failureOf(error: unknown): OutgoingFailure {
 
 /** The result of a call without a response. */
 function unanswered(failure: OutgoingFailure): CallResult {
-  if (failure === 'timeout') return { ...failed, condition: 'timeout', status_code: null, error: 'no answer in time' };
-  return { ...failed, condition: 'connection_error', status_code: null, error: failure };
+  if (failure === 'timeout') return { ...failed, condition: ofNoAnswer.late, status_code: null, error: 'no answer in time' };
+  return { ...failed, condition: ofNoAnswer.broken, status_code: null, error: failure };
 }
 
 /** The result of a response other than 2xx. Its body is only read for the error code. */
 async function refused(answer: OutgoingAnswer, key: string | undefined, clock: Clock): Promise<CallResult> {
   const { status, headers } = answer;
-  let words: ErrorWords = { codes: [], message: '' };
+  let said: ErrorText = { codes: [], message: '' };
   try {
-    words = errorWords(await answer.text());
+    said = errorText(await answer.text());
   } catch (error) {
     // An incomplete body does not matter: the status already determines a condition.
     failureOf(error);
   }
-  const code = words.codes.find((one) => /^[\w.-]{1,64}$/.test(one) && (key === undefined || !one.includes(key)));
+  const code = said.codes.find((one) => /^[\w.-]{1,64}$/.test(one) && (key === undefined || !one.includes(key)));
   const isRedirect = status >= 300 && status < 400;
   return {
     ...failed,
-    condition: conditionOf(status, words),
+    condition: conditionOf(status, [...said.codes, said.message].join(' ')),
     status_code: status,
     retry_after_ms: retryAfterMs(headers['retry-after'], clock()),
     error: isRedirect ? 'redirect_refused' : `HTTP ${status}${code === undefined ? '' : ` ${code}`}`,
   };
 }
 
+/** The codes and the message of an error body. */
+interface ErrorText {
+  readonly codes: readonly string[];
+  readonly message: string;
+}
+
 /** The codes and the message of an error body, in the places of the usual APIs. */
-function errorWords(text: string): ErrorWords {
+function errorText(text: string): ErrorText {
   let body: Record<string, unknown>;
   try {
     body = objectOf(JSON.parse(text));
@@ -119,14 +126,14 @@ async function read(answer: OutgoingAnswer, protocol: ChatProtocol): Promise<Cal
   if (found === undefined) return unusable(status, 'the answer has no content');
   const { text, finishReason, usage } = found;
   const condition = conditionOfAnswer(text, finishReason);
-  const error = condition === null ? null : condition === 'content_filter' ? 'blocked by a content filter' : 'the answer is empty';
+  const error = condition === null ? null : condition === ofNoAnswer.unusable ? 'the answer is empty' : 'blocked by a content filter';
   return { condition, status_code: status, retry_after_ms: null, injected: false, error, charged: true, usage };
 }
 
 /** The result of an unusable 2xx. It is unknown whether it is charged. */
 const unusable = (status_code: number, error: string): CallResult => ({
   ...failed,
-  condition: 'invalid_response',
+  condition: ofNoAnswer.unusable,
   status_code,
   error,
   charged: true,

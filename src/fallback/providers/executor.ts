@@ -1,7 +1,7 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Condition, Provider } from '../model/chain.ts';
 import type { Attempt } from '../model/test.ts';
-import { type Engine, type Next, next, type Position, startAt } from '../rules/engine.ts';
+import { decide, type Engine, initialPosition, type NextStep, type Position } from '../rules/engine.ts';
 import { faultAt, type Scene } from '../rules/plan.ts';
 import { type Random, seeded } from '../rules/random.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
@@ -86,7 +86,7 @@ class Walk {
     this.#prompt = prompt;
     this.#circumstances = { random: seeded(run.seed, index), elapsed_ms: 0, deadline_ms: run.deadlineMs };
     this.#clock = run.transport.begin(run);
-    this.#position = startAt(run.engine);
+    this.#position = initialPosition(run.engine);
   }
 
   /** Calls the current provider. */
@@ -113,7 +113,7 @@ class Walk {
       return { scene: this.#scene, end: null, result: promptResult(this.#index, this.#scene, attempts, elapsed, null) };
     }
     this.#circumstances.elapsed_ms = elapsed;
-    const step = next(engine, this.#position, called, this.#circumstances);
+    const step = decide(engine, this.#position, called, this.#circumstances);
     attempts.push(attemptOf(provider, called, this.#start, elapsed, step));
     if (step.end !== null) {
       const error = step.end === 'deadline' ? 'timeout' : called.condition;
@@ -137,7 +137,7 @@ function rounded(ms: number): number {
   return whole === ms ? whole : Math.round(ms * 100) / 100;
 }
 
-function attemptOf(provider: Provider, called: CallResult, start: number, end: number, step: Next | undefined): Attempt {
+function attemptOf(provider: Provider, called: CallResult, start: number, end: number, step: NextStep | undefined): Attempt {
   return {
     provider: provider.name,
     model_id: provider.model_id,

@@ -1,6 +1,6 @@
 import type { Condition } from '../model/chain.ts';
 import type { Protocol } from '../rules/kinds.ts';
-import type { SceneFault } from '../rules/plan.ts';
+import type { InjectedFault } from '../rules/plan.ts';
 
 /** The answer of a fake provider. */
 interface FakeAnswer {
@@ -24,7 +24,7 @@ interface FakeCall {
 }
 
 /** The fields of a fault that decide the answer. */
-type FakeFault = Pick<SceneFault, 'condition' | 'status_code' | 'retry_after_ms'>;
+type FakeFault = Pick<InjectedFault, 'condition' | 'status_code' | 'retry_after_ms'>;
 
 /** The usage that each answer reports, in tokens. */
 const usage = { input: 12, output: 6 };

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Provider } from '../model/chain.ts';
-import type { SceneFault } from '../rules/plan.ts';
-import { type CallParts, callProvider } from './calls.ts';
+import type { InjectedFault } from '../rules/plan.ts';
+import { type CallDependencies, callProvider } from './calls.ts';
 import type { Call, CallResult, Transport } from './transport.ts';
 
 /** The dependencies of the real transport. */
-export interface RealParts extends CallParts {
+export interface RealDependencies extends CallDependencies {
   mode: 'drill' | 'live';
   /** A monotonic clock, in milliseconds. */
   now: () => number;
@@ -19,7 +19,7 @@ export interface RealParts extends CallParts {
  * Creates the transport of real calls. In a drill, a call that the plan makes fail is not sent: it takes the latency of
  * the fault and is marked as injected. All other figures of a drill are measured.
  */
-export function createRealTransport(parts: RealParts): Transport {
+export function createRealTransport(parts: RealDependencies): Transport {
   const { mode, now, keyOf, stream } = parts;
   return {
     mode,
@@ -30,7 +30,7 @@ export function createRealTransport(parts: RealParts): Transport {
       const ask = ({ provider, prompt }: Call, timeoutMs: number) =>
         callProvider(parts, { provider, prompt, key: keyOf(provider), stream, timeoutMs, signal: callSignal });
 
-      async function inject({ condition, status_code, retry_after_ms, latency_ms }: SceneFault, call: Call): Promise<CallResult> {
+      async function inject({ condition, status_code, retry_after_ms, latency_ms }: InjectedFault, call: Call): Promise<CallResult> {
         const { timeoutMs } = call;
         if (latency_ms !== null) {
           await wait(Math.min(latency_ms, timeoutMs));

@@ -1,5 +1,5 @@
 import type { Condition, Provider } from '../model/chain.ts';
-import type { SceneFault } from '../rules/plan.ts';
+import type { InjectedFault } from '../rules/plan.ts';
 import { type Call, type CallResult, failed, type PromptClock, type Transport } from './transport.ts';
 
 /** The assumed tokens of an answer. */
@@ -88,10 +88,10 @@ const answerOf = (provider: Provider, injected: boolean): CallResult => ({
 });
 
 /** Whether a fault is a timeout without any response. */
-const isSilent = ({ condition, status_code, latency_ms }: SceneFault) =>
+const isSilent = ({ condition, status_code, latency_ms }: InjectedFault) =>
   condition === 'timeout' && status_code === null && latency_ms === null;
 
-function faultLatency(fault: SceneFault, timeoutMs: number, random: number, pace: number): number {
+function faultLatency(fault: InjectedFault, timeoutMs: number, random: number, pace: number): number {
   if (fault.latency_ms !== null) return fault.latency_ms;
   if (isSilent(fault)) return timeoutMs;
   return Math.min(spread(failureMs[fault.condition!] * pace, random), timeoutMs);

@@ -2,7 +2,7 @@ import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Provider } from '../model/chain.ts';
 import type { Mode } from '../model/test.ts';
 import type { Failure } from '../rules/conditions.ts';
-import type { SceneFault } from '../rules/plan.ts';
+import type { InjectedFault } from '../rules/plan.ts';
 import type { Random } from '../rules/random.ts';
 
 /** The charged tokens of an answer. */
@@ -31,7 +31,7 @@ export interface Call {
   readonly prompt: string;
   /** The timeout: the provider's, or the time left until the deadline. */
   readonly timeoutMs: number;
-  readonly fault: SceneFault | undefined;
+  readonly fault: InjectedFault | undefined;
   readonly random: Random;
 }
 

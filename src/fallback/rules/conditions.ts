@@ -1,24 +1,36 @@
-import type { Condition } from '../model/chain.ts';
+import { type Condition, conditions } from '../model/chain.ts';
 
 /** A kind of failure: a condition and its HTTP status, which is null without a response. */
-export interface Failing {
+export interface FailureKind {
   readonly condition: Condition;
   readonly status_code: number | null;
 }
 
 /** The failure of an attempt, as seen by the rules. */
-export interface Failure extends Failing {
+export interface Failure extends FailureKind {
   /** The value of Retry-After; null without one. */
   readonly retry_after_ms: number | null;
+}
+
+/** The HTTP statuses, from one to another, and what the error says of a condition that shares them with others. */
+export interface Sign {
+  readonly from: number;
+  readonly to: number;
+  /** Found in the codes and the message of the error; null for any error. */
+  readonly says: RegExp | null;
 }
 
 /** What the service knows of a condition. */
 interface Traits {
   /**
    * The possible HTTP statuses, the usual one first; null is a failure without a status. A failure has exactly one
-   * condition; a status may belong to several conditions if the body decides.
+   * condition; a status may belong to several conditions if the error decides.
    */
   readonly statuses: readonly (number | null)[];
+  /** How it is recognized in an answer other than 2xx. */
+  readonly signs: readonly Sign[];
+  /** How it is recognized in a 2xx: by its finish reason. */
+  readonly finishReasons: readonly string[];
   /** The action if no rule matches. */
   readonly byDefault: 'failover' | 'fail';
   /** Whether every chain encounters it. Targets with a single number of retries retry these. */
@@ -27,22 +39,69 @@ interface Traits {
   readonly retryHelps: boolean;
 }
 
+const sign = (from: number, to = from, says: RegExp | null = null): Sign => ({ from, to, says });
+
 const range = (from: number, to: number, except: readonly number[] = []) =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index).filter((status) => !except.includes(status));
 
-/** Every condition with its statuses, its default and its nature. */
+/** Error codes for a used-up account, as opposed to a rate limit. */
+const quotaWords =
+  /\b(insufficient_quota|quota_exceeded|billing_hard_limit_reached|billing_not_active|insufficient_balance|insufficient_credits|credit_balance_too_low|billing_error)\b/i;
+
+/** Error codes for a refused content. */
+const filterWords = /\b(content_filter|content_policy_violation|responsibleaipolicyviolation|moderation_blocked)\b/i;
+
+/** Error codes for a prompt that is too long. Anthropic has a single code for invalid requests; only the message has the details. */
+const lengthWords =
+  /\b(context_length_exceeded|string_above_max_length|model_max_prompt_tokens_exceeded|request_too_large)\b|prompt is too long|maximum context length|context window/i;
+
+const failsOver = { finishReasons: [], byDefault: 'failover' } as const;
+const fails = { finishReasons: [], byDefault: 'fail' } as const;
+
+/** Every condition with its statuses, its signs, its default and its nature. */
 export const traitsOf: Readonly<Record<Condition, Traits>> = {
-  rate_limit: { statuses: [429], byDefault: 'failover', common: true, retryHelps: true },
-  timeout: { statuses: [null, 408, 504], byDefault: 'failover', common: true, retryHelps: true },
-  server_error: { statuses: range(500, 599, [504]), byDefault: 'failover', common: true, retryHelps: true },
-  connection_error: { statuses: [null], byDefault: 'failover', common: true, retryHelps: true },
-  auth_error: { statuses: [401, 403], byDefault: 'failover', common: false, retryHelps: false },
-  quota_exceeded: { statuses: [402, 429], byDefault: 'failover', common: false, retryHelps: false },
-  context_length: { statuses: [413, 400], byDefault: 'failover', common: false, retryHelps: false },
-  content_filter: { statuses: [400, 200], byDefault: 'fail', common: false, retryHelps: false },
-  invalid_request: { statuses: range(400, 499, [401, 402, 403, 408, 413, 429]), byDefault: 'fail', common: false, retryHelps: false },
-  invalid_response: { statuses: range(200, 399), byDefault: 'failover', common: false, retryHelps: true },
+  rate_limit: { ...failsOver, statuses: [429], signs: [sign(429)], common: true, retryHelps: true },
+  timeout: { ...failsOver, statuses: [null, 408, 504], signs: [sign(408), sign(504)], common: true, retryHelps: true },
+  server_error: { ...failsOver, statuses: range(500, 599, [504]), signs: [sign(500, 999)], common: true, retryHelps: true },
+  connection_error: { ...failsOver, statuses: [null], signs: [], common: true, retryHelps: true },
+  auth_error: { ...failsOver, statuses: [401, 403], signs: [sign(401), sign(403)], common: false, retryHelps: false },
+  quota_exceeded: {
+    ...failsOver,
+    statuses: [402, 429],
+    signs: [sign(402), sign(429, 429, quotaWords)],
+    common: false,
+    retryHelps: false,
+  },
+  context_length: {
+    ...failsOver,
+    statuses: [413, 400],
+    signs: [sign(413), sign(400, 400, lengthWords)],
+    common: false,
+    retryHelps: false,
+  },
+  content_filter: {
+    ...fails,
+    statuses: [400, 200],
+    signs: [sign(400, 400, filterWords)],
+    finishReasons: ['content_filter', 'content-filter', 'safety', 'refusal'],
+    common: false,
+    retryHelps: false,
+  },
+  invalid_request: {
+    ...fails,
+    statuses: range(400, 499, [401, 402, 403, 408, 413, 429]),
+    signs: [sign(400, 499)],
+    common: false,
+    retryHelps: false,
+  },
+  invalid_response: { ...failsOver, statuses: range(200, 399), signs: [sign(0, 399)], common: false, retryHelps: true },
 };
+
+/** The conditions of calls without a response, and of a 2xx without a usable answer. */
+export const ofNoAnswer = { late: 'timeout', broken: 'connection_error', unusable: 'invalid_response' } as const satisfies Record<
+  string,
+  Condition
+>;
 
 /** The usual status of a condition; null if it has none. */
 export const usualStatus = (condition: Condition): number | null => traitsOf[condition].statuses[0]!;
@@ -50,71 +109,24 @@ export const usualStatus = (condition: Condition): number | null => traitsOf[con
 /** Whether a failure with this condition can have this status. */
 export const isStatusOf = (condition: Condition, status: number | null): boolean => traitsOf[condition].statuses.includes(status);
 
-/** Error codes for a used-up account, as opposed to a rate limit. */
-export const quotaCodes = new Set([
-  'insufficient_quota',
-  'quota_exceeded',
-  'billing_hard_limit_reached',
-  'billing_not_active',
-  'insufficient_balance',
-  'insufficient_credits',
-  'credit_balance_too_low',
-  'billing_error',
-]);
-export const contextCodes = new Set([
-  'context_length_exceeded',
-  'string_above_max_length',
-  'model_max_prompt_tokens_exceeded',
-  'request_too_large',
-]);
-export const filterCodes = new Set(['content_filter', 'content_policy_violation', 'responsibleaipolicyviolation', 'moderation_blocked']);
+/** The signs of all conditions in the order in which they are tried: those that need words first, then the narrowest. */
+export const orderedSigns: readonly (Sign & { readonly condition: Condition })[] = conditions
+  .flatMap((condition) => traitsOf[condition].signs.map((one) => ({ condition, ...one })))
+  .sort((one, other) => Number(one.says === null) - Number(other.says === null) || one.to - one.from - (other.to - other.from));
 
-/** Anthropic has a single code for invalid requests; only the message has the details. */
-export const tooLong = /prompt is too long|maximum context length|context window/i;
+/** The condition of an HTTP status other than 2xx, together with the codes and the message of its error. */
+export const conditionOf = (status: number, words = ''): Condition =>
+  orderedSigns.find(({ from, to, says }) => status >= from && status <= to && (says === null || says.test(words)))!.condition;
 
-/** The codes and the message of an error body. */
-export interface ErrorWords {
-  readonly codes: readonly string[];
-  readonly message: string;
-}
-
-/** The condition of an HTTP status other than 2xx, together with its error body. */
-export function conditionOf(status: number, { codes, message }: ErrorWords = { codes: [], message: '' }): Condition {
-  const has = (known: ReadonlySet<string>) => codes.some((code) => known.has(code.toLowerCase()));
-  if (status === 429) return has(quotaCodes) ? 'quota_exceeded' : 'rate_limit';
-  if (status === 408 || status === 504) return 'timeout';
-  if (status >= 500) return 'server_error';
-  if (status === 401 || status === 403) return 'auth_error';
-  if (status === 402) return 'quota_exceeded';
-  if (status === 413) return 'context_length';
-  if (status < 400) return 'invalid_response';
-  if (status === 400) {
-    if (has(filterCodes)) return 'content_filter';
-    if (has(contextCodes) || tooLong.test(message)) return 'context_length';
-  }
-  return 'invalid_request';
-}
-
-/** Finish reasons of answers that the provider withheld. */
-const filtered = new Set(['content_filter', 'safety', 'refusal']);
+/** Finish reasons of answers that the provider withheld, by condition. */
+export const withheldReasons: ReadonlyMap<string, Condition> = new Map(
+  conditions.flatMap((condition) => traitsOf[condition].finishReasons.map((reason) => [reason, condition] as const)),
+);
 
 /** The condition of a complete 2xx, by its text and finish reason. Null for a usable answer. */
 export function conditionOfAnswer(text: string, finishReason: string | null): Condition | null {
-  if (finishReason !== null && filtered.has(finishReason.toLowerCase())) return 'content_filter';
-  return text.trim() === '' ? 'invalid_response' : null;
-}
-
-/** The longest accepted Retry-After: a day. */
-const longestRetryAfter = 86_400_000;
-
-/** The milliseconds from `now` of a Retry-After header: seconds or a date (RFC 9110, 10.2.3); null for anything else. */
-export function retryAfterMs(header: string | undefined, now: Date): number | null {
-  if (header === undefined) return null;
-  const text = header.trim();
-  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, longestRetryAfter);
-  if (!/^[A-Za-z]{3}, /.test(text)) return null;
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? null : Math.min(Math.max(at - now.getTime(), 0), longestRetryAfter);
+  const withheld = withheldReasons.get(finishReason?.toLowerCase() ?? '');
+  return withheld ?? (text.trim() === '' ? ofNoAnswer.unusable : null);
 }
 
 /** The HTTP statuses that exports list for targets that decide by status. */

@@ -1,8 +1,8 @@
 import { type Action, type ChainDefinition, type Condition, conditions, type Rule } from '../model/chain.ts';
-import { type Failing, type Failure, traitsOf } from './conditions.ts';
+import { type Failure, type FailureKind, traitsOf } from './conditions.ts';
 
 /** A failure of a provider and the index of the rule that decides; null for the default. */
-export interface Case extends Failing {
+export interface Ruling extends FailureKind {
   readonly rule: number | null;
 }
 
@@ -38,7 +38,7 @@ export interface Position {
 }
 
 /** The next step after a failure. */
-export interface Next {
+export interface NextStep {
   readonly action: Action;
   /** The wait before the next attempt, in milliseconds. */
   readonly wait_ms: number;
@@ -93,7 +93,7 @@ export function createEngine(chain: ChainDefinition): Engine {
  * The index of the rule that decides a failure; null for the default. A rule with status codes has precedence over one by
  * condition, and that over `any`; among equals the first one decides.
  */
-export function matchingRule({ candidates }: Engine, provider: number, { condition, status_code }: Failing): number | null {
+export function matchingRule({ candidates }: Engine, provider: number, { condition, status_code }: FailureKind): number | null {
   const { coded, plain } = candidates[provider]![condition];
   if (status_code !== null) for (const { rule, codes } of coded) if (codes.has(status_code)) return rule;
   return plain;
@@ -114,21 +114,21 @@ function waitBefore(rule: Rule, retry: number, retryAfter: number | null, random
 }
 
 /** The initial state of a prompt, at the given provider of the chain's order. */
-export function startAt({ order }: Engine, provider = 0): Position {
+export function initialPosition({ order }: Engine, provider = 0): Position {
   return { provider, queue: order, next: provider + 1, left: null, used: new Map() };
 }
 
 /** The state after the current provider is left by a failover of this rule, or by a default; undefined if no provider is left. */
-export function after(engine: Engine, position: Position, rule: number | null): Position | undefined {
+export function positionAfterFailover(engine: Engine, position: Position, rule: number | null): Position | undefined {
   const next = { ...position, left: position.left === null ? null : new Set(position.left), used: new Map() };
-  return leave(engine, next, rule) ? next : undefined;
+  return advance(engine, next, rule) ? next : undefined;
 }
 
 /** The providers of a rule's `to`, by index; null for the chain's order. */
 export const toOf = ({ to }: Engine, rule: number | null): readonly number[] | null => (rule === null ? null : to[rule]!);
 
 /** Moves to the next provider that was not left yet, by the `to` of the rule if it has one; returns whether there is one. */
-function leave(engine: Engine, position: Position, rule: number | null): boolean {
+function advance(engine: Engine, position: Position, rule: number | null): boolean {
   const to = toOf(engine, rule);
   if (to !== null) {
     // Along the chain's own order, the providers before the current one were left.
@@ -149,7 +149,7 @@ function leave(engine: Engine, position: Position, rule: number | null): boolean
 }
 
 /** The next step after a failed attempt. Updates `position`; otherwise pure. */
-export function next(engine: Engine, position: Position, failure: Failure, { random, elapsed_ms, deadline_ms }: Circumstances): Next {
+export function decide(engine: Engine, position: Position, failure: Failure, { random, elapsed_ms, deadline_ms }: Circumstances): NextStep {
   const rule = matchingRule(engine, position.provider, failure);
   if (deadline_ms !== null && elapsed_ms >= deadline_ms) return { action: 'fail', wait_ms: 0, rule, end: 'deadline' };
 
@@ -167,6 +167,6 @@ export function next(engine: Engine, position: Position, failure: Failure, { ran
     action = found.then!;
   }
   if (action === 'fail') return { action, wait_ms: 0, rule, end: 'rule' };
-  if (!leave(engine, position, rule)) return { action: 'fail', wait_ms: 0, rule, end: 'exhausted' };
+  if (!advance(engine, position, rule)) return { action: 'fail', wait_ms: 0, rule, end: 'exhausted' };
   return { action, wait_ms: 0, rule, end: null };
 }

@@ -1,15 +1,15 @@
-import { faultOf, invalidRequest, type Fault as RequestFault } from '../../kit/errors.ts';
+import { type Fault, faultOf, invalidRequest } from '../../kit/errors.ts';
 import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
-import { defaultPrompts, type Fault, type Preset, type TestRequest } from '../model/test.ts';
+import { defaultPrompts, type InjectedFaultRequest, type Preset, type TestRequest } from '../model/test.ts';
 import { withoutNulls } from './chain.ts';
-import { type Failing, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
-import { type Engine, next, startAt } from './engine.ts';
+import { type FailureKind, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
+import { decide, type Engine, initialPosition } from './engine.ts';
 import { seeded } from './random.ts';
-import { casesOf, defaulted, retriesOf, waysTo } from './reach.ts';
+import { defaulted, pathsTo, retriesOf, rulingsOf } from './reach.ts';
 import { listed } from './wording.ts';
 
 /** An injected failure of a plan: the provider by index; null fields do not restrict it, and without a condition it only delays. */
-export interface SceneFault extends Readonly<Required<Omit<Fault, 'provider' | 'from' | 'to'>>> {
+export interface InjectedFault extends Readonly<Required<Omit<InjectedFaultRequest, 'provider' | 'from' | 'to'>>> {
   readonly provider: number;
   readonly from: number;
   readonly to: number;
@@ -18,7 +18,7 @@ export interface SceneFault extends Readonly<Required<Omit<Fault, 'provider' | '
 /** The faults of one prompt. */
 export interface Scene {
   readonly name: string;
-  readonly faults: readonly SceneFault[];
+  readonly faults: readonly InjectedFault[];
   /** Whether a sound chain serves the prompt; `either` if the plan is the caller's own. */
   readonly expects: 'served' | 'lost' | 'either';
 }
@@ -43,7 +43,7 @@ export function planOf(engine: Engine, request: TestRequest): Plan {
   const faults = requestFaults(engine.chain, request);
   if (faults.length > 0) throw invalidRequest(faults);
   if (request.faults) {
-    return [{ name: 'the faults given', faults: request.faults.map((fault) => sceneFault(engine.chain, fault)), expects: 'either' }];
+    return [{ name: 'the faults given', faults: request.faults.map((fault) => injectedFault(engine.chain, fault)), expects: 'either' }];
   }
   const preset = presetOf(request);
   if (preset === null) return [healthy];
@@ -64,7 +64,7 @@ interface PlannedCall {
  * The fault for a call, if any: the first fault of the scene that matches. A fault with a probability is drawn from the
  * seed and the call alone, so that a gateway meets the same faults as the simulation of its chain.
  */
-export function faultAt(scene: Scene, call: PlannedCall, seed: number): SceneFault | undefined {
+export function faultAt(scene: Scene, call: PlannedCall, seed: number): InjectedFault | undefined {
   return scene.faults.find(({ provider, from, to, times, probability }, index) => {
     if (provider !== call.provider || call.prompt < from || call.prompt > to) return false;
     if (times !== null && call.nth >= times) return false;
@@ -72,9 +72,9 @@ export function faultAt(scene: Scene, call: PlannedCall, seed: number): SceneFau
   });
 }
 
-function requestFaults({ providers }: ChainDefinition, request: TestRequest): RequestFault[] {
+function requestFaults({ providers }: ChainDefinition, request: TestRequest): Fault[] {
   const { mode, preset, faults } = withoutNulls(request);
-  const found: RequestFault[] = [];
+  const found: Fault[] = [];
   const fault = (field: string, rest: string) => found.push(faultOf(field, rest));
   const names = providers.map(({ name }) => name);
   const prompts = promptCountOf(request);
@@ -104,7 +104,7 @@ function statusHint(condition: Condition): string {
 /** A fault without restrictions. */
 const always = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: Number.POSITIVE_INFINITY, probability: null };
 
-function sceneFault({ providers }: ChainDefinition, fault: Fault): SceneFault {
+function injectedFault({ providers }: ChainDefinition, fault: InjectedFaultRequest): InjectedFault {
   const condition = fault.condition ?? null;
   const status_code = condition === null ? null : usualStatus(condition);
   const provider = providers.findIndex(({ name }) => name === fault.provider);
@@ -112,18 +112,18 @@ function sceneFault({ providers }: ChainDefinition, fault: Fault): SceneFault {
 }
 
 /** A scene that a sound chain serves. */
-const served = (name: string, faults: readonly SceneFault[]): Scene => ({ name, faults, expects: 'served' });
+const served = (name: string, faults: readonly InjectedFault[]): Scene => ({ name, faults, expects: 'served' });
 const healthy = served('healthy', []);
 
 /** A fault: the provider always fails in one way, or the first `times` calls. */
-const failing = (provider: number, { condition, status_code }: Failing, times: number | null = null): SceneFault => ({
+const failing = (provider: number, { condition, status_code }: FailureKind, times: number | null = null): InjectedFault => ({
   ...always,
   condition,
   status_code,
   provider,
   times,
 });
-const usual = (condition: Condition): Failing => ({ condition, status_code: usualStatus(condition) });
+const usual = (condition: Condition): FailureKind => ({ condition, status_code: usualStatus(condition) });
 const down = (providers: readonly number[]) => providers.map((provider) => failing(provider, usual('connection_error')));
 const first = (count: number) => Array.from({ length: count }, (_, provider) => provider);
 
@@ -153,11 +153,11 @@ const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
 /** The providers in the order in which a prompt calls them if all are down. */
 function orderWhenDown(engine: Engine): number[] {
   if (engine.to.every((to) => to === null)) return [...engine.order];
-  const position = startAt(engine);
+  const position = initialPosition(engine);
   const order = [position.provider];
   const circumstances = { random: () => 0, elapsed_ms: 0, deadline_ms: null };
   for (;;) {
-    const { end } = next(engine, position, { ...usual('connection_error'), retry_after_ms: null }, circumstances);
+    const { end } = decide(engine, position, { ...usual('connection_error'), retry_after_ms: null }, circumstances);
     if (end !== null) return order;
     if (position.provider !== order.at(-1)) order.push(position.provider);
   }
@@ -166,8 +166,8 @@ function orderWhenDown(engine: Engine): number[] {
 /** A plan that exercises every rule that can apply, the defaults, and the last provider. */
 function coveragePlan(engine: Engine): Plan {
   const { providers } = engine.chain;
-  const cases = casesOf(engine);
-  const paths = waysTo(engine, cases).map((way) => way?.failures.map((found) => failing(found.provider, found)));
+  const rulings = rulingsOf(engine);
+  const paths = pathsTo(engine, rulings).map((way) => way?.failures.map((found) => failing(found.provider, found)));
   const scenes: Scene[] = [];
   const last = providers.length - 1;
   const path = last > 0 ? paths[last] : undefined;
@@ -176,8 +176,8 @@ function coveragePlan(engine: Engine): Plan {
     scenes.push(served(path.length === last ? `all but ${providers[last]!.name} down` : `${providers[last]!.name} answers`, path));
   const recovering: Scene[] = [];
   for (const rule of engine.chain.fallback_rules.keys()) {
-    const provider = cases.findIndex((list, index) => paths[index] !== undefined && list.some((found) => found.rule === rule));
-    const found = cases[provider]?.find((one) => one.rule === rule);
+    const provider = rulings.findIndex((list, index) => paths[index] !== undefined && list.some((found) => found.rule === rule));
+    const found = rulings[provider]?.find((one) => one.rule === rule);
     if (found === undefined) continue;
     const name = `${labelOf(found)} at ${providers[provider]!.name}`;
     const path = paths[provider]!;
@@ -189,7 +189,7 @@ function coveragePlan(engine: Engine): Plan {
     (one, other) => Number(traitsOf[one].byDefault === 'fail') - Number(traitsOf[other].byDefault === 'fail'),
   );
   const defaultCase = byDefault
-    .map((condition) => cases[0]!.find((found) => found.condition === condition && found.rule === null))
+    .map((condition) => rulings[0]!.find((found) => found.condition === condition && found.rule === null))
     .find((found) => found !== undefined);
   if (defaultCase !== undefined)
     scenes.push(served(`${labelOf(defaultCase)} at ${providers[0]!.name}, without a rule`, [failing(0, defaultCase)]));
@@ -203,12 +203,12 @@ function coveragePlan(engine: Engine): Plan {
 function thorough({ chain: { providers } }: Engine, plan: Plan): Plan {
   const isTried = (condition: Condition) =>
     plan.some(({ faults: [fault, ...others] }) => others.length === 0 && isLasting(fault) && fault?.condition === condition);
-  const isLasting = (fault: SceneFault | undefined) => fault?.provider === 0 && fault.times === null;
+  const isLasting = (fault: InjectedFault | undefined) => fault?.provider === 0 && fault.times === null;
   const others = conditions
     .filter((condition) => !isTried(condition))
     .map((condition) => served(`${condition} at ${providers[0]!.name}, lasting`, [failing(0, usual(condition))]));
   return [...plan.slice(0, -1), ...others, ...plan.slice(-1)];
 }
 
-const labelOf = ({ condition, status_code }: Failing) =>
+const labelOf = ({ condition, status_code }: FailureKind) =>
   status_code === null || status_code === usualStatus(condition) ? condition : `${condition} (${status_code})`;

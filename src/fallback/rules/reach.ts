@@ -1,14 +1,23 @@
 import { type Condition, conditions } from '../model/chain.ts';
-import { type Failing, traitsOf } from './conditions.ts';
-import { after, type Case, type Engine, longestWait, matchingRule, type Position, startAt, toOf } from './engine.ts';
+import { type FailureKind, traitsOf } from './conditions.ts';
+import {
+  type Engine,
+  initialPosition,
+  longestWait,
+  matchingRule,
+  type Position,
+  positionAfterFailover,
+  type Ruling,
+  toOf,
+} from './engine.ts';
 
 /**
  * All failures of every provider that rules can distinguish, by provider index, each with the rule that decides: for each
  * condition its usual status, the statuses that a rule names, and one that represents all others.
  */
-export function casesOf(engine: Engine): readonly (readonly Case[])[] {
+export function rulingsOf(engine: Engine): readonly (readonly Ruling[])[] {
   const named = new Set(engine.chain.fallback_rules.flatMap(({ status_codes }) => status_codes ?? []));
-  const failures = conditions.flatMap((condition): Failing[] => {
+  const failures = conditions.flatMap((condition): FailureKind[] => {
     const { statuses } = traitsOf[condition];
     const other = statuses.find((status) => status === null || !named.has(status));
     return statuses
@@ -21,7 +30,7 @@ export function casesOf(engine: Engine): readonly (readonly Case[])[] {
 }
 
 /** The action of a case when its retries are used up. */
-export function endOf(engine: Engine, { condition, rule }: Pick<Case, 'condition' | 'rule'>): 'failover' | 'fail' {
+export function endOf(engine: Engine, { condition, rule }: Pick<Ruling, 'condition' | 'rule'>): 'failover' | 'fail' {
   if (rule === null) return traitsOf[condition].byDefault;
   const { action, then } = engine.chain.fallback_rules[rule]!;
   return action === 'retry' ? then! : action;
@@ -34,46 +43,46 @@ export function retriesOf(engine: Engine, rule: number | null): number {
 }
 
 /** How a prompt gets to a provider: the state when it is called, and the failures that lead there. */
-export interface Way {
+export interface PathTo {
   readonly position: Position;
-  readonly failures: readonly (Case & { readonly provider: number })[];
+  readonly failures: readonly (Ruling & { readonly provider: number })[];
 }
 
 /**
- * For each provider the easiest way to it, undefined if prompts never reach it: along the chain's own order rather than by
+ * For each provider the easiest path to it, undefined if prompts never reach it: along the chain's own order rather than by
  * the `to` of a rule, and with few retries.
  */
-export function waysTo(engine: Engine, cases = casesOf(engine)): readonly (Way | undefined)[] {
-  const ways: (Way | undefined)[] = engine.order.map(() => undefined);
+export function pathsTo(engine: Engine, rulings = rulingsOf(engine)): readonly (PathTo | undefined)[] {
+  const paths: (PathTo | undefined)[] = engine.order.map(() => undefined);
   const seen = new Set<string>();
-  let level: Way[] = [{ position: startAt(engine), failures: [] }];
+  let level: PathTo[] = [{ position: initialPosition(engine), failures: [] }];
   // Each level uses one `to` more than the one before.
   while (level.length > 0) {
-    const deeper: Way[] = [];
-    for (const way of level) {
-      const { provider, queue } = way.position;
+    const deeper: PathTo[] = [];
+    for (const path of level) {
+      const { provider, queue } = path.position;
       const key = `${provider} of ${engine.to.indexOf(queue)}`;
       if (seen.has(key)) continue;
       seen.add(key);
-      ways[provider] ??= way;
-      for (const found of exitsOf(engine, cases[provider]!)) {
-        const position = after(engine, way.position, found.rule);
+      paths[provider] ??= path;
+      for (const found of exitsOf(engine, rulings[provider]!)) {
+        const position = positionAfterFailover(engine, path.position, found.rule);
         if (position === undefined) continue;
-        const next = { position, failures: [...way.failures, { ...found, provider }] };
+        const next = { position, failures: [...path.failures, { ...found, provider }] };
         if (toOf(engine, found.rule) === null) level.push(next);
         else deeper.push(next);
       }
     }
     level = deeper;
   }
-  return ways;
+  return paths;
 }
 
 /** The failovers of a provider that lead to different providers: of those that lead to the same ones, the one with the fewest retries. */
-function exitsOf(engine: Engine, cases: readonly Case[]): Case[] {
-  const leading = cases.filter((found) => endOf(engine, found) === 'failover');
+function exitsOf(engine: Engine, rulings: readonly Ruling[]): Ruling[] {
+  const leading = rulings.filter((found) => endOf(engine, found) === 'failover');
   // Among equals, a connection error is preferred, because it does not depend on the request.
-  const order = (found: Case) => retriesOf(engine, found.rule) * 2 + Number(found.condition !== 'connection_error');
+  const order = (found: Ruling) => retriesOf(engine, found.rule) * 2 + Number(found.condition !== 'connection_error');
   const byTo = Map.groupBy(
     leading.toSorted((one, other) => order(one) - order(other)),
     ({ rule }) => String(toOf(engine, rule)),
@@ -81,11 +90,11 @@ function exitsOf(engine: Engine, cases: readonly Case[]): Case[] {
   return [...byTo.values()].map(([first]) => first!);
 }
 
-/** The cases of each provider, by its index; none for a provider that prompts never reach. */
-export function reachable(engine: Engine): readonly (readonly Case[])[] {
-  const cases = casesOf(engine);
-  const ways = waysTo(engine, cases);
-  return cases.map((own, provider) => (ways[provider] === undefined ? [] : own));
+/** The rulings of each provider, by its index; none for a provider that prompts never reach. */
+export function reachable(engine: Engine): readonly (readonly Ruling[])[] {
+  const rulings = rulingsOf(engine);
+  const paths = pathsTo(engine, rulings);
+  return rulings.map((own, provider) => (paths[provider] === undefined ? [] : own));
 }
 
 interface Bound {
@@ -97,20 +106,20 @@ interface Bound {
 const maxStates = 2_000;
 
 /**
- * The most attempts and the longest duration of a prompt: at every provider that it can reach on one way, each rule that can
+ * The most attempts and the longest duration of a prompt: at every provider that it can reach on one path, each rule that can
  * decide a failure there uses all its retries, with the longest waits.
  */
 export function worstCase(engine: Engine): Bound {
-  const cases = reachable(engine);
-  const own = cases.map((_, provider) => worstAt(engine, provider, cases[provider]!));
-  const exits = cases.map((found) => exitsOf(engine, found));
+  const rulings = reachable(engine);
+  const own = rulings.map((_, provider) => worstAt(engine, provider, rulings[provider]!));
+  const exits = rulings.map((found) => exitsOf(engine, found));
   let states = 0;
   function from(position: Position): Bound {
     states += 1;
     const { provider } = position;
     const rest = { attempts: 0, latency_ms: 0 };
     for (const { rule } of exits[provider]!) {
-      const next = states > maxStates ? undefined : after(engine, position, rule);
+      const next = states > maxStates ? undefined : positionAfterFailover(engine, position, rule);
       if (next === undefined) continue;
       const { attempts, latency_ms } = from(next);
       rest.attempts = Math.max(rest.attempts, attempts);
@@ -118,7 +127,7 @@ export function worstCase(engine: Engine): Bound {
     }
     return sumOf([own[provider]!, rest]);
   }
-  const worst = from(startAt(engine));
+  const worst = from(initialPosition(engine));
   return states > maxStates ? sumOf(own) : worst;
 }
 
@@ -128,15 +137,15 @@ const sumOf = (bounds: readonly Bound[]): Bound => ({
 });
 
 /** The worst case at one provider; nothing if it is never called. */
-function worstAt(engine: Engine, provider: number, cases: readonly Case[]): Bound {
-  if (cases.length === 0) return { attempts: 0, latency_ms: 0 };
+function worstAt(engine: Engine, provider: number, rulings: readonly Ruling[]): Bound {
+  if (rulings.length === 0) return { attempts: 0, latency_ms: 0 };
   let attempts = 1;
   let waits = 0;
-  for (const index of new Set(cases.map(({ rule }) => rule))) {
+  for (const index of new Set(rulings.map(({ rule }) => rule))) {
     const retries = retriesOf(engine, index);
     if (index === null || retries === 0) continue;
     const rule = engine.chain.fallback_rules[index]!;
-    const raised = rule.respect_retry_after === true && cases.some(({ condition }) => mayAnswer(engine, provider, condition, index));
+    const raised = rule.respect_retry_after === true && rulings.some(({ condition }) => mayAnswer(engine, provider, condition, index));
     attempts += retries;
     for (let retry = 1; retry <= retries; retry += 1) waits += raised ? rule.max_wait_ms! : longestWait(rule, retry);
   }
@@ -151,6 +160,8 @@ const mayAnswer = (engine: Engine, provider: number, condition: Condition, rule:
 
 /** The conditions that a default decides for some provider and status. */
 export function defaulted(engine: Engine): Condition[] {
-  const found = new Set(casesOf(engine).flatMap((cases) => cases.filter(({ rule }) => rule === null).map(({ condition }) => condition)));
+  const found = new Set(
+    rulingsOf(engine).flatMap((rulings) => rulings.filter(({ rule }) => rule === null).map(({ condition }) => condition)),
+  );
   return conditions.filter((condition) => found.has(condition));
 }

@@ -4,7 +4,7 @@ import type { PromptResult } from '../model/test.ts';
 import { usualStatus } from './conditions.ts';
 import type { Engine } from './engine.ts';
 import { foreignKind, isAzure, protocolOf } from './kinds.ts';
-import type { Plan, SceneFault } from './plan.ts';
+import type { InjectedFault, Plan } from './plan.ts';
 import { listed, shortened, times } from './wording.ts';
 
 const markForm = /rehearsal:([0-9a-f]{16})/g;
@@ -43,7 +43,7 @@ const nativeStatus: Partial<Record<Condition, Readonly<Record<'openai' | 'anthro
 /** The plan with the statuses of the providers themselves, for failures whose status neither a rule nor the request names. */
 export function withNativeStatuses(plan: Plan, { chain }: Engine, isChosen: (fault: number) => boolean): Plan {
   const named = new Set(chain.fallback_rules.flatMap(({ status_codes }) => status_codes ?? []));
-  const native = (fault: SceneFault, index: number): SceneFault => {
+  const native = (fault: InjectedFault, index: number): InjectedFault => {
     const { condition, status_code, provider } = fault;
     if (condition === null || status_code !== usualStatus(condition) || isChosen(index)) return fault;
     const status = nativeStatus[condition]?.[protocolOf(chain.providers[provider]!)] ?? status_code;

@@ -3,8 +3,8 @@ import { type ChainDefinition, type Condition, conditions } from '../model/chain
 import { concerns, type Finding } from '../model/finding.ts';
 import type { Decision, Question, Routing, RoutingQuery, Step } from '../model/routing.ts';
 import { isStatusOf, traitsOf, usualStatus } from './conditions.ts';
-import { after, createEngine, type Engine, matchingRule, next, type Position, startAt } from './engine.ts';
-import { endOf, retriesOf, waysTo, worstCase } from './reach.ts';
+import { createEngine, decide, type Engine, initialPosition, matchingRule, type Position, positionAfterFailover } from './engine.ts';
+import { endOf, pathsTo, retriesOf, worstCase } from './reach.ts';
 import { warningsOf } from './warnings.ts';
 
 /** The chain's decisions for all failures. */
@@ -54,7 +54,7 @@ function decisionOf(engine: Engine, position: Position, condition: Condition): O
 
 /** The name of the provider that a failover leads to; null if none is left. */
 function nameAfter(engine: Engine, position: Position, rule: number | null): string | null {
-  const next = after(engine, position, rule);
+  const next = positionAfterFailover(engine, position, rule);
   return next === undefined ? null : engine.chain.providers[next.provider]!.name;
 }
 
@@ -70,7 +70,7 @@ function decided(engine: Engine, position: Position, condition: Condition, rule:
 }
 
 /** The states in which prompts usually get to the providers. */
-const positionsOf = (engine: Engine) => waysTo(engine).map((way, provider) => way?.position ?? startAt(engine, provider));
+const positionsOf = (engine: Engine) => pathsTo(engine).map((way, provider) => way?.position ?? initialPosition(engine, provider));
 
 function questionOf(engine: Engine, { provider: name, condition, status_code: status }: RoutingQuery) {
   if (name === undefined && condition === undefined && status === undefined) return undefined;
@@ -96,7 +96,7 @@ export function askedPath(
   const path: Step[] = [];
   while (position.provider === provider) {
     // The maximum of the jitter gives the longest wait.
-    const step = next(engine, position, { condition, status_code, retry_after_ms: null }, longestWaits);
+    const step = decide(engine, position, { condition, status_code, retry_after_ms: null }, longestWaits);
     path.push({
       provider: providers[provider]!.name,
       attempt: path.length + 1,

@@ -1,6 +1,6 @@
 import type { ChainDefinition, Condition } from '../model/chain.ts';
 import type { Attempt, PromptResult, TestProgress, TestResult } from '../model/test.ts';
-import type { Next } from './engine.ts';
+import type { NextStep } from './engine.ts';
 import type { Scene } from './plan.ts';
 
 /** The percentile of sorted values by nearest rank; `share` is from 0 to 1. */
@@ -15,7 +15,7 @@ const rateOf = (count: number, of: number) => (of === 0 ? null : count / of);
 export interface FinishedPrompt {
   readonly result: PromptResult;
   /** Why the prompt ended; null if it was served. */
-  readonly end: Next['end'];
+  readonly end: NextStep['end'];
   readonly scene: Scene;
 }
 

@@ -83,7 +83,7 @@ function boundedCheck({ engine, slackMs }: Judged, done: readonly PromptOutcome[
 }
 
 function rulesCheck({ engine, tally }: Judged): Check {
-  const applicable = new Set(reachable(engine).flatMap((cases) => cases.map(({ rule }) => rule)));
+  const applicable = new Set(reachable(engine).flatMap((rulings) => rulings.map(({ rule }) => rule)));
   const missed = tally.figures().rules.flatMap(({ never_hit }, rule) => (never_hit && applicable.has(rule) ? [rule] : []));
   const detail =
     missed.length === 0

@@ -3,7 +3,7 @@ import { duration, plural } from '../../kit/wording.ts';
 import { type ChainDefinition, conditions, type Provider, type Rule } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import { isStatusOf, traitsOf } from './conditions.ts';
-import { type Case, createEngine, type Engine } from './engine.ts';
+import { createEngine, type Engine, type Ruling } from './engine.ts';
 import { isOwnVariable } from './key-grants.ts';
 import { apiBase, foreignKind, kinds, knownKind, usualKey } from './kinds.ts';
 import { defaulted, reachable, worstCase } from './reach.ts';
@@ -96,8 +96,8 @@ function warnOfOrder({ providers, fallback_rules }: ChainDefinition, reached: Re
   const why = fallback_rules.some(({ to }) => to !== null)
     ? 'no failure leads to it'
     : 'every failure of a provider before it ends the prompt';
-  for (const [index, cases] of reached.entries())
-    if (cases.length === 0)
+  for (const [index, rulings] of reached.entries())
+    if (rulings.length === 0)
       warnings.add('unreachable_provider', `providers.${index}`, `${providers[index]!.name} is never tried, because ${why}.`);
 }
 
@@ -131,9 +131,9 @@ function warnOfFields(rule: Rule, at: string, warnings: WarningList): void {
     warn('foreign_status', 'status_codes', `${condition} never has status ${listed(foreign)}.`);
 }
 
-/** Warns of a rule that can never apply. `reached` has the cases of each provider that prompts can reach. */
+/** Warns of a rule that can never apply. `reached` has the rulings of each provider that prompts can reach. */
 function warnOfIdleRule({ providers, fallback_rules }: ChainDefinition, index: number, reached: Reached, warnings: WarningList): void {
-  if (reached.some((cases) => cases.some((found) => found.rule === index))) return;
+  if (reached.some((rulings) => rulings.some((found) => found.rule === index))) return;
   const rule = fallback_rules[index]!;
   const { condition, status_codes } = rule;
   const at = `fallback_rules.${index}`;
@@ -144,7 +144,7 @@ function warnOfIdleRule({ providers, fallback_rules }: ChainDefinition, index: n
     warnings.add('impossible_rule', `${at}.status_codes`, sentence);
     return;
   }
-  const own = reached.filter((cases, provider) => cases.length > 0 && (rule.providers?.includes(providers[provider]!.name) ?? true));
+  const own = reached.filter((rulings, provider) => rulings.length > 0 && (rule.providers?.includes(providers[provider]!.name) ?? true));
   const earlier = new Set(own.flat().flatMap((found) => (found.rule !== null && covers(rule, found) ? [found.rule] : [])));
   const names = [...earlier].sort((one, other) => one - other).map((other) => `fallback_rules.${other}`);
   const decide = names.length > 1 ? 'decide' : 'decides';
@@ -155,7 +155,7 @@ function warnOfIdleRule({ providers, fallback_rules }: ChainDefinition, index: n
 type Reached = ReturnType<typeof reachable>;
 
 /** Whether a rule covers a case, even if another rule decides it. */
-function covers({ condition, status_codes }: Rule, found: Case): boolean {
+function covers({ condition, status_codes }: Rule, found: Ruling): boolean {
   if (condition !== 'any' && condition !== found.condition) return false;
   return status_codes === null || (found.status_code !== null && status_codes.includes(found.status_code));
 }

@@ -18,7 +18,7 @@ import { Analyses, type Analysis } from './analyses.ts';
 /** The most attempts of a change while other requests change the same chain. */
 const maxAttempts = 20;
 
-interface ChainServiceParts {
+interface ChainServiceDependencies {
   store: Store;
   clock: Clock;
   newId: NewId;
@@ -27,7 +27,7 @@ interface ChainServiceParts {
 export type ChainService = ReturnType<typeof createChainService>;
 
 /** The operations on chains: longer than a screen because there are many; each of them is short. */
-export function createChainService({ store: { chains }, clock, newId }: ChainServiceParts) {
+export function createChainService({ store: { chains }, clock, newId }: ChainServiceDependencies) {
   const analyses = new Analyses();
 
   async function stored(id: string): Promise<StoredChain> {

@@ -1,62 +1,36 @@
-import { invalid, ServiceError } from '../../kit/errors.ts';
+import { invalid } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Chain, ChainDefinition, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import type { Export, Imported, ImportPreview, preferences, TemplateOutput, TemplateRequest } from '../model/export.ts';
 import type { Finding } from '../model/finding.ts';
-import { type ExportFormat, type ImportFormat, targets } from '../model/targets.ts';
+import type { ExportFormat } from '../model/targets.ts';
 import { define, definitionOf } from '../rules/chain.ts';
 import { routingOf } from '../rules/routing.ts';
 import { exportChain } from '../rules/targets/export.ts';
-import { type FileToImport, importChain } from '../rules/targets/import.ts';
 import { exportForRehearsal, requireRehearsalFormat } from '../rules/targets/rehearsal.ts';
 import { namedTemplates, templateChain } from '../rules/templates.ts';
 import { warningsOf } from '../rules/warnings.ts';
 import type { ChainService } from './chains.ts';
+import type { ImportedFile } from './file-reader.ts';
 import { maxTemplateBytes } from './liquid.ts';
 import { fakeBase, type RehearsalTokens } from './rehearsal-tokens.ts';
 import type { TextSandbox } from './sandbox.ts';
 
-interface ExportServiceParts {
+interface ExportServiceDependencies {
   chains: Pick<ChainService, 'get' | 'create' | 'analysis'>;
   sandbox: TextSandbox;
   tokens: Pick<RehearsalTokens, 'of'>;
-  /** Parses JSON as it is parsed in a request. @throws ServiceError 400 */
-  parseJson: (text: Buffer) => unknown;
   /** Validates an imported chain like a create request. @throws ServiceError 400 with all faults */
   checkRequest: (value: unknown) => ChainRequest;
 }
 
-/** A file to import: its content as text or already parsed. */
-type ImportedFile = Omit<FileToImport, 'value'> & { readonly content: unknown };
-
 /** The operations for exports, templates and imports. */
-export function createExportService({ chains, sandbox, tokens, parseJson, checkRequest }: ExportServiceParts) {
-  /** Parses a file. YAML is read in the sandbox, where it can be interrupted, and then validated like JSON. */
-  async function parse(format: ImportFormat, text: string, owner: string): Promise<unknown> {
-    if (text.trim() === '') throw invalid('content', 'content must not be empty.');
-    const isYaml = targets[format].contentType === 'application/yaml';
-    const json = isYaml ? await sandbox.readYaml(text, 'content', owner) : text;
-    try {
-      return parseJson(Buffer.from(json));
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      throw invalid('content', error.message.replace(/^The body/, 'content'));
-    }
-  }
-
-  async function read({ content, ...file }: ImportedFile, owner: string): Promise<{ request: ChainRequest; findings: Finding[] }> {
-    const value = typeof content === 'string' ? await parse(file.format, content, owner) : content;
-    const { request, findings } = importChain({ ...file, value });
-    return { request: checkRequest(request), findings: await withLines(findings, content, owner) };
-  }
-
-  /** The findings with the lines of their fields, if the file is a text. */
-  async function withLines(findings: readonly Finding[], content: unknown, owner: string): Promise<Finding[]> {
-    const fields = [...new Set(findings.flatMap(({ field }) => field ?? []))];
-    if (typeof content !== 'string' || fields.length === 0) return [...findings];
-    const lines = readJson(await sandbox.linesOf(content, fields, 'content', owner)) as (number | null)[];
-    return findings.map((finding) => ({ ...finding, line: finding.field === null ? null : lines[fields.indexOf(finding.field)]! }));
+export function createExportService({ chains, sandbox, tokens, checkRequest }: ExportServiceDependencies) {
+  /** The chain request of a file, validated, and its findings. */
+  async function read(file: ImportedFile, owner: string): Promise<{ request: ChainRequest; findings: readonly Finding[] }> {
+    const { request, findings } = await sandbox.readFile(file, 'content', owner);
+    return { request: checkRequest(request), findings };
   }
 
   return {
@@ -96,14 +70,14 @@ export function createExportService({ chains, sandbox, tokens, parseJson, checkR
     async import(file: ImportedFile, owner: string): Promise<Imported> {
       const { request, findings } = await read(file, owner);
       const { text } = await chains.create(request, findings);
-      return { chain: readJson(text) as Chain, findings };
+      return { chain: readJson(text) as Chain, findings: [...findings] };
     },
 
     /** What an import would store. Refuses what `import` would refuse. */
     async preview(file: ImportedFile, owner: string): Promise<ImportPreview> {
       const { request, findings } = await read(file, owner);
       const chain = define(request);
-      return { chain, findings, warnings: warningsOf(chain) };
+      return { chain, findings: [...findings], warnings: warningsOf(chain) };
     },
 
     stop: () => sandbox.stop(),
@@ -112,7 +86,7 @@ export function createExportService({ chains, sandbox, tokens, parseJson, checkR
 
 export type ExportService = ReturnType<typeof createExportService>;
 
-async function chainOf({ chain_id, chain }: TemplateRequest, chains: ExportServiceParts['chains']): Promise<ChainDefinition> {
+async function chainOf({ chain_id, chain }: TemplateRequest, chains: ExportServiceDependencies['chains']): Promise<ChainDefinition> {
   if (isGiven(chain_id) && isGiven(chain)) throw invalid('chain', 'Only one of chain_id and chain may be given.');
   if (isGiven(chain_id)) return chains.get(chain_id);
   if (isGiven(chain)) return define(chain);

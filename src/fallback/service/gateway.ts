@@ -14,7 +14,7 @@ import { expectedOf, marked } from '../rules/rehearsal.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
 import { exportForRehearsal } from '../rules/targets/rehearsal.ts';
 import { gateways } from '../rules/targets/table.ts';
-import { type LiveParts, requireKey } from './live.ts';
+import { type LiveDependencies, requireKey } from './live.ts';
 import type { Rehearsal } from './rehearsal.ts';
 
 /** How long a prompt waits for calls that come after the answer, in milliseconds. */
@@ -43,7 +43,7 @@ export async function prepareGateway(
   { url, model, api_key_env, headers, timeout_ms }: Gateway,
   chain: ChainDefinition,
   base: string,
-  live: Pick<LiveParts, 'environment' | 'grants' | 'urlProblem'>,
+  live: Pick<LiveDependencies, 'environment' | 'grants' | 'urlProblem'>,
 ): Promise<CalledGateway> {
   const problem = /[?#]/.test(url) ? 'The URL must end with its path.' : await live.urlProblem(url);
   if (problem !== undefined) throw invalid('gateway.url', `gateway.url cannot be called. ${problem}`);
@@ -87,16 +87,22 @@ function configHeader(chain: ChainDefinition, base: string): string {
   return JSON.stringify(config).replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-interface GatewayRunParts {
+interface GatewayRunDependencies {
   gateway: CalledGateway;
   rehearsal: Rehearsal;
   stream: boolean;
-  live: Pick<LiveParts, 'outgoing' | 'clock' | 'now'>;
+  live: Pick<LiveDependencies, 'outgoing' | 'clock' | 'now'>;
   random: RandomSource;
 }
 
 /** Returns a function that runs a prompt through a gateway, and compares its calls with what the chain says. */
-export function gatewayRun({ gateway, rehearsal, stream, live, random }: GatewayRunParts): (run: PromptRun) => Promise<FinishedPrompt> {
+export function gatewayRun({
+  gateway,
+  rehearsal,
+  stream,
+  live,
+  random,
+}: GatewayRunDependencies): (run: PromptRun) => Promise<FinishedPrompt> {
   return async (run) => {
     const { index, scene, seed, deadlineMs, signal, callSignal } = run;
     const expected = await runPrompt({ ...run, transport: instantSimulation });
@@ -117,7 +123,7 @@ export function gatewayRun({ gateway, rehearsal, stream, live, random }: Gateway
     callSignal.throwIfAborted();
     signal.throwIfAborted();
     const problem = problemOf(answer, attempts);
-    if (problem !== undefined) rehearsal.noteProblem(problem);
+    if (problem !== undefined) rehearsal.markUnusable(problem);
     const success = answer.condition === null;
     const served_by = success ? (attempts.find(({ condition }) => condition === null)?.provider ?? null) : null;
     const said = expectedOf(expected.result);

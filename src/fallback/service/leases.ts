@@ -26,7 +26,7 @@ export interface Retention {
   seconds: number;
 }
 
-interface LeaseParts {
+interface LeaseDependencies {
   store: Store;
   clock: Clock;
   retention: Retention;
@@ -38,12 +38,12 @@ interface LeaseParts {
  * tests, carries out requested cancellations, and ends tests whose instance has died.
  */
 export class Leases {
-  readonly #parts: LeaseParts;
+  readonly #parts: LeaseDependencies;
   #round = newRound();
   /** When expired results were deleted last. */
   #prunedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: LeaseParts) {
+  constructor(parts: LeaseDependencies) {
     this.#parts = parts;
   }
 

@@ -1,5 +1,6 @@
 import { type Emitter, Liquid } from 'liquidjs';
 
+import type { ServiceError } from '../../kit/errors.ts';
 import { duration } from '../../kit/wording.ts';
 
 /** The longest template, in bytes of UTF-8. */
@@ -11,8 +12,14 @@ const renderMs = 1_000;
 /** How much a template may allocate, in the engine's unit of characters and list items. */
 const allocations = 8 * 1024 * 1024;
 
-/** The text that a task of the sandbox makes, or the fault of its input with line and column (from 1) if known. */
-export type TaskResult = { text: string } | { fault: string; line: number | null; column: number | null };
+/**
+ * The text that a task of the sandbox makes, the fault of its input with line and column (from 1) if known, or the refusal that
+ * its caller gets.
+ */
+export type TaskResult =
+  | { text: string }
+  | { fault: string; line: number | null; column: number | null }
+  | { refusal: Pick<ServiceError, 'code' | 'message' | 'field' | 'extra'> };
 
 /**
  * Renders a Liquid template with the variables of `scope`, which must be plain data. Unknown names and filters are

@@ -1,14 +1,14 @@
 import { type Fault, invalidRequest, ServiceError } from '../../kit/errors.ts';
 import type { ChainDefinition, Provider } from '../model/chain.ts';
 import type { Mode } from '../model/test.ts';
-import { createRealTransport, type RealParts } from '../providers/real.ts';
+import { createRealTransport, type RealDependencies } from '../providers/real.ts';
 import { simulation } from '../providers/simulate.ts';
 import type { Transport } from '../providers/transport.ts';
 import { type KeyGrant, keyRefusal } from '../rules/key-grants.ts';
 import { callAddress, foreignKind } from '../rules/kinds.ts';
 
 /** The settings and dependencies of real calls. */
-export interface LiveParts extends Pick<RealParts, 'outgoing' | 'clock' | 'now'> {
+export interface LiveDependencies extends Pick<RealDependencies, 'outgoing' | 'clock' | 'now'> {
   /** Whether drill and live tests are allowed at all. */
   allowed: boolean;
   /** The environment with the keys. Only variables that chains name are read. */
@@ -22,7 +22,7 @@ export interface LiveParts extends Pick<RealParts, 'outgoing' | 'clock' | 'now'>
  * Creates the transport of a mode for a chain, with its keys.
  * @throws ServiceError 403 if real calls are not allowed; 400 with all providers that can't be called
  */
-export function transportFor(mode: Exclude<Mode, 'rehearsal'>, chain: ChainDefinition, stream: boolean, live: LiveParts): Transport {
+export function transportFor(mode: Exclude<Mode, 'rehearsal'>, chain: ChainDefinition, stream: boolean, live: LiveDependencies): Transport {
   if (mode === 'simulate') return simulation;
   requireLive(mode, live);
   const keys = new Map<string, string | undefined>();
@@ -38,7 +38,7 @@ export function transportFor(mode: Exclude<Mode, 'rehearsal'>, chain: ChainDefin
 }
 
 /** @throws ServiceError 403 if this service may not send requests */
-export function requireLive(mode: Exclude<Mode, 'simulate'>, { allowed }: Pick<LiveParts, 'allowed'>): void {
+export function requireLive(mode: Exclude<Mode, 'simulate'>, { allowed }: Pick<LiveDependencies, 'allowed'>): void {
   if (allowed) return;
   const what = mode === 'rehearsal' ? 'calls a gateway' : 'calls real providers';
   const detail = `mode ${mode} ${what}; this service allows that only when it was started with --allow-live.`;
@@ -48,7 +48,7 @@ export function requireLive(mode: Exclude<Mode, 'simulate'>, { allowed }: Pick<L
 type Refuse = (field: string, detail: string) => undefined;
 
 /** The key of a provider; undefined if it has none, or `refuse` is told why it can't be called. */
-function keyFor(provider: Provider, live: LiveParts, refuse: Refuse): string | undefined {
+function keyFor(provider: Provider, live: LiveDependencies, refuse: Refuse): string | undefined {
   const { name, api_key_env: variable } = provider;
   if (foreignKind(provider.provider) !== undefined)
     return refuse('provider', `${name} is of kind ${provider.provider}, which this service simulates and exports, but can't call.`);
@@ -64,7 +64,7 @@ function keyFor(provider: Provider, live: LiveParts, refuse: Refuse): string | u
 export function requireKey(
   variable: string,
   owner: string,
-  { environment }: Pick<LiveParts, 'environment'>,
+  { environment }: Pick<LiveDependencies, 'environment'>,
   refuse: (field: string, detail: string) => void,
 ): string | undefined {
   const key = environment[variable]?.trim() ?? '';

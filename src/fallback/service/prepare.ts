@@ -12,7 +12,7 @@ import { worstCase } from '../rules/reach.ts';
 import { type Groups, withNativeStatuses } from '../rules/rehearsal.ts';
 import { leftOutSentence, requireRehearsable } from '../rules/targets/rehearsal.ts';
 import { gatewayRun, prepareGateway } from './gateway.ts';
-import { type LiveParts, requireLive, transportFor } from './live.ts';
+import { type LiveDependencies, requireLive, transportFor } from './live.ts';
 import { TestRecord } from './record.ts';
 import { Rehearsal } from './rehearsal.ts';
 import { fakeBase, type RehearsalTokens } from './rehearsal-tokens.ts';
@@ -24,19 +24,19 @@ const defaultPrompt = 'Reply with the single word: ready';
 /** How many prompts of a test with real calls run at a time. */
 const realAtOnce = 4;
 
-export interface PrepareParts {
+export interface PrepareDependencies {
   clock: Clock;
   newId: NewId;
   random: RandomSource;
-  live: LiveParts;
+  live: LiveDependencies;
   tokens: Pick<RehearsalTokens, 'of'>;
   /** The origin at which gateways reach this service; undefined for that of each request. */
   publicUrl: string | undefined;
-  rehearsal: RehearsalParts;
+  rehearsal: RehearsalOptions;
 }
 
 /** How rehearsals run. */
-export interface RehearsalParts {
+export interface RehearsalOptions {
   /** How many prompts run at a time. */
   atOnce: number;
   /** The balanced groups of the gateway, whose providers may stand for one another. */
@@ -65,7 +65,13 @@ interface ModeParts {
  * @param origin the origin by which the caller reached the service
  * @throws ServiceError 400 or 403
  */
-export async function prepare(chain: Chain, findings: readonly Finding[], request: TestRequest, origin: string, parts: PrepareParts) {
+export async function prepare(
+  chain: Chain,
+  findings: readonly Finding[],
+  request: TestRequest,
+  origin: string,
+  parts: PrepareDependencies,
+) {
   const { clock, newId, random } = parts;
   const mode = request.mode ?? 'simulate';
   const prepared =
@@ -95,7 +101,12 @@ export async function prepare(chain: Chain, findings: readonly Finding[], reques
   return { record, run, max_calls_per_prompt, rehearsing };
 }
 
-function testParts(chain: ChainDefinition, request: TestRequest, mode: Exclude<Mode, 'rehearsal'>, { live }: PrepareParts): ModeParts {
+function testParts(
+  chain: ChainDefinition,
+  request: TestRequest,
+  mode: Exclude<Mode, 'rehearsal'>,
+  { live }: PrepareDependencies,
+): ModeParts {
   if (request.gateway) throw invalid('gateway', 'gateway is only for the mode rehearsal.');
   const engine = createEngine(chain);
   const transport = transportFor(mode, chain, request.stream ?? false, live);
@@ -109,7 +120,7 @@ function testParts(chain: ChainDefinition, request: TestRequest, mode: Exclude<M
   };
 }
 
-async function rehearsalParts(stored: Chain, request: TestRequest, origin: string, parts: PrepareParts): Promise<ModeParts> {
+async function rehearsalParts(stored: Chain, request: TestRequest, origin: string, parts: PrepareDependencies): Promise<ModeParts> {
   const { live, tokens, publicUrl, random } = parts;
   requireLive('rehearsal', live);
   if (!request.gateway) throw invalid('gateway', 'gateway is required with the mode rehearsal.');

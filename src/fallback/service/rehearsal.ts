@@ -89,7 +89,7 @@ export class Rehearsal {
   }
 
   /** Counts a call in; undefined if there are too many at once. The result counts it out. */
-  enter(): (() => void) | undefined {
+  reserveCall(): (() => void) | undefined {
     if (this.#inProgress >= maxFakeCalls) return undefined;
     this.#inProgress += 1;
     return () => {
@@ -103,7 +103,7 @@ export class Rehearsal {
   }
 
   /** Decides what a fake provider does with a call. `release` ends the exchange early, when the rehearsal is over. */
-  take({ provider, path, body }: FakeRequest, release: () => void): FakeExchange {
+  answerCall({ provider, path, body }: FakeRequest, release: () => void): FakeExchange {
     const operation = fakeOperation(path);
     const { model, stream } = requestOf(body);
     const asked = { provider, model, stream, protocol: operation === 'anthropic' ? 'anthropic' : 'openai' } as const;
@@ -195,7 +195,7 @@ export class Rehearsal {
   }
 
   /** Notes why the gateway is not usable, once. */
-  noteProblem(sentence: string): void {
+  markUnusable(sentence: string): void {
     this.#problem ??= sentence;
   }
 

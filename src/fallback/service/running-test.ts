@@ -14,7 +14,7 @@ const realSlackMs = 250;
 
 export type ProgressListener = (progress: TestProgress) => void;
 
-interface RunningTestParts {
+interface RunningTestDependencies {
   store: Store;
   clock: Clock;
   /** A monotonic clock, in milliseconds. */
@@ -33,13 +33,13 @@ export class RunningTest {
   ended!: Promise<string>;
   /** Called after each prompt and at the end. */
   readonly listeners = new Set<ProgressListener>();
-  readonly #parts: RunningTestParts;
+  readonly #parts: RunningTestDependencies;
   readonly #waits = new AbortController();
   readonly #calls = new AbortController();
   #storedAt: number;
   #storing: Promise<void> = Promise.resolve();
 
-  constructor(record: TestRecord, parts: RunningTestParts) {
+  constructor(record: TestRecord, parts: RunningTestDependencies) {
     this.id = record.head.id;
     this.record = record;
     this.#parts = parts;

@@ -1,7 +1,6 @@
 import { serveTasks } from '../../kit/thread.ts';
-import { linesOf } from '../rules/targets/field-lines.ts';
+import { type ImportedFile, readFile } from './file-reader.ts';
 import { renderTemplate } from './liquid.ts';
-import { readYaml } from './yaml-reader.ts';
 
 /**
  * The tasks of the sandbox's thread. Their input is untrusted, and even a short text may keep a parser or a filter busy
@@ -10,8 +9,7 @@ import { readYaml } from './yaml-reader.ts';
 const tasks = {
   ready: async (_: Record<string, never>) => true,
   render: async ({ template, scope }: { template: string; scope: Record<string, unknown> }) => renderTemplate(template, scope),
-  readYaml: async ({ text }: { text: string }) => readYaml(text),
-  linesOf: async ({ text, fields }: { text: string; fields: readonly string[] }) => ({ text: JSON.stringify(linesOf(text, fields)) }),
+  readFile: async (file: ImportedFile) => readFile(file),
 };
 
 /** The tasks by name. */

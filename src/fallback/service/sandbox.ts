@@ -1,11 +1,13 @@
 import { invalid, ServiceError } from '../../kit/errors.ts';
+import { readJson } from '../../kit/json.ts';
 import { Sandbox, TaskEnded } from '../../kit/sandbox.ts';
 import { threadModule } from '../../kit/thread.ts';
 import { duration } from '../../kit/wording.ts';
+import type { ImportedFile, ReadFile } from './file-reader.ts';
 import type { TaskResult } from './liquid.ts';
 import type { TextTasks } from './sandbox-thread.ts';
 
-export interface SandboxParts {
+export interface SandboxOptions {
   /** The timeout of a task, in milliseconds. The engines have their own lower limits, whose errors have a position. */
   deadlineMs?: number;
   /** The most pending tasks, including the running one. */
@@ -22,7 +24,7 @@ export type TextSandbox = ReturnType<typeof createSandbox>;
  * Creates the sandbox, which renders and parses untrusted texts in a thread with a timeout and a heap limit. The thread
  * starts with the first task. Tasks run one at a time, in turns between owners.
  */
-export function createSandbox({ deadlineMs = 3_000, maxPending = 64, maxPendingPerOwner = 16, heapMib = 128 }: SandboxParts = {}) {
+export function createSandbox({ deadlineMs = 3_000, maxPending = 64, maxPendingPerOwner = 16, heapMib = 128 }: SandboxOptions = {}) {
   const limits = { deadlineMs, maxPending, maxPendingPerOwner, heapMib };
   const sandbox = new Sandbox<TextTasks>(threadModule('sandbox-thread', import.meta.url), 'templates and imports', limits);
 
@@ -41,12 +43,9 @@ export function createSandbox({ deadlineMs = 3_000, maxPending = 64, maxPendingP
     /** Renders a template. @throws ServiceError 400 on `field`, with line and column if known */
     render: (template: string, scope: Record<string, unknown>, field: string, owner = '') =>
       run({ what: 'The template', field }, () => sandbox.run(owner, 'render', { template, scope })),
-    /** A YAML document as JSON text. @throws ServiceError 400 on `field`, with line and column if known */
-    readYaml: (text: string, field: string, owner = '') =>
-      run({ what: 'The document', field }, () => sandbox.run(owner, 'readYaml', { text })),
-    /** The lines of fields of a document, from 1 or null, as a JSON list. */
-    linesOf: (text: string, fields: readonly string[], field: string, owner = '') =>
-      run({ what: 'The document', field }, () => sandbox.run(owner, 'linesOf', { text, fields })),
+    /** What a file gives, by all steps of an import. @throws ServiceError 400 on its field, with line and column if known */
+    readFile: async (file: ImportedFile, field: string, owner = '') =>
+      readJson<ReadFile>(await run({ what: 'The file', field }, () => sandbox.run(owner, 'readFile', file))),
     stop: () => sandbox.stop(),
   };
 }
@@ -54,6 +53,10 @@ export function createSandbox({ deadlineMs = 3_000, maxPending = 64, maxPendingP
 /** The text. @throws ServiceError 400 on `field`, with the position in the sentence and as `line` and `column` */
 function textOf(result: TaskResult, field: string): string {
   if ('text' in result) return result.text;
+  if ('refusal' in result) {
+    const { code, message, ...parts } = result.refusal;
+    throw new ServiceError(code, message, parts);
+  }
   const { fault, line, column } = result;
   if (line === null || column === null) throw invalid(field, fault);
   throw new ServiceError('VALIDATION_ERROR', `Line ${line}, column ${column}: ${fault}`, { field, extra: { line, column } });

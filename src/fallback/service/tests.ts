@@ -7,7 +7,7 @@ import type { TestPlan, TestProgress, TestRequest } from '../model/test.ts';
 import type { Store } from '../store/store.ts';
 import type { ChainService } from './chains.ts';
 import { cancelled, Leases, type Retention } from './leases.ts';
-import { type PrepareParts, prepare, type Rehearsing } from './prepare.ts';
+import { type PrepareDependencies, prepare, type Rehearsing } from './prepare.ts';
 import { progressOf, type ResultHead } from './record.ts';
 import type { Rehearsals } from './rehearsal.ts';
 import { createRemoteTests } from './remote-tests.ts';
@@ -23,7 +23,7 @@ const maxBytes = 64 * 1024 * 1024;
 /** How long calls in progress may take when the service stops, in milliseconds. */
 const lastCallsMs = 5_000;
 
-export interface TestServiceParts extends PrepareParts {
+export interface TestServiceDependencies extends PrepareDependencies {
   store: Store;
   chains: Pick<ChainService, 'get' | 'findings' | 'analysis'>;
   rehearsals: Rehearsals;
@@ -38,7 +38,7 @@ export type TestService = ReturnType<typeof createTestService>;
  * Creates the operations on tests of chains. It is longer than a screen because the operations, which are short, share the
  * queue and the running tests of this instance.
  */
-export function createTestService(parts: TestServiceParts) {
+export function createTestService(parts: TestServiceDependencies) {
   const { store, chains, clock, live, retention, rehearsals, onError } = parts;
   const queue = new FairQueue({ ...queueLimits, what: 'tests' });
   const memory = new MemoryBudget(maxBytes);

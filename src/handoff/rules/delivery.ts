@@ -1,3 +1,4 @@
+import { retryAfterMs } from '../../kit/retry-after.ts';
 import type { DeliveryError, DeliveryStatus } from '../model/webhook.ts';
 
 /** The part of a delivery that an attempt changes. Times are ISO 8601 texts. */
@@ -103,10 +104,7 @@ export function isGone({ statusCode }: Pick<AttemptOutcome, 'statusCode'>): bool
 /** The delay that the receiver asks for, in seconds; 0 when it asks for none, or in an invalid form. */
 function retryAfterSeconds(statusCode: number | undefined, retryAfter: string | undefined, now: Date): number {
   if (retryAfter === undefined || (statusCode !== 429 && statusCode !== 503)) return 0;
-  const text = retryAfter.trim();
-  // Seconds, or a date (RFC 9110, 10.2.3).
-  const seconds = /^\d+$/.test(text) ? Number(text) : /^[A-Za-z]{3}, /.test(text) ? (Date.parse(text) - now.getTime()) / 1000 : Number.NaN;
-  return seconds > 0 ? Math.min(seconds, maxRetryAfter) : 0;
+  return Math.min((retryAfterMs(retryAfter, now) ?? 0) / 1000, maxRetryAfter);
 }
 
 /** Whether a webhook whose deliveries have all failed since `failingSince` must be disabled. */

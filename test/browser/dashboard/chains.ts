@@ -188,7 +188,7 @@ export function chainTests(dashboard: () => Dashboard): void {
     await button(page, 'Add a rule').click();
     const rule = page.getByRole('listitem').filter({ hasText: 'When a provider fails' }).last();
     await rule.getByLabel('When it fails with').selectOption('server_error');
-    await rule.getByLabel('Do', { exact: true }).selectOption('retry');
+    await rule.getByLabel('Action', { exact: true }).selectOption('retry');
     await rule.getByLabel('Extra attempts').fill('2');
     await rule.getByLabel('First wait').fill('200');
     await rule

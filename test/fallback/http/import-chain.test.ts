@@ -6,7 +6,7 @@ import { type ChainRequest, type Condition, conditions } from '../../../src/fall
 import type { Finding } from '../../../src/fallback/model/finding.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { usualStatus } from '../../../src/fallback/rules/conditions.ts';
-import { createEngine, next, startAt } from '../../../src/fallback/rules/engine.ts';
+import { createEngine, decide, initialPosition } from '../../../src/fallback/rules/engine.ts';
 import { routingOf } from '../../../src/fallback/rules/routing.ts';
 import { exportChain } from '../../../src/fallback/rules/targets/export.ts';
 import { threeProviders } from '../../support/chains.ts';
@@ -198,9 +198,9 @@ const imported = async (format: string, content: unknown) => {
 /** The calls of a chain whose providers all fail in this way. */
 function simulatedCalls(chain: ChainRequest, condition: Condition, status_code = usualStatus(condition)): string {
   const engine = createEngine(define(chain));
-  const [position, calls] = [startAt(engine), [chain.providers[0]!.name]];
+  const [position, calls] = [initialPosition(engine), [chain.providers[0]!.name]];
   const failure = { condition, status_code, retry_after_ms: null };
-  while (next(engine, position, failure, { random: () => 0, elapsed_ms: 0, deadline_ms: null }).end === null)
+  while (decide(engine, position, failure, { random: () => 0, elapsed_ms: 0, deadline_ms: null }).end === null)
     calls.push(chain.providers[position.provider]!.name);
   return calls.join(' ');
 }
@@ -329,11 +329,11 @@ describe('LiteLLM', () => {
   /** The providers that are called if the first one fails in this way and the others with a server error. */
   const pathOf = ({ chain }: { chain: ChainRequest }, condition: Condition) => {
     const engine = createEngine(define(chain));
-    const [position, calls] = [startAt(engine), [chain.providers[0]!.name]];
+    const [position, calls] = [initialPosition(engine), [chain.providers[0]!.name]];
     const circumstances = { random: () => 0, elapsed_ms: 0, deadline_ms: null };
     for (let failing = condition; ; failing = calls.length > 1 ? 'server_error' : condition) {
       const failure = { condition: failing, status_code: null, retry_after_ms: null };
-      if (next(engine, position, failure, circumstances).end !== null) return calls.join(' ');
+      if (decide(engine, position, failure, circumstances).end !== null) return calls.join(' ');
       calls.push(chain.providers[position.provider]!.name);
     }
   };
@@ -636,7 +636,7 @@ describe('LiteLLM', () => {
     const body = await imported('litellm', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b', 'c'] }] } });
     assert.deepEqual(losses(body), [
       'repeats b connection_error',
-      ...['rate_limit', 'quota_exceeded', 'timeout', 'server_error', 'connection_error'].map((condition) => `repeats c ${condition}`),
+      ...['rate_limit', 'timeout', 'server_error', 'connection_error', 'quota_exceeded'].map((condition) => `repeats c ${condition}`),
     ]);
   });
 
@@ -830,7 +830,7 @@ describe('400 with the position, and nothing is stored', () => {
       [400, 'content', 'The document grows too large when its aliases are expanded.'],
     );
     const slow = await send(service, 'yaml', Array.from({ length: 60_000 }, (_, index) => `k${index}: 1`).join('\n'));
-    assert.deepEqual([slow.status, slow.body.detail], [400, 'The document takes longer than 1 s.']);
+    assert.deepEqual([slow.status, slow.body.detail], [400, 'The file takes longer than 1 s.']);
     const deep = await send(service, 'yaml', `${'['.repeat(60)}${']'.repeat(60)}`);
     assert.match(deep.body.detail, /more than 50 levels deep/);
   });

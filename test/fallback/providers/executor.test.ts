@@ -10,7 +10,7 @@ import type { Transport } from '../../../src/fallback/providers/transport.ts';
 import { traitsOf, usualStatus } from '../../../src/fallback/rules/conditions.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { planOf, type Scene, sceneOf } from '../../../src/fallback/rules/plan.ts';
-import { waysTo, worstCase } from '../../../src/fallback/rules/reach.ts';
+import { pathsTo, worstCase } from '../../../src/fallback/rules/reach.ts';
 import { askedPath, routingOf } from '../../../src/fallback/rules/routing.ts';
 import { chainArbitrary, chainOf } from '../rules/chains.ts';
 
@@ -124,7 +124,7 @@ describe("Routing's answer is what the executor does", () => {
         const place = at % chain.providers.length;
         const engine = createEngine(chain);
         // The providers before it fail in a way that leads to it.
-        const way = waysTo(engine)[place];
+        const way = pathsTo(engine)[place];
         fc.pre(way !== undefined);
         const fault = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: 0, probability: null };
         const faults = [...way.failures.map((before) => ({ ...fault, ...before })), { ...fault, provider: place, condition, status_code }];

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import type { Condition, RuleRequest } from '../../../src/fallback/model/chain.ts';
 import { faultsOf } from '../../../src/fallback/rules/chain.ts';
-import { createEngine, next, startAt } from '../../../src/fallback/rules/engine.ts';
+import { createEngine, decide, initialPosition } from '../../../src/fallback/rules/engine.ts';
 import { planOf } from '../../../src/fallback/rules/plan.ts';
 import { worstCase } from '../../../src/fallback/rules/reach.ts';
 import { answeredRouting, routingOf } from '../../../src/fallback/rules/routing.ts';
@@ -16,11 +16,11 @@ import { chainOf, requestOf } from './chains.ts';
 /** The providers that are called, as a text such as `a d`, if they fail in these ways one after the other. */
 function called(rules: RuleRequest[], failures: readonly Condition[], count = 4): string {
   const engine = createEngine(chainOf(count, rules));
-  const position = startAt(engine);
+  const position = initialPosition(engine);
   const calls = [position.provider];
   for (const condition of failures) {
     const failure = { condition, status_code: null, retry_after_ms: null };
-    const { end } = next(engine, position, failure, { random: () => 1, elapsed_ms: 0, deadline_ms: null });
+    const { end } = decide(engine, position, failure, { random: () => 1, elapsed_ms: 0, deadline_ms: null });
     if (end !== null) return `${names(calls)} end`;
     calls.push(position.provider);
   }

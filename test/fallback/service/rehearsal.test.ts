@@ -15,7 +15,7 @@ const scene = { name: 'healthy', faults: [], expects: 'served' as const };
 function begun() {
   const rehearsal = new Rehearsal(createEngine(define(threeProviders)), () => 0);
   rehearsal.begin(mark, { index: 0, scene, seed: 1 });
-  const call = (provider: string) => rehearsal.take({ provider, path: 'v1/chat/completions', body }, () => undefined).done();
+  const call = (provider: string) => rehearsal.answerCall({ provider, path: 'v1/chat/completions', body }, () => undefined).done();
   return { rehearsal, call };
 }
 

@@ -84,7 +84,11 @@ describe('Filters of our own', () => {
 });
 
 describe('A YAML document', () => {
-  const read = async (text: string) => JSON.parse(await sandbox.readYaml(text, 'content')) as unknown;
+  async function read(content: string): Promise<unknown> {
+    const { request } = await sandbox.readFile({ format: 'yaml', content }, 'content');
+    const { name: _, ...document } = request as Record<string, unknown>;
+    return document;
+  }
 
   test('is read as plain data, with its anchors', async () => {
     assert.deepEqual(await read('a: &x [1, 2020-01-01]\nb: *x'), { a: [1, '2020-01-01'], b: [1, '2020-01-01'] });
@@ -121,8 +125,8 @@ describe('The sandbox', () => {
     t.after(() => own.stop());
     assert.equal(await own.render('warm', {}, 'template'), 'warm');
     await countTurns(async (turn) => {
-      const { detail } = await refusal(own.readYaml(slow, 'content'));
-      assert.equal(detail, 'The document takes longer than 1 s.');
+      const { detail } = await refusal(own.readFile({ format: 'yaml', content: slow }, 'content'));
+      assert.equal(detail, 'The file takes longer than 1 s.');
       assert.ok(turn() > 100, `the event loop turned ${turn()} times`);
     });
     assert.equal(await own.render('and {{ it }} goes on', { it: 'it' }, 'template'), 'and it goes on');
@@ -132,7 +136,7 @@ describe('The sandbox', () => {
     const own = createSandbox({ deadlineMs: 60_000, heapMib: 24 });
     t.after(() => own.stop());
     const list = `[${Array.from({ length: 120_000 }, () => '{a: b}').join(', ')}]`;
-    assert.equal((await refusal(own.readYaml(list, 'content'))).detail, 'The document needs too much memory.');
+    assert.equal((await refusal(own.readFile({ format: 'yaml', content: list }, 'content'))).detail, 'The file needs too much memory.');
     assert.equal(await own.render('{{ it }}', { it: 'still here' }, 'template'), 'still here');
   });
 
@@ -157,5 +161,33 @@ describe('The sandbox', () => {
       answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : (answer.reason as ServiceError).status)),
       ['a', 'b', 503],
     );
+  });
+});
+
+describe('A file to import', () => {
+  test('is read, parsed and interpreted in the sandbox, whatever its format: nobody else waits, and its refusals are those of the import [F81]', async (t) => {
+    const own = createSandbox({ deadlineMs: 1_000 });
+    t.after(() => own.stop());
+    assert.equal(await own.render('warm', {}, 'template'), 'warm');
+    // Each name of the lists of fallbacks is compared with each pattern: half a minute of work.
+    const stars = '*'.repeat(40);
+    const model_list = Array.from({ length: 900 }, (_, index) => ({
+      model_name: `${index}${stars}x`,
+      litellm_params: { model: 'openai/*' },
+    }));
+    const backups = (group: number) => Array.from({ length: 20 }, (_, index) => `${group}.${index}y`);
+    const fallbacks = model_list.map((_, index) => ({ [`g${index}`]: backups(index) }));
+    const value = { model_list, router_settings: { fallbacks } };
+    for (const content of [value, JSON.stringify(value)]) {
+      await countTurns(async (turn) => {
+        const { detail } = await refusal(own.readFile({ format: 'litellm', content }, 'content'));
+        assert.equal(detail, 'The file takes longer than 1 s.');
+        assert.ok(turn() > 100, `the event loop turned ${turn()} times`);
+      });
+    }
+    const two = { model_list: ['a', 'b', 'c', 'd'].map((model_name) => ({ model_name, litellm_params: { model: 'openai/m' } })) };
+    const content = { ...two, router_settings: { fallbacks: [{ a: ['b'] }, { c: ['d'] }] } };
+    const { field, place } = await refusal(own.readFile({ format: 'litellm', content }, 'content'));
+    assert.deepEqual([field, place], ['group', { candidates: ['a', 'b', 'c', 'd'] }]);
   });
 });

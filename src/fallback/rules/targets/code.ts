@@ -1,5 +1,6 @@
-import type { Rule } from '../../model/chain.ts';
-import { contextCodes, filterCodes, quotaCodes, tooLong } from '../conditions.ts';
+import { longestRetryAfterMs, retryAfterForms } from '../../../kit/retry-after.ts';
+import type { Condition, Rule } from '../../model/chain.ts';
+import { ofNoAnswer, orderedSigns, withheldReasons } from '../conditions.ts';
 import type { Protocol } from '../kinds.ts';
 import { keyEnv, speaksAnthropic, warnIfUnknown } from './kind-names.ts';
 import { type ExportedProvider, type Source, warnOfUnsupportedFields } from './target.ts';
@@ -80,27 +81,30 @@ function decisionsCode({ routing }: Source, { index, isLast, reactionTo }: Expor
   return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
 }
 
-const pattern = (codes: ReadonlySet<string>) => `/\\b(${[...codes].join('|')})\\b/i`;
+/** A sign of a condition in generated code. */
+const signLiteral = ({ condition, from, to, says }: (typeof orderedSigns)[number]) =>
+  `  [${[literal(condition), from, to, ...(says === null ? [] : [says])].join(', ')}],\n`;
+
+const reasonLiteral = ([reason, condition]: readonly [string, Condition]) => `${literal(reason)}: ${literal(condition)}`;
 
 /** The shared part of generated code: classifying failures and applying rules. */
-const guardCode = `/** Error codes that are more specific than the HTTP status. */
-const quotaCodes = ${pattern(quotaCodes)};
-const filterCodes = ${pattern(filterCodes)};
-const contextCodes = ${pattern(contextCodes)};
+const guardCode = `/** How failures are recognized: their statuses, from and to, and what their text then says. The first one counts. */
+const signs = [
+${orderedSigns.map(signLiteral).join('')}];
+
+/** Finish reasons of answers that a provider withheld. */
+const withheld = { ${[...withheldReasons].map(reasonLiteral).join(', ')} };
 
 /** The condition of a failure, from its status and the text of its body. */
 function conditionOf({ status, words = '' }) {
-  if (status === undefined) return 'connection_error';
-  if (status === 401 || status === 403) return 'auth_error';
-  if (status === 402) return 'quota_exceeded';
-  if (status === 408 || status === 504) return 'timeout';
-  if (status === 413) return 'context_length';
-  if (status === 429) return quotaCodes.test(words) ? 'quota_exceeded' : 'rate_limit';
-  if (status >= 500) return 'server_error';
-  if (status < 400) return 'invalid_response';
-  if (status === 400 && filterCodes.test(words)) return 'content_filter';
-  if (status === 400 && (contextCodes.test(words) || ${tooLong}.test(words))) return 'context_length';
-  return 'invalid_request';
+  if (status === undefined) return ${literal(ofNoAnswer.broken)};
+  return signs.find(([, from, to, says]) => status >= from && status <= to && (!says || says.test(words)))[0];
+}
+
+/** Throws if an answer is empty or was withheld. */
+function requireAnswer(isEmpty, finishReason) {
+  const condition = withheld[String(finishReason).toLowerCase()] ?? (isEmpty ? ${literal(ofNoAnswer.unusable)} : undefined);
+  if (condition) throw Object.assign(new Error(\`The answer is unusable: \${condition}.\`), { condition });
 }
 
 /** The wait before the next retry in milliseconds, after \`count\` retries. */
@@ -110,11 +114,12 @@ function waitOf(rule, count, retryAfter) {
   return Math.min(Math.max(own, rule.respectRetryAfter ? retryAfter : 0), rule.maxWaitMs);
 }
 
-/** A Retry-After value (seconds or a date) in milliseconds; 0 without one. */
+/** A Retry-After value (seconds or a date) in milliseconds, at most a day; 0 without one. */
 function retryAfterMs(value) {
-  if (!value) return 0;
-  const ms = /^\\s*\\d+\\s*$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return ms > 0 ? ms : 0;
+  const text = String(value ?? '').trim();
+  if (${retryAfterForms.seconds}.test(text)) return Math.min(Number(text) * 1000, ${longestRetryAfterMs});
+  const ms = ${retryAfterForms.date}.test(text) ? Date.parse(text) - Date.now() : 0;
+  return ms > 0 ? Math.min(ms, ${longestRetryAfterMs}) : 0;
 }
 
 /**
@@ -130,7 +135,7 @@ async function guarded(provider, call, outer) {
     } catch (error) {
       if (outer?.aborted) throw Object.assign(error, { endsChain: true });
       const failure = failureOf(error);
-      const condition = failure.condition ?? (deadline.aborted ? 'timeout' : conditionOf(failure));
+      const condition = failure.condition ?? (deadline.aborted ? ${literal(ofNoAnswer.late)} : conditionOf(failure));
       const rule = provider.decisions[\`\${condition}:\${failure.status}\`] ?? provider.decisions[condition] ?? failover;
       const count = used.get(rule) ?? 0;
       if (rule.action === 'retry' && count < rule.retries) {

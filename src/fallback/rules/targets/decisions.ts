@@ -1,5 +1,5 @@
 import { type Condition, conditions } from '../../model/chain.ts';
-import { type Failing, usualStatus } from '../conditions.ts';
+import { type FailureKind, usualStatus } from '../conditions.ts';
 import type { Draft } from './section.ts';
 
 /** What an imported file does when a provider fails in one way. */
@@ -13,7 +13,7 @@ export interface Cell {
 /** A provider with what follows each of its failures. */
 export interface Row {
   readonly name: string;
-  readonly cells: readonly { readonly failing: Failing; readonly cell: Cell }[];
+  readonly cells: readonly { readonly failing: FailureKind; readonly cell: Cell }[];
 }
 
 interface Group {

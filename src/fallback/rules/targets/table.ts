@@ -1,5 +1,7 @@
 import type { ExportFormat, GatewayFormat, ImportFormat } from '../../model/targets.ts';
 import { exportAiSdk } from './ai-sdk/export.ts';
+import { exportBaton } from './baton/export.ts';
+import { importBaton } from './baton/import.ts';
 import { exportBifrost } from './bifrost/export.ts';
 import { exportEnvoy } from './envoy-ai-gateway/export.ts';
 import type { RehearsedGateway } from './gateway.ts';
@@ -8,8 +10,6 @@ import { exportLitellm } from './litellm/export.ts';
 import { litellmGateway } from './litellm/gateway.ts';
 import { importLitellm } from './litellm/import.ts';
 import { exportOpenrouter } from './openrouter/export.ts';
-import { exportOwn } from './own/export.ts';
-import { importOwn } from './own/import.ts';
 import { exportPortkey } from './portkey/export.ts';
 import { portkeyGateway } from './portkey/gateway.ts';
 import { importPortkey } from './portkey/import.ts';
@@ -25,16 +25,16 @@ export const exporters: Readonly<Record<ExportFormat, Exporter>> = {
   'ai-sdk': exportAiSdk,
   bifrost: exportBifrost,
   'envoy-ai-gateway': exportEnvoy,
-  json: exportOwn,
-  yaml: exportOwn,
+  json: exportBaton,
+  yaml: exportBaton,
 };
 
 /** The importer of each target whose files can be imported. */
 export const importers: Readonly<Record<ImportFormat, Importer>> = {
   litellm: importLitellm,
   portkey: importPortkey,
-  json: importOwn,
-  yaml: importOwn,
+  json: importBaton,
+  yaml: importBaton,
 };
 
 /** How each gateway is rehearsed. */

@@ -3,8 +3,8 @@ import type { preferences } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
 import { filled } from '../chain.ts';
 import { usualStatus } from '../conditions.ts';
-import { after, createEngine, type Engine, matchingRule, type Position, startAt } from '../engine.ts';
-import { endOf, waysTo } from '../reach.ts';
+import { createEngine, type Engine, initialPosition, matchingRule, type Position, positionAfterFailover } from '../engine.ts';
+import { endOf, pathsTo } from '../reach.ts';
 import type { WarningList } from '../warning-list.ts';
 import { listed, uniqueName } from '../wording.ts';
 
@@ -55,11 +55,11 @@ export interface ExportedProvider {
 export function exportedProviders({ chain, routing }: ExportInput, warnings: WarningList): ExportedProvider[] {
   const taken = new Set<string>();
   const engine = createEngine(chain);
-  const ways = waysTo(engine);
+  const ways = pathsTo(engine);
   const orders = chain.providers.map((_, index) => {
     const known = new Map<Condition, readonly number[]>();
     return (condition: Condition) => {
-      const order = known.get(condition) ?? onwards(engine, ways[index]?.position ?? startAt(engine, index), condition);
+      const order = known.get(condition) ?? onwards(engine, ways[index]?.position ?? initialPosition(engine, index), condition);
       known.set(condition, order);
       return order;
     };
@@ -92,7 +92,7 @@ function onwards(engine: Engine, from: Position, condition: Condition): number[]
   while (position !== undefined) {
     const rule = matchingRule(engine, position.provider, { condition: failing, status_code: usualStatus(failing) });
     const goesOn = endOf(engine, { condition: failing, rule }) === 'failover';
-    position = goesOn ? after(engine, position, rule) : undefined;
+    position = goesOn ? positionAfterFailover(engine, position, rule) : undefined;
     if (position !== undefined) found.push(position.provider);
     failing = 'server_error';
   }
@@ -100,7 +100,7 @@ function onwards(engine: Engine, from: Position, condition: Condition): number[]
 }
 
 /** Warns of failovers by `to`, if the target has a single order. */
-export function warnOfTo({ chain, providers, warnings }: Source, target: string): void {
+export function warnOfOwnOrders({ chain, providers, warnings }: Source, target: string): void {
   const names = chain.providers.map(({ name }) => name);
   for (const { provider, reactionTo, onwards: after } of providers) {
     const led = conditions.filter((condition) => reactionTo(condition).rule?.to != null && reactionTo(condition).failsOver);

@@ -25,7 +25,7 @@ export function RuleFields({ row: rule, index, draft: { providers }, onChange, f
       <p className={styles.preview}>{ruleText(ruleRequest(rule, providers))}</p>
       <Fields min="11rem">
         <SelectField label="When it fails with" options={conditionOptions} {...bound('condition')} />
-        <SelectField label="Do" options={actions} {...bound('action')} />
+        <SelectField label="Action" options={actions} {...bound('action')} />
         <TextField label="Only for HTTP statuses" placeholder="all" {...bound('status_codes')} />
       </Fields>
       {rule.action === 'retry' ? <RetryFields rule={rule} bound={bound} onChange={change} /> : null}

@@ -1,4 +1,4 @@
-import type { Fault, Mode, Preset, TestRequest } from '../../model/test.ts';
+import type { InjectedFaultRequest, Mode, Preset, TestRequest } from '../../model/test.ts';
 import { numberOf } from './draft.ts';
 
 /** The numeric fields of a fault, as text. */
@@ -16,7 +16,7 @@ export const faultNumbers = [
 export interface FaultDraft extends Record<(typeof faultNumbers)[number]['name'], string> {
   provider: string;
   /** Empty for a provider that is only slow. */
-  condition: NonNullable<Fault['condition']> | '';
+  condition: NonNullable<InjectedFaultRequest['condition']> | '';
 }
 
 /** A test being edited. */
@@ -50,7 +50,7 @@ export const emptyTest = (): TestDraft => ({
   faults: [],
 });
 
-function faultRequest(draft: FaultDraft): Fault {
+function faultRequest(draft: FaultDraft): InjectedFaultRequest {
   const { provider, condition } = draft;
   const numbers = faultNumbers.filter(({ name }) => draft[name].trim() !== '').map(({ name }) => [name, numberOf(draft[name])]);
   return { provider, ...(condition === '' ? {} : { condition }), ...Object.fromEntries(numbers) };

@@ -16,7 +16,7 @@ const labels: Readonly<Record<string, string>> = {
   params: 'Parameters',
   priority: 'Priority',
   condition: 'When it fails with',
-  action: 'Do',
+  action: 'Action',
   status_codes: 'Only for HTTP statuses',
   max_retries: 'Extra attempts',
   wait_ms: 'First wait',

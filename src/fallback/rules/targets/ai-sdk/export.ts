@@ -1,7 +1,7 @@
 import { modelName } from '../../kinds.ts';
 import { literal, moduleText } from '../code.ts';
 import { baseOf, speaksAnthropic } from '../kind-names.ts';
-import { type Exporter, warnOfTo } from '../target.ts';
+import { type Exporter, warnOfOwnOrders } from '../target.ts';
 
 /**
  * A module for the AI SDK with `ai-fallback`: `chainModel()` returns a language model that follows the chain. Each model
@@ -25,7 +25,7 @@ export const exportAiSdk: Exporter = (source) => {
     },
     body,
   });
-  warnOfTo(source, 'ai-fallback');
+  warnOfOwnOrders(source, 'ai-fallback');
   if (source.chain.providers.some(({ max_tokens }) => max_tokens !== null))
     source.warnings.add('max_tokens', null, 'max_tokens is the default of each call; a call can override it with maxOutputTokens.');
   source.warnings.add('no_retries_of_its_own', null, 'Call the model with maxRetries: 0; otherwise the AI SDK retries the whole chain.');
@@ -57,12 +57,11 @@ function rulesOf(provider) {
 
 const defined = (params) => Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
 
-/** Throws if the answer is empty or was cut off by a content filter. */
+/** The answer. Throws if it is empty or was cut off by a content filter. */
 function checked(answer) {
   const reason = answer.finishReason?.unified ?? answer.finishReason;
-  if (reason === 'content-filter') throw Object.assign(new Error('The answer was filtered.'), { condition: 'content_filter' });
   const something = answer.content.some((part) => part.type === 'tool-call' || (part.type === 'text' && part.text !== ''));
-  if (!something) throw Object.assign(new Error('The answer is empty.'), { condition: 'invalid_response' });
+  requireAnswer(!something, reason);
   return answer;
 }
 

@@ -4,7 +4,7 @@ import { kinds, modelName } from '../../kinds.ts';
 import { type CloudParams, cloudForm, cloudKind } from '../cloud.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from '../kind-names.ts';
 import { oneRetryCount } from '../retry-count.ts';
-import { type ExportedProvider, type Exporter, slug, warnOfEnds, warnOfTo, warnOfUnsupportedFields } from '../target.ts';
+import { type ExportedProvider, type Exporter, slug, warnOfEnds, warnOfOwnOrders, warnOfUnsupportedFields } from '../target.ts';
 import { kindNames } from './names.ts';
 
 /**
@@ -25,7 +25,7 @@ export const exportBifrost: Exporter = (source) => {
     return { provider: called, model: modelName(provider) };
   });
   warnOfEnds(source, 'Bifrost falls back on any failure');
-  warnOfTo(source, 'Bifrost');
+  warnOfOwnOrders(source, 'Bifrost');
   warnOfUnsupportedFields(source, { params: true });
   const rule = {
     id: slug(name),

@@ -5,7 +5,7 @@ import { listed } from '../../wording.ts';
 import { cloudForm, cloudKind } from '../cloud.ts';
 import { baseOf, keyEnv, speaksAnthropic, warnIfUnknown } from '../kind-names.ts';
 import { oneRetryCount } from '../retry-count.ts';
-import { type ExportedProvider, type Exporter, type Source, slug, warnOfTo, warnOfUnsupportedFields } from '../target.ts';
+import { type ExportedProvider, type Exporter, type Source, slug, warnOfOwnOrders, warnOfUnsupportedFields } from '../target.ts';
 
 /** A Kubernetes object. */
 interface Manifest {
@@ -47,7 +47,7 @@ export const exportEnvoy: Exporter = (source) => {
       return backendManifests(exported, `${name}-${index}`, secrets[index]!, clouds[index]!);
     }),
   ];
-  warnOfTo(source, 'Envoy AI Gateway');
+  warnOfOwnOrders(source, 'Envoy AI Gateway');
   warnOfUnsupportedFields(source, { params: true });
   const needed = [...new Map(secrets.map((secret) => [secret.name, secret])).values()];
   const list = listed(needed.map((secret) => `${secret.name} (${secret.field}: ${secret.env})`));

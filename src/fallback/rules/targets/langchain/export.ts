@@ -1,3 +1,4 @@
+import { ofNoAnswer } from '../../conditions.ts';
 import { modelName } from '../../kinds.ts';
 import { literal, moduleText } from '../code.ts';
 import { baseOf, speaksAnthropic } from '../kind-names.ts';
@@ -56,10 +57,7 @@ export const chain = RunnableLambda.from(async (input, config) => {
 async function ask(provider, input, config) {
   const answer = await provider.model().invoke(input, config);
   const reason = answer.response_metadata?.finish_reason ?? answer.response_metadata?.stop_reason;
-  if (reason === 'content_filter' || reason === 'refusal') throw Object.assign(new Error('The answer was filtered.'), { condition: 'content_filter' });
-  if (answer.content.length === 0 && !answer.tool_calls?.length) {
-    throw Object.assign(new Error('The answer is empty.'), { condition: 'invalid_response' });
-  }
+  requireAnswer(answer.content.length === 0 && !answer.tool_calls?.length, reason);
   return answer;
 }
 
@@ -69,6 +67,6 @@ function failureOf(error) {
   const unread = status === undefined && (error instanceof SyntaxError || error instanceof TypeError);
   const words = [error.code, error.type, error.message, JSON.stringify(error.error ?? '')].join(' ');
   const retryAfter = headers?.get?.('retry-after') ?? headers?.['retry-after'];
-  return { condition: condition ?? (unread ? 'invalid_response' : undefined), status, words, retryAfter };
+  return { condition: condition ?? (unread ? ${literal(ofNoAnswer.unusable)} : undefined), status, words, retryAfter };
 }
 `;

@@ -1,17 +1,17 @@
 import { plural } from '../../../../kit/wording.ts';
-import { type ChainRequest, type Condition, conditions, maxRetries } from '../../../model/chain.ts';
+import { type ChainRequest, conditions, maxRetries } from '../../../model/chain.ts';
 import { define } from '../../chain.ts';
-import type { Failing } from '../../conditions.ts';
-import { createEngine, type Engine, next, startAt } from '../../engine.ts';
+import type { FailureKind } from '../../conditions.ts';
+import { createEngine, decide, type Engine, initialPosition } from '../../engine.ts';
 import type { FindingList } from '../../finding-list.ts';
-import { waysTo } from '../../reach.ts';
+import { pathsTo } from '../../reach.ts';
 import { listed, times } from '../../wording.ts';
 import type { Draft, Section } from '../section.ts';
 import { classOf, coolsDown, isSkipped } from './errors.ts';
 import { prefixedKey } from './groups.ts';
-import { repeatsOf, repeatsSentence } from './names.ts';
-import { callsOf, type Deployment, type FailureOf, type Fallbacks, type Router, weighed } from './router.ts';
-import { failures, type Reached } from './rows.ts';
+import { repeatsOf, repeatsSentence, specialOf } from './names.ts';
+import { failures, type Reached } from './reached.ts';
+import { callsOf, type Deployment, type FailureOf, fallbacksOf, type Router, weighed } from './router.ts';
 
 /** A model of a file that is a provider of the chain. */
 interface Imported extends Deployment {
@@ -53,11 +53,9 @@ export function noteLeftOut<D extends Imported>(
 
 /** Finds groups whose fallbacks are under their name with a provider, which hold only for models that LiteLLM knows. */
 export function notePrefixed<D extends Imported>(findings: FindingList, { router, chain }: Pick<Parts<D>, 'router' | 'chain'>): void {
-  const { general, contextWindow, contentPolicy } = router;
-  const ofCondition: Partial<Record<Condition, Fallbacks | null>> = { context_length: contextWindow, content_filter: contentPolicy };
   for (const { group, provider } of chain.map(({ deployment }) => deployment))
     for (const condition of conditions) {
-      const key = prefixedKey(ofCondition[condition] ?? general, group);
+      const key = prefixedKey(fallbacksOf(router, specialOf[condition]), group);
       const sentence = `LiteLLM uses the fallbacks of ${key} for ${group} if it knows this model; the chain does not. Name them ${group}.`;
       if (key !== undefined) findings.add('other_name', 'fallbacks', sentence, { provider: provider.name, condition, loss: true });
     }
@@ -132,7 +130,7 @@ function noteCooldowns<D extends Imported>(findings: FindingList, { router, chai
 }
 
 /** How often LiteLLM calls a model for one call of its router. */
-function callsFor({ kind }: Deployment, failing: Failing | null): number {
+function callsFor({ kind }: Deployment, failing: FailureKind | null): number {
   const repeats = repeatsOf(kind);
   return failing !== null && repeats?.conditions.includes(failing.condition) ? repeats.calls : 1;
 }
@@ -164,7 +162,7 @@ function partingOf<D extends Imported>(engine: Engine, { router, first, chain }:
 /** Finds what differs if a model fails alone, and after the failures that lead to it, as far as no finding is about that failure. */
 function noteCells<D extends Imported>(findings: FindingList, engine: Engine, parts: Parts<D>): void {
   const { chain } = parts;
-  const leading = waysTo(engine).map((way) =>
+  const leading = pathsTo(engine).map((way) =>
     (way?.failures ?? []).map(
       (failure) => [chain[failure.provider]!.deployment, failures.find(({ condition }) => condition === failure.condition)!] as const,
     ),
@@ -172,7 +170,7 @@ function noteCells<D extends Imported>(findings: FindingList, engine: Engine, pa
   for (const [index, { deployment }] of chain.entries()) {
     for (const failing of failures) {
       for (const before of [[], leading[index]!]) {
-        const down = new Map<D, Failing>([...before, [deployment, failing]]);
+        const down = new Map<D, FailureKind>([...before, [deployment, failing]]);
         const parting = partingOf(engine, parts, (one) => down.get(one) ?? null);
         if (parting === null) continue;
         const last = Math.max(parting.at - 1, 0);
@@ -191,7 +189,7 @@ function noteCells<D extends Imported>(findings: FindingList, engine: Engine, pa
   }
 }
 
-const shown = ({ condition, status_code }: Failing) => (status_code === null ? condition : `${condition} (${status_code})`);
+const shown = ({ condition, status_code }: FailureKind) => (status_code === null ? condition : `${condition} (${status_code})`);
 
 /** Models that stand for one another: those of a group with the same order. */
 const groupAndOrder = (one: Deployment | undefined) => (one === undefined ? '' : `${one.group} ${one.order}`);
@@ -235,15 +233,15 @@ function noteRest<D extends Imported>(findings: FindingList, { group, rest }: { 
 }
 
 /** The providers that the chain calls, by index, if some fail. */
-function chainCalls(engine: Engine, failureOf: (provider: number) => Failing | null): number[] {
-  const position = startAt(engine);
+function chainCalls(engine: Engine, failureOf: (provider: number) => FailureKind | null): number[] {
+  const position = initialPosition(engine);
   const calls: number[] = [];
   for (;;) {
     calls.push(position.provider);
     const failing = failureOf(position.provider);
     if (failing === null) return calls;
     const failure = { ...failing, retry_after_ms: null };
-    const { end } = next(engine, position, failure, { random: () => 0, elapsed_ms: 0, deadline_ms: null });
+    const { end } = decide(engine, position, failure, { random: () => 0, elapsed_ms: 0, deadline_ms: null });
     if (end !== null) return calls;
   }
 }

@@ -1,5 +1,6 @@
 import type { Condition } from '../../../model/chain.ts';
-import type { Failing } from '../../conditions.ts';
+import type { FailureKind } from '../../conditions.ts';
+import { retryNames, type Special, specialOf } from './names.ts';
 
 // How LiteLLM reads the failures of each kind of provider, as measured with version 1.106.2. It differs from the documentation in places.
 
@@ -12,7 +13,7 @@ export interface ErrorClass {
   /** The status of the error, which may not be that of the provider. */
   readonly status: number;
   /** Whether fallbacks of their own are for it. */
-  readonly special?: 'context' | 'content';
+  readonly special?: Special;
 }
 
 /** Kinds that LiteLLM calls by clients of its own, which read statuses otherwise than OpenAI's. */
@@ -58,7 +59,7 @@ const byStatus: Readonly<Record<number, ReadonlyMap<string, ErrorClass>>> = {
 };
 
 /** Kinds of which LiteLLM does not notice that a prompt is too long, or that a filter refused it. */
-const blind: Readonly<Record<'context' | 'content', ReadonlySet<string>>> = {
+const blind: Readonly<Record<Special, ReadonlySet<string>>> = {
   context: new Set(['openrouter', 'ollama', 'ollama_chat']),
   content: new Set(['openrouter', 'ollama', 'ollama_chat', 'gemini', 'vertex_ai', 'bedrock', 'cohere', 'databricks']),
 };
@@ -80,28 +81,36 @@ const nameOfStatus: Readonly<Record<number, string>> = {
   504: 'TimeoutErrorRetries',
 };
 
-/** What LiteLLM makes of a failure of a provider of this kind. */
-export function classOf({ condition, status_code }: Failing, kind: string): ErrorClass {
-  if (condition === 'connection_error') return broken.get(kind) ?? serverClass;
+/** The classes by kind of conditions that LiteLLM does not read by a status, where they are not those of a failed server; null for all others. */
+const classesOf: Readonly<Record<Condition, ReadonlyMap<string, ErrorClass> | null>> = {
+  rate_limit: null,
+  timeout: null,
+  server_error: null,
+  connection_error: broken,
+  auth_error: null,
+  quota_exceeded: null,
+  context_length: null,
+  content_filter: null,
+  invalid_request: null,
   // A cut answer can't be parsed.
-  if (condition === 'invalid_response') return unusable.get(kind) ?? serverClass;
+  invalid_response: unusable,
+};
+
+/** What LiteLLM makes of a failure of a provider of this kind. */
+export function classOf({ condition, status_code }: FailureKind, kind: string): ErrorClass {
+  const classes = classesOf[condition];
+  if (classes !== null) return classes.get(kind) ?? serverClass;
   // Without an answer in time, the error has the status of a time-out.
   const status = status_code ?? 408;
-  const special = status === 400 ? specialOf(condition, kind) : undefined;
-  if (special === 'context') return { ...badRequest, special };
-  if (special === 'content') return { ...badRequest, names: ['ContentPolicyViolationErrorRetries', ...badRequest.names], special };
+  const special = status === 400 ? specialOf[condition] : null;
+  if (special !== null && !blind[special].has(kind))
+    return { ...badRequest, special, names: [...retryNames[condition], ...badRequest.names] };
   const odd = byStatus[status]?.get(kind);
   if (odd !== undefined) return odd;
   const isRetried = status >= 500 || [403, 408, 409, 429].includes(status);
   const isRequest = ownClients.includes(kind) && status >= 400 && status < 500;
   const name = nameOfStatus[status] ?? (isRequest ? nameOfStatus[400] : undefined);
   return { names: name === undefined ? [] : [name], isRetried, status };
-}
-
-function specialOf(condition: Condition, kind: string): ErrorClass['special'] {
-  if (condition === 'context_length') return blind.context.has(kind) ? undefined : 'context';
-  if (condition === 'content_filter') return blind.content.has(kind) ? undefined : 'content';
-  return undefined;
 }
 
 /** Whether a model is left out for a while after this error, so that the same call can't use it again. */

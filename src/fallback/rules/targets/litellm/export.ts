@@ -1,12 +1,12 @@
 import { type Condition, conditions, type Params, type Provider } from '../../../model/chain.ts';
-import type { Failing } from '../../conditions.ts';
+import { type FailureKind, traitsOf } from '../../conditions.ts';
 import { knownKind, modelName } from '../../kinds.ts';
 import { listed, listedProviders, shortened, times, uniqueName } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
 import { classOf } from './errors.ts';
-import { groupName, kindNames, nativeKinds, repeatsOf, repeatsSentence, retryNames } from './names.ts';
-import { alikeStatuses, failures } from './rows.ts';
+import { groupName, kindNames, nativeKinds, repeatsOf, repeatsSentence, retryNames, specialOf, specialSettings } from './names.ts';
+import { equivalentStatuses, failures } from './reached.ts';
 
 /** LiteLLM's default for the most backups it tries. */
 const defaultMaxFallbacks = 5;
@@ -93,7 +93,8 @@ function retrySettings(source: Source, kinds: readonly (string | null)[]): { num
   const retriesOf = (condition: Condition) => providers[0]!.reactionTo(condition).retries;
   const num_retries = retriesOf('server_error');
   const policy: Record<string, number> = {};
-  for (const [condition, names] of retryNames) {
+  for (const condition of conditions) {
+    const names = retryNames[condition];
     const retries = retriesOf(condition);
     const isNamed = chain.fallback_rules.some((rule) => rule.condition === condition);
     if (retries > 0 || num_retries > 0 || isNamed) for (const name of names) policy[name] = retries;
@@ -108,9 +109,9 @@ function retrySettings(source: Source, kinds: readonly (string | null)[]): { num
 }
 
 /** The failures that LiteLLM may retry otherwise than their condition says. */
-const sent: readonly Failing[] = [
+const sent: readonly FailureKind[] = [
   ...failures.flatMap((failing) =>
-    [failing.status_code, ...alikeStatuses(failing)].map((status_code) => ({ condition: failing.condition, status_code })),
+    [failing.status_code, ...equivalentStatuses(failing)].map((status_code) => ({ condition: failing.condition, status_code })),
   ),
   { condition: 'context_length', status_code: 413 },
 ];
@@ -166,24 +167,27 @@ function warnOfOneRouter({ providers, routing, warnings }: Source): void {
 }
 
 /** The conditions with fallbacks of their own in LiteLLM. */
-const special = { context_window_fallbacks: 'context_length', content_policy_fallbacks: 'content_filter' } as const;
+const special = conditions.filter((condition) => specialOf[condition] !== null);
+
+/** The conditions of answers with status 200. */
+const answered = conditions.filter((condition) => traitsOf[condition].statuses.includes(200));
 
 /** The order of the backups. LiteLLM falls back on every other failure or never. */
 function fallbacks(source: Source, groups: readonly string[]): Record<string, unknown> {
   const { providers, warnings } = source;
   const first = providers[0]!;
   const general = conditions
-    .filter((condition) => !Object.values<Condition>(special).includes(condition))
+    .filter((condition) => !special.includes(condition))
     .map((condition) => first.onwards(condition))
     .reduce((longest, order) => (order.length > longest.length ? order : longest));
-  const led = Object.entries(special).map(([setting, condition]) => ({
-    setting,
+  const led = special.map((condition) => ({
+    setting: specialSettings[specialOf[condition]!],
     condition,
     orders: ownOrders(source, general, condition),
   }));
   if (general.length === 0 && led.every(({ orders }) => orders.size === 0)) return {};
   const ends = endsBefore(source, general);
-  if (!ends.includes('invalid_response') || !ends.includes('content_filter')) {
+  if (answered.some((condition) => !ends.includes(condition))) {
     const sentence =
       'LiteLLM returns an empty answer (invalid_response), or one with the finish reason content_filter, to the caller; it never retries it or falls back on it.';
     warnings.loss('empty_answer', null, sentence);
@@ -230,7 +234,7 @@ function ownOrders({ providers, warnings }: Source, general: readonly number[], 
 
 /** The conditions on which the chain ends at a provider after which LiteLLM has another one. */
 function endsBefore({ providers }: Source, general: readonly number[]): Condition[] {
-  const isSpecial = (condition: Condition) => Object.values<Condition>(special).includes(condition);
+  const isSpecial = (condition: Condition) => special.includes(condition);
   return conditions.filter((condition) =>
     [0, ...general.slice(0, -1)].some(
       (index) => providers[index]!.onwards(condition).length === 0 && general.length > 0 && !(index === 0 && isSpecial(condition)),
@@ -243,7 +247,7 @@ function warnOfOtherOrders({ providers, warnings }: Source, general: readonly nu
   for (const { provider, index, reactionTo, onwards } of providers) {
     const rest = String(general.slice(general.indexOf(index) + 1));
     const led = conditions.filter((condition) => {
-      const isSpecial = Object.values<Condition>(special).includes(condition);
+      const isSpecial = special.includes(condition);
       return !isSpecial && reactionTo(condition).rule?.to != null && onwards(condition).length > 0 && String(onwards(condition)) !== rest;
     });
     const sentence = `LiteLLM has one order for every failure but context_length and content_filter; on ${listed(led)}, the chain goes from ${provider.name} to others.`;

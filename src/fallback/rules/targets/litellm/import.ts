@@ -12,8 +12,8 @@ import { isLostOn422, measuredKinds } from './errors.ts';
 import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
 import { inferredKind, kindNames, policyNames } from './names.ts';
+import { type Reached, reachedFrom, rowsOf } from './reached.ts';
 import { type Deployment, type Policy, type Router, requireFewModels, weighed } from './router.ts';
-import { type Reached, reachedFrom, rowsOf } from './rows.ts';
 
 /** LiteLLM's waits between retries, as fields of a rule. */
 const waits = { wait_ms: 500, max_wait_ms: 8_000 };
@@ -98,7 +98,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   const names = [...new Set(deployments.map((one) => one.group))];
   const first = firstGroup(names, [router.general, ...[router.contextWindow, router.contentPolicy].flatMap((list) => list ?? [])], group);
   const reached = reachedFrom(router, first);
-  const chain = withUndrawn(router, reached);
+  const chain = withUncalledModels(router, reached);
   const providers = chain.map(({ deployment }) => deployment.provider);
   noteLeftOut(file, { deployments, chain, router, first });
   if (timeout === undefined && providers.some(({ timeout_ms }) => timeout_ms === undefined)) {
@@ -191,7 +191,7 @@ function policyOf(policy: Section | undefined): Policy | null {
 }
 
 /** The models of a chain: those that are reached, and others of their groups that LiteLLM may draw instead. */
-function withUndrawn(router: Router<FileModel>, reached: readonly Reached<FileModel>[]): Reached<FileModel>[] {
+function withUncalledModels(router: Router<FileModel>, reached: readonly Reached<FileModel>[]): Reached<FileModel>[] {
   const chain = [...reached];
   for (const one of reached) {
     const { group, order } = one.deployment;

@@ -1,4 +1,4 @@
-import type { Condition } from '../../../model/chain.ts';
+import { type Condition, conditions } from '../../../model/chain.ts';
 import { litellmKinds } from '../../kind-lists.ts';
 import { listed } from '../../wording.ts';
 import type { KindNames } from '../kind-names.ts';
@@ -15,15 +15,37 @@ export const groupName = (name: string): string => name.replaceAll('*', '-');
 /** Kinds that LiteLLM calls by their own protocol, and a chain by OpenAI's; with an address of their own they are `openai`. */
 export const nativeKinds: ReadonlySet<string> = new Set(['gemini', 'cohere', 'ollama']);
 
-/** The conditions that LiteLLM's retry policy distinguishes, and its settings for each, in the order of their rules in a chain. */
-export const retryNames: readonly (readonly [Condition, readonly string[]])[] = [
-  ['rate_limit', ['RateLimitErrorRetries']],
-  ['timeout', ['TimeoutErrorRetries']],
-  ['auth_error', ['AuthenticationErrorRetries']],
-  ['invalid_request', ['BadRequestErrorRetries', 'NotFoundErrorRetries']],
-  ['content_filter', ['ContentPolicyViolationErrorRetries']],
-  ['server_error', ['InternalServerErrorRetries', 'ServiceUnavailableErrorRetries']],
-];
+/** The settings of LiteLLM's retry policy for a condition; none for one that it does not distinguish. */
+export const retryNames: Readonly<Record<Condition, readonly string[]>> = {
+  rate_limit: ['RateLimitErrorRetries'],
+  timeout: ['TimeoutErrorRetries'],
+  server_error: ['InternalServerErrorRetries', 'ServiceUnavailableErrorRetries'],
+  connection_error: [],
+  auth_error: ['AuthenticationErrorRetries'],
+  quota_exceeded: [],
+  context_length: [],
+  content_filter: ['ContentPolicyViolationErrorRetries'],
+  invalid_request: ['BadRequestErrorRetries', 'NotFoundErrorRetries'],
+  invalid_response: [],
+};
+
+/** The failures with fallbacks of their own in LiteLLM, and the settings that have them. */
+export const specialSettings = { context: 'context_window_fallbacks', content: 'content_policy_fallbacks' } as const;
+export type Special = keyof typeof specialSettings;
+
+/** The fallbacks of their own of conditions; null for those that have the general ones. */
+export const specialOf: Readonly<Record<Condition, Special | null>> = {
+  rate_limit: null,
+  timeout: null,
+  server_error: null,
+  connection_error: null,
+  auth_error: null,
+  quota_exceeded: null,
+  context_length: 'context',
+  content_filter: 'content',
+  invalid_request: null,
+  invalid_response: null,
+};
 
 /** What LiteLLM's clients of some kinds of providers repeat by themselves, whatever a file says (version 1.106.2). */
 export interface Repeats {
@@ -32,10 +54,25 @@ export interface Repeats {
   readonly calls: number;
 }
 
-/** LiteLLM's own client tries a broken connection again. */
-const onceMore: Repeats = { conditions: ['connection_error'], calls: 2 };
-/** OpenAI's client, to which LiteLLM does not pass on that it should not retry. */
-const twiceMore: Repeats = { conditions: ['rate_limit', 'quota_exceeded', 'timeout', 'server_error', 'connection_error'], calls: 3 };
+/** The clients that call again after a condition: LiteLLM's own, or OpenAI's, to which LiteLLM does not pass on that it should not. */
+const repeatedBy: Readonly<Record<Condition, readonly ('own' | 'openai')[]>> = {
+  rate_limit: ['openai'],
+  timeout: ['openai'],
+  server_error: ['openai'],
+  connection_error: ['own', 'openai'],
+  auth_error: [],
+  quota_exceeded: ['openai'],
+  context_length: [],
+  content_filter: [],
+  invalid_request: [],
+  invalid_response: [],
+};
+const repeatsBy = (client: 'own' | 'openai', calls: number): Repeats => ({
+  conditions: conditions.filter((condition) => repeatedBy[condition].includes(client)),
+  calls,
+});
+const onceMore = repeatsBy('own', 2);
+const twiceMore = repeatsBy('openai', 3);
 
 const own = [
   ...['anthropic', 'mistral', 'groq', 'gemini', 'deepseek', 'together', 'fireworks', 'openrouter', 'xai', 'cohere', 'ollama'],
@@ -55,7 +92,7 @@ export const repeatsSentence = ({ conditions, calls }: Repeats, whose: string): 
   `On ${listed(conditions)} of ${whose}, LiteLLM makes each call ${calls} times by itself, whatever its retries are; the chain makes it once.`;
 
 /** The settings of a retry policy. */
-export const policyNames: readonly string[] = [...retryNames.flatMap(([, names]) => names), 'DefaultRetries'];
+export const policyNames: readonly string[] = [...Object.values(retryNames).flat(), 'DefaultRetries'];
 
 /** The kinds that LiteLLM infers from the name of a model without one (version 1.106.2). */
 const inferred: readonly [RegExp, string][] = [

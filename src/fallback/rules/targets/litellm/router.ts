@@ -1,7 +1,8 @@
 import { invalid } from '../../../../kit/errors.ts';
 import { maxProviders } from '../../../model/chain.ts';
-import type { Failing } from '../../conditions.ts';
+import type { FailureKind } from '../../conditions.ts';
 import { classOf, coolsDown, type ErrorClass, isSkipped } from './errors.ts';
+import type { Special } from './names.ts';
 
 // What LiteLLM's Router does with a call, as measured with version 1.106.2. It differs from the documentation in places.
 
@@ -41,6 +42,12 @@ export interface Router<D extends Deployment = Deployment> {
   readonly hasCooldowns: boolean;
 }
 
+/** The fallbacks for a failure that has fallbacks of its own, or for all others. Without any of its own, the general ones hold. */
+export const fallbacksOf = (
+  { general, contextWindow, contentPolicy }: Pick<Router, 'general' | 'contextWindow' | 'contentPolicy'>,
+  special: Special | null,
+): Fallbacks => (special === null ? general : ({ context: contextWindow, content: contentPolicy } as const)[special]) ?? general;
+
 /** @throws ServiceError 400 if a chain can't have as many models as its group leads to */
 export function requireFewModels(count: number): void {
   if (count <= maxProviders) return;
@@ -49,7 +56,7 @@ export function requireFewModels(count: number): void {
 }
 
 /** The failure of a model; null if it answers. */
-export type FailureOf<D> = (deployment: D) => Failing | null;
+export type FailureOf<D> = (deployment: D) => FailureKind | null;
 
 /**
  * The models that LiteLLM calls for one prompt to a group, in order. Of models that it draws at random, each is called once, and
@@ -152,15 +159,14 @@ class Walk<D extends Deployment> {
   }
 
   #fallBack(group: string, { special }: ErrorClass, depth: number, order: number | null): boolean {
-    const { groups, general, contextWindow, contentPolicy, maxFallbacks } = this.#router;
+    const { groups, general, maxFallbacks } = this.#router;
     if (depth >= maxFallbacks) return false;
     const levels = this.#levelsOf(groups.get(group) ?? []).map((level) => level.order);
     if (levels.length > 1 && special === undefined) {
       const later = levels.filter((level) => level > (order ?? levels[0]!)).map((level) => ({ group, order: level }));
       return this.#tryAll([...later, ...this.#listed(general, group)], group, depth);
     }
-    const fallbacks = special === 'context' ? contextWindow : special === 'content' ? contentPolicy : null;
-    return this.#tryAll(this.#listed(fallbacks ?? general, group), group, depth);
+    return this.#tryAll(this.#listed(fallbacksOf(this.#router, special ?? null), group), group, depth);
   }
 
   /** The groups after a group: its own list, else that of the group where the call began, else that of `*`. */

@@ -1,6 +1,6 @@
 import { modelName } from '../../kinds.ts';
 import { listed } from '../../wording.ts';
-import { type ExportedProvider, type Exporter, type Source, warnOfEnds, warnOfTo, warnOfUnsupportedFields } from '../target.ts';
+import { type ExportedProvider, type Exporter, type Source, warnOfEnds, warnOfOwnOrders, warnOfUnsupportedFields } from '../target.ts';
 
 /** The most backups that OpenRouter accepts. */
 const maxBackups = 3;
@@ -18,7 +18,7 @@ export const exportOpenrouter: Exporter = (source) => {
     const sentence = `OpenRouter tries at most ${maxBackups + 1} models: ${listed(left)} ${left.length > 1 ? 'are' : 'is'} left out.`;
     warnings.loss('too_long', 'providers', sentence);
   }
-  warnOfTo(source, 'OpenRouter');
+  warnOfOwnOrders(source, 'OpenRouter');
   warnOfRules(source);
   warnOfUnsupportedFields(source);
   warnings.loss(

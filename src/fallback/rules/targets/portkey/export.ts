@@ -1,10 +1,10 @@
-import type { Condition, Rule } from '../../../model/chain.ts';
-import { conditionOf, knownStatuses } from '../../conditions.ts';
+import { type Condition, conditions, type Rule } from '../../../model/chain.ts';
+import { conditionOf, knownStatuses, traitsOf } from '../../conditions.ts';
 import { modelName } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
 import { times } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv } from '../kind-names.ts';
-import { type ExportedProvider, type Exporter, type Source, warnOfTo, warnOfUnsupportedFields } from '../target.ts';
+import { type ExportedProvider, type Exporter, type Source, warnOfOwnOrders, warnOfUnsupportedFields } from '../target.ts';
 import { asRequested, kindNames, paramNamesInPortkey } from './names.ts';
 
 /** A provider, or a nested strategy with targets. */
@@ -58,7 +58,7 @@ export const exportPortkey: Exporter = (source) => {
     };
   });
   for (const exported of source.providers) warnOfSharedStatuses(exported, source);
-  warnOfTo(source, 'Portkey');
+  warnOfOwnOrders(source, 'Portkey');
   warnOfUnsupportedFields(source, { params: true });
   source.warnings.add(
     'keys_substituted',
@@ -126,28 +126,38 @@ function warnOfWaits(rule: Rule | null, attempts: number, { warnings }: Source):
   warnings.loss('waits', 'fallback_rules', sentence);
 }
 
-/** Conditions that Portkey sees only as a status, and what it takes them for. */
-const sharedStatuses: readonly [Condition, number, string][] = [
-  ['context_length', 400, 'invalid_request'],
-  ['content_filter', 400, 'invalid_request'],
-  ['quota_exceeded', 429, 'rate_limit'],
-  ['connection_error', 500, 'server_error'],
-];
+/** The statuses of conditions that Portkey sees only as a status, and so takes for others; null for those that have one of their own. */
+const sharedStatuses: Readonly<Record<Condition, number | null>> = {
+  rate_limit: null,
+  timeout: null,
+  server_error: null,
+  connection_error: 500,
+  auth_error: null,
+  quota_exceeded: 429,
+  context_length: 400,
+  content_filter: 400,
+  invalid_request: null,
+  invalid_response: null,
+};
 
 /** Warns of conditions that Portkey can't distinguish, because they share a status or have none. */
 function warnOfSharedStatuses({ provider: { name }, isLast, reactionTo, loss }: ExportedProvider, { warnings }: Source): void {
-  for (const [condition, status, other] of sharedStatuses) {
+  for (const condition of conditions) {
+    const status = sharedStatuses[condition];
+    if (status === null) continue;
     const hidden = reactionTo(condition, status);
     const seen = reactionTo(conditionOf(status), status);
     if (hidden.failsOver !== seen.failsOver || (condition !== 'connection_error' && hidden.retries !== seen.retries))
-      warnings.loss('same_status', null, `Portkey sees only status ${status}, so it treats ${condition} like ${other}.`);
+      warnings.loss('same_status', null, `Portkey sees only status ${status}, so it treats ${condition} like ${conditionOf(status)}.`);
   }
   const goesOn = (condition: Condition) => {
     const { retries, failsOver } = reactionTo(condition);
     return retries > 0 || (failsOver && !isLast);
   };
-  const broken = `${name}: Portkey returns a broken or empty answer (invalid_response) to the caller; it never retries it or fails over.`;
-  if (goesOn('invalid_response')) loss('invalid_response', null, broken);
-  const filtered = `${name}: Portkey returns an answer with the finish reason content_filter to the caller.`;
-  if (goesOn('content_filter')) loss('content_filter', null, filtered);
+  for (const condition of conditions) {
+    const { statuses, finishReasons } = traitsOf[condition];
+    if (!statuses.includes(200) || !goesOn(condition)) continue;
+    const what = finishReasons.length === 0 ? `a broken or empty answer (${condition})` : `an answer with the finish reason ${condition}`;
+    loss(condition, null, `${name}: Portkey returns ${what} to the caller; it never retries it or fails over.`);
+  }
 }

@@ -1,7 +1,7 @@
 import { invalid } from '../../../../kit/errors.ts';
 import { type Condition, conditions, maxProviders, maxRetries, maxTimeoutMs, maxTokens } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
-import { knownStatuses, traitsOf } from '../../conditions.ts';
+import { knownStatuses, traitsOf, usualStatus } from '../../conditions.ts';
 import { isSecret } from '../../params.ts';
 import { listed, times, uniqueName } from '../../wording.ts';
 import { kindNamed } from '../kind-names.ts';
@@ -206,7 +206,8 @@ function readParams(section: Section, virtual: unknown): Draft {
  * 500. It decides by the status alone, so that a status of several conditions is treated alike.
  */
 function statusesOf(condition: Condition): number[] {
-  if (condition === 'connection_error') return [500];
+  const [usual, ...others] = traitsOf[condition].statuses;
+  if (usual === null && others.length === 0) return [500];
   return traitsOf[condition].statuses.flatMap((status) => (status !== null && knownStatuses.includes(status) ? [status] : []));
 }
 
@@ -251,11 +252,11 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
       ...(isOn(codes[0] ?? statusesOf(condition)[0]!, failoverStatuses) ? {} : { then: 'fail' }),
     });
     return conditions.flatMap((condition): Draft[] => {
-      if (condition === 'connection_error') return [rule(condition, [])];
+      if (!traitsOf[condition].statuses.some((status) => status !== null)) return [rule(condition, [])];
       const all = statusesOf(condition);
       const retried = all.filter((status) => statuses.includes(status));
       // A call without an answer in time has no status of its own in a chain, so that only a rule without statuses is about it.
-      const isSilent = condition === 'timeout' && retried.includes(408);
+      const isSilent = usualStatus(condition) === null && retried.includes(408);
       const usual = retried.filter((status) => isOn(status, failoverStatuses) === isOn(all[0]!, failoverStatuses));
       const other = retried.filter((status) => !usual.includes(status));
       const others = isSilent ? all.filter((status) => !retried.includes(status)) : [];
@@ -279,7 +280,7 @@ const isOn = (status: number, failoverStatuses: readonly number[] | undefined) =
 
 /** Whether Portkey fails over on this condition, judged by its usual status. It returns an unusable answer to the caller. */
 const failsOver = (condition: Condition, failoverStatuses: readonly number[] | undefined): boolean =>
-  condition !== 'invalid_response' && isOn(statusesOf(condition)[0]!, failoverStatuses);
+  usualStatus(condition) !== 200 && isOn(statusesOf(condition)[0]!, failoverStatuses);
 
 /** The rules where Portkey's failover differs from the defaults of a chain. The last target has no successor. */
 function failoverRules(targets: readonly Target[], providers: readonly Draft[]): Draft[] {

@@ -1,34 +1,43 @@
-import { conditions, maxRetries, maxTo } from '../../../model/chain.ts';
-import { type Failing, usualStatus } from '../../conditions.ts';
+import { type Condition, conditions, maxRetries, maxTo } from '../../../model/chain.ts';
+import { type FailureKind, usualStatus } from '../../conditions.ts';
 import type { Cell, Row } from '../decisions.ts';
 import { classOf } from './errors.ts';
 import { callsOf, type Deployment, type Router, requireFewModels } from './router.ts';
 
-/** The failures that LiteLLM tells apart: each condition as providers send it, and other statuses that are retried otherwise. */
-export const failures: readonly Failing[] = [
-  ...conditions.map((condition) => ({ condition, status_code: condition === 'context_length' ? 400 : usualStatus(condition) })),
-  { condition: 'auth_error', status_code: 403 },
-  { condition: 'quota_exceeded', status_code: 429 },
-  { condition: 'server_error', status_code: 503 },
-  { condition: 'server_error', status_code: 502 },
-  { condition: 'server_error', status_code: 529 },
-  ...[404, 409, 410, 422].map((status_code) => ({ condition: 'invalid_request' as const, status_code })),
+/** The statuses of a condition that LiteLLM tells apart: the one that providers send first, then others that are retried otherwise. */
+const statusesOf: Readonly<Record<Condition, readonly (number | null)[]>> = {
+  rate_limit: [429],
+  timeout: [null],
+  server_error: [500, 503, 502, 529],
+  connection_error: [null],
+  auth_error: [401, 403],
+  quota_exceeded: [402, 429],
+  context_length: [400],
+  content_filter: [400],
+  invalid_request: [400, 404, 409, 410, 422],
+  invalid_response: [200],
+};
+
+/** The failures that LiteLLM tells apart: each condition as providers send it, then its other statuses. */
+export const failures: readonly FailureKind[] = [
+  ...conditions.map((condition) => ({ condition, status_code: statusesOf[condition][0]! })),
+  ...conditions.flatMap((condition) => statusesOf[condition].slice(1).map((status_code) => ({ condition, status_code }))),
 ];
 
 /** Statuses that LiteLLM treats like one of the failures. */
 const alike: Readonly<Record<number, readonly number[]>> = { 502: [501, 505, 520, 521, 522, 523, 524], 410: [405, 406, 415, 424] };
 
 /** The other statuses of the condition that LiteLLM treats like that of a failure. */
-export const alikeStatuses = ({ status_code }: Failing): readonly number[] => alike[status_code ?? 0] ?? [];
+export const equivalentStatuses = ({ status_code }: FailureKind): readonly number[] => alike[status_code ?? 0] ?? [];
 
 /** How earlier failures lead to a model. */
-type Path<D> = ReadonlyMap<D, Failing>;
+type Path<D> = ReadonlyMap<D, FailureKind>;
 
-const serverError: Failing = failures.find(({ condition }) => condition === 'server_error')!;
+const serverError: FailureKind = failures.find(({ condition }) => condition === 'server_error')!;
 
 /** What follows a failure of a model: its further calls, and the models after it. */
 interface Outcome<D> {
-  readonly failing: Failing;
+  readonly failing: FailureKind;
   readonly retries: number;
   readonly next: readonly D[];
 }
@@ -79,7 +88,7 @@ export function reachedFrom<D extends Deployment>(router: Router<D>, group: stri
 }
 
 /** The failures in classes, each of which the router treats alike at every model. */
-function failureClasses<D extends Deployment>({ groups }: Router<D>): readonly (readonly Failing[])[] {
+function failureClasses<D extends Deployment>({ groups }: Router<D>): readonly (readonly FailureKind[])[] {
   const kinds = distinct([...groups.values()].flat().map(({ kind }) => kind));
   return [...Map.groupBy(failures, (failing) => JSON.stringify(kinds.map((kind) => classOf(failing, kind)))).values()];
 }
@@ -89,7 +98,7 @@ function outcomesOf<D extends Deployment>(
   router: Router<D>,
   group: string,
   one: { deployment: D; path: Path<D> },
-  classes: readonly (readonly Failing[])[],
+  classes: readonly (readonly FailureKind[])[],
 ): Outcome<D>[] {
   const found = classes.flatMap((alike) => {
     const { retries, next } = outcomeOf(router, group, one, alike[0]!);
@@ -103,10 +112,10 @@ function outcomeOf<D extends Deployment>(
   router: Router<D>,
   group: string,
   { deployment, path }: { deployment: D; path: Path<D> },
-  failing: Failing,
+  failing: FailureKind,
 ) {
   const isDrawnWith = (other: D) => other.group === deployment.group && other.order === deployment.order;
-  const callsWith = (drawnBefore: Failing | undefined) =>
+  const callsWith = (drawnBefore: FailureKind | undefined) =>
     callsOf(router, group, (one) =>
       one === deployment ? failing : ((isDrawnWith(one) && path.has(one) ? drawnBefore : undefined) ?? path.get(one) ?? serverError),
     );
@@ -148,7 +157,7 @@ export function rowsOf<D extends Deployment>(chain: readonly Reached<D>[], nameO
     name: nameOf(one.deployment),
     cells: one.outcomes.flatMap((outcome, index) => {
       const cell = cellOf(one, outcome, [typeof first[index] === 'string' ? first[index] : usual]);
-      return asRulesSee(outcome.failing).map((failing) => ({ failing, cell }));
+      return asRuleFailures(outcome.failing).map((failing) => ({ failing, cell }));
     }),
   }));
 }
@@ -157,7 +166,7 @@ const sameList = <T>(one: readonly T[], other: readonly T[]) =>
   one.length === other.length && one.every((item, index) => item === other[index]);
 
 /** The failures that rules treat like one: a prompt that is too long is one condition, whatever its status. */
-function asRulesSee({ condition, status_code: status }: Failing): Failing[] {
+function asRuleFailures({ condition, status_code: status }: FailureKind): FailureKind[] {
   if (condition === 'context_length') return [{ condition, status_code: usualStatus(condition) }];
-  return [status, ...alikeStatuses({ condition, status_code: status })].map((status_code) => ({ condition, status_code }));
+  return [status, ...equivalentStatuses({ condition, status_code: status })].map((status_code) => ({ condition, status_code }));
 }

@@ -3,7 +3,7 @@ import { filled, withoutNulls } from '../../chain.ts';
 import type { ExportInput } from '../target.ts';
 
 /** The request that creates the chain: all fields with a value, including defaults. */
-export function exportOwn({ chain }: Pick<ExportInput, 'chain'>): ChainRequest {
+export function exportBaton({ chain }: Pick<ExportInput, 'chain'>): ChainRequest {
   const { name, description, providers, fallback_rules, metadata } = chain;
   return withoutNulls({
     name,
