@@ -441,8 +441,8 @@ class ChainSummaryConditions(TypedDict):
     """Conditions that a default decides, at least for some provider or status."""
 
 
-Fault = TypedDict(
-    "Fault",
+InjectedFaultRequest = TypedDict(
+    "InjectedFaultRequest",
     {
         "provider": "str",
         "condition": "NotRequired[DecisionCondition | None]",
@@ -464,7 +464,7 @@ class TestRequest(TypedDict):
     mode: NotRequired[Mode | None]
     preset: NotRequired[Preset | None]
     seed: NotRequired[int | None]
-    faults: NotRequired[list[Fault] | None]
+    faults: NotRequired[list[InjectedFaultRequest] | None]
     prompts: NotRequired[list[str] | None]
     deadline_ms: NotRequired[int | None]
     stream: NotRequired[bool | None]
