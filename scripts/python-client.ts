@@ -17,7 +17,7 @@ interface Schema {
   readonly not?: object;
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
-  readonly patternProperties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: boolean | Schema;
 }
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
 interface Parameter {
@@ -100,8 +100,8 @@ class Types {
         'Any'
       );
     if (schema.properties !== undefined && Object.keys(schema.properties).length > 0) return this.class(hint, schema);
-    const [values] = Object.values(schema.patternProperties ?? {});
-    return `dict[str, ${this.of(values ?? {}, hint)}]`;
+    const { additionalProperties: values } = schema;
+    return `dict[str, ${this.of(typeof values === 'object' ? values : {}, hint)}]`;
   }
 
   private literal(values: readonly string[], hint: string): string {

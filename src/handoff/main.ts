@@ -333,7 +333,6 @@ function createHttp(base: Base, parts: HttpParts): FastifyInstance {
     handlers: createHandlers(base, parts),
     tiers: tierLimits(settings),
     counters: redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock())),
-    // Loaded with the first request, since most processes never get one.
     async loadMcp(refusalOf) {
       const { createMcpEndpoint } = await import('./mcp/http.ts');
       return createMcpEndpoint({ version, refusalOf, extension: dependencies.mcpExtension });

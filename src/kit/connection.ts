@@ -87,6 +87,8 @@ const maxErrorBody = 1024 * 1024;
 /** The most characters of an event of a stream. */
 const maxEvent = 16 * 1024 * 1024;
 const defaultRetryMs = 3_000;
+/** The longest pause that a stream may ask for. */
+const maxRetryMs = 60_000;
 const maxBackOffMs = 30_000;
 
 const defaults = {
@@ -225,7 +227,7 @@ export class Connection {
         maxBufferSize: maxEvent,
         onEvent: (event) => waiting.push(event),
         onRetry: (ms) => {
-          Object.assign(state, { retryMs: ms });
+          Object.assign(state, { retryMs: Math.min(ms, maxRetryMs) });
         },
         onError: ({ type }) => {
           if (type === 'max-buffer-size-exceeded') fault = malformed(answer, `An event is larger than ${maxEvent / 1024 / 1024} MiB.`);

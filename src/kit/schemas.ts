@@ -1,4 +1,4 @@
-import Type, { type TSchema } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 
 import { type ErrorCode, errorCodes, limitNames } from './errors.ts';
 import type { CommaList, Defaulted, ResponseShape } from './route.ts';
@@ -35,6 +35,13 @@ export const object = <F extends Record<string, TSchema>>(fields: F) => Type.Obj
 /** An object that refuses unknown fields, with a description. */
 export const described = <F extends Record<string, TSchema>>(description: string, fields: F) =>
   Type.Object(fields, { additionalProperties: false, description });
+
+/**
+ * An object with free names, whose values have one schema. Its names may have one too. A name with a line break would escape the
+ * schema of a TypeBox record, which is a pattern.
+ */
+export const record = <T extends TSchema>(value: T, options: { propertyNames?: TSchema; [keyword: string]: unknown } = {}) =>
+  Type.Unsafe<Record<string, Static<T>>>({ type: 'object', ...options, additionalProperties: value });
 
 /** One of the given values. */
 export const choice = <const Values extends readonly string[]>(values: Values, options: object = {}) =>

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -127,6 +129,95 @@ def test_an_event_may_arrive_in_pieces_and_contain_what_python_takes_for_the_end
     found = [event for character in text for event in parser.feed(character)]
     assert found == [ServerSentEvent("packet.created", "a\u2028b\x85c\nd", "7")]
     assert parser.last_id == "7"
+
+
+def test_a_long_line_is_read_in_time_that_grows_with_its_length_and_is_bounded() -> None:
+    def seconds(parts: int) -> float:
+        parser = Parser()
+        part = "x" * 16
+        began = time.process_time()
+        found = [event for text in ["data: ", *([part] * parts), "\n\n"] for event in parser.feed(text)]
+        assert [len(event.data) for event in found] == [16 * parts]
+        return time.process_time() - began
+
+    # Quadratic reading takes 256 times as long for 16 times as much.
+    assert min(seconds(320_000) for _ in range(3)) < 64 * min(seconds(20_000) for _ in range(3))
+    parser = Parser()
+    with pytest.raises(baton_client.UnreadableAnswer, match="longer than"):
+        for _ in range(20):
+            list(parser.feed("data: " + "x" * 1024 * 1024 + "\n"))
+
+
+@pytest.mark.parametrize(("retry", "seconds"), [("²", 3.0), ("-1", 3.0), ("1500", 1.5), ("9" * 5000, 60.0)])
+def test_a_pause_that_is_no_number_is_ignored_and_a_long_one_cut(retry: str, seconds: float) -> None:
+    parser = Parser()
+    assert list(parser.feed(f"retry: {retry}\n\n")) == []
+    assert parser.retry == seconds
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers with what the class says."""
+
+    answer: tuple[int, dict[str, str], bytes] = (200, {}, b"")
+
+    def do_GET(self) -> None:
+        status, headers, body = self.answer
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def odd_url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+JSON = {"Content-Type": "application/json"}
+STREAM = {"Content-Type": "text/event-stream"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, JSON, b"<html>"),
+        (200, JSON, b"[" * 200_000),
+        (200, JSON, b"\xff{}"),
+        (200, {**JSON, "Content-Encoding": "gzip"}, b"no gzip"),
+        (502, JSON, b"[" * 200_000),
+        (502, {**JSON, "Content-Encoding": "gzip"}, b"no gzip"),
+        (400, JSON, b'{"detail": 1, "errors": 2, "code": []}'),
+    ],
+)
+def test_whatever_answers_the_client_raises_its_own_errors(
+    odd_url: str, answer: tuple[int, dict[str, str], bytes]
+) -> None:
+    Answering.answer = answer
+    with Handoff(odd_url, KEY, retries=0) as client, pytest.raises(baton_client.BatonError):
+        client.get_packet("x")
+
+    async def ask() -> None:
+        async with AsyncHandoff(odd_url, KEY, retries=0) as client:
+            await client.get_packet("x")
+
+    with pytest.raises(baton_client.BatonError):
+        asyncio.run(ask())
+
+
+@pytest.mark.parametrize("data", ["<html>", "[1]", "[" * 200_000])
+def test_an_event_that_is_no_object_is_an_error_of_the_client(odd_url: str, data: str) -> None:
+    Answering.answer = (200, STREAM, f"event: packet.created\ndata: {data}\n\n".encode())
+    with Handoff(odd_url, KEY) as client, pytest.raises(baton_client.UnreadableAnswer):
+        next(client.events())
 
 
 def test_events_go_on_after_a_restart_of_the_service_without_a_gap(own_service: Service) -> None:

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, described, Id, orNull, timestamp } from '../../kit/schemas.ts';
+import { choice, described, Id, orNull, record, timestamp } from '../../kit/schemas.ts';
 import { eachOptional, eachOrNull, exampleId, exampleTime, optional, shortName, Warning, whole } from './common.ts';
 
 /** The ways an attempt can fail. Rules refer to them; in a rule `any` stands for all of them. */
@@ -60,7 +60,7 @@ export const retryDefaults = {
 } as const;
 
 const price = (what: string) => Type.Number({ minimum: 0, maximum: maxPrice, description: `US dollars for a million ${what} tokens.` });
-const metadata = Type.Record(Type.String(), Type.Unknown(), { description: 'Arbitrary data of the caller.' });
+const metadata = record(Type.Unknown(), { description: 'Arbitrary data of the caller.' });
 const named = {
   name: shortName('Display name, unique in the chain.'),
   model_id: Type.String({
@@ -97,21 +97,13 @@ const providerFields = {
   max_tokens: whole(1, maxTokens, 'The token limit of requests in tests.'),
   input_cost_per_1m: price('input'),
   output_cost_per_1m: price('output'),
-  params: Type.Record(
-    Type.String({ maxLength: 64 }),
-    Type.Union([
-      Type.String({ maxLength: 2048 }),
-      Type.Number(),
-      Type.Boolean(),
-      Type.Record(Type.String(), Type.String({ maxLength: 2048 })),
-    ]),
-    {
-      maxProperties: 50,
-      description:
-        'Parameters of the kind for exports, by their names in LiteLLM: `api_version`, `aws_region_name`, `vertex_project`, `organization`, `headers` ... A secret only as a reference `os.environ/NAME`.',
-      example: { api_version: '2024-10-21' },
-    },
-  ),
+  params: record(Type.Union([Type.String({ maxLength: 2048 }), Type.Number(), Type.Boolean(), record(Type.String({ maxLength: 2048 }))]), {
+    maxProperties: 50,
+    propertyNames: Type.String({ maxLength: 64 }),
+    description:
+      'Parameters of the kind for exports, by their names in LiteLLM: `api_version`, `aws_region_name`, `vertex_project`, `organization`, `headers` ... A secret only as a reference `os.environ/NAME`.',
+    example: { api_version: '2024-10-21' },
+  }),
   metadata,
 };
 const { provider: kind, api_base, api_key_env, max_tokens, input_cost_per_1m, output_cost_per_1m } = providerFields;

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { choice, defaulted, described, IdParams, object } from '../../kit/schemas.ts';
+import { choice, defaulted, described, IdParams, object, record } from '../../kit/schemas.ts';
 import { Chain, ChainDefinition, ChainRequest, chainExample, chainRequestExample, definitionExample } from './chain.ts';
 import { ETag, exampleId, failing, Location, optional, shortName, Warning } from './common.ts';
 import { Finding } from './finding.ts';
@@ -31,7 +31,7 @@ export const TemplateRequest = described('One of `chain_id` and `chain`, and one
   chain: Type.Optional(Type.Union([ChainRequest, Type.Null()], { description: 'A chain, which is not stored; or use `chain_id`.' })),
   template: optional(Type.String({ maxLength: maxTemplate, description: 'A Liquid template; or use `template_name`.' })),
   template_name: optional(choice(templateNames, { description: 'The name of a built-in template; or use `template`.' })),
-  variables: optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Additional values, by name.' })),
+  variables: optional(record(Type.Unknown(), { description: 'Additional values, by name.' })),
 });
 
 export const TemplateOutput = object({

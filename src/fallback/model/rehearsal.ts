@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 
 import { routeTable } from '../../kit/route.ts';
-import { choice, described, IdParams, object, orNull } from '../../kit/schemas.ts';
+import { choice, described, IdParams, object, orNull, record } from '../../kit/schemas.ts';
 import { conditions } from './chain.ts';
 import { count, failing, optional, shortName, whole } from './common.ts';
 import { defineRoute } from './route.ts';
@@ -27,15 +27,12 @@ export const Gateway = described('The gateway to rehearse, with the mode `rehear
     }),
   ),
   headers: optional(
-    Type.Record(
-      Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$" }),
-      Type.String({ maxLength: 8192, pattern: '^[\\u0020-\\u007e]*$' }),
-      {
-        maxProperties: maxHeaders,
-        description: `At most ${maxHeaders} further headers. The value \`{config}\` stands for the rehearsal export for Portkey, on one line.`,
-        example: { 'x-portkey-config': '{config}' },
-      },
-    ),
+    record(Type.String({ maxLength: 8192, pattern: '^[\\u0020-\\u007e]*$' }), {
+      maxProperties: maxHeaders,
+      propertyNames: Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$" }),
+      description: `At most ${maxHeaders} further headers. The value \`{config}\` stands for the rehearsal export for Portkey, on one line.`,
+      example: { 'x-portkey-config': '{config}' },
+    }),
   ),
   timeout_ms: optional(whole(1, 3_600_000, 'How long a prompt may take. Default: twice as long as the chain needs, and at least 30 s.')),
 });

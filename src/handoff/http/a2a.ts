@@ -30,7 +30,7 @@ import type { Listening } from './streams.ts';
 interface A2aRouteParts {
   readonly mount: HandoffMount;
   readonly call: LocalCall<Caller>;
-  /** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
+  /** The endpoint, which is loaded once. */
   readonly load: () => Promise<A2aEndpoint>;
   readonly listening: Listening;
   readonly pushes: PushService;
@@ -68,13 +68,11 @@ export function mountA2a({
   agents,
   publicUrl,
 }: A2aRouteParts): void {
-  let loading: Promise<A2aEndpoint> | undefined;
   const addressAt = (origin: string) => ({ origin: publicUrl?.replace(/\/+$/, '') ?? origin, version, agents });
 
   const startedAt = clock().toUTCString();
   mount(agentCard, async (_, { origin, headers }) => {
-    loading ??= load();
-    const text = JSON.stringify((await loading).card(addressAt(origin)));
+    const text = JSON.stringify((await load()).card(addressAt(origin)));
     // A card changes with the settings only.
     const etag = `"${hash('sha256', text, 'base64url')}"`;
     const caching = { etag, 'last-modified': startedAt, 'cache-control': 'public, max-age=300' };
@@ -88,8 +86,7 @@ export function mountA2a({
     query: Record<string, unknown>,
     { caller, headers, origin, endSignal }: HandlerContext<Caller>,
   ) {
-    loading ??= load();
-    const endpoint = await loading;
+    const endpoint = await load();
     // A stream outlives its handler, and ends by its own signal.
     const gone = new AbortController();
     const signal = AbortSignal.any([endSignal, gone.signal]);
@@ -142,7 +139,7 @@ export function mountA2a({
 function restRefusal({ status, code, message }: ServiceError): HttpResponse<never> {
   const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', domain: 'a2a-protocol.org', reason: 'CONTENT_TYPE_NOT_SUPPORTED' };
   const details = code === 'UNSUPPORTED_MEDIA_TYPE' ? [info] : [];
-  const error = { code: status, status: 'INVALID_ARGUMENT', message, details };
+  const error = { code: status, status: status === 403 ? 'PERMISSION_DENIED' : 'INVALID_ARGUMENT', message, details };
   return new HttpResponse<never>({ status, body: new JsonText(JSON.stringify({ error })) });
 }
 

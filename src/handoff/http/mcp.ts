@@ -20,7 +20,7 @@ import type { Listening } from './streams.ts';
 interface McpRouteParts {
   readonly mount: HandoffMount;
   readonly call: LocalCall<Caller>;
-  /** Loads the endpoint. The SDK is loaded with the first request, since most processes never get one. */
+  /** The endpoint, which is loaded once. */
   readonly load: () => Promise<McpEndpoint>;
   readonly listening: Listening;
   readonly views: PacketViews;
@@ -31,13 +31,10 @@ interface McpRouteParts {
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
 export function mountMcp({ mount, call, load, listening, views, clock, failed }: McpRouteParts): void {
-  let loading: Promise<McpEndpoint> | undefined;
-
   mount(
     mcp,
     async ({ query, body }, context) => {
-      loading ??= load();
-      const endpoint = await loading;
+      const endpoint = await load();
       const { caller, headers, endSignal: signal } = context;
       const callApi: CallApi = (route, request) => call(route, request, { caller, signal, via: 'mcp' });
       const packet = async (id: string) => {

@@ -217,7 +217,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     ...sseHandlers(listening),
     ...webSocketHandlers(listening, corsOrigins),
   });
-  mountProtocols(parts, mount, call, answers);
+  mountProtocols(parts, app, mount, call, answers);
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
   mountPages(app, parts);
@@ -225,7 +225,13 @@ export function createServer(parts: ServerParts): FastifyInstance {
 }
 
 /** Mounts the endpoints for agents that speak MCP or A2A. */
-function mountProtocols(parts: ServerParts, mount: HandoffMount, call: LocalCall<Caller>, answers: MemoryBudget): void {
+function mountProtocols(
+  parts: ServerParts,
+  app: FastifyInstance,
+  mount: HandoffMount,
+  call: LocalCall<Caller>,
+  answers: MemoryBudget,
+): void {
   const { version, logger, clock, store, listening } = parts;
   const refusalsOf = (route: string) => (error: unknown) => {
     const refusal = toServiceError(error, store.isUnavailable);
@@ -234,10 +240,24 @@ function mountProtocols(parts: ServerParts, mount: HandoffMount, call: LocalCall
   };
   const shared = { mount, call, listening, views: parts.views };
   const [mcpRefusal, a2aRefusal] = [refusalsOf('/mcp'), refusalsOf('/a2a')];
-  mountMcp({ ...shared, clock, load: () => parts.loadMcp(mcpRefusal), failed: mcpRefusal });
+  const loadMcp = once(() => parts.loadMcp(mcpRefusal));
+  const loadA2a = once(() => parts.loadA2a(a2aRefusal));
+  // Loading takes a third of a second: neither the start nor the first call of an agent should wait for it.
+  app.addHook('onListen', (done) => {
+    loadMcp().catch(mcpRefusal);
+    loadA2a().catch(a2aRefusal);
+    done();
+  });
+  mountMcp({ ...shared, clock, load: loadMcp, failed: mcpRefusal });
   const { pushes, publicUrl, a2aAgents } = parts;
   const ofA2a = { answers, turns: parts.turns, store, waiting: parts.waiting, pushes, clock, version, agents: a2aAgents, publicUrl };
-  mountA2a({ ...shared, ...ofA2a, load: () => parts.loadA2a(a2aRefusal), failed: a2aRefusal });
+  mountA2a({ ...shared, ...ofA2a, load: loadA2a, failed: a2aRefusal });
+}
+
+/** The work, done with the first call. */
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return () => (result ??= work());
 }
 
 /** Mounts the console, and the page at the root. */

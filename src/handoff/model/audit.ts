@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { choice, givenTimestamp, Id, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
+import { choice, givenTimestamp, Id, object, orNull, paging, record, timestamp } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
@@ -12,7 +12,7 @@ export const AuditEntry = Type.Object({
   key_id: orNull(Id, 'The API key that was used; null when the service itself acted.'),
   action: Type.String({ description: 'What happened.', example: 'claimed' }),
   resource: Type.String({ description: 'The kind of resource.', example: 'packet' }),
-  details: Type.Record(Type.String(), Type.Unknown()),
+  details: record(Type.Unknown()),
   timestamp: timestamp('When it happened.'),
 });
 export type AuditEntry = Static<typeof AuditEntry>;

@@ -1,13 +1,13 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { Failure, IfMatch, name, object, orNull, timestamp } from '../../kit/schemas.ts';
+import { Failure, IfMatch, name, object, orNull, record, timestamp } from '../../kit/schemas.ts';
 import { ETag, failing, indexedName } from './common.ts';
 import { defineRoute } from './route.ts';
 
 /** The most examples of a contract. */
 const maxExamples = 5;
 
-const anyObject = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
+const anyObject = (description: string) => record(Type.Unknown(), { description });
 
 const schema = anyObject(
   'A JSON Schema (2020-12) for `{context, decisions, actions, dependencies, metadata}` of the create request as it is sent: at most 32 KiB, 12 schemas deep, 500 keywords. `$ref` points into the document itself; patterns run in linear time (RE2).',

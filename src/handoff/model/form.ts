@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, described, object } from '../../kit/schemas.ts';
+import { choice, described, object, record } from '../../kit/schemas.ts';
 
 const shortText = (description: string) => Type.String({ maxLength: 1024, description });
 const length = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: 16_384, description }));
@@ -24,7 +24,7 @@ export const FormSchema = described('A form for the answer, as JSON Schema: a fl
   type: choice(['object']),
   title: Type.Optional(shortText('The name of the form.')),
   description: Type.Optional(shortText('What the form is for.')),
-  properties: Type.Record(Type.String(), FormField, { minProperties: 1, maxProperties: 20, description: 'The fields, by name.' }),
+  properties: record(FormField, { minProperties: 1, maxProperties: 20, description: 'The fields, by name.' }),
   required: Type.Optional(Type.Array(Type.String(), { maxItems: 20, description: 'The fields that must be filled in.' })),
   additionalProperties: Type.Optional(Type.Boolean({ description: 'Ignored: an answer has no other fields.' })),
 });

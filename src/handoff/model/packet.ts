@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, givenTimestamp, Id, name, object, orNull, prose, remark, statement, timestamp } from '../../kit/schemas.ts';
+import { choice, givenTimestamp, Id, name, object, orNull, prose, record, remark, statement, timestamp } from '../../kit/schemas.ts';
 import { indexedName, priorities, statuses } from './common.ts';
 import { FormSchema } from './form.ts';
 
@@ -118,7 +118,7 @@ const Claimant = Type.Object({
 });
 
 const tags = Type.Array(indexedName('A tag.'), { maxItems: 100, description: 'Freeform tags, used for filtering.' });
-const custom = Type.Record(Type.String(), Type.Unknown(), { description: 'Framework-specific or user-defined fields.' });
+const custom = record(Type.Unknown(), { description: 'Framework-specific or user-defined fields.' });
 
 const contextFields = {
   conversation_state: Type.Array(Turn, { description: 'The conversation so far.' }),
@@ -229,9 +229,7 @@ export const RespondRequest = object({
       description: "The person's answer; the history keeps it. Required unless the question has a schema.",
     }),
   ),
-  data: Type.Optional(
-    Type.Record(Type.String(), Type.Unknown(), { description: "The fields of the question's schema. Required if it has one." }),
-  ),
+  data: Type.Optional(record(Type.Unknown(), { description: "The fields of the question's schema. Required if it has one." })),
   digest: Type.Optional(
     Type.String({
       pattern: '^[0-9a-f]{64}$',
@@ -253,9 +251,7 @@ export const BatchClaimRequest = object({ packet_ids: packetIds, ...ClaimRequest
 export const BatchCompleteRequest = object({
   packet_ids: packetIds,
   agent_id: Type.Optional(name('The agent to record as the actor.')),
-  lease_tokens: Type.Optional(
-    Type.Record(Type.String(), Type.String(), { description: 'The lease tokens of leased packets, by packet id.' }),
-  ),
+  lease_tokens: Type.Optional(record(Type.String(), { description: 'The lease tokens of leased packets, by packet id.' })),
 });
 
 export const Hitl = Type.Object({
@@ -279,7 +275,7 @@ export const Hitl = Type.Object({
   requested_at: orNull(timestamp('When the packet entered awaiting_human.')),
   expires_at: orNull(timestamp('When the time to answer ends.')),
   remind_at: Type.Optional(orNull(timestamp('When the reminder is due.'), 'Null when it was sent, or the question is answered.')),
-  data: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'The answer to a question with a schema.' })),
+  data: Type.Optional(record(Type.Unknown(), { description: 'The answer to a question with a schema.' })),
   digest: Type.Optional(
     Type.String({
       description:
@@ -355,7 +351,7 @@ export const HistoryEvent = Type.Object({
   event_type: Type.String({ description: 'What happened.', example: 'claimed' }),
   actor: Type.String({ description: 'Who did it.', example: 'agent:researcher' }),
   key_id: orNull(Id, 'The API key that was used; null when the service itself acted.'),
-  details: Type.Record(Type.String(), Type.Unknown()),
+  details: record(Type.Unknown()),
 });
 
 export type Packet = Static<typeof Packet>;

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, described, name, object, remark } from '../../kit/schemas.ts';
+import { choice, described, name, object, record, remark } from '../../kit/schemas.ts';
 
 /** The most policies of a tenant, rules of a policy, steps of a rule, escalations of a step, and people of a step. */
 export const maxPolicies = 100;
@@ -50,7 +50,7 @@ const Then = Type.Union(
 
 const Rule = object({
   when: Type.Optional(
-    Type.Record(Type.String(), Type.Unknown(), {
+    record(Type.Unknown(), {
       description:
         'A JSON Schema (2020-12) of `{tool, arguments, agent, framework, tags, priority, custom}`, with the bounds of contracts; left out: any. A rule that approves may use only `type`, `properties`, `required`, `const`, `enum`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`, `items` and `allOf`, and everything that it names must be there and have the type that it is compared as.',
     }),

@@ -21,7 +21,7 @@ export interface MountOptions {
   /** Faults of a body beyond its schema. Called even if the schema is violated, so that the answer lists all faults at once. */
   bodyFaults?: (body: unknown) => readonly Fault[];
   /**
-   * Returns the answer to a request that is invalid (400), or whose body is refused, for routes with error bodies of their own;
+   * Returns the answer to a request that is invalid (400) or forbidden (403), or whose body is refused, for routes with error bodies of their own;
    * undefined: that of the service. `isRead`: the body was read, but does not have the form that the route takes.
    */
   refused?: (

@@ -34,6 +34,8 @@ export class Exchange<Context> implements HandlerContext<Context> {
   /** Set by admission. */
   caller!: Context;
   rawBody: Buffer | undefined;
+  /** Why the caller was not admitted, if the route answers that itself. */
+  notAdmitted: unknown;
   /** Why the body was refused. */
   refusal: unknown;
   readonly via = undefined;

@@ -79,7 +79,7 @@ export function createMount<Context, Traits extends object = object>(parts: Moun
           reply.header('x-request-id', request.id);
           const exchange = new Exchange<Context>(route, request, reply);
           request.exchange = exchange;
-          steps.admit(exchange, path, done);
+          steps.admit(endpoint, exchange, path, done);
         },
         handler: (request) => {
           const exchange = request.exchange as Exchange<Context>;
@@ -107,16 +107,22 @@ class Steps<Context, Traits> {
     this.#sender = new Sender(parts.answers ?? answerBudget());
   }
 
-  admit(exchange: Exchange<Context>, path: string, done: (error?: Error) => void): void {
+  admit(endpoint: Endpoint<Context>, exchange: Exchange<Context>, path: string, done: (error?: Error) => void): void {
     const { route, request, reply } = exchange;
+    const refuse = (error: unknown) => {
+      // A route with error bodies of its own sends this one too. Refusals that need further headers are those of HTTP.
+      const isForRoute = endpoint.refused !== undefined && isOfRequest(error);
+      if (isForRoute) exchange.notAdmitted = error;
+      done(isForRoute ? undefined : (error as Error));
+    };
     let caller: Awaitable<Context>;
     try {
       caller = this.#parts.admit(route as Route & Traits, request, reply);
     } catch (error) {
-      done(error as Error);
+      refuse(error);
       return;
     }
-    if (caller instanceof Promise) caller.then((admitted) => this.#enter(exchange, path, admitted, done), done);
+    if (caller instanceof Promise) caller.then((admitted) => this.#enter(exchange, path, admitted, done), refuse);
     else this.#enter(exchange, path, caller, done);
   }
 
@@ -127,6 +133,11 @@ class Steps<Context, Traits> {
 
   read(exchange: Exchange<Context>, payload: IncomingMessage, done: (body?: unknown) => void): void {
     const { route, request, owner, caller } = exchange;
+    if (exchange.notAdmitted !== undefined) {
+      discardBody(payload);
+      done();
+      return;
+    }
     const { bodyLimit, tooLarge = (limit) => `The body is larger than the ${limit} bytes that are allowed here.` } = this.#parts;
     // `handle` throws it. An error here closes the connection, and a client that is still sending misses the response.
     const refuse = (refusal: unknown) => {
@@ -161,6 +172,7 @@ class Steps<Context, Traits> {
   /** Validates a request, has its handler do it and sends the result. */
   handle(endpoint: Endpoint<Context>, exchange: Exchange<Context>): Handled {
     const { request, reply } = exchange;
+    if (exchange.notAdmitted !== undefined) return this.#refuse(endpoint, exchange, exchange.notAdmitted, true);
     if (exchange.refusal !== undefined) return this.#refuse(endpoint, exchange, exchange.refusal, false);
     const { admissionParameters, readParams } = this.#parts;
     const query = request.query as Record<string, unknown>;
@@ -168,7 +180,8 @@ class Steps<Context, Traits> {
     try {
       endpoint.validate(query, request.body, exchange.rawBody?.length);
     } catch (refusal) {
-      return this.#refuse(endpoint, exchange, refusal, true);
+      // An empty body is no JSON.
+      return this.#refuse(endpoint, exchange, refusal, exchange.route.body === undefined || request.body !== undefined);
     }
     const params = request.params as Record<string, string>;
     const input = { params: readParams === undefined ? params : readParams(params), query, body: request.body };
@@ -185,7 +198,7 @@ class Steps<Context, Traits> {
       });
       if (endpoint.refused === undefined) return sent;
       return sent.catch((error: unknown) => {
-        if (!(error instanceof ServiceError) || error.status !== 400) throw error;
+        if (!isOfRequest(error)) throw error;
         this.#refuse(endpoint, exchange, error, true);
         return reply;
       });
@@ -212,6 +225,9 @@ class Steps<Context, Traits> {
     }
   }
 }
+
+/** Whether an error refuses what is asked, and neither the caller nor at this time. */
+const isOfRequest = (error: unknown) => error instanceof ServiceError && (error.status === 400 || error.status === 403);
 
 /** The pattern of a path for the router. A colon of the path is written twice, and ends a parameter before it. */
 function patternOf(path: string): string {

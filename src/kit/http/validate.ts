@@ -120,6 +120,8 @@ export function faultsIn(
         instancePath.startsWith(`${path}/`) || (instancePath === path && (keyword === 'required' || keyword === 'additionalProperties')),
     );
   for (const error of errors) {
+    // The error of the name itself says more.
+    if (error.keyword === 'propertyNames') continue;
     if ((error.keyword === 'anyOf' || error.params.type === 'null') && within(error.instancePath)) continue;
     const fault = describe(error, whole, parameters);
     if (!faults.has(fault.field)) faults.set(fault.field, fault);
@@ -155,6 +157,10 @@ function describe(error: ErrorObject, whole: string, parameters?: readonly strin
     const known = Object.keys((parentSchema as SchemaShape).properties ?? {});
     const holder = path.length === 0 ? 'it' : path.join('.');
     return { field, detail: `${field} is not a field of this request; ${holder} takes ${known.join(', ') || 'no fields'}.` };
+  }
+  if (error.propertyName !== undefined) {
+    const field = [...path, error.propertyName].join('.');
+    return { field, detail: `The name of ${field} ${predicateOf(error)}.` };
   }
   const field = path.join('.');
   return { field, detail: `${field === '' ? whole : field} ${predicateOf(error)}.` };

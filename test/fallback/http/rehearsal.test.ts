@@ -142,6 +142,19 @@ describe('A rehearsal', () => {
     });
   }
 
+  test('refuses a header of the gateway whose name or value no header can have, by a sentence that names it [F61]', async (t) => {
+    const { id, gateway } = await rehearsed(t);
+    for (const [name, value, detail] of [
+      ['a\nb', 'x', 'The name of gateway.headers.a\nb has a character that is not allowed.'],
+      ['', 'x', 'The name of gateway.headers. has a character that is not allowed.'],
+      ['a', 'x\n', 'gateway.headers.a has a character that is not allowed.'],
+    ] as const) {
+      const body = { mode: 'rehearsal', gateway: { url: gateway.url, headers: { [name]: value } } };
+      const answer = await service.call('POST', `/chains/${id}/test`, { body });
+      assert.deepEqual([answer.status, answer.body.detail], [400, detail]);
+    }
+  });
+
   test('draws the faults with a probability for the gateway as for the simulation [F59]', async (t) => {
     const { id, gateway } = await rehearsed(t);
     const faults = [failing('gpt-4o', 'server_error', { probability: 0.5 })];

@@ -143,6 +143,7 @@ describe('POST /mcp', () => {
     ] as const)
       assert.equal((await mcp(service, method, params, { revision: '2025-11-25' })).body.error.code, code, method);
     for (const [raw, code] of [
+      ['', -32700],
       ['{', -32700],
       ['[]', -32600],
       ['3', -32600],
@@ -152,6 +153,28 @@ describe('POST /mcp', () => {
       const { status, body } = await service.call('POST', '//mcp', { raw, headers });
       assert.deepEqual([status, body.jsonrpc, body.id, body.error.code], [400, '2.0', null, code], raw);
     }
+  });
+
+  test('refuses an agent that the key may not act as, or that has no name, in the form of JSON-RPC, as A2A does [H490]', async () => {
+    const service = await shareService(inMemory);
+    const { key } = (await service.call('POST', '/keys', { body: { name: 'bound', agents: ['resolver'] } })).body;
+    for (const [agent, status] of [
+      ['other', 403],
+      ['', 400],
+    ] as const) {
+      const headers = { 'x-agent-id': agent };
+      const answers = [
+        await mcp(service, 'tools/list', {}, { key, agent }),
+        await service.call('POST', '//a2a', { key, headers, body: { jsonrpc: '2.0', id: 1, method: 'GetTask', params: {} } }),
+      ];
+      for (const { status: found, body } of answers)
+        assert.deepEqual([found, body.jsonrpc, body.error?.code], [status, '2.0', -32600], JSON.stringify(body));
+      const rest = await service.call('GET', '//a2a/tasks', { key, headers });
+      const name = status === 403 ? 'PERMISSION_DENIED' : 'INVALID_ARGUMENT';
+      assert.deepEqual([rest.status, rest.body.error?.status], [status, name], rest.text);
+    }
+    const inQuery = await mcp(service, 'tools/list', {}, { key, agent: null, query: '?agent_id=other' });
+    assert.deepEqual([inQuery.status, inQuery.body.error?.code], [403, -32600]);
   });
 
   test('ends a packet with fail, which keeps the reason, and gives one back with release', async () => {

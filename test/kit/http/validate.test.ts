@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import Type from 'typebox';
 
 import { bodyValidator } from '../../../src/kit/http/validate.ts';
+import { record } from '../../../src/kit/schemas.ts';
 import { collectGarbage } from '../../support/garbage.ts';
 
 test('A validator keeps no body that it has refused', async () => {
@@ -16,4 +17,14 @@ test('A validator keeps no body that it has refused', async () => {
     refused.map((body) => body.deref()),
     [undefined, undefined],
   );
+});
+
+test('The values of an object with free names have its schema, whatever their names; names have theirs [H491]', () => {
+  const validate = bodyValidator(Type.Object({ tokens: record(Type.String(), { propertyNames: Type.String({ maxLength: 8 }) }) }), {});
+  assert.deepEqual(validate({ tokens: { 'a\nb': 'x', '': 'y' } }), { tokens: { 'a\nb': 'x', '': 'y' } });
+  for (const name of ['a', 'a\nb', '\u2028', ''])
+    assert.throws(() => validate({ tokens: { [name]: 5 } }), { message: `tokens.${name} must be a string, not a number.` });
+  assert.throws(() => validate({ tokens: { 'a longer name': 'x' } }), {
+    message: 'The name of tokens.a longer name can have at most 8 characters.',
+  });
 });

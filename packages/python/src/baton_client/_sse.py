@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .errors import UnreadableAnswer
+
+LONGEST = 16 * 1024 * 1024
+"""The most characters of an event."""
+LONGEST_PAUSE = 60.0
+"""The longest pause that a stream may ask for, in seconds."""
+
 
 @dataclass(frozen=True)
 class ServerSentEvent:
@@ -24,14 +31,23 @@ class Parser:
     _type: str = "message"
     _data: list[str] = field(default_factory=list)
     _id: str | None = None
-    _rest: str = ""
+    _rest: list[str] = field(default_factory=list)
+    _length: int = 0
 
     def feed(self, text: str) -> Iterator[ServerSentEvent]:
-        """The events that end in this part of the text."""
+        """The events that end in this part of the text. Raises UnreadableAnswer for an event that is too long."""
         # Not `splitlines`, nor `iter_lines` of httpx: they also split at characters that JSON leaves as they are.
-        *lines, self._rest = (self._rest + text).split("\n")
+        *lines, rest = text.split("\n")
         for line in lines:
-            yield from self._read(line.removesuffix("\r"))
+            # A line that arrives in many parts is joined once.
+            whole = "".join([*self._rest, line])
+            self._rest = []
+            yield from self._read(whole.removesuffix("\r"))
+            self._length = sum(map(len, self._data))
+        self._rest.append(rest)
+        self._length += len(rest)
+        if self._length > LONGEST:
+            raise UnreadableAnswer(f"An event is longer than {LONGEST} characters.")
 
     def _read(self, line: str) -> Iterator[ServerSentEvent]:
         if line == "":
@@ -49,5 +65,5 @@ class Parser:
             self._data.append(value)
         elif name == "id":
             self._id = value
-        elif name == "retry" and value.isdigit():
-            self.retry = int(value) / 1000
+        elif name == "retry" and value.isascii() and value.isdigit():
+            self.retry = min(LONGEST_PAUSE, int(value[-20:]) / 1000)

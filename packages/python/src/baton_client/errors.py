@@ -39,14 +39,15 @@ class ApiError(BatonError):
         self.headers = headers
         self.body: dict[str, Any] = _object(text)
         """The whole body; empty if it is no JSON object."""
-        self.code: str | None = self.body.get("code")
+        self.code: str | None = _text(self.body.get("code"))
         """The service's error code; None if the answer is not the service's, but for example a proxy's."""
-        self.detail: str = self.body.get("detail") or f"The service answered {status_code}."
-        self.field: str | None = self.body.get("field")
+        self.detail: str = _text(self.body.get("detail")) or f"The service answered {status_code}."
+        self.field: str | None = _text(self.body.get("field"))
         """The dotted path of the invalid field; None if the error is not about a field."""
-        self.errors: list[dict[str, Any]] = self.body.get("errors") or []
+        errors = self.body.get("errors")
+        self.errors: list[dict[str, Any]] = errors if isinstance(errors, list) else []
         """All faults, if the service found several."""
-        self.request_id: str | None = self.body.get("request_id") or headers.get("x-request-id")
+        self.request_id: str | None = _text(self.body.get("request_id")) or headers.get("x-request-id")
         """The id of the request in the service's log."""
         super().__init__(self.detail)
 
@@ -154,13 +155,18 @@ _by_status: dict[int, type[ApiError]] = {
 def api_error(status_code: int, headers: Mapping[str, str], text: str) -> ApiError:
     """The error of an answer, by its code and status."""
     otherwise = ServerError if status_code >= 500 else ApiError
-    kind = _by_code.get(_object(text).get("code")) or _by_status.get(status_code, otherwise)
+    kind = _by_code.get(_text(_object(text).get("code"))) or _by_status.get(status_code, otherwise)
     return kind(status_code, headers, text)
+
+
+def _text(value: object) -> str | None:
+    """A text; None for what is none, as a proxy may send it."""
+    return value if isinstance(value, str) else None
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

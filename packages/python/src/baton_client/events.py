@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ._sse import ServerSentEvent
+from .errors import UnreadableAnswer
 from .handoff import types
 
 
@@ -36,6 +37,11 @@ def event_of(sent: ServerSentEvent) -> Event | None:
     """The event; None for `connected` and `ping`."""
     if sent.type in ("connected", "ping"):
         return None
-    body = json.loads(sent.data)
+    try:
+        body = json.loads(sent.data)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise UnreadableAnswer("An event is no JSON object. Check that the base URL leads to the service.")
     data = cast("types.PacketSummary | None", body.get("data"))
     return Event(sent.id, sent.type, body.get("packet_id"), data, body.get("timestamp"), body.get("reason"))

@@ -9,15 +9,15 @@ import { askAgain } from './queries.ts';
 import { currentKey, setKey } from './session.ts';
 
 interface KeyFormProps {
-  /** Whether the user may choose that the key is forgotten when the page is loaded again. */
+  /** Whether the key is kept in the tab only if the user chooses so; else it always is. */
   asksToKeep?: boolean;
   /** Where a key comes from. */
   from?: ReactNode;
 }
 
-/** Asks for the API key, which is kept only in this tab, until it is closed. */
+/** Asks for the API key, which is kept at most in this tab, until it is closed. */
 export function KeyForm({ asksToKeep = false, from }: KeyFormProps) {
-  const [keep, setKeep] = useState(true);
+  const [keep, setKeep] = useState(!asksToKeep);
   const field = useRef<HTMLInputElement>(null);
   const wrong = currentKey() !== null;
   const [error, setError] = useState(wrong ? 'This key was rejected.' : undefined);
@@ -43,14 +43,19 @@ export function KeyForm({ asksToKeep = false, from }: KeyFormProps) {
             label="Key"
             type="password"
             autoComplete="off"
-            hint="The key is kept in this tab until it is closed, and never in an address."
+            hint={
+              asksToKeep
+                ? 'The key is never part of an address.'
+                : 'The key is kept in this tab until it is closed, and never in an address.'
+            }
             error={error}
           />
           {asksToKeep ? (
             <CheckField
-              label="Ask for it again when the page is reloaded"
-              checked={!keep}
-              onChange={({ target }) => setKeep(!target.checked)}
+              label="Keep it in this tab until it is closed"
+              hint="Otherwise the page asks again when it is reloaded."
+              checked={keep}
+              onChange={({ target }) => setKeep(target.checked)}
             />
           ) : null}
           <Button type="submit" look="primary">

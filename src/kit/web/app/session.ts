@@ -8,7 +8,7 @@ const refused = sharedValue(false);
 /** The API key of this tab; null if none was entered. */
 export const currentKey = key.get;
 
-/** Sets or removes the key of this tab. It is kept in session storage, or only until the page is left. */
+/** Sets or removes the key of this tab. It is kept in session storage if `keep` says so, else until the page is left. */
 export function setKey(value: string | null, keep = true): void {
   kept.write(keep ? value : null);
   // Before the page is shown again, since it then sends requests.
