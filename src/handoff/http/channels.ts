@@ -7,8 +7,8 @@ import { counted } from './webhooks.ts';
 /** The handlers of the routes of channels and their deliveries. */
 export const channelHandlers = (channels: ChannelService) =>
   handlersOf({
-    createChannel: async ({ body }, { caller, headers, rawBody, origin }) => {
-      const { added, replayed } = await channels.create(caller, body, origin, idempotencyOf(headers, 'POST /channels', rawBody));
+    createChannel: async ({ body }, context) => {
+      const { added, replayed } = await channels.create(context.caller, body, context.origin, idempotencyOf(context, 'POST /channels'));
       return new HttpResponse({ body: added, ...(replayed ? { headers: { 'idempotency-replayed': 'true' } } : {}) });
     },
     listChannels: (_, { caller }) => channels.list(caller),

@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { invalid } from '../../kit/errors.ts';
+import type { HandlerContext } from '../../kit/http/exchange.ts';
+import { storedKeyOf } from '../rules/idempotency.ts';
+import type { Caller } from '../service/authentication.ts';
 import type { Idempotency } from '../store/idempotency.ts';
+
+type Request = Pick<HandlerContext<Caller>, 'caller' | 'headers' | 'rawBody' | 'via'>;
 
 /** The most characters of `X-Agent-Id`, `X-Lease-Token` and `Idempotency-Key`. */
 const maxLength = 255;
@@ -42,9 +47,19 @@ export const agentId = (headers: IncomingHttpHeaders): string | undefined => sho
 /** The token of a lease. @throws ServiceError 400 when it is empty or too long */
 export const leaseToken = (headers: IncomingHttpHeaders): string | undefined => shortHeader(headers, 'X-Lease-Token');
 
-/** The idempotency key of a request, with a fingerprint of its method, path and body that distinguishes a repeat from another request. */
-export function idempotencyOf(headers: IncomingHttpHeaders, operation: string, body: Buffer | undefined): Idempotency | undefined {
+/**
+ * The idempotency key of a request, which belongs to the family of its caller's key, with a fingerprint of its method, path and body
+ * that distinguishes a repeat from another request.
+ */
+export function idempotencyOf({ caller, headers, rawBody: body, via }: Request, operation: string): Idempotency | undefined {
   const key = shortHeader(headers, 'Idempotency-Key');
   if (key === undefined) return undefined;
-  return { key, fingerprint: hash('sha256', Buffer.concat([Buffer.from(`${operation}\n`), body ?? Buffer.alloc(0)])) };
+  const sent = { origin: caller.origin, key };
+  const name = via === 'a2a' ? 'messageId' : 'Idempotency-Key';
+  return {
+    sent,
+    key: storedKeyOf(sent),
+    name,
+    fingerprint: hash('sha256', Buffer.concat([Buffer.from(`${operation}\n`), body ?? Buffer.alloc(0)])),
+  };
 }

@@ -8,13 +8,13 @@ const defaultOverlapSeconds = 3600;
 /** The handlers of the routes of API keys. */
 export const keyHandlers = (keys: KeyService) =>
   handlersOf({
-    createKey: ({ body }, { caller, headers, rawBody }) => keys.createKey(caller, body, idempotencyOf(headers, 'POST /keys', rawBody)),
-    rotateKey: ({ params, body }, { caller, headers, rawBody }) =>
+    createKey: ({ body }, context) => keys.createKey(context.caller, body, idempotencyOf(context, 'POST /keys')),
+    rotateKey: ({ params, body }, context) =>
       keys.rotateKey(
-        caller,
+        context.caller,
         params.id,
         body?.overlap_seconds ?? defaultOverlapSeconds,
-        idempotencyOf(headers, `POST /keys/${params.id}/rotate`, rawBody),
+        idempotencyOf(context, `POST /keys/${params.id}/rotate`),
       ),
     listKeys: (_, { caller }) => keys.keysOf(caller),
     getOwnKey: (_, { caller }) => keys.ownKey(caller),

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { type Fault, invalid, notFound, ServiceError, short } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
@@ -65,41 +64,44 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
     return packetAnswer(await store.of(caller.tenant_number).packets.find(id), headers['if-none-match']);
   }
 
-  const changing = (headers: IncomingHttpHeaders, operation?: string, body?: Buffer, via?: string): ChangeOptions => ({
-    agentId: agentId(headers),
+  /** The options of a change. Those of an `operation` have its idempotency key. */
+  const changing = (context: HandlerContext<Caller>, operation?: string): ChangeOptions => ({
+    agentId: agentId(context.headers),
     // Over MCP the holder of a lease may leave its token out.
-    ...(via === 'mcp' ? { holder: agentId(headers) } : {}),
-    ifMatch: headers['if-match'],
-    token: leaseToken(headers),
-    ...(operation === undefined ? {} : { idempotency: idempotencyOf(headers, operation, body) }),
+    ...(context.via === 'mcp' ? { holder: agentId(context.headers) } : {}),
+    ifMatch: context.headers['if-match'],
+    token: leaseToken(context.headers),
+    ...(operation === undefined ? {} : { idempotency: idempotencyOf(context, operation) }),
   });
 
   /** Answers a question; histories name the way by which the answer came. */
   const respond = (way: AnsweredVia): Handlers['respondPacket'] => ({
-    async handle({ params, body }, { caller, headers, rawBody, via }) {
-      const options = changing(headers, `POST /packets/${params.id}/respond`, rawBody);
-      return changed(await packets.respond(caller, params.id, body, { ...options, via: (via as AnsweredVia | undefined) ?? way }));
+    async handle({ params, body }, context) {
+      const options = changing(context, `POST /packets/${params.id}/respond`);
+      return changed(
+        await packets.respond(context.caller, params.id, body, { ...options, via: (context.via as AnsweredVia | undefined) ?? way }),
+      );
     },
     bodyFaults: answerFaults,
   });
 
   return handlersOf({
     createPacket: {
-      handle: async ({ body, query }, { caller, headers, rawBody }) => {
-        const options = createOptions(headers, 'POST /packets', rawBody);
+      handle: async ({ body, query }, context) => {
+        const options = createOptions(context, 'POST /packets');
         return query.dry_run === true
-          ? new HttpResponse({ status: 200, body: trialOf(await packets.tryCreate(caller, body, options)) as never })
-          : createAnswer(packets.create(caller, body, options));
+          ? new HttpResponse({ status: 200, body: trialOf(await packets.tryCreate(context.caller, body, options)) as never })
+          : createAnswer(packets.create(context.caller, body, options));
       },
       refused: asTrial,
     },
-    chainPacket: ({ params, body }, { caller, headers, rawBody }) =>
-      createAnswer(packets.chain(caller, params.id, body, createOptions(headers, `POST /packets/${params.id}/chain`, rawBody))),
-    batchCreate: ({ body }, { caller, headers, rawBody }) => {
+    chainPacket: ({ params, body }, context) =>
+      createAnswer(packets.chain(context.caller, params.id, body, createOptions(context, `POST /packets/${params.id}/chain`))),
+    batchCreate: ({ body }, context) => {
       requireBatch('packets', body.packets);
-      const limit = tiers[caller.tenant_tier].packetBytes;
+      const limit = tiers[context.caller.tenant_tier].packetBytes;
       const items = body.packets.map((item) => itemOf(item, limit));
-      return createAnswer(packets.createBatch(caller, items, createOptions(headers, 'POST /packets/batch', rawBody)));
+      return createAnswer(packets.createBatch(context.caller, items, createOptions(context, 'POST /packets/batch')));
     },
 
     listPackets: ({ query }, { caller, signal }) => andThen(lists.packets(caller, query, signal), jsonOf),
@@ -115,30 +117,28 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
       return andThen(finding, (found) => packetAnswer(found, headers['if-none-match']));
     },
 
-    claimPacket: async ({ params, body }, { caller, headers, rawBody }) =>
-      changed(await packets.claim(caller, params.id, claimOf(body), changing(headers, `POST /packets/${params.id}/claim`, rawBody))),
+    claimPacket: async ({ params, body }, context) =>
+      changed(await packets.claim(context.caller, params.id, claimOf(body), changing(context, `POST /packets/${params.id}/claim`))),
     claimNext: async ({ body }, context) => {
-      const idempotency = idempotencyOf(context.headers, 'POST /packets/claim-next', context.rawBody);
+      const idempotency = idempotencyOf(context, 'POST /packets/claim-next');
       const claimed = await waiting.claimNext(waiterOf(context, body.wait_seconds), body, idempotency);
       return claimed === null ? new HttpResponse<never>({ status: 204 }) : changed(claimed);
     },
     respondPacket: respond('api'),
     respondInConsole: respond('console'),
-    patchPacket: async ({ params, body }, { caller, headers, via }) =>
-      changed(await packets.patch(caller, params.id, body, changing(headers, undefined, undefined, via))),
-    deletePacket: async ({ params, query }, { caller, headers }) => {
-      if (query.hard === true) await packets.remove(caller, params.id, changing(headers));
-      else await packets.expire(caller, params.id, changing(headers));
+    patchPacket: async ({ params, body }, context) => changed(await packets.patch(context.caller, params.id, body, changing(context))),
+    deletePacket: async ({ params, query }, context) => {
+      if (query.hard === true) await packets.remove(context.caller, params.id, changing(context));
+      else await packets.expire(context.caller, params.id, changing(context));
     },
-    withdrawQuestion: async ({ params }, { caller, headers }) => changed(await packets.withdraw(caller, params.id, changing(headers))),
-    releasePacket: async ({ params }, { caller, headers, via }) =>
-      changed(await packets.release(caller, params.id, changing(headers, undefined, undefined, via))),
-    renewLease: async ({ params, body }, { caller, headers, via }) => {
-      const { packet } = await packets.renew(caller, params.id, body?.lease_seconds, changing(headers, undefined, undefined, via));
+    withdrawQuestion: async ({ params }, context) => changed(await packets.withdraw(context.caller, params.id, changing(context))),
+    releasePacket: async ({ params }, context) => changed(await packets.release(context.caller, params.id, changing(context))),
+    renewLease: async ({ params, body }, context) => {
+      const { packet } = await packets.renew(context.caller, params.id, body?.lease_seconds, changing(context));
       return { lease: (readJson(packet) as Packet).lease! };
     },
-    endLease: async ({ params }, { caller, headers }) => {
-      await packets.endLease(caller, params.id, changing(headers));
+    endLease: async ({ params }, context) => {
+      await packets.endLease(context.caller, params.id, changing(context));
     },
 
     batchClaim: async ({ body }, { caller }) => {
@@ -146,10 +146,10 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
       const { changed: claimed, errors } = await packets.claimEach(caller, body.packet_ids, claimOf(body));
       return outcome('claimed', claimed, errors);
     },
-    batchComplete: async ({ body }, { caller, headers }) => {
+    batchComplete: async ({ body }, context) => {
       requireBatch('packet_ids', body.packet_ids);
-      const { packet_ids, agent_id = agentId(headers), lease_tokens } = body;
-      const { changed: completed, errors } = await packets.completeEach(caller, packet_ids, agent_id, lease_tokens);
+      const { packet_ids, agent_id = agentId(context.headers), lease_tokens } = body;
+      const { changed: completed, errors } = await packets.completeEach(context.caller, packet_ids, agent_id, lease_tokens);
       return outcome('completed', completed, errors);
     },
   });
@@ -232,6 +232,6 @@ function outcome(name: 'claimed' | 'completed', packets: readonly string[], erro
 /** The request as one that waits. */
 const waiterOf = ({ caller, endSignal: signal }: HandlerContext<Caller>, seconds = 0): Waiter => ({ caller, signal, seconds });
 
-function createOptions(headers: IncomingHttpHeaders, operation: string, body: Buffer | undefined): CreateOptions {
-  return { agentId: agentId(headers), idempotency: idempotencyOf(headers, operation, body), size: body?.length };
+function createOptions(context: HandlerContext<Caller>, operation: string): CreateOptions {
+  return { agentId: agentId(context.headers), idempotency: idempotencyOf(context, operation), size: context.rawBody?.length };
 }

@@ -7,8 +7,8 @@ import { idempotencyOf } from './headers.ts';
 /** The handlers of the routes of webhooks and their deliveries. */
 export const webhookHandlers = (webhooks: WebhookService) =>
   handlersOf({
-    createWebhook: async ({ body }, { caller, headers, rawBody }) => {
-      const { added, replayed } = await webhooks.create(caller, body, idempotencyOf(headers, 'POST /hooks', rawBody));
+    createWebhook: async ({ body }, context) => {
+      const { added, replayed } = await webhooks.create(context.caller, body, idempotencyOf(context, 'POST /hooks'));
       return new HttpResponse({ body: added, ...(replayed ? { headers: { 'idempotency-replayed': 'true' } } : {}) });
     },
     listWebhooks: (_, { caller }) => webhooks.list(caller),

@@ -67,10 +67,13 @@ export function summaryText({ state, digest }: Pick<PacketParts, 'state' | 'dige
   return state + digest;
 }
 
-/**
- * Inserts the token into the text of a packet that was just leased: only the answer to the claim contains it. Callers
- * can't write any of the fields before the lease, so the first match is the lease.
- */
+/** The beginning of a lease. Callers can't write any of the fields before it, so the first match is the lease. */
+const leaseBegin = /"lease":\{(?:"token":"([^"]*)",)?/;
+
+/** The text of a packet that was just leased with the token, or with another token: only the answer to the claim contains it. */
 export function withToken(text: string, token: string): string {
-  return text.replace('"lease":{', () => `"lease":{"token":${JSON.stringify(token)},`);
+  return text.replace(leaseBegin, () => `"lease":{"token":${JSON.stringify(token)},`);
 }
+
+/** The token in the answer to a claim; undefined when it has none. */
+export const tokenIn = (text: string): string | undefined => leaseBegin.exec(text)?.[1];

@@ -1,5 +1,6 @@
 import { conflict } from '../../kit/errors.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
+import { openedAnswer, type SentKey, sealedAnswer } from '../rules/idempotency.ts';
 import type { Writes } from './engine/group.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
@@ -10,6 +11,7 @@ declare module './tables.ts' {
   interface Tables {
     idempotency: {
       tenant: number;
+      /** A digest of the key and of the family of the key that sent it (`storedKeyOf`). */
       key: string;
       /** Method, path and body of the request. */
       fingerprint: string;
@@ -29,10 +31,14 @@ export interface IdempotencyNeeds {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** A request's idempotency key and its fingerprint, which differs between different requests. */
+/** A request's idempotency key, and its fingerprint, which differs between different requests. */
 export interface Idempotency {
+  readonly sent: SentKey;
+  /** The key as it is stored. */
   readonly key: string;
   readonly fingerprint: string;
+  /** What the sender calls the key. */
+  readonly name: 'Idempotency-Key' | 'messageId';
 }
 
 /** The stored answer to a request with an idempotency key. */
@@ -60,10 +66,11 @@ export class IdempotencyBuffer {
     if (idempotency === undefined) return undefined;
     const record = this.fresh.get(idempotency.key) ?? this.found.get(idempotency.key);
     if (record === undefined) return undefined;
-    if (record.fingerprint !== idempotency.fingerprint) throw conflict('This Idempotency-Key was used for another request; use a new key.');
+    if (record.fingerprint !== idempotency.fingerprint)
+      throw conflict(`This ${idempotency.name} was used for another request; use a new one.`);
     const { body } = record;
     if (body === null) throw conflict('This request was already processed, and its answer is no longer available.');
-    return { ...record, body };
+    return { ...record, body: openedAnswer(body, idempotency.sent) };
   }
 
   /** Erases the new answers that contain a packet. The keys stay used. */
@@ -73,15 +80,16 @@ export class IdempotencyBuffer {
     this.packets = this.packets.filter(({ packet_id }) => packet_id !== packetId);
   }
 
-  /** Stores the answer to a request. It is erased when one of its packets is deleted permanently. */
+  /** Stores the answer to a request, with an encrypted lease token. It is erased when one of its packets is deleted permanently. */
   remember(
-    { key, fingerprint }: Idempotency,
+    { key, fingerprint, sent }: Idempotency,
     { status, body, etag }: Omit<IdempotencyRecord, 'fingerprint'>,
     now: Date,
     packetIds: readonly string[] = [],
   ): void {
     const { tenant } = this;
-    this.#journal.set(this.fresh, key, { tenant, key, fingerprint, status, body, etag, created_at: now.toISOString() });
+    const sealed = body === null ? null : sealedAnswer(body, sent);
+    this.#journal.set(this.fresh, key, { tenant, key, fingerprint, status, body: sealed, etag, created_at: now.toISOString() });
     for (const packet_id of packetIds) this.#journal.push(this.packets, { tenant, packet_id, key });
   }
 }

@@ -50,6 +50,18 @@ async function openStream(
 
 for (const store of stores) {
   describe(`A2A on ${store.name}`, () => {
+    test('a messageId belongs to the API key that sent it, and is named where it was used before [H442]', async () => {
+      const service = await shareService(store);
+      const send = (text: string, key: string) => a2a(service, 'SendMessage', messageOf(text, { messageId: '1' }), { key });
+      const other = (await service.call('POST', '/keys', { body: { name: 'other' } })).body.key;
+      const first = (await send('One', service.key)).body.result.task.id;
+      assert.notEqual((await send('Two', other)).body.result.task.id, first);
+      assert.equal((await send('One', service.key)).body.result.task.id, first);
+      const { error } = (await send('Three', service.key)).body;
+      assert.match(JSON.stringify(error), /messageId/);
+      assert.doesNotMatch(JSON.stringify(error), /Idempotency-Key/);
+    });
+
     test('makes a packet of a message, whose task ends with the results of the agent that completes it', async () => {
       const service = await shareService(store);
       const parts = [

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { looking } from '../../support/consistency.ts';
 import { packetIn } from '../../support/life.ts';
-import { createPacket, newTenant, packetRequest, type TestAnswer, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
-import { stores } from '../../support/stores.ts';
+import { inMemory } from '../../support/store.ts';
+import { onDisk, stores } from '../../support/stores.ts';
 
 const hourSeconds = 3600;
 
@@ -118,7 +120,7 @@ for (const store of stores) {
         assert.equal((await totals(service)).packets, 2);
       });
 
-      test('idempotency keys are per tenant, and shared by its API keys [H262]', async () => {
+      test('an idempotency key belongs to the family of the API key that sent it [H262, H442]', async () => {
         const service = await shareService(store);
         const { key } = await newTenant(service);
         const second = (await service.call('POST', '/keys', { body: { name: 'second' }, key })).body.key;
@@ -129,11 +131,16 @@ for (const store of stores) {
         assert.equal(other.status, 201);
         assert.ok(!isReplay(other));
         assert.notEqual(other.text, first.text);
-        const again = await send(service, path, 'key-1', { body: bodyOf('one'), key: second });
+        const others = await send(service, path, 'key-1', { body: bodyOf('two'), key: second });
+        assert.equal(others.status, 201);
+        assert.ok(!isReplay(others));
+        const { id } = (await service.call('GET', '/keys/self', { key })).body;
+        const rotated = (await service.call('POST', `/keys/${id}/rotate`, { body: {}, key })).body.key;
+        const again = await send(service, path, 'key-1', { body: bodyOf('one'), key: rotated });
         assert.equal(again.status, 201);
         assert.ok(isReplay(again));
         assert.equal(again.text, other.text);
-        assert.deepEqual([(await totals(service)).packets, (await totals(service, key)).packets], [2, 2]);
+        assert.deepEqual([(await totals(service)).packets, (await totals(service, key)).packets], [2, 3]);
       });
 
       test('an answer is repeated for 24 hours; then the key can be used again [H262]', async () => {
@@ -243,6 +250,24 @@ for (const store of stores) {
       assert.ok(isReplay(again));
       assert.equal(again.headers.etag, first.headers.etag);
       assert.equal((await claim(61)).status, 409);
+    });
+
+    test('the token of a lease is not stored in plain text, and no other key gets it [H442]', async (t) => {
+      const service = await startService(t, { store: store === inMemory ? onDisk : store });
+      const path = `/packets/${(await createPacket(service)).id}/claim`;
+      const body = { agent_id: 'resolver', lease_seconds: 60 };
+      const { token } = (await send(service, path, 'once', { body })).body.lease;
+      const other = (await service.call('POST', '/keys', { body: { name: 'other' } })).body.key;
+      const refused = await send(service, path, 'once', { body, key: other });
+      assert.equal(refused.status, 409);
+      assert.ok(!refused.text.includes(token));
+      assert.equal((await send(service, path, 'once', { body })).body.lease.token, token);
+      await looking(service.databaseUrl, async ({ query }) => {
+        const [row] = await query('select key, body from idempotency');
+        assert.equal(row!.key === 'once', false);
+        assert.match(String(row!.body), /"lease":\{"token":"[\w-]{20,}"/);
+        assert.ok(!String(row!.body).includes(token.slice('lease_'.length)));
+      });
     });
 
     test('a repeated response with the same Idempotency-Key gets the first answer, and is applied once [H262]', async () => {
