@@ -136,7 +136,12 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   const redis =
     redisUrl === undefined
       ? undefined
-      : (await import('./live/redis.ts')).createRedisLink(redisUrl, { logger, clock, commandMs: dependencies.redisCommandMs });
+      : (await import('./live/redis.ts')).createRedisLink(redisUrl, {
+          logger,
+          clock,
+          deployment: store.deployment,
+          commandMs: dependencies.redisCommandMs,
+        });
   opened(() => redis?.stop());
   const live = createLive(base, { store, redis, failures });
   opened(() => live.metrics.stop());

@@ -3,8 +3,8 @@ import { connect, createServer, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { createClient } from '@redis/client';
 import pino from 'pino';
-
 import { createRedisLink } from '../../src/handoff/live/redis.ts';
+import { openEmptyDatabase } from '../support/databases.ts';
 import { openInstances } from '../support/instances.ts';
 import { listenFor } from '../support/listen.ts';
 import { createRedis, skipWithoutRedis, type TestRedis } from '../support/redis.ts';
@@ -56,6 +56,20 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal(passed(await Promise.all(instances.map(list))), 2);
   });
 
+  test('two deployments on one Redis share no limit [H443]', async (t) => {
+    const redis = await createRedis();
+    await redis.start();
+    t.after(() => redis.stop());
+    for (let deployment = 0; deployment < 2; deployment += 1) {
+      const { start } = await openInstances(t, openEmptyDatabase);
+      const service = await start({ SERVICE_HOURLY_QUOTA_BUSINESS: '2', SERVICE_REDIS_URL: redis.url });
+      await service.handoff.start();
+      const statuses = [];
+      for (let request = 0; request < 3; request += 1) statuses.push((await list(service)).status);
+      assert.deepEqual(statuses, [200, 200, 429]);
+    }
+  });
+
   test('the hourly limit is per tenant, over all its keys and instances', async (t) => {
     const { instances } = await threeInstances(t, { SERVICE_RATE_LIMIT_PER_MINUTE: '100', SERVICE_HOURLY_QUOTA_BUSINESS: '4' });
     const { key } = (await instances[0]!.call('POST', '/keys', { body: { name: 'second' } })).body;
@@ -77,7 +91,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     const left = await Promise.all(keys.map((key) => client.pTTL(key)));
     client.destroy();
     assert.deepEqual(
-      keys.map((key) => key.split(':')[1]),
+      keys.map((key) => key.split(':')[2]),
       ['hour', 'minute'],
     );
     assert.ok(left[0]! > 0 && left[0]! <= 3_600_000, String(left));
@@ -142,7 +156,7 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     const redis = await createRedis();
     await redis.start();
     t.after(() => redis.stop());
-    const link = createRedisLink(redis.url, { logger: pino({ level: 'silent' }), clock: () => new Date() });
+    const link = createRedisLink(redis.url, { logger: pino({ level: 'silent' }), deployment: 1, clock: () => new Date() });
     t.after(() => link.stop());
     await link.start();
     const answer = link.evaluate('return 7', [], [], Number);

@@ -91,8 +91,8 @@ export function createSharedCounters(redis: RedisLink, local: RequestCounters, n
     async take(counted) {
       const { keyId, tenantId, perMinute, perHour, now } = counted;
       const windows = [
-        { name: 'minute', key: `baton:minute:${keyId}`, lengthMs: minuteMs, limit: perMinute },
-        { name: 'hour', key: `baton:hour:${tenantId}`, lengthMs: hourMs, limit: perHour },
+        { name: 'minute', key: `minute:${keyId}`, lengthMs: minuteMs, limit: perMinute },
+        { name: 'hour', key: `hour:${tenantId}`, lengthMs: hourMs, limit: perHour },
       ].filter(({ limit }) => limit > 0);
       if (windows.length === 0) return local.take(counted);
       const keys = windows.map(({ key }) => key);

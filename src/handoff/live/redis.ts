@@ -99,8 +99,12 @@ class Connection {
   }
 }
 
-/** Makes a link to Redis. The service works without it while it is unavailable; each change of state is logged once. */
-export function createRedisLink(url: string, { logger, ...options }: LinkOptions & { logger: Logger }) {
+/**
+ * Makes a link to Redis, in which other deployments have other keys and channels. The service works without it while it is
+ * unavailable; each change of state is logged once.
+ */
+export function createRedisLink(url: string, { logger, deployment, ...options }: LinkOptions & { logger: Logger; deployment: number }) {
+  const named = (name: string) => `baton:${deployment.toString(36)}:${name}`;
   const asking = new Connection({
     ...options,
     url,
@@ -117,10 +121,10 @@ export function createRedisLink(url: string, { logger, ...options }: LinkOptions
      * @param read throws for an answer of another type; Redis then counts as unavailable
      */
     evaluate: <T>(script: string, keys: readonly string[], args: readonly string[], read: (answer: unknown) => T): Promise<T | undefined> =>
-      asking.ask(async () => read(await asking.client.eval(script, { keys: [...keys], arguments: [...args] }))),
+      asking.ask(async () => read(await asking.client.eval(script, { keys: keys.map(named), arguments: [...args] }))),
     /** Publishes a message; resolves when Redis has it, or is unavailable. */
     async publish(channel: string, message: string): Promise<void> {
-      await asking.ask(() => asking.client.publish(channel, message));
+      await asking.ask(() => asking.client.publish(named(channel), message));
     },
     /**
      * Subscribes to a channel over a separate connection.
@@ -131,8 +135,8 @@ export function createRedisLink(url: string, { logger, ...options }: LinkOptions
       const connection = new Connection({ ...options, url, onChange: () => undefined });
       listening = connection;
       connection.client.on('ready', () => {
-        connection.client.unsubscribe(channel).catch(() => undefined);
-        connection.client.subscribe(channel, onMessage).then(onReady, () => undefined);
+        connection.client.unsubscribe(named(channel)).catch(() => undefined);
+        connection.client.subscribe(named(channel), onMessage).then(onReady, () => undefined);
       });
     },
     /** Pings over the subscribed connection, and reconnects it when Redis does not answer. */

@@ -3,7 +3,7 @@ import { readJson } from '../../kit/json.ts';
 import type { RedisLink } from './redis.ts';
 
 /** The channel on which instances announce new events. */
-const channel = 'baton:trails';
+const channel = 'trails';
 
 /** The longest message that is parsed; valid ones are far shorter. */
 const maxMessageLength = 1024 * 1024;

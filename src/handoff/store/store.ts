@@ -32,6 +32,11 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn, 
     await database.close();
     throw error;
   });
+  const { value: deployment } = await database.reads
+    .selectFrom('versions')
+    .select('value')
+    .where('name', '=', 'deployment')
+    .executeTakeFirstOrThrow();
   const thread = isShared(databaseUrl) ? startSearchThread(databaseUrl) : undefined;
 
   const queue = createQueueReads(database);
@@ -54,6 +59,8 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn, 
     index: { step: () => indexing.round(), stop: () => indexing.stop(), queued: queue.queued, isQueued: queue.isQueued },
     /** The result of `read`, shared between identical reads of this turn of the event loop: see `Database.inView`. */
     inView: database.inView,
+    /** A number that all instances on this database have, and other deployments have not. */
+    deployment,
     /** How large the database is. */
     measure: () => measure(database),
     ping: () => database.ping(),

@@ -5,7 +5,7 @@ import type { Selectable } from 'kysely';
  * so that text order is time order. `tenant` is a tenant's `number`, and `packet` a packet's `seq`.
  */
 export interface Tables {
-  /** Numbers that rise with each change of what instances keep in memory, by name. */
+  /** Numbers that rise with each change of what instances keep in memory, by name; and `deployment`, which tells deployments apart. */
   versions: { name: string; value: number };
 }
 

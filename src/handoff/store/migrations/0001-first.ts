@@ -39,6 +39,8 @@ export const first: Migration = {
       versions: [
         `create table versions (name ${text} primary key, value bigint not null)`,
         `insert into versions (name, value) values ('access', 1)`,
+        // A random number of 48 bits, by which deployments that share a Redis tell their counters apart.
+        `insert into versions (name, value) values ('deployment', ${sqlite ? 'abs(random() % 281474976710656)' : 'floor(random() * 281474976710656)'})`,
       ],
       packets: [
         `create table packets (
