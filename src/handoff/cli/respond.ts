@@ -52,8 +52,9 @@ async function ask(context: Context, prompt: Prompt, packet: Packet): Promise<Pi
 
 function questionLines({ status, hitl }: Packet) {
   if (status !== askedStatus || hitl === null) throw new CliError(`The packet is ${status} and awaits no answer.`, 1);
-  if (hitl.schema !== undefined) throw new CliError('The question has a form; answer it by an answer link (packets answer-link).', 1);
   const options = choicesOf(hitl.options);
+  if (hitl.schema !== undefined && options.length === 0)
+    throw new CliError('The question has a form; answer it by an answer link (packets answer-link).', 1);
   const why = hitl.reason === '' ? [] : [`Why: ${oneLine(hitl.reason)}`];
   const lines = [oneLine(hitl.question), ...why, ...options.map(({ label }, index) => `  ${index + 1}  ${oneLine(label)}`)];
   return { lines, options, digest: hitl.digest };

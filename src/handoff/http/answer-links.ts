@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import { HttpResponse } from '../../kit/http/response.ts';
-import type { FormSchema } from '../model/form.ts';
+import { formData } from '../model/form-values.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
 import type { AnswerLinkService, AskingPacket, OpenedLink } from '../service/answer-links.ts';
@@ -51,7 +51,7 @@ function ended(status: Parameters<typeof endPage>[0]) {
 }
 
 /** The question again with what is wrong, or a page that says why the answer is refused. */
-async function refused(error: unknown, form: ReadonlyMap<string, string>, open: () => Promise<OpenedLink>) {
+async function refused(error: unknown, form: URLSearchParams, open: () => Promise<OpenedLink>) {
   if (!(error instanceof ServiceError) || error.status >= 500) throw error;
   const opened = await open();
   if (opened.status !== 'open') return ended(opened.status);
@@ -70,22 +70,23 @@ function isForeign({ 'sec-fetch-site': site, origin, host }: IncomingHttpHeaders
 }
 
 /** The fields of a form. NUL can't be stored, and line ends are as in other texts. */
-function formOf(body: string): ReadonlyMap<string, string> {
+function formOf(body: string): URLSearchParams {
   const fields = [...new URLSearchParams(body)];
-  return new Map(fields.map(([name, value]) => [name, value.replaceAll('\0', '').replaceAll('\r\n', '\n').toWellFormed()]));
+  const kept = (value: string) => value.replaceAll('\0', '').replaceAll('\r\n', '\n').toWellFormed();
+  return new URLSearchParams(fields.map(([name, value]): [string, string] => [name, kept(value)]));
 }
 
 const dataPrefix = 'data.';
 
-function enteredIn(form: ReadonlyMap<string, string>): Entered {
-  const fields = [...form]
-    .filter(([name]) => name.startsWith(dataPrefix))
-    .map(([name, value]) => [name.slice(dataPrefix.length), value] as const);
-  return { name: form.get('name'), response: form.get('response'), notes: form.get('notes'), fields: new Map(fields) };
+function enteredIn(form: URLSearchParams): Entered {
+  const names = [...form.keys()].filter((name) => name.startsWith(dataPrefix));
+  const fields = new Map(names.map((name) => [name.slice(dataPrefix.length), form.getAll(name)]));
+  const text = (name: string) => form.get(name) ?? undefined;
+  return { name: text('name'), response: text('response'), notes: text('notes'), fields };
 }
 
 /** The answer in a form. @throws ServiceError 400 with a sentence for the person */
-function answerOf({ link, packet }: Open, form: ReadonlyMap<string, string>): RespondRequest {
+function answerOf({ link, packet }: Open, form: URLSearchParams): RespondRequest {
   const responded_by = link.responder ?? form.get('name')?.trim() ?? '';
   if (responded_by === '') throw invalid('name', 'Enter your name.');
   if (responded_by.length > maxNameLength) throw invalid('name', `A name has at most ${maxNameLength} characters.`);
@@ -95,12 +96,13 @@ function answerOf({ link, packet }: Open, form: ReadonlyMap<string, string>): Re
   const notes = form.get('notes')?.trim() ?? '';
   const common = { responded_by, digest, ...(notes === '' ? {} : { notes }) };
   const { schema } = packet.hitl;
-  return schema === undefined ? { ...common, response: responseOf(packet, form) } : { ...common, data: dataOf(schema, form) };
+  if (schema === undefined || form.has('option')) return { ...common, response: responseOf(packet, form) };
+  return { ...common, data: formData(schema, (name) => form.getAll(dataPrefix + name)) };
 }
 
-function responseOf({ hitl }: AskingPacket, form: ReadonlyMap<string, string>): string {
+function responseOf({ hitl }: AskingPacket, form: URLSearchParams): string {
   const option = form.get('option');
-  if (option !== undefined) {
+  if (option !== null) {
     const chosen = choicesOf(hitl.options)[Number(option)];
     // The options have changed, which the digest tells as well.
     if (chosen === undefined) throw new ServiceError('STALE', 'There is no such option.');
@@ -112,21 +114,10 @@ function responseOf({ hitl }: AskingPacket, form: ReadonlyMap<string, string>): 
   return response;
 }
 
-/** The values of a form's fields, by their types. A field that is left empty is left out. */
-function dataOf({ properties }: FormSchema, form: ReadonlyMap<string, string>): Record<string, unknown> {
-  const values = Object.entries(properties).map(([name, { type }]): [string, unknown] => {
-    const text = form.get(dataPrefix + name) ?? '';
-    if (type === 'boolean' && (text === 'true' || text === 'false')) return [name, text === 'true'];
-    if (type === 'string' || text === '' || Number.isNaN(Number(text))) return [name, text];
-    return [name, Number(text)];
-  });
-  return Object.fromEntries(values.filter(([, value]) => value !== ''));
-}
-
-function shownAnswer({ hitl }: AskingPacket, form: ReadonlyMap<string, string>, { response, data = {} }: RespondRequest): string {
+function shownAnswer({ hitl }: AskingPacket, form: URLSearchParams, { response, data = {} }: RespondRequest): string {
   if (response === undefined)
     return Object.entries(data)
-      .map(([name, value]) => `${name}: ${value}`)
+      .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : value}`)
       .join('\n');
   return choicesOf(hitl.options)[Number(form.get('option') ?? -1)]?.label ?? response;
 }

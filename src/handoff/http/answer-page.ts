@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 
 import { askerName } from '../model/asker.ts';
-import type { FormField } from '../model/form.ts';
 import { choicesOf } from '../model/options.ts';
 import { escapeHtml } from '../rules/html.ts';
 import { isQuick, type MarkdownElement, type MarkdownNode, markdownOf } from '../rules/markdown.ts';
 import { roughWords } from '../rules/time-left.ts';
 import type { AskingPacket, OpenedLink } from '../service/answer-links.ts';
+import { formField } from './form-field.ts';
 
 /** The styles of the page. The look is that of the console, without its files. */
 const styles = `
@@ -29,6 +29,7 @@ p{margin:0 0 .75rem}
 .problem{background:var(--bad-surface);border-left:3px solid var(--bad);padding:.625rem .75rem;border-radius:4px}
 label{display:block;margin-bottom:1rem;font-weight:500}
 label small{display:block;font-weight:400}
+fieldset{border:0;margin:0 0 1rem;padding:0}legend{padding:0;font-weight:500}label.check{margin:.25rem 0 0;font-weight:400}label.check input{display:inline;width:auto;margin:0 .5rem 0 0}
 input,textarea,select{display:block;width:100%;margin-top:.25rem;padding:.5rem .625rem;font:inherit;color:inherit;background:var(--canvas);border:1px solid var(--line-strong);border-radius:6px}
 textarea{min-height:5rem;resize:vertical}
 button,summary.button{font:inherit;font-weight:600;min-height:2.75rem;padding:.5rem 1.125rem;border-radius:6px;border:1px solid var(--accent);background:var(--accent);color:#fff;cursor:pointer;text-align:start}
@@ -134,8 +135,8 @@ export interface Entered {
   readonly name?: string | undefined;
   readonly response?: string | undefined;
   readonly notes?: string | undefined;
-  /** The fields of the question's form. */
-  readonly fields?: ReadonlyMap<string, string>;
+  /** The texts of the fields of the question's form. */
+  readonly fields?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** How many of the last messages the page shows. */
@@ -195,16 +196,10 @@ function answerFields({ hitl }: AskingPacket, { response = '', notes = '', field
   const remarks = `<details${notes === '' ? '' : ' open'}><summary>Add a remark</summary><label>Remark<textarea name="notes">${escapeHtml(notes)}</textarea></label></details>`;
   if (hitl.schema !== undefined) {
     const { properties, required = [] } = hitl.schema;
-    const rows = Object.entries(properties).map(([name, field]) => formField(name, field, required.includes(name), fields.get(name) ?? ''));
-    return `${rows.join('')}${remarks}<button type="submit" name="own" value="1">Send</button>`;
+    const rows = Object.entries(properties).map(([name, field]) => formField(name, field, required.includes(name), fields.get(name)));
+    return `${rows.join('')}${remarks}<div class="options"><button type="submit" name="own" value="1">Send</button>${optionButtons(hitl)}</div>`;
   }
   const choices = choicesOf(hitl.options);
-  const buttons = choices.slice(0, shownItems).map(({ label, isDangerous }, index) => {
-    const button = (text: string, kind: string) =>
-      `<button type="submit" name="option" value="${index}"${kind} dir="auto">${escapeHtml(text)}</button>`;
-    if (!isDangerous) return button(label, ' class="plain"');
-    return `<details><summary class="button danger" dir="auto">${escapeHtml(label)}</summary>${button(`Confirm: ${label}`, ' class="danger"')}</details>`;
-  });
   const own = `<label>${choices.length === 0 ? 'Your answer' : 'Another answer'}<textarea name="response" maxlength="16384">${escapeHtml(response)}</textarea></label>`;
   const send = `<button type="submit" name="own" value="1"${choices.length === 0 ? '' : ' class="plain"'}>Send this answer</button>`;
   if (choices.length === 0) return `${own}${remarks}${send}`;
@@ -213,34 +208,21 @@ function answerFields({ hitl }: AskingPacket, { response = '', notes = '', field
     hitl.strict_options === true && more === ''
       ? ''
       : `<details${response === '' ? '' : ' open'}><summary>Answer in your own words</summary>${own}${send}</details>`;
-  return `${remarks}<div class="options">${buttons.join('')}</div>${more}${free}`;
+  return `${remarks}<div class="options">${optionButtons(hitl)}</div>${more}${free}`;
 }
 
-const inputTypes = { email: 'email', uri: 'url', date: 'date', 'date-time': 'text' } as const;
-
-function formField(name: string, field: FormField, isRequired: boolean, value: string): string {
-  const { type, title = name, description, format, minLength, maxLength, minimum, maximum } = field;
-  const must = isRequired ? ' required' : '';
-  const control = `name="data.${escapeHtml(name)}"${must}`;
-  const help = description === undefined ? '' : `<small dir="auto">${escapeHtml(description)}</small>`;
-  const head = `<label><span dir="auto">${escapeHtml(title)}</span>${isRequired ? '' : ' <span class="muted">(optional)</span>'}${help}`;
-  const options = type === 'boolean' ? ['true', 'false'] : field.enum;
-  if (options !== undefined) {
-    const shown: Record<string, string> = type === 'boolean' ? { true: 'Yes', false: 'No' } : {};
-    const items = options.map(
-      (one) => `<option value="${escapeHtml(one)}"${one === value ? ' selected' : ''}>${escapeHtml(shown[one] ?? one)}</option>`,
-    );
-    return `${head}<select ${control}><option value=""></option>${items.join('')}</select></label>`;
-  }
-  const bounds = [
-    ['minlength', minLength],
-    ['maxlength', maxLength],
-    ['min', minimum],
-    ['max', maximum],
-    ['step', type === 'number' ? 'any' : undefined],
-  ].flatMap(([attribute, bound]) => (bound === undefined ? [] : [` ${attribute}="${bound}"`]));
-  const kind = type === undefined || type === 'string' ? (format === undefined ? 'text' : inputTypes[format]) : 'number';
-  return `${head}<input type="${kind}" ${control} value="${escapeHtml(value)}"${bounds.join('')}></label>`;
+/** The buttons of the options. Beside a form they decline it, so that its fields may be empty. */
+function optionButtons({ options, schema }: AskingPacket['hitl']): string {
+  const kept = schema === undefined ? '' : ' formnovalidate';
+  const buttons = choicesOf(options)
+    .slice(0, shownItems)
+    .map(({ label, isDangerous }, index) => {
+      const button = (text: string, kind: string) =>
+        `<button type="submit" name="option" value="${index}"${kind}${kept} dir="auto">${escapeHtml(text)}</button>`;
+      if (!isDangerous) return button(label, ' class="plain"');
+      return `<details><summary class="button danger" dir="auto">${escapeHtml(label)}</summary>${button(`Confirm: ${label}`, ' class="danger"')}</details>`;
+    });
+  return buttons.join('');
 }
 
 /** A function that draws a part of the page once for each revision of a packet that is kept. */

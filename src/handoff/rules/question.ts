@@ -2,7 +2,7 @@ import { invalid, ServiceError } from '../../kit/errors.ts';
 import { choicesOf, isOption } from '../model/options.ts';
 import type { Hitl, Packet, Question, RespondRequest } from '../model/packet.ts';
 import { digestOf } from './digest.ts';
-import { requireData, requireSoundForm } from './form.ts';
+import { dataOf, requireSoundForm } from './form.ts';
 import type { AnyPacket } from './packet.ts';
 import { allows } from './packet-life.ts';
 
@@ -132,15 +132,24 @@ export function answerTo(packet: AnyPacket, hitl: Hitl, { response, data, digest
     requireOption(hitl, response);
     return { response };
   }
-  if (data === undefined) throw invalid('data', 'data is required: the question has a schema.');
-  requireData(hitl.schema, data);
-  return { response: response ?? JSON.stringify(data), data };
+  // An option beside a form declines the form.
+  if (data === undefined && response !== undefined && valuesOf(hitl).includes(response)) return { response };
+  if (data === undefined) throw invalid('data', declining(hitl));
+  const whole = dataOf(hitl.schema, data);
+  if (response !== undefined) requireOption(hitl, response);
+  return { response: response ?? JSON.stringify(whole), data: whole };
 }
 
+const valuesOf = ({ options }: Hitl) => choicesOf(options).map(({ value }) => value);
+
+const namesOf = (values: readonly string[]) => values.map((value) => JSON.stringify(value)).join(', ');
+
+const declining = (hitl: Hitl) =>
+  `data is required: the question has a schema.${valuesOf(hitl).length === 0 ? '' : ` Without it, response must be one of ${namesOf(valuesOf(hitl))}.`}`;
+
 /** @throws ServiceError 400 when the question takes only its options and the response is none of them */
-function requireOption({ strict_options, options }: Hitl, response: string): void {
-  if (!strict_options) return;
-  const values = choicesOf(options).map(({ value }) => value);
-  if (!values.includes(response))
-    throw invalid('response', `response must be one of ${values.map((value) => JSON.stringify(value)).join(', ')}.`);
+function requireOption(hitl: Hitl, response: string): void {
+  if (!hitl.strict_options) return;
+  const values = valuesOf(hitl);
+  if (!values.includes(response)) throw invalid('response', `response must be one of ${namesOf(values)}.`);
 }

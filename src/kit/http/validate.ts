@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { TSchema } from 'typebox';
 
+import { isDate } from '../dates.ts';
 import { type Fault, invalid, ServiceError } from '../errors.ts';
 
 /** All faults are listed for bodies up to this many bytes, only the first for larger ones. */
@@ -14,12 +15,7 @@ const isoTimestamp = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]
 
 /** A date or date-time of ISO 8601, with or without an offset. */
 function isTimestamp(text: string): boolean {
-  return isoTimestamp.test(text) && !Number.isNaN(Date.parse(text)) && hasDay(text.slice(0, 10));
-}
-
-/** Whether the month has this day: Date.parse accepts 31 February as a day in March. */
-function hasDay(date: string): boolean {
-  return Number(date.slice(8)) <= 28 || new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
+  return isoTimestamp.test(text) && !Number.isNaN(Date.parse(text)) && isDate(text.slice(0, 10));
 }
 
 function createAjv(options: { coerceTypes: boolean; allErrors: boolean }): Ajv {

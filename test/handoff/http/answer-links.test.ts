@@ -36,7 +36,12 @@ const open = (service: TestService, { path }: Pick<Link, 'path'>) => service.cal
 const digestIn = ({ text }: TestAnswer): string => /name="digest" value="([0-9a-f]{64})"/.exec(text)?.[1] ?? '';
 
 /** Sends the form of a page, as a browser does. */
-const send = (service: TestService, { path }: Pick<Link, 'path'>, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+const send = (
+  service: TestService,
+  { path }: Pick<Link, 'path'>,
+  fields: Record<string, string> | [string, string][],
+  headers: Record<string, string> = {},
+) =>
   service.call('POST', path, {
     key: null,
     raw: new URLSearchParams(fields).toString(),
@@ -400,6 +405,63 @@ for (const store of stores) {
       const hitl = await hitlOf(service, id);
       assert.deepEqual(hitl.data, { amount: 5, confirmed: false });
       assert.equal(hitl.response, '{"amount":5,"confirmed":false}');
+    });
+
+    test('a form shows choices with their titles and defaults, and records no other number than was entered [H462] [H463]', async () => {
+      const service = await desk(store);
+      const schema = {
+        type: 'object',
+        required: ['plan', 'amount'],
+        properties: {
+          plan: { enum: ['basic', 'plus'], enumNames: ['Basic <1>', 'Plus'] },
+          level: { type: 'integer', enum: [1, 2] },
+          tags: {
+            type: 'array',
+            items: {
+              anyOf: [
+                { const: 'a', title: 'Tag A' },
+                { const: 'b', title: 'Tag B' },
+              ],
+            },
+            default: ['b'],
+          },
+          amount: { type: 'number', default: 7.5 },
+        },
+      };
+      const { id, link, digest } = await asking(service, { schema, options: ['Decline'] }, { responder: 'dana' });
+      const { text } = await open(service, link);
+      for (const part of [
+        '<select name="data.plan" required>',
+        '<option value="basic">Basic &lt;1&gt;</option>',
+        'type="checkbox" name="data.tags" value="a">Tag A',
+        'type="checkbox" name="data.tags" value="b" checked>Tag B',
+        'name="data.amount" required value="7.5"',
+        ' formnovalidate dir="auto">Decline</button>',
+      ])
+        assert.ok(text.includes(part), part);
+      for (const amount of ['1e999', '9007199254740993', '0.12345678901234567890', '-1e400', '0x10', '1,5']) {
+        const again = await send(service, link, { digest, own: '1', 'data.plan': 'plus', 'data.amount': amount });
+        assert.equal(again.status, 400);
+        assert.match(again.text, /amount must be a number/);
+        // What was entered and chosen stays.
+        assert.ok(again.text.includes(`value="${amount}"`) && again.text.includes('<option value="plus" selected>'), amount);
+      }
+      const sent: [string, string][] = [
+        ['digest', digest],
+        ['own', '1'],
+        ['data.plan', 'plus'],
+        ['data.level', '2'],
+        ['data.tags', 'a'],
+        ['data.tags', 'b'],
+        ['data.amount', '19.990'],
+      ];
+      const { status } = await send(service, link, sent);
+      assert.equal(status, 200);
+      assert.deepEqual((await hitlOf(service, id)).data, { plan: 'plus', level: 2, tags: ['a', 'b'], amount: 19.99 });
+      const next = await asking(service, { schema, options: ['Decline'] }, { responder: 'dana' });
+      assert.equal((await send(service, next.link, { digest: next.digest, option: '0', 'data.amount': '' })).status, 200);
+      const declined = await hitlOf(service, next.id);
+      assert.deepEqual([declined.response, declined.data], ['Decline', undefined]);
     });
 
     test('a link made by the key that asked does not answer a question that excludes its source', async () => {

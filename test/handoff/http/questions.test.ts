@@ -130,6 +130,7 @@ for (const store of stores) {
         [{ amount: 1, site: 'example' }, 'data.site'],
         [{ amount: 1, day: '2026-02-30' }, 'data.day'],
         [{ amount: 1, at: '2026-02-28' }, 'data.at'],
+        [{ amount: 1, at: '2026-02-30T10:00:00Z' }, 'data.at'],
         [{ amount: 1, other: 1 }, 'data.other'],
         [JSON.parse('{"amount":1,"__proto__":{}}'), 'data.__proto__'],
         [{ amount: 1, site: `https://x.example/${'x'.repeat(16_384)}` }, 'data'],
@@ -160,6 +161,79 @@ for (const store of stores) {
   });
 }
 
+for (const store of stores) {
+  describe(`A form with what elicitation of MCP has, on ${store.name}`, () => {
+    // One field for each kind of schema of MCP 2026-07-28, with all that it may have.
+    const form = {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: {
+        text: { type: 'string', title: 'T', description: 'D', minLength: 1, maxLength: 9, format: 'email', default: 'a@b' },
+        amount: { type: 'number', title: 'T', description: 'D', minimum: 0, maximum: 9.5, default: 1.5 },
+        count: { type: 'integer', minimum: 0, maximum: 9, default: 2 },
+        sure: { type: 'boolean', title: 'T', description: 'D', default: false },
+        one: { type: 'string', enum: ['a', 'b'], default: 'b' },
+        titled: { type: 'string', oneOf: [{ const: 'a', title: 'A' }], default: 'a' },
+        named: { type: 'string', enum: ['a', 'b'], enumNames: ['A', 'B'], default: 'a' },
+        several: { type: 'array', minItems: 1, maxItems: 2, items: { type: 'string', enum: ['a', 'b', 'c'] }, default: ['a'] },
+        many: {
+          type: 'array',
+          items: {
+            anyOf: [
+              { const: 'a', title: 'A' },
+              { const: 'b', title: 'B' },
+            ],
+          },
+          default: ['a', 'b'],
+        },
+        level: { type: 'integer', enum: [1, 2, 3] },
+        untyped: { enum: [10, 20] },
+      },
+      required: ['text', 'level'],
+    };
+
+    test('is asked, takes what each field allows, and fills in defaults [H462]', async () => {
+      const service = await shareService(store);
+      const id = await waiting(service, { schema: form });
+      for (const [data, field] of [
+        [{}, 'data.level'],
+        [{ level: 4 }, 'data.level'],
+        [{ level: '1' }, 'data.level'],
+        [{ level: 1, untyped: 11 }, 'data.untyped'],
+        [{ level: 1, titled: 'A' }, 'data.titled'],
+        [{ level: 1, several: [] }, 'data.several'],
+        [{ level: 1, several: ['a', 'b', 'c'] }, 'data.several'],
+        [{ level: 1, several: ['a', 'a'] }, 'data.several'],
+        [{ level: 1, many: ['A'] }, 'data.many'],
+        [{ level: 1, many: 'a' }, 'data.many'],
+        [{ level: 1, count: 9007199254740992 }, 'data.count'],
+      ] as const) {
+        const refused = await respond(service, id, { data });
+        assert.deepEqual([refused.status, refused.body.field], [400, field], JSON.stringify(data));
+      }
+      const answered = await respond(service, id, { data: { level: 3, untyped: 20, many: ['b'], sure: true } });
+      const defaults = { text: 'a@b', amount: 1.5, count: 2, one: 'b', titled: 'a', named: 'a', several: ['a'] };
+      assert.deepEqual(answered.body.hitl?.data, { ...defaults, level: 3, untyped: 20, many: ['b'], sure: true }, answered.text);
+    });
+
+    test('is declined by an option beside it, and strict_options holds beside it [H462]', async () => {
+      const service = await shareService(store);
+      const options = ['Decline', { value: 'later', label: 'Ask me later' }];
+      const asked = { schema: form, options, strict_options: true };
+      const id = await waiting(service, asked);
+      const refused = await respond(service, id, { response: 'Perhaps' });
+      assert.deepEqual([refused.status, refused.body.field], [400, 'data']);
+      assert.match(refused.body.detail, /Without it, response must be one of "Decline", "later"\.$/);
+      const other = await respond(service, id, { response: 'Perhaps', data: { level: 1 } });
+      assert.deepEqual([other.status, other.body.field], [400, 'response']);
+      const declined = await respond(service, id, { response: 'later' });
+      assert.deepEqual([declined.status, declined.body.hitl?.response, declined.body.hitl?.data], [200, 'later', undefined], declined.text);
+      const filled = await respond(service, await waiting(service, asked), { data: { level: 1 } });
+      assert.equal(filled.body.hitl?.data.level, 1, filled.text);
+    });
+  });
+}
+
 // The form of a question does not depend on the store.
 describe('A question', () => {
   const store = stores[0]!;
@@ -185,6 +259,21 @@ describe('A question', () => {
       [{ type: 'object', properties: { a: { type: 'object' } } }, 'hitl.schema.properties.a.type'],
       [{ type: 'object', properties: { a: { type: 'string', pattern: '(x+)+$' } } }, 'hitl.schema.properties.a.pattern'],
       [{ ...schema, required: ['nothing'] }, 'hitl.schema.required'],
+      ...[
+        [{ type: 'integer', enum: [1, 'two'] }, 'enum'],
+        [{ type: 'integer', enum: [1.5] }, 'enum'],
+        [{ type: 'string', oneOf: [{ const: 1, title: 'One' }] }, 'oneOf'],
+        [{ enum: ['a'], enumNames: ['A', 'B'] }, 'enumNames'],
+        [{ enum: ['a'], oneOf: [{ const: 'a', title: 'A' }] }, 'oneOf'],
+        [{ type: 'boolean', enum: ['a'] }, 'enum'],
+        [{ type: 'array' }, 'items'],
+        [{ type: 'array', enum: ['a'] }, 'items'],
+        [{ type: 'string', items: { enum: ['a'] } }, 'items'],
+        [{ type: 'string', default: 5 }, 'default'],
+        [{ type: 'integer', minimum: 3, default: 2 }, 'default'],
+        [{ type: 'array', items: { enum: ['a'] }, default: ['b'] }, 'default'],
+        [{ description: 'no type' }, 'type'],
+      ].map(([a, keyword]) => [{ type: 'object', properties: { a } }, `hitl.schema.properties.a.${keyword}`] as const),
     ] as const) {
       const hitl = { ...question, schema: wrong };
       const created = await service.call('POST', '/packets', { body: { metadata: {}, context: {}, hitl } });
@@ -195,7 +284,7 @@ describe('A question', () => {
       if (field.endsWith('.pattern'))
         assert.equal(
           patched.body.detail,
-          `${field} is not a field of this request; hitl.schema.properties.a takes type, title, description, enum, format, minLength, maxLength, minimum, maximum.`,
+          `${field} is not a field of this request; hitl.schema.properties.a takes type, title, description, default, enum, enumNames, oneOf, items, minItems, maxItems, format, minLength, maxLength, minimum, maximum.`,
         );
     }
     assert.deepEqual((await respond(service, await waiting(service, {}), { response: 'Yes', data: {} })).body.field, 'data');

@@ -6,16 +6,16 @@ import { besideField, faultsOf } from '../../../kit/web/app/transport.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Dialog } from '../../../kit/web/components/dialog.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
-import { SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
+import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { Fields, Form } from '../../../kit/web/components/form.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import { keptText } from '../../../kit/web/shared-value.ts';
-import type { FormField } from '../../model/form.ts';
+import { defaultTexts, formData } from '../../model/form-values.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { Hitl, Packet } from '../../model/packet.ts';
 import { type Answer, useMay, useOwnKey, useRespond } from '../data/queries.ts';
-import { dataOf } from './answer-draft.ts';
 import styles from './answer-form.module.css';
+import { SchemaField } from './schema-field.tsx';
 
 /** The name that the person answered with last, in this browser. */
 export const keptName = keptText('localStorage', 'baton.name');
@@ -33,7 +33,7 @@ interface Draft {
   chosen: number;
   text: string;
   notes: string;
-  fields: Readonly<Record<string, string>>;
+  fields: Readonly<Record<string, readonly string[]>>;
 }
 
 interface AnswerFormProps {
@@ -49,6 +49,7 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
   const mayAnswer = useMay('respond');
   const [name, setName] = useState(() => hitl.responder ?? keptName.read() ?? '');
   const [draft, setDraft] = useState<Draft>({ chosen: -1, text: '', notes: '', fields: {} });
+  const textsOf = (field: string) => draft.fields[field] ?? defaultTexts(hitl.schema!.properties[field]!);
   const set = (changes: Partial<Draft>) => setDraft((before) => ({ ...before, ...changes }));
   const [confirming, setConfirming] = useState(false);
   const nameField = useRef<HTMLInputElement>(null);
@@ -58,8 +59,8 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
   const responder = own?.responder ?? name.trim();
 
   const toSend = (): Pick<Answer, 'response' | 'data'> | undefined => {
-    if (hitl.schema !== undefined) return { data: dataOf(hitl.schema, draft.fields) };
     if (chosen !== undefined) return { response: chosen.value };
+    if (hitl.schema !== undefined) return { data: formData(hitl.schema, textsOf) };
     return draft.text.trim() === '' ? undefined : { response: draft.text };
   };
   const send = (isConfirmed = false): boolean => {
@@ -76,7 +77,7 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
   };
   useImperativeHandle(keys, () => ({
     choose: (number) => number <= choices.length && set({ chosen: number - 1, text: '' }),
-    send: () => (hitl.schema === undefined || Object.values(draft.fields).some((value) => value !== '')) && send(),
+    send: () => (hitl.schema === undefined || chosen !== undefined || Object.keys(draft.fields).length > 0) && send(),
   }));
   if (!mayAnswer)
     return (
@@ -90,22 +91,21 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
       .map(besideField)[0];
   return (
     <Form onSubmit={() => send()}>
-      {hitl.schema === undefined ? (
-        <OptionsAndText hitl={hitl} draft={draft} onChange={set} />
-      ) : (
+      {hitl.schema === undefined ? null : (
         <Fields>
           {Object.entries(hitl.schema.properties).map(([field, schema]) => (
             <SchemaField
               key={field}
               label={`${schema.title ?? field}${hitl.schema?.required?.includes(field) ? '' : ' (optional)'}`}
               schema={schema}
-              value={draft.fields[field] ?? ''}
-              onChange={(value) => set({ fields: { ...draft.fields, [field]: value } })}
+              texts={textsOf(field)}
+              onChange={(texts) => set({ fields: { ...draft.fields, [field]: texts }, chosen: -1 })}
               error={faultOf(`data.${field}`)}
             />
           ))}
         </Fields>
       )}
+      {hitl.schema === undefined || choices.length > 0 ? <OptionsAndText hitl={hitl} draft={draft} onChange={set} /> : null}
       <Fields>
         {own?.responder ? null : (
           <TextField
@@ -202,7 +202,7 @@ function OptionsAndText({ hitl, draft, onChange }: OptionsAndTextProps) {
           ))}
         </fieldset>
       )}
-      {hitl.strict_options && choices.length > 0 ? null : (
+      {choices.length > 0 && (hitl.strict_options || hitl.schema !== undefined) ? null : (
         <Folded label="Answer in your own words" isOpen={choices.length === 0 || draft.text !== ''}>
           <TextArea
             label={choices.length === 0 ? 'Your answer' : 'Another answer'}
@@ -230,37 +230,5 @@ function Folded({ label, isOpen, children }: { label: string; isOpen: boolean; c
         {label}
       </Button>
     </div>
-  );
-}
-
-interface SchemaFieldProps {
-  label: string;
-  schema: FormField;
-  value: string;
-  onChange: (value: string) => void;
-  error: string | undefined;
-}
-
-const inputTypes = { email: 'email', uri: 'url', date: 'date', 'date-time': 'text' } as const;
-
-function SchemaField({ label, schema, value, onChange, error }: SchemaFieldProps) {
-  const { type, description, format } = schema;
-  const common = {
-    label,
-    value,
-    error,
-    hint: description,
-    onChange: ({ target }: { target: { value: string } }) => onChange(target.value),
-  };
-  if (type === 'boolean')
-    return <SelectField {...common} options={['', { value: 'true', label: 'Yes' }, { value: 'false', label: 'No' }]} />;
-  if (schema.enum !== undefined) return <SelectField {...common} options={['', ...schema.enum]} />;
-  if (type !== 'string') return <TextField {...common} type="number" step={type === 'number' ? 'any' : 1} inputMode="decimal" />;
-  return (
-    <TextField
-      {...common}
-      type={format === undefined ? 'text' : inputTypes[format]}
-      placeholder={format === 'date-time' ? '2026-03-01T09:30:00Z' : undefined}
-    />
   );
 }
