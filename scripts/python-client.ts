@@ -139,8 +139,8 @@ class Types {
   private addClass(name: string, { properties = {}, required = [], description }: Schema): void {
     const lines: string[] = [];
     this.classes.set(name, lines);
-    // A class can't have a member with the name of a keyword.
-    if (keyword.test(Object.keys(properties).join(' '))) {
+    // A class can't have a member with the name of a keyword, or with one that is none in Python.
+    if (keyword.test(Object.keys(properties).join(' ')) || !Object.keys(properties).every((key) => /^\w+$/.test(key))) {
       const member = ([key, property]: [string, Schema]) => {
         const type = this.of(property, name + pascal(key));
         return `    ${literal(key)}: ${literal(required.includes(key) ? type : `NotRequired[${type}]`)},`;
@@ -151,7 +151,6 @@ class Types {
     if (description !== undefined) lines.push(...docstring(description, width - 4), '');
     for (const [key, property] of Object.entries(properties)) {
       if (property.not !== undefined) continue;
-      if (!/^\w+$/.test(key)) throw new Error(`${name}.${key} is no name in Python.`);
       const type = this.of(property, name + pascal(key));
       lines.push(`${key}: ${required.includes(key) ? type : `NotRequired[${type}]`}`);
       if (property.description !== undefined) lines.push(...docstring(property.description, width - 4));

@@ -39,7 +39,8 @@ Status = Literal[
     "expired",
 ]
 Priority = Literal["low", "normal", "high", "critical"]
-Type = Literal["string", "number", "integer", "boolean"]
+Type = Literal["string", "number", "integer", "boolean", "array"]
+HitlSchemaPropertiesItemsType = Literal["string", "number", "integer"]
 Format = Literal["email", "uri", "date", "date-time"]
 Timeout = Literal["keep", "fail", "expire"]
 TrialErrorsCode = Literal["VALIDATION_ERROR", "CONTRACT_VIOLATION", "LOOP_GUARD", "RATE_LIMITED"]
@@ -353,7 +354,9 @@ class Hitl(TypedDict):
     strict_options: NotRequired[bool]
     """Whether the response must be one of the options."""
     schema: NotRequired[HitlSchema]
-    """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
+    choices.
+    """
     responder: NotRequired[str]
     """Who is asked: a name or a mail address. It is shown, and is no permission."""
     remind_after_seconds: NotRequired[int]
@@ -395,31 +398,41 @@ class Hitl(TypedDict):
     """
 
 
-class HitlSchema(TypedDict):
-    """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
-
-    type: Literal["object"]
-    title: NotRequired[str]
-    """The name of the form."""
-    description: NotRequired[str]
-    """What the form is for."""
-    properties: dict[str, HitlSchemaProperties]
-    """The fields, by name."""
-    required: NotRequired[list[str]]
-    """The fields that must be filled in."""
-    additionalProperties: NotRequired[bool]
-    """Ignored: an answer has no other fields."""
+HitlSchema = TypedDict(
+    "HitlSchema",
+    {
+        "$schema": "NotRequired[str]",
+        "type": "Literal[\"object\"]",
+        "title": "NotRequired[str]",
+        "description": "NotRequired[str]",
+        "properties": "dict[str, HitlSchemaProperties]",
+        "required": "NotRequired[list[str]]",
+        "additionalProperties": "NotRequired[bool]",
+    },
+)
 
 
 class HitlSchemaProperties(TypedDict):
     type: NotRequired[Type]
-    """The type of the value; a text if only `enum` is given."""
+    """The type of the value, `array` for several choices; that of the choices if left out."""
     title: NotRequired[str]
     """The name of the field; that of the property if left out."""
     description: NotRequired[str]
     """What to fill in."""
-    enum: NotRequired[list[str]]
-    """The possible texts."""
+    default: NotRequired[str | float | bool | list[str | float]]
+    """The value if the answer has none; forms are filled in with it."""
+    enum: NotRequired[list[str | float]]
+    """The possible values."""
+    enumNames: NotRequired[list[str]]
+    """What is shown for the values of `enum`."""
+    oneOf: NotRequired[list[HitlSchemaPropertiesOneOf]]
+    """The possible values with their titles."""
+    items: NotRequired[HitlSchemaPropertiesItems]
+    """The choices of an array."""
+    minItems: NotRequired[int]
+    """The minimum number of choices."""
+    maxItems: NotRequired[int]
+    """The maximum number of choices."""
     format: NotRequired[Format]
     """The format of a text."""
     minLength: NotRequired[int]
@@ -430,6 +443,24 @@ class HitlSchemaProperties(TypedDict):
     """The lowest number."""
     maximum: NotRequired[float]
     """The highest number."""
+
+
+class HitlSchemaPropertiesOneOf(TypedDict):
+    const: str | float
+    """The value: a text or a number."""
+    title: str
+    """What is shown for it."""
+
+
+class HitlSchemaPropertiesItems(TypedDict):
+    """The choices of an array."""
+
+    type: NotRequired[HitlSchemaPropertiesItemsType]
+    """The type of the choices."""
+    enum: NotRequired[list[str | float]]
+    """The possible values."""
+    anyOf: NotRequired[list[HitlSchemaPropertiesOneOf]]
+    """The possible values with their titles."""
 
 
 class HitlAskedBy(TypedDict):
@@ -488,7 +519,9 @@ class CreateRequestHitl(TypedDict):
     strict_options: NotRequired[bool | None]
     """Whether the response must be one of the options."""
     schema: NotRequired[CreateRequestHitlSchema | None]
-    """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
+    choices.
+    """
     responder: NotRequired[str | None]
     """Who is asked: a name or a mail address. It is shown, and is no permission."""
     remind_after_seconds: NotRequired[int | None]
@@ -507,20 +540,18 @@ class CreateRequestHitl(TypedDict):
     """What happens at the timeout; `keep` if left out."""
 
 
-class CreateRequestHitlSchema(TypedDict):
-    """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
-
-    type: Literal["object"]
-    title: NotRequired[str | None]
-    """The name of the form."""
-    description: NotRequired[str | None]
-    """What the form is for."""
-    properties: dict[str, HitlSchemaProperties]
-    """The fields, by name."""
-    required: NotRequired[list[str] | None]
-    """The fields that must be filled in."""
-    additionalProperties: NotRequired[bool | None]
-    """Ignored: an answer has no other fields."""
+CreateRequestHitlSchema = TypedDict(
+    "CreateRequestHitlSchema",
+    {
+        "$schema": "NotRequired[str | None]",
+        "type": "Literal[\"object\"]",
+        "title": "NotRequired[str | None]",
+        "description": "NotRequired[str | None]",
+        "properties": "dict[str, HitlSchemaProperties]",
+        "required": "NotRequired[list[str] | None]",
+        "additionalProperties": "NotRequired[bool | None]",
+    },
+)
 
 
 class ChainRequest(TypedDict):
@@ -638,7 +669,9 @@ class PatchRequestHitl(TypedDict):
     strict_options: NotRequired[bool]
     """Whether the response must be one of the options."""
     schema: NotRequired[HitlSchema]
-    """A form for the answer, as JSON Schema: a flat object of texts, numbers and booleans."""
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
+    choices.
+    """
     responder: NotRequired[str]
     """Who is asked: a name or a mail address. It is shown, and is no permission."""
     remind_after_seconds: NotRequired[int]
