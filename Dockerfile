@@ -1,6 +1,6 @@
 # Both services in one image. The default command is the handoff service; for the fallback service use
 # `bin/fallback-service.js serve --host 0.0.0.0`.
-FROM node:24-bookworm-slim AS build
+FROM node:26-bookworm-slim AS build
 WORKDIR /build
 COPY . .
 # The image has its own Node, so the packaged one is removed.
@@ -9,12 +9,13 @@ RUN node scripts/setup.mjs \
  && npm prune --omit=dev --no-audit --no-fund \
  && rm -rf node_modules/node node_modules/node-bin-* node_modules/.bin/node node_modules/.cache
 
-FROM node:24-bookworm-slim
+FROM node:26-bookworm-slim
 # With its default number of arenas, glibc keeps several hundred megabytes of freed memory after a peak.
 ENV MALLOC_ARENA_MAX=2 \
     NODE_ENV=production \
     NODE_COMPILE_CACHE=/tmp/node-compile-cache \
-    SERVICE_LOG_FORMAT=json
+    SERVICE_LOG_FORMAT=json \
+    SERVICE_DRAIN_SECONDS=5
 WORKDIR /app
 COPY --from=build --chown=root:root /build/package.json ./package.json
 COPY --from=build --chown=root:root /build/bin ./bin

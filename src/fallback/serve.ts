@@ -29,6 +29,8 @@ export async function serveFallback({ config, ...flags }: ServeFlags, environmen
       const forgotten = isForgotten ? ['Chains and results are kept in memory and end with this process. Set --storage to keep them.'] : [];
       return {
         ...service,
+        drain: () => service.app.drain(),
+        drainSeconds: settings.drainSeconds,
         isEverywhere: isWildcard(settings.host),
         warnings: [...service.warnings, ...forgotten, ...fileWarnings(databaseUrl)],
       };

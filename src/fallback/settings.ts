@@ -1,4 +1,4 @@
-import { logSettings, metricsToken, publicUrl, tracingSettings } from '../kit/common-settings.ts';
+import { drainSettings, logSettings, metricsToken, publicUrl, tracingSettings } from '../kit/common-settings.ts';
 import { isLoopback } from '../kit/loopback.ts';
 import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
 import {
@@ -86,6 +86,7 @@ export const settingsTable = {
   publicUrl: publicUrl('The address at which gateways reach the fake providers of rehearsals. By default the origin of each request.'),
   trustedProxies,
   metricsToken: metricsToken(''),
+  ...drainSettings,
   ...logSettings,
   ...tracingSettings,
 } as const satisfies SettingsTable;

@@ -23,12 +23,14 @@ export async function serveHandoff({ config, ...flags }: ServeFlags, environment
     const service = await createHandoff(settings).catch((error: unknown) => {
       throw startError(settings.databaseUrl, error);
     });
-    const { adminKey, logger, start, stop } = service;
+    const { adminKey, app, logger, start, stop } = service;
     const warnings = [...service.warnings, ...fileWarnings(settings.databaseUrl)];
     return {
       logger,
       start,
       stop,
+      drain: () => app.drain(),
+      drainSeconds: settings.drainSeconds,
       isEverywhere: isWildcard(settings.host),
       warnings,
       notices: adminKey === undefined ? [] : [`admin key (shown only once): ${adminKey}`],

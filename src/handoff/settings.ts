@@ -1,4 +1,4 @@
-import { logSettings, metricsToken, publicUrl, tracingSettings } from '../kit/common-settings.ts';
+import { drainSettings, logSettings, metricsToken, publicUrl, tracingSettings } from '../kit/common-settings.ts';
 import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
 import {
   checked,
@@ -243,6 +243,7 @@ export const settingsTable = {
   },
   trustedProxies,
   metricsToken: metricsToken(' and labels tenants with their ids; otherwise with pseudonyms'),
+  ...drainSettings,
   ...logSettings,
   ...tracingSettings,
 } as const satisfies SettingsTable;

@@ -1,4 +1,4 @@
-import { checked, oneOf } from './settings.ts';
+import { checked, oneOf, whole } from './settings.ts';
 
 /** The settings of logs, which both services have. */
 export const logSettings = {
@@ -33,6 +33,16 @@ export const tracingSettings = {
       if (value.trim() === '' || !(share >= 0 && share <= 1)) throw new Error(`a number from 0 to 1, not ${JSON.stringify(value)}`);
       return share;
     },
+  },
+} as const;
+
+/** The setting of how both services end. */
+export const drainSettings = {
+  drainSeconds: {
+    variable: 'SERVICE_DRAIN_SECONDS',
+    fallback: '0',
+    help: 'How long a service goes on after SIGTERM or SIGINT before it stops: `/ready` answers 503 and each answer closes its connection, so that proxies turn to other instances. A second signal ends it at once. The units and the image set 5.',
+    parse: whole(0, 3_600),
   },
 } as const;
 

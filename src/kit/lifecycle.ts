@@ -34,6 +34,10 @@ export type Stop = (onStep?: (waitsFor: string) => void) => Promise<void>;
 
 /** A service whose process ends with it. */
 interface Stoppable {
+  /** Lets the callers go before a stop: says that it is not ready, and that connections close after their next response. */
+  drain: () => void;
+  /** How long it drains after a signal, in milliseconds; 0: not at all. */
+  drainMs: number;
   /** Closes the listener, finishes requests in progress, then closes everything. */
   stop: Stop;
   /** Logs an error that no code expected. */
@@ -41,10 +45,11 @@ interface Stoppable {
 }
 
 /** The end of a process. `exit` ends it at once. */
-export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) => void) {
+export function createEnding({ stop, onFatal, drain, drainMs }: Stoppable, exit: (code: number) => void) {
   let stopped: Promise<unknown> | undefined;
   let failed = false;
   let waitsFor = 'its beginning';
+  let draining: NodeJS.Timeout | undefined;
   /** Resolves with the error of the stop, if it failed. */
   const stopOnce = () =>
     (stopped ??= stop((step) => {
@@ -53,20 +58,32 @@ export function createEnding({ stop, onFatal }: Stoppable, exit: (code: number) 
       () => undefined,
       (error: unknown) => error ?? new Error('The stop failed.'),
     ));
+  const terminate = (): void => {
+    if (stopped !== undefined) return;
+    clearTimeout(draining);
+    setTimeout(() => {
+      console.error(`The stop took more than ${stopLimits.whole / 1000} seconds. It still waited for ${waitsFor}.`);
+      exit(1);
+    }, stopLimits.whole).unref();
+    stopOnce()
+      .then((error) => {
+        if (error !== undefined) console.error(`The stop failed: ${error instanceof Error ? error.message : String(error)}`);
+        exit(error === undefined && !failed ? 0 : 1);
+      })
+      .catch(() => exit(1));
+  };
   return {
-    /** Stops the service and exits 0; after nine seconds, or if the stop fails, says why and exits 1. Further calls do nothing. */
+    /**
+     * Drains, then stops the service and exits 0; after nine seconds of the stop, or if it fails, says why and exits 1.
+     * A second call ends the draining; further calls do nothing.
+     */
     terminate: (): void => {
-      if (stopped !== undefined) return;
-      setTimeout(() => {
-        console.error(`The stop took more than ${stopLimits.whole / 1000} seconds. It still waited for ${waitsFor}.`);
-        exit(1);
-      }, stopLimits.whole).unref();
-      stopOnce()
-        .then((error) => {
-          if (error !== undefined) console.error(`The stop failed: ${error instanceof Error ? error.message : String(error)}`);
-          exit(error === undefined && !failed ? 0 : 1);
-        })
-        .catch(() => exit(1));
+      if (drainMs === 0 || draining !== undefined) {
+        terminate();
+        return;
+      }
+      draining = setTimeout(terminate, drainMs);
+      drain();
     },
     /** Logs the error as fatal, closes the listener, gives requests in progress up to two seconds, and exits 1. */
     fail: (error: unknown): void => {

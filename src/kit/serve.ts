@@ -10,6 +10,10 @@ interface Service {
   readonly isEverywhere: boolean;
   /** Starts listening and returns the address. */
   start(): Promise<string>;
+  /** Says that it is not ready, and that connections close after their next response; everything is still answered. */
+  readonly drain: () => void;
+  /** How long it drains after a signal, in seconds. */
+  readonly drainSeconds: number;
   /** Finishes requests in progress, then closes everything. */
   stop: Stop;
   /** Lines to print after the address, for example a key that is shown only once. */
@@ -41,9 +45,15 @@ export async function runService(name: string, create: () => Promise<Service>, p
     for (const notice of service?.notices ?? []) console.error(`${name} ${notice}`);
     process.exit(1);
   }
-  const { stop, logger, isEverywhere } = service;
+  const { stop, drain, drainSeconds, logger, isEverywhere } = service;
   // Before the address is printed: the parent process may send a signal as soon as it has read the address.
-  endWithProcess({ stop, onFatal: (error) => logger.fatal({ err: describeCause(error) }, 'unexpected error, the process ends') });
+  const drainMs = drainSeconds * 1000;
+  endWithProcess({
+    stop,
+    drain,
+    drainMs,
+    onFatal: (error) => logger.fatal({ err: describeCause(error) }, 'unexpected error, the process ends'),
+  });
   console.log(`${name} listening on ${address}${isEverywhere ? ' and on all other addresses of this machine' : ''}`);
   for (const notice of service.notices ?? []) console.log(`${name} ${notice}`);
   logger.info({ address, pid: process.pid, node: process.version }, 'started');

@@ -4,12 +4,13 @@ import { describe, type TestContext, test } from 'node:test';
 import { createEnding, stopLimits } from '../../src/kit/lifecycle.ts';
 
 /** An ending with mocked timers: the exit codes and logged errors so far, and how the stop ends. */
-function ending(t: TestContext) {
+function ending(t: TestContext, drainMs = 0) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { promise, resolve: finish, reject: refuse } = Promise.withResolvers<void>();
   const exits: number[] = [];
   const logged: unknown[] = [];
   let stops = 0;
+  let drains = 0;
   const { terminate, fail } = createEnding(
     {
       stop(onStep) {
@@ -18,11 +19,15 @@ function ending(t: TestContext) {
         return promise;
       },
       onFatal: (error) => void logged.push(error),
+      drain: () => {
+        drains += 1;
+      },
+      drainMs,
     },
     (code) => void exits.push(code),
   );
   const settle = () => new Promise((resolve) => setImmediate(resolve));
-  return { terminate, fail, finish, refuse, settle, exits, logged, stops: () => stops };
+  return { terminate, fail, finish, refuse, settle, exits, logged, stops: () => stops, drains: () => drains };
 }
 
 describe('The end of a process', () => {
@@ -31,6 +36,31 @@ describe('The end of a process', () => {
     terminate();
     t.mock.timers.tick(8_999);
     assert.deepEqual(exits, []);
+    finish();
+    await settle();
+    assert.deepEqual(exits, [0]);
+  });
+
+  test('a signal drains first, and the stop begins when that time has passed', async (t) => {
+    const { terminate, finish, settle, exits, stops, drains } = ending(t, 5_000);
+    terminate();
+    assert.deepEqual([drains(), stops()], [1, 0]);
+    t.mock.timers.tick(4_999);
+    assert.equal(stops(), 0);
+    t.mock.timers.tick(1);
+    assert.equal(stops(), 1);
+    finish();
+    await settle();
+    assert.deepEqual(exits, [0]);
+  });
+
+  test('a second signal ends the draining at once', async (t) => {
+    const { terminate, finish, settle, exits, stops, drains } = ending(t, 5_000);
+    terminate();
+    terminate();
+    assert.deepEqual([drains(), stops()], [1, 1]);
+    t.mock.timers.tick(5_000);
+    assert.equal(stops(), 1);
     finish();
     await settle();
     assert.deepEqual(exits, [0]);

@@ -92,7 +92,7 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
     ...exportHandlers(parts),
     ...testHandlers({ tests, streams: parts.streams }),
     ...rehearsalTokenHandlers(parts),
-    ...systemHandlers({ ping: store.ping, metrics, metricsToken }),
+    ...systemHandlers({ ping: store.ping, isStopping: () => app.isStopping(), metrics, metricsToken }),
     getAccess: (_, { caller }) => ({ label: caller.label, may_write: caller.mayWrite, live_allowed: parts.allowLive, version }),
   });
   mountFakeProviders(app, parts.rehearsals);

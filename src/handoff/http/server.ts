@@ -213,7 +213,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
 
   mountAll(mount, mounted, {
     ...parts.handlers,
-    ...systemHandlers({ ping: store.ping, metrics, metricsToken: parts.metricsToken }),
+    ...systemHandlers({ ping: store.ping, isStopping: () => app.isStopping(), metrics, metricsToken: parts.metricsToken }),
     ...sseHandlers(listening),
     ...webSocketHandlers(listening, corsOrigins),
   });

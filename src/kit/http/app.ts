@@ -44,8 +44,10 @@ declare module 'fastify' {
     info: RequestInfo;
   }
   interface FastifyInstance {
-    /** Whether the application is stopping. Connections then close after their response. */
+    /** Whether the application drains or is stopping. Connections then close after their response. */
     isStopping(): boolean;
+    /** Begins to drain: `isStopping` is true from now on, and everything is still answered. */
+    drain(): void;
   }
 }
 
@@ -129,6 +131,10 @@ export function createApp({
     done();
   });
   app.decorate('isStopping', () => stopping);
+  app.decorate('drain', () => {
+    stopping = true;
+    logger.info('draining');
+  });
 
   lingerBehindAnswers(app.server, linger);
   routeUpgrades(app);

@@ -8,6 +8,8 @@ import type { Metrics } from './metrics.ts';
 interface SystemParts {
   /** Resolves when the database answers. */
   ping(): Promise<void>;
+  /** Whether the service drains or is stopping. */
+  isStopping(): boolean;
   metrics: Metrics;
   /** The bearer token that `/metrics` requires; undefined if it is public. */
   metricsToken?: string | undefined;
@@ -17,6 +19,7 @@ interface SystemParts {
 export const systemHandlers = (parts: SystemParts): HandlersOf<typeof systemRoutes, unknown> => ({
   health: () => ({ status: 'ok' }),
   ready: async () => {
+    if (parts.isStopping()) throw new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping.');
     await parts.ping().catch((error: unknown) => {
       throw unavailable(error);
     });

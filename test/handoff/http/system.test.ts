@@ -347,6 +347,18 @@ describe('/metrics with SERVICE_METRICS_TOKEN', () => {
 });
 
 describe('/ready', () => {
+  test('A service that drains is not ready, answers everything, and closes each connection after its answer', async (t) => {
+    const service = await startService(t);
+    const healthy = await atRoot(service, 'GET', '/ready');
+    assert.deepEqual([healthy.status, healthy.headers.connection], [200, 'keep-alive']);
+    service.handoff.app.drain();
+    const { status, body } = await atRoot(service, 'GET', '/ready');
+    assert.deepEqual([status, body.code], [503, 'SERVICE_UNAVAILABLE']);
+    const created = await service.call('POST', '/packets', { body: packetRequest() });
+    assert.deepEqual([created.status, created.headers.connection], [201, 'close']);
+    assert.equal((await atRoot(service, 'GET', '/health')).status, 200);
+  });
+
   test('503 while the database is unavailable, 200 once it is back; /health is always 200 [H268]', async (t) => {
     const database = await openHandoffDatabase();
     const gate = await startGate(t, database.url);
