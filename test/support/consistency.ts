@@ -59,7 +59,7 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
     packet_tags: own('*', 'packet_tags', 'packet_id, tag'),
     events: own('*', 'events', 'position'),
     webhooks: own('*', 'webhooks', 'seq'),
-    contracts: own('*', 'contracts', 'agent_id'),
+    documents: own('*', 'documents', 'kind, name'),
     answer_links: own('*', 'answer_links', 'seq'),
     deliveries: own('*', 'deliveries', 'seq'),
     messages: query(

@@ -1,5 +1,7 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { shownContract } from '../store/contracts.ts';
+import { readJson } from '../../kit/json.ts';
+import type { Contract, ContractRequest } from '../model/contract.ts';
+import type { StoredDocument } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
 
 /** A contract that new packets are checked against. */
@@ -37,7 +39,7 @@ export class ContractCache {
     const known = this.#versions.get(tenant);
     if (known !== undefined) return known;
     const versions = this.#versions;
-    const reading: Promise<ReadonlyMap<string, number>> = this.#store.of(tenant).contracts.versions();
+    const reading: Promise<ReadonlyMap<string, number>> = this.#store.of(tenant).documents.contractVersions();
     keep(versions, tenant, reading, maxTenants);
     reading.then(
       // A change since then has made a new map.
@@ -64,15 +66,21 @@ export class ContractCache {
   }
 
   async #read(tenant: number, agentId: string): Promise<Enforced | undefined> {
-    const stored = await this.#store.of(tenant).contracts.find(agentId);
+    const stored = await this.#store.of(tenant).documents.find('contract', agentId);
     if (stored === undefined) return undefined;
     const { schema, description, version } = shownContract(stored);
     return { version, description, schema: JSON.stringify(schema) };
   }
 }
 
+/** A contract as callers see it. */
+export function shownContract({ name: agent_id, version, document, created_at, updated_at }: StoredDocument): Contract {
+  const { schema, description, examples } = readJson(document) as Omit<ContractRequest, 'description'> & Pick<Contract, 'description'>;
+  return { agent_id, version, schema, description, examples: examples ?? [], created_at, updated_at };
+}
+
 /** Adds an entry to a cache, which drops its oldest one when it is full. */
-function keep<Key, Value>(cache: Map<Key, Value>, key: Key, value: Value, most: number): void {
+export function keep<Key, Value>(cache: Map<Key, Value>, key: Key, value: Value, most: number): void {
   if (cache.size >= most) cache.delete(cache.keys().next().value!);
   cache.set(key, value);
 }

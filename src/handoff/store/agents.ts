@@ -3,7 +3,7 @@ import { type Kysely, type SqlBool, sql } from 'kysely';
 import { countOf } from '../../kit/sql/count.ts';
 import type { Agent } from '../model/agent.ts';
 import { claimableStatus, heldStatuses } from '../rules/packet-life.ts';
-import { versionsOf } from './contracts.ts';
+import { contractVersionsOf } from './documents.ts';
 import { oneOf } from './engine/storable.ts';
 import type { ReadParts, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
@@ -106,7 +106,7 @@ function reads({ database }: ReadParts) {
     const ids = seen.map(({ agent_id }) => agent_id);
     const holding = await countsOf(db, 'claimed_by', tenant, ids, isHeld);
     const waiting = await countsOf(db, 'target_agent', tenant, ids, isWaiting);
-    const versions = await versionsOf(db, tenant, ids);
+    const versions = await contractVersionsOf(db, tenant, ids);
     const agents = seen.map((agent) => ({
       ...agent,
       holding: holding.get(agent.agent_id) ?? 0,

@@ -2,9 +2,9 @@ import { agents } from './agents.ts';
 import { ages } from './ages.ts';
 import { answerLinks } from './answer-links.ts';
 import { claimQueue } from './claim-queue.ts';
-import { contracts } from './contracts.ts';
 import { counters } from './counters.ts';
 import { deliveries } from './deliveries.ts';
+import { documents } from './documents.ts';
 import { idempotency } from './idempotency.ts';
 import { keys } from './keys.ts';
 import type { Noun } from './noun.ts';
@@ -22,7 +22,7 @@ import { webhooks } from './webhooks.ts';
 export const nouns = {
   tenants,
   keys,
-  contracts,
+  documents,
   webhooks,
   packets,
   claimQueue,

@@ -23,8 +23,8 @@ export class Transaction {
     return this.#group.of(nouns.keys.writes, everyTenant);
   }
 
-  get contracts() {
-    return this.#group.of(nouns.contracts.writes, this.#tenant);
+  get documents() {
+    return this.#group.of(nouns.documents.writes, this.#tenant);
   }
 
   get webhooks() {

@@ -7,9 +7,9 @@ import { dueAt } from '../rules/packet.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
 import type { AnswerLinkNeeds } from './answer-links.ts';
 import type { ClaimNeeds } from './claim-queue.ts';
-import type { ContractNeeds } from './contracts.ts';
 import type { CounterNeeds } from './counters.ts';
 import { type DeliveryNeeds, deliveries } from './deliveries.ts';
+import type { DocumentNeeds } from './documents.ts';
 import type { DueTenants } from './due.ts';
 import { Beginnings } from './engine/beginnings.ts';
 import { Group, type TenantUnit, type Writes } from './engine/group.ts';
@@ -42,7 +42,7 @@ const written = Object.values<Noun>(nouns).flatMap(({ writes }) =>
 export interface Unit<T>
   extends AnswerLinkNeeds,
     ClaimNeeds,
-    ContractNeeds,
+    DocumentNeeds,
     CounterNeeds,
     DeliveryNeeds,
     IdempotencyNeeds,

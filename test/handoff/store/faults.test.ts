@@ -490,7 +490,7 @@ async function runJobWithFaults(bench: Bench, prepare: Prepare): Promise<void> {
 const writesOf: Readonly<Record<keyof Nouns, readonly string[]>> = {
   tenants: ['insert tenants', 'update tenants', 'insert versions'],
   keys: ['insert api_keys', 'update api_keys', 'insert versions'],
-  contracts: ['insert contracts', 'update contracts', 'insert versions'],
+  documents: ['insert documents', 'update documents', 'insert versions'],
   webhooks: ['insert webhooks', 'update webhooks', 'delete webhooks', 'update packets'],
   packets: [
     ...['insert packets', 'update packets', 'delete packets'],

@@ -17,7 +17,7 @@ import { postgresql } from '../../support/stores.ts';
  */
 const growing = [
   ...['packets', 'contents', 'packet_tags', 'events', 'idempotency', 'idempotency_packets'],
-  ...['counters', 'agents', 'webhooks', 'contracts', 'deliveries', 'messages', 'answer_links'],
+  ...['counters', 'agents', 'webhooks', 'documents', 'deliveries', 'messages', 'answer_links'],
 ];
 
 /** The statements that read or change rows of tables with a tenant without naming one, each with its reason. */

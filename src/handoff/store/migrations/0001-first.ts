@@ -113,12 +113,12 @@ export const first: Migration = {
         `create index agents_by_sight on agents (tenant, last_seen_at, agent_id)`,
         `create index agents_by_age on agents (last_seen_at)`,
       ],
-      // A removed contract keeps its version, which the next one continues.
-      contracts: [
-        `create table contracts (
-          tenant ${number} not null, agent_id ${text} not null, version integer not null, document text not null,
-          created_at ${text} not null, updated_at ${text} not null, removed_at ${text}, primary key (tenant, agent_id))`,
-        `create index contracts_of_tenant on contracts (tenant, agent_id) where removed_at is null`,
+      // A removed document keeps its version, which the next one continues.
+      documents: [
+        `create table documents (
+          tenant ${number} not null, kind ${text} not null, name ${text} not null, version integer not null, document text not null,
+          created_at ${text} not null, updated_at ${text} not null, removed_at ${text}, primary key (tenant, kind, name))`,
+        `create index documents_of_tenant on documents (tenant, kind, name) where removed_at is null`,
       ],
       webhooks: [
         `create table webhooks (
