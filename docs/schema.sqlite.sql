@@ -101,11 +101,11 @@ CREATE INDEX agents_by_sight on agents (tenant, last_seen_at, agent_id);
 
 CREATE INDEX agents_by_age on agents (last_seen_at);
 
-CREATE TABLE contracts (
-  tenant integer not null, agent_id text not null, version integer not null, document text not null,
-  created_at text not null, updated_at text not null, removed_at text, primary key (tenant, agent_id));
+CREATE TABLE documents (
+  tenant integer not null, kind text not null, name text not null, version integer not null, document text not null,
+  created_at text not null, updated_at text not null, removed_at text, primary key (tenant, kind, name));
 
-CREATE INDEX contracts_of_tenant on contracts (tenant, agent_id) where removed_at is null;
+CREATE INDEX documents_of_tenant on documents (tenant, kind, name) where removed_at is null;
 
 CREATE TABLE webhooks (
   seq integer primary key autoincrement, tenant integer not null, id text not null, kind text not null, for_packet text,

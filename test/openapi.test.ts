@@ -6,6 +6,7 @@ import addFormats from 'ajv-formats';
 import { apiPrefix, routes } from '../src/handoff/model/api.ts';
 import { createExample } from '../src/handoff/model/examples.ts';
 import { errorCodes } from '../src/kit/errors.ts';
+import { bodies } from './support/bodies.ts';
 import { packetIn } from './support/life.ts';
 import {
   type CallOptions,
@@ -429,6 +430,22 @@ describe('the answers of the service', () => {
     await answer('chainPacket', 400, { id, body: unfit });
     assert.equal((await answer('batchCreate', 201, { body: { packets: [body, unfit] } })).body.errors.length, 1);
     await answer('deleteContract', 204, agent);
+    for (const [one, plural] of [
+      ['Policy', 'Policies'],
+      ['Group', 'Groups'],
+      ['Delegation', 'Delegations'],
+    ] as const) {
+      const named = { id: 'one' };
+      await answer(`put${one}`, 201, { ...named, body: bodies[`put${one}`] });
+      await answer(`put${one}`, 200, { ...named, body: bodies[`put${one}`] });
+      await answer(`get${one}`, 200, named);
+      await answer(`list${plural}`, 200);
+      if (one === 'Policy') {
+        await answer('getPolicy', 304, { ...named, headers: { 'if-none-match': '"1"' } });
+        await answer('tryPolicies', 200, { body: bodies.tryPolicies });
+      }
+      await answer(`delete${one}`, 204, named);
+    }
     await answer('getStats', 200);
     await answer('listAudit', 200);
 

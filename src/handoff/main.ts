@@ -28,6 +28,7 @@ import type { NounHandlers } from './http/handlers.ts';
 import { keyHandlers } from './http/keys.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
 import { packetHandlers } from './http/packets.ts';
+import { delegationHandlers, groupHandlers, policyHandlers } from './http/policies.ts';
 import { createLocalCounters, createSharedCounters } from './http/request-counters.ts';
 import { createServer } from './http/server.ts';
 import { statsHandlers } from './http/stats.ts';
@@ -48,11 +49,14 @@ import { createBriefService } from './service/brief.ts';
 import { createChannelService } from './service/channels.ts';
 import { Connections } from './service/connections.ts';
 import { createContractService } from './service/contracts.ts';
+import { createDelegationService } from './service/delegations.ts';
+import { createGroupService } from './service/groups.ts';
 import { createKeyService } from './service/keys.ts';
 import { createListService } from './service/lists.ts';
 import { createNoticeService } from './service/notices.ts';
 import { createPacketViews } from './service/packet-views.ts';
 import { createPacketService } from './service/packets.ts';
+import { createPolicyService } from './service/policies.ts';
 import { createPushService } from './service/pushes.ts';
 import { createStatsService } from './service/stats.ts';
 import { createTenantService } from './service/tenants.ts';
@@ -266,7 +270,12 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     checks,
     onSeen: (tenant, agentId) => agents.seen(tenant, agentId),
   });
-  const keys = createKeyService({ ...parts, onChange: contracts.changed });
+  const policies = createPolicyService({ store, clock, turns: live.turns, checks });
+  const onChange = () => {
+    contracts.changed();
+    policies.changed();
+  };
+  const keys = createKeyService({ ...parts, onChange });
   const connections = new Connections(keys.isValid, tierLimits(settings));
   const packets = createPacketService({
     ...parts,
@@ -277,8 +286,10 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     onCreated: live.metrics.handedOver,
   });
   return {
-    ...{ keys, connections, agents, checks, contracts, packets, answerLinks, views },
+    ...{ keys, connections, agents, checks, contracts, policies, packets, answerLinks, views },
     tenants: createTenantService(parts),
+    groups: createGroupService(parts),
+    delegations: createDelegationService(parts),
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
     notices: createNoticeService({ views, clock, answerLinks }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
@@ -310,6 +321,9 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
     ...tenantHandlers(tenants),
     ...agentHandlers(agents),
     ...contractHandlers(contracts),
+    ...policyHandlers(services.policies),
+    ...groupHandlers(services.groups),
+    ...delegationHandlers(services.delegations),
     ...statsHandlers(createStatsService(store, clock)),
     ...answerLinkHandlers(answerLinks),
     ...trailHandlers(createTrailService(store)),

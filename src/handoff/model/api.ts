@@ -10,9 +10,12 @@ import { batchApi } from './batch-routes.ts';
 import { briefApi } from './brief.ts';
 import { channelApi } from './channel.ts';
 import { contractApi } from './contract.ts';
+import { delegationApi } from './delegation.ts';
+import { groupApi } from './group.ts';
 import { keyApi } from './key.ts';
 import { mcpApi } from './mcp.ts';
 import { packetApi } from './packet-routes.ts';
+import { policyApi } from './policy.ts';
 import type { HandoffRoute } from './route.ts';
 import { statsApi } from './stats.ts';
 import { streamApi } from './stream.ts';
@@ -43,6 +46,9 @@ const parts = [
   workApi,
   agentApi,
   contractApi,
+  policyApi,
+  groupApi,
+  delegationApi,
   statsApi,
   auditApi,
   keyApi,

@@ -30,7 +30,7 @@ export const failing = failureShapes({
 export const IdempotencyKey = {
   'Idempotency-Key': 'For 24 hours, a repeated request with the same key returns the first answer. 1 to 255 characters. Optional.',
 };
-/** The header with the version of a packet or a contract. */
+/** The header with the version of a packet or a document. */
 export const ETag = { ETag: 'The version of the resource (the revision of a packet), for `If-Match` and `If-None-Match`.' };
 /** The header that marks a replayed answer. */
 export const Replayed = {

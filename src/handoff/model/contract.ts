@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { Failure, IfMatch, name, object, orNull, record, timestamp } from '../../kit/schemas.ts';
+import { Failure, IfMatch, object, orNull, record, timestamp } from '../../kit/schemas.ts';
 import { ETag, failing, indexedName } from './common.ts';
+import { pageOf, pageQuery } from './document.ts';
 import { defineRoute } from './route.ts';
 
 /** The most examples of a contract. */
@@ -161,18 +162,9 @@ const contractRoutes = routeTable('agents', {
     summary: 'List contracts',
     description:
       'The contracts of all agents, by the id of the agent. Pass `next_cursor` as `cursor` for the next page; it is null on the last page.',
-    query: object({
-      limit: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 200, description: 'The maximum number of items to return; 50 if left out.' }),
-      ),
-      cursor: Type.Optional(name('The `next_cursor` of the previous page.')),
-    }),
+    query: pageQuery,
     responses: {
-      200: {
-        schema: Type.Object({ contracts: Type.Array(Contract), next_cursor: orNull(Type.String()) }),
-        description: 'A page of contracts.',
-        example: { contracts: [contractExample], next_cursor: null },
-      },
+      200: pageOf('contracts', Contract, contractExample),
       ...failing(401, 403, 429),
     },
   }),

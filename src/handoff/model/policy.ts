@@ -1,6 +1,10 @@
 import Type, { type Static } from 'typebox';
 
-import { choice, described, name, object, record, remark } from '../../kit/schemas.ts';
+import { routeTable } from '../../kit/route.ts';
+import { choice, described, IfMatch, name, object, orNull, record, remark, timestamp } from '../../kit/schemas.ts';
+import { ETag, failing, indexedName, priorities } from './common.ts';
+import { pageOf, pageQuery } from './document.ts';
+import { defineRoute } from './route.ts';
 
 /** The most policies of a tenant, rules of a policy, steps of a rule, escalations of a step, and people of a step. */
 export const maxPolicies = 100;
@@ -23,12 +27,12 @@ const seconds = (description: string, maximum = maxSeconds) => Type.Integer({ mi
 
 export const Step = described('One step: whom it asks, and how many of them must approve.', {
   from: names('Who is asked: people by name, and groups as `group:finance`.'),
-  count: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, default: 1, description: 'How many different people must approve.' })),
+  count: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, description: 'How many different people must approve; 1 if left out.' })),
   timeout_seconds: Type.Optional(seconds('When the step ends by itself, from its beginning.')),
   on_timeout: Type.Optional(
     choice(['reject', 'next', 'keep'], {
-      default: 'keep',
-      description: 'What happens then: the action is rejected, the next step begins without the approvals of this one, or nothing.',
+      description:
+        'What happens then: the action is rejected, the next step begins without the approvals of this one, or nothing (`keep`, which is the default).',
     }),
   ),
   escalate: Type.Optional(
@@ -39,13 +43,24 @@ export const Step = described('One step: whom it asks, and how many of them must
   ),
 });
 
-const Then = Type.Union(
-  [
-    object({ approve: remark('The reason. The action is approved without a person.') }),
-    object({ reject: remark('The reason. The action is rejected without a person.') }),
-    object({ ask: Type.Array(Step, { minItems: 1, maxItems: maxSteps, description: 'The steps, one after the other.' }) }),
-  ],
-  { description: 'What the rule decides: one of `approve`, `reject` and `ask`.' },
+export type Step = Static<typeof Step>;
+
+/** What a rule decides. */
+export type Then = { readonly approve: string } | { readonly reject: string } | { readonly ask: readonly Step[] };
+
+/** An object with one of its fields, so that faults name the field that was sent. */
+const Then = Type.Unsafe<Then>(
+  Type.Object(
+    {
+      approve: Type.Optional(remark('The reason. The action is approved without a person.')),
+      reject: Type.Optional(remark('The reason. The action is rejected without a person.')),
+      ask: Type.Optional(Type.Array(Step, { minItems: 1, maxItems: maxSteps, description: 'The steps, one after the other.' })),
+    },
+    {
+      ...{ additionalProperties: false, minProperties: 1, maxProperties: 1 },
+      description: 'What the rule decides: one of `approve`, `reject` and `ask`.',
+    },
+  ),
 );
 
 const Rule = object({
@@ -64,7 +79,11 @@ const patterns = (what: string) =>
 export const PolicyRequest = object({
   description: Type.Optional(remark('What the policy is for.')),
   order: Type.Optional(
-    Type.Integer({ minimum: -1_000_000, maximum: 1_000_000, default: 0, description: 'Policies are tried by this number, then by name.' }),
+    Type.Integer({
+      minimum: -1_000_000,
+      maximum: 1_000_000,
+      description: 'Policies are tried by this number, 0 if left out, then by name.',
+    }),
   ),
   match: Type.Optional(
     described('Which actions it judges; what is left out or empty fits everything.', {
@@ -80,8 +99,7 @@ export const PolicyRequest = object({
   }),
   mode: Type.Optional(
     choice(['enforce', 'shadow'], {
-      default: 'enforce',
-      description: '`shadow`: it decides nothing; what it would have decided is recorded.',
+      description: '`shadow`: it decides nothing; what it would have decided is recorded. `enforce` if left out.',
     }),
   ),
   remember: Type.Optional(
@@ -92,7 +110,166 @@ export const PolicyRequest = object({
   ),
 });
 
-export type Step = Static<typeof Step>;
-export type Then = Static<typeof Then>;
 export type Rule = Static<typeof Rule>;
 export type PolicyRequest = Static<typeof PolicyRequest>;
+
+/** The policy as callers see it. */
+export const Policy = object({
+  name: Type.String({ description: 'The name of the policy.' }),
+  version: Type.Integer({ minimum: 1, description: 'The number of the version. Each change increments it, also after a removal.' }),
+  description: orNull(Type.String()),
+  order: Type.Integer(),
+  match: object({ agents: Type.Array(Type.String()), tools: Type.Array(Type.String()), tags: Type.Array(Type.String()) }),
+  rules: PolicyRequest.properties.rules,
+  mode: choice(['enforce', 'shadow']),
+  remember: orNull(object({ scope: choice(['call', 'tool']), max_seconds: Type.Integer() })),
+  warnings: Type.Array(Type.String(), { description: 'What will probably not work as it should, one sentence each.' }),
+  created_at: timestamp('When it was first published, or published again after a removal.'),
+  updated_at: timestamp('When its version was published.'),
+});
+
+/** An action to try the policies with. */
+export const TryRequest = object({
+  agent: indexedName('The id of the agent that would ask.'),
+  framework: Type.Optional(remark('What the agent runs on.')),
+  action: object({
+    tool: name('The tool.', { maxLength: 256 }),
+    arguments: record(Type.Unknown(), { description: 'The arguments of the call.' }),
+  }),
+  tags: Type.Optional(Type.Array(indexedName('A tag.'), { maxItems: 100 })),
+  priority: Type.Optional(choice(priorities, { description: 'How urgent it is. Default: normal.' })),
+  custom: Type.Optional(record(Type.Unknown(), { description: '`context.custom` of the packet.' })),
+});
+
+const Tried = Type.Object({
+  policy: orNull(Type.String(), 'The policy that decides; null if none fits.'),
+  rule: orNull(Type.Integer(), 'The number of its rule, from 1; null if none fits.'),
+  then: Type.Union([Then, Type.Null()], {
+    description:
+      'What it decides; null: anybody who may answer is asked. A rule approves only for an agent that the asking key is bound to.',
+  }),
+  skipped: Type.Array(
+    Type.Object({
+      policy: Type.String(),
+      rule: orNull(Type.Integer(), 'The number of the rule, from 1; null if the policy does not match.'),
+      path: Type.String({ description: 'The part of `match`, or of the action, that does not fit.' }),
+    }),
+    { description: 'The policies and rules before it, and where they do not fit.' },
+  ),
+});
+
+export type Policy = Static<typeof Policy>;
+export type TryRequest = Static<typeof TryRequest>;
+
+const policyRequestExample = {
+  match: { agents: ['refund-*'], tools: ['refund'] },
+  rules: [
+    {
+      when: {
+        properties: {
+          arguments: { properties: { amount: { type: 'number', minimum: 0, maximum: 50 } }, required: ['amount'] },
+        },
+      },
+      then: { approve: 'up to 50' },
+    },
+    {
+      when: { properties: { arguments: { properties: { amount: { minimum: 10_000 } } } } },
+      then: { ask: [{ from: ['group:finance'], count: 2 }, { from: ['cfo@example.com'] }] },
+    },
+    { then: { ask: [{ from: ['group:support'] }] } },
+  ],
+};
+const policyExample = {
+  ...{ name: 'refunds', version: 1, description: null, order: 0, ...policyRequestExample },
+  match: { ...policyRequestExample.match, tags: [] },
+  ...{ mode: 'enforce', remember: null, warnings: [] },
+  ...{ created_at: '2026-03-01T09:30:00.000Z', updated_at: '2026-03-01T09:30:00.000Z' },
+};
+const policy = (description: string) => ({ schema: Policy, description, example: policyExample, headers: ETag });
+const params = Type.Object({ name: indexedName('The name of the policy.') });
+
+const policyRoutes = routeTable('approvals', {
+  putPolicy: defineRoute({
+    method: 'PUT',
+    path: '/policies/{name}',
+    access: 'manage',
+    summary: 'Publish a policy',
+    description:
+      'It judges the actions that are asked about from now on; questions that are open keep the version with which they were asked. The first policy by `order`, then by name, whose `match` fits decides. Publishing the same document again changes nothing.',
+    params,
+    body: PolicyRequest,
+    bodyExample: policyRequestExample,
+    nullIsAbsent: true,
+    headers: { ...IfMatch, 'If-None-Match': '`*`: only if there is no such policy yet. Optional.' },
+    responses: {
+      200: policy('The policy, in its next version unless nothing changed.'),
+      201: policy('The policy, which did not exist before.'),
+      ...failing(400, 401, 403, 409, 412, 413, 415, 429),
+    },
+  }),
+  getPolicy: defineRoute({
+    method: 'GET',
+    path: '/policies/{name}',
+    access: 'read',
+    alternative: 'manage',
+    summary: 'Get a policy',
+    params,
+    headers: { 'If-None-Match': 'The `ETag` that the caller last saw; 304 when the policy has not changed since. Optional.' },
+    responses: {
+      200: policy('The policy.'),
+      304: { description: 'The policy has not changed since.', headers: ETag },
+      ...failing(401, 403, 404, 429),
+    },
+  }),
+  deletePolicy: defineRoute({
+    method: 'DELETE',
+    path: '/policies/{name}',
+    access: 'manage',
+    summary: 'Remove a policy',
+    params,
+    headers: IfMatch,
+    responses: { 204: { description: 'Done.' }, ...failing(401, 403, 404, 412, 429) },
+  }),
+  listPolicies: defineRoute({
+    method: 'GET',
+    path: '/policies',
+    access: 'read',
+    alternative: 'manage',
+    summary: 'List policies',
+    description: 'The policies, by name. Pass `next_cursor` as `cursor` for the next page; it is null on the last page.',
+    query: pageQuery,
+    responses: { 200: pageOf('policies', Policy, policyExample), ...failing(401, 403, 429) },
+  }),
+  tryPolicies: defineRoute({
+    method: 'POST',
+    path: '/policies/try',
+    access: 'read',
+    alternative: 'manage',
+    summary: 'Try the policies with an action',
+    description: 'Which policy would decide about the action, and where the ones before it do not fit. Nothing is written.',
+    body: TryRequest,
+    bodyExample: { agent: 'refund-eu', action: { tool: 'refund', arguments: { amount: 500 } } },
+    nullIsAbsent: true,
+    responses: {
+      200: {
+        schema: Tried,
+        description: 'What decides.',
+        example: {
+          ...{ policy: 'refunds', rule: 3, then: { ask: [{ from: ['group:support'] }] } },
+          skipped: [
+            { policy: 'refunds', rule: 1, path: 'arguments.amount' },
+            { policy: 'refunds', rule: 2, path: 'arguments.amount' },
+          ],
+        },
+      },
+      ...failing(400, 401, 403, 413, 415, 429),
+    },
+  }),
+});
+
+/** What the API declares of this noun: see `ApiPart`. */
+export const policyApi = {
+  tag: { name: 'approvals', description: 'Policies, groups and delegations: who may approve what an agent wants to do.' },
+  routes: policyRoutes,
+  schemas: { Policy, PolicyRequest, Step, TryRequest },
+};

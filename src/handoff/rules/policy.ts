@@ -18,8 +18,11 @@ export interface Subject {
 export interface JudgedPolicy extends Pick<PolicyRequest, 'match' | 'rules' | 'order' | 'mode' | 'remember'> {
   readonly name: string;
   readonly version: number;
-  /** By the number of a rule, from 0: the path of the first part of a subject that does not fit its `when`; undefined if it fits. */
-  readonly misfit: (rule: number, subject: Subject) => string | undefined;
+  /**
+   * By the number of a rule, from 0: the path of the first part of a subject that does not fit its `when`; undefined if it fits, null if
+   * the check took too many steps.
+   */
+  readonly misfit: (rule: number, subject: Subject) => string | null | undefined;
 }
 
 /** A policy that did not decide, or a rule of it, from 1, and the first part of the action that did not fit. */
@@ -52,7 +55,7 @@ function fitsPattern(pattern: string, text: string): boolean {
 }
 
 /** The part of `match` that an action does not fit. */
-function mismatch({ match = {} }: JudgedPolicy, { agent, tool, tags }: Subject): string | undefined {
+function mismatch({ match = {} }: Pick<JudgedPolicy, 'match'>, { agent, tool, tags }: Subject): string | undefined {
   const { agents = [], tools = [], tags: wanted = [] } = match;
   const fitsOne = (patterns: readonly string[], text: string) =>
     patterns.length === 0 || patterns.some((pattern) => fitsPattern(pattern, text));
@@ -71,16 +74,27 @@ export function verdictOf(
   for (const [index, { then }] of policy.rules.entries()) {
     const path = policy.misfit(index, subject);
     if (path === undefined) return { verdict: { policy: name, version, rule: index + 1, then }, skipped };
+    // A rule that can't be checked might have refused: nothing after it may approve.
+    if (path === null) return { verdict: { policy: name, version, rule: index + 1, then: { reject: ranOut(index + 1) } }, skipped };
     skipped.push({ policy: name, rule: index + 1, path });
   }
   return { verdict: { policy: name, version, rule: null, then: null }, skipped };
 }
 
-const byOrder = (one: JudgedPolicy, other: JudgedPolicy): number =>
+const ranOut = (rule: number) => `Rule ${rule} could not be checked: the arguments take too many steps.`;
+
+const byOrder = (one: Pick<JudgedPolicy, 'order' | 'name'>, other: Pick<JudgedPolicy, 'order' | 'name'>): number =>
   (one.order ?? 0) - (other.order ?? 0) || (one.name < other.name ? -1 : one.name > other.name ? 1 : 0);
 
 /** The policies in the order in which they are tried. */
-export const inOrder = (policies: readonly JudgedPolicy[]): JudgedPolicy[] => policies.toSorted(byOrder);
+export const inOrder = <P extends Pick<JudgedPolicy, 'order' | 'name'>>(policies: readonly P[]): P[] => policies.toSorted(byOrder);
+
+/** The policies, in order, that say something to an action: those that are only tried, and the first other one that matches. */
+export function matching<P extends Omit<JudgedPolicy, 'misfit'>>(policies: readonly P[], subject: Subject): P[] {
+  const matched = policies.filter((policy) => mismatch(policy, subject) === undefined);
+  const first = matched.find(({ mode }) => mode !== 'shadow');
+  return matched.filter((policy) => policy === first || policy.mode === 'shadow');
+}
 
 /** What policies, in order, say to an action: the first that matches decides, without those that are only tried. */
 export function judge(policies: readonly JudgedPolicy[], subject: Subject): Judgement {

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../kit/errors.ts';
 import { scopes as allScopes, type Scope } from '../model/common.ts';
+import { isSamePerson } from '../model/people.ts';
 import type { HandoffRoute } from '../model/route.ts';
 
 /** What a key may do. Null or left out: everything of its kind. */
@@ -73,6 +74,12 @@ export function actingAgent(rights: Rights, named: string | undefined): string |
 export function requireContractOf({ scopes, agents }: Rights, agent: string): void {
   if (!scopes || scopes.includes('manage') || agents?.includes(agent)) return;
   throw forbidden(`This needs a key with the scope manage, or one whose agents contain ${agent}.`);
+}
+
+/** Requires that the key may change a person's delegation: by the scope manage, or since it answers as that person. @throws ServiceError 403 */
+export function requireDelegationOf({ scopes, responder }: Rights, person: string): void {
+  if (!scopes || scopes.includes('manage') || (responder && isSamePerson(responder, person))) return;
+  throw forbidden('This needs a key with the scope manage, or one with that responder.');
 }
 
 /** Requires that the key may answer in the person's name, which `field` has; null: in any name. @throws ServiceError 403 */

@@ -79,8 +79,7 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
                 ...{ kind, name, version: (before?.version ?? 0) + 1, document },
                 ...{ created_at: published?.created_at ?? now, updated_at: now, removed_at: null },
               };
-        if (isNew && documents.published(kind) >= most)
-          throw conflict(`The tenant has ${most} ${many}, the maximum; remove one first.`);
+        if (isNew && documents.published(kind) >= most) throw conflict(`The tenant has ${most} ${many}, the maximum; remove one first.`);
         documents.publish(stored);
         if (kind === 'policy' && document !== null)
           documents.publish({ ...stored, kind: 'policy_version', name: versionName(name, stored.version) });

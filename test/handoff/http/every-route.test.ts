@@ -202,8 +202,13 @@ for (const store of stores) {
       assert.equal((await service.call('PUT', '/agents/strict/contract', { body: bodies.publishContract })).status, 201);
       await meet('publishContract', 412, 'strict', stale);
       await meet('deleteContract', 412, 'strict', stale);
-      // A tenant with 1,000 contracts: see contracts.test.ts.
-      met.add('publishContract 409');
+      // Tenants with as many as they may have: see contracts.test.ts and policies.test.ts.
+      for (const name of ['publishContract', 'putPolicy', 'putGroup', 'putDelegation']) met.add(`${name} 409`);
+      for (const noun of ['Policy', 'Group', 'Delegation'] as const) {
+        assert.ok((await service.call('PUT', pathOf(routes[`put${noun}`], 'strict'), { body: bodies[`put${noun}`] })).status < 300);
+        await meet(`put${noun}`, 412, 'strict', stale);
+        await meet(`delete${noun}`, 412, 'strict', stale);
+      }
       await meet('createPacket', 409, claimed, used);
       await meet('chainPacket', 409, claimed, used);
       await meet('batchCreate', 409, claimed, used);

@@ -198,8 +198,17 @@ for (const store of stores) {
       'answer-links': [await make(`/packets/${asked}/answer-links`)],
       tenants: [a.id],
       agents: ['strict'],
+      policies: ['strict'],
+      groups: ['strict'],
+      delegations: ['strict'],
     };
     assert.equal((await service.call('PUT', '/agents/strict/contract', { key: a.key, body: { schema: {} } })).status, 201);
+    for (const noun of ['Policy', 'Group', 'Delegation'] as const)
+      assert.equal(
+        (await service.call('PUT', routes[`put${noun}`].path.replace(/\{\w+\}/, 'strict'), { key: a.key, body: bodies[`put${noun}`] }))
+          .status,
+        201,
+      );
     const own = [
       '/keys',
       '/hooks',
@@ -208,6 +217,9 @@ for (const store of stores) {
       `/channels/${channel}/deliveries`,
       `/packets/${asked}/answer-links`,
       '/agents/strict/contract',
+      '/policies/strict',
+      '/groups/strict',
+      '/delegations/strict',
     ];
     const seen = async () => await Promise.all(own.map(async (path) => (await service.call('GET', path, { key: a.key })).text));
     const before = await seen();

@@ -35,6 +35,10 @@ const rightOfRoute: Readonly<Record<string, string>> = {
   ...named('read|respond', 'listAnswerLinks'),
   ...named('read|work', 'getContract listContracts'),
   ...named('manage|work', 'publishContract deleteContract'),
+  ...named('read|manage', 'getPolicy listPolicies tryPolicies getGroup listGroups'),
+  ...named('manage', 'putPolicy deletePolicy putGroup deleteGroup'),
+  ...named('read|respond', 'getDelegation listDelegations'),
+  ...named('manage|respond', 'putDelegation deleteDelegation'),
   ...named('manage', 'createWebhook patchWebhook deleteWebhook pingWebhook replayDeadLetter retryAll'),
   ...named('manage', 'createChannel patchChannel deleteChannel testChannel replayChannelDelivery createKey rotateKey deleteKey'),
   ...named('read|manage', 'listWebhooks listDeliveries getDelivery listDeadLetters listChannels getChannel listChannelDeliveries listKeys'),
@@ -210,9 +214,9 @@ for (const store of stores) {
       const scopes = ['read', 'work', 'respond', 'manage'];
       const only = new Map<string, string>();
       const without = new Map<string, string>();
-      // A contract may be changed with the scope work by a key for its agent.
-      for (const scope of scopes)
-        only.set(scope, await keyWith(service, key, { scopes: [scope], ...(scope === 'work' ? { agents: [unknownId] } : {}) }));
+      // A contract may be changed with the scope work by a key for its agent, a delegation with respond by a key of its person.
+      const own: Readonly<Record<string, object>> = { work: { agents: [unknownId] }, respond: { responder: unknownId } };
+      for (const scope of scopes) only.set(scope, await keyWith(service, key, { scopes: [scope], ...own[scope] }));
       for (const route of all) {
         const right = rightOfRoute[route.id]!;
         const sufficient = right.split('|');

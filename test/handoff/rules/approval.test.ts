@@ -67,14 +67,16 @@ describe('The approval of an action', () => {
     assert.deepEqual('from' in after && [after.from, after.escalated, after.look_at], [['cfo', 'group:finance'], 1, null]);
   });
 
-  test('the time of the question ends it whatever its step', () => {
+  test('the time of the question ends it whatever its step [H556]', () => {
     const steps: AskedStep[] = [{ from: ['ann'], timeout_seconds: 30, on_timeout: 'next' }, { from: ['cfo'] }];
     assert.deepEqual(progressOf(quorum(steps, [], { expires_at: text(40) }), at(90)), { granted: [], outcome: 'timed_out', at: text(40) });
+    const same = quorum([{ from: ['ann'], timeout_seconds: 40, on_timeout: 'reject' }], [], { expires_at: text(40) });
+    assert.equal(progressOf(same, at(40)).outcome, 'timed_out');
     const given = quorum(steps, [approval(1, 'cfo', 39)], { expires_at: text(40) });
     assert.equal(progressOf(given, at(90)).outcome, 'approved', 'what was decided before stays');
   });
 
-  test('one person has one place: names are compared trimmed, in NFC and without case', () => {
+  test('one person has one place: names are compared trimmed, in NFC and without case [H553, H555]', () => {
     const given = quorum([{ from: ['group:finance'], count: 2 }], [approval(0, 'bob', 1)]);
     const open = { from: ['group:finance'] };
     assert.equal(placeOf(given, open, ' BOB', at(2), true), 'approved already');
@@ -83,7 +85,7 @@ describe('The approval of an action', () => {
     assert.equal(placeOf(given, open, 'mallory', at(2), true), 'not asked');
   });
 
-  test('a delegate answers in the place of who is away, together once, and no further', () => {
+  test('a delegate answers in the place of who is away, together once, and no further [H554]', () => {
     const absences: Absence[] = [
       { person: 'ann', to: 'dan', from: text(10), until: text(20) },
       { person: 'dan', to: 'eve', from: null, until: text(99) },
@@ -102,7 +104,7 @@ describe('The approval of an action', () => {
     assert.equal(placeOf(byAnn, open, 'dan', at(15), true), 'approved already');
   });
 
-  test('a suspended person counts for nothing, not even with what was given before', () => {
+  test('a suspended person counts for nothing, not even with what was given before [H555]', () => {
     const people = { ...nobodyAway, suspended: ['ANN'] };
     const given = quorum([{ from: ['group:finance'] }], [approval(0, 'ann', 1)], { people });
     assert.equal(progressOf(given, at(2)).outcome, 'open');

@@ -127,7 +127,7 @@ interface Random {
 }
 
 describe('A rule that approves', () => {
-  test('does not fit a missing or mistyped value', () => {
+  test('does not fit a missing or mistyped value [H551]', () => {
     const amount = { properties: { arguments: { properties: { amount: { maximum: 50 } } } } };
     assert.ok(approves(amount, { arguments: { amount: 50 } }));
     for (const value of [

@@ -240,6 +240,11 @@ const operations: Record<string, Prepare> = {
     await call('PUT', path, { schema: {} });
     return () => call('DELETE', path);
   },
+  'publish a policy': async ({ call }) => {
+    const path = `/policies/${randomUUID()}`;
+    await call('PUT', path, { rules: [{ then: { reject: 'no' } }] });
+    return () => call('PUT', path, { rules: [{ then: { reject: 'never' } }] });
+  },
   'create a packet under a contract': async ({ call }) => {
     const id = randomUUID();
     await call('PUT', `/agents/${id}/contract`, { schema: { type: 'object' } });

@@ -2,6 +2,7 @@
 from .a2a import A2a
 from .agents import Agents
 from .answer_links import AnswerLinks
+from .approvals import Approvals
 from .audit import Audit
 from .channels import Channels
 from .keys import Keys
@@ -17,6 +18,7 @@ class Operations(
     A2a,
     Agents,
     AnswerLinks,
+    Approvals,
     Audit,
     Channels,
     Keys,

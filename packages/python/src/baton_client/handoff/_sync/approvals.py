@@ -1,0 +1,425 @@
+# Written by `node scripts/python-client.ts` from the API description; change that, not this file.
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..._transport import Connection, entity_tag, segment
+from .. import types
+
+
+class Approvals(Connection):
+    """Operations of the handoff service: approvals."""
+
+    def put_policy(
+        self,
+        name: str,
+        *,
+        body: types.PolicyRequest,
+        if_match: int | str | None = None,
+        if_none_match: int | str | None = None,
+        timeout: float | None = None,
+    ) -> types.Policy:
+        """Publish a policy.
+
+        It judges the actions that are asked about from now on; questions that are open keep
+        the version with which they were asked. The first policy by `order`, then by name,
+        whose `match` fits decides. Publishing the same document again changes nothing.
+
+        Needs a key with the scope `manage`.
+
+        Args:
+            name: The name of the policy.
+            if_match: The `ETag` that the caller last saw; 412 if the resource has changed since.
+            if_none_match: `*`: only if there is no such policy yet.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Policy = self._send(
+            "PUT",
+            f"/api/v1/policies/{segment(name)}",
+            body=body,
+            headers={
+                "If-Match": entity_tag(if_match),
+                "If-None-Match": entity_tag(if_none_match),
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    def get_policy(
+        self,
+        name: str,
+        *,
+        if_none_match: int | str | None = None,
+        timeout: float | None = None,
+    ) -> types.Policy:
+        """Get a policy.
+
+        Get a policy.
+
+        Needs a key with the scope `read` or `manage`.
+
+        Args:
+            name: The name of the policy.
+            if_none_match: The `ETag` that the caller last saw; 304 when the policy has not changed
+              since.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Policy = self._send(
+            "GET",
+            f"/api/v1/policies/{segment(name)}",
+            headers={
+                "If-None-Match": entity_tag(if_none_match),
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    def delete_policy(
+        self,
+        name: str,
+        *,
+        if_match: int | str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Remove a policy.
+
+        Remove a policy.
+
+        Needs a key with the scope `manage`.
+
+        Args:
+            name: The name of the policy.
+            if_match: The `ETag` that the caller last saw; 412 if the resource has changed since.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        self._send(
+            "DELETE",
+            f"/api/v1/policies/{segment(name)}",
+            headers={
+                "If-Match": entity_tag(if_match),
+            },
+            timeout=timeout,
+        )
+
+    def list_policies(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        timeout: float | None = None,
+    ) -> types.ListPoliciesAnswer:
+        """List policies.
+
+        The policies, by name. Pass `next_cursor` as `cursor` for the next page; it is null on
+        the last page.
+
+        Needs a key with the scope `read` or `manage`.
+
+        Args:
+            limit: The maximum number of items to return; 50 if left out.
+            cursor: The `next_cursor` of the previous page.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.ListPoliciesAnswer = self._send(
+            "GET",
+            "/api/v1/policies",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    def iter_list_policies(
+        self,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[types.Policy]:
+        """All items of all pages of `list_policies`; `limit` is the size of a page."""
+        return self._pages(
+            self.list_policies,
+            limit=limit,
+            timeout=timeout,
+        )
+
+    def try_policies(
+        self,
+        *,
+        body: types.TryRequest,
+        timeout: float | None = None,
+    ) -> types.TryPoliciesAnswer:
+        """Try the policies with an action.
+
+        Which policy would decide about the action, and where the ones before it do not fit.
+        Nothing is written.
+
+        Needs a key with the scope `read` or `manage`.
+
+        Args:
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.TryPoliciesAnswer = self._send(
+            "POST",
+            "/api/v1/policies/try",
+            body=body,
+            timeout=timeout,
+        )
+        return answer
+
+    def put_group(
+        self,
+        name: str,
+        *,
+        body: types.GroupRequest,
+        if_match: int | str | None = None,
+        if_none_match: int | str | None = None,
+        timeout: float | None = None,
+    ) -> types.Group:
+        """Set the members of a group.
+
+        Who is a member counts from now on, also for open questions. Names that begin with
+        `idp:` are those of an identity provider and are refused.
+
+        Needs a key with the scope `manage`.
+
+        Args:
+            name: The name of the group.
+            if_match: The `ETag` that the caller last saw; 412 if the resource has changed since.
+            if_none_match: `*`: only if there is no such group yet.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Group = self._send(
+            "PUT",
+            f"/api/v1/groups/{segment(name)}",
+            body=body,
+            headers={
+                "If-Match": entity_tag(if_match),
+                "If-None-Match": entity_tag(if_none_match),
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    def get_group(
+        self,
+        name: str,
+        *,
+        timeout: float | None = None,
+    ) -> types.Group:
+        """Get a group.
+
+        Get a group.
+
+        Needs a key with the scope `read` or `manage`.
+
+        Args:
+            name: The name of the group.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Group = self._send(
+            "GET",
+            f"/api/v1/groups/{segment(name)}",
+            timeout=timeout,
+        )
+        return answer
+
+    def delete_group(
+        self,
+        name: str,
+        *,
+        if_match: int | str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Remove a group.
+
+        Steps of policies that name it ask nobody by it any more.
+
+        Needs a key with the scope `manage`.
+
+        Args:
+            name: The name of the group.
+            if_match: The `ETag` that the caller last saw; 412 if the resource has changed since.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        self._send(
+            "DELETE",
+            f"/api/v1/groups/{segment(name)}",
+            headers={
+                "If-Match": entity_tag(if_match),
+            },
+            timeout=timeout,
+        )
+
+    def list_groups(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        timeout: float | None = None,
+    ) -> types.ListGroupsAnswer:
+        """List groups.
+
+        The groups, by name. Pass `next_cursor` as `cursor` for the next page; it is null on
+        the last page.
+
+        Needs a key with the scope `read` or `manage`.
+
+        Args:
+            limit: The maximum number of items to return; 50 if left out.
+            cursor: The `next_cursor` of the previous page.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.ListGroupsAnswer = self._send(
+            "GET",
+            "/api/v1/groups",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    def iter_list_groups(
+        self,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[types.Group]:
+        """All items of all pages of `list_groups`; `limit` is the size of a page."""
+        return self._pages(
+            self.list_groups,
+            limit=limit,
+            timeout=timeout,
+        )
+
+    def put_delegation(
+        self,
+        person: str,
+        *,
+        body: types.DelegationRequest,
+        if_match: int | str | None = None,
+        if_none_match: int | str | None = None,
+        timeout: float | None = None,
+    ) -> types.Delegation:
+        """Let a person's approvals be given by another one.
+
+        Where a step asks the person, the delegate may approve in that place; the two count
+        once. A delegate delegates nothing further. Needs the scope `manage`, or `respond` and
+        a key with that `responder`.
+
+        Needs a key with the scope `manage` or `respond`.
+
+        Args:
+            person: The name of the person.
+            if_match: The `ETag` that the caller last saw; 412 if the resource has changed since.
+            if_none_match: `*`: only if the person has no delegate yet.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Delegation = self._send(
+            "PUT",
+            f"/api/v1/delegations/{segment(person)}",
+            body=body,
+            headers={
+                "If-Match": entity_tag(if_match),
+                "If-None-Match": entity_tag(if_none_match),
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    def get_delegation(
+        self,
+        person: str,
+        *,
+        timeout: float | None = None,
+    ) -> types.Delegation:
+        """Get a delegation.
+
+        Get a delegation.
+
+        Needs a key with the scope `read` or `respond`.
+
+        Args:
+            person: The name of the person.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Delegation = self._send(
+            "GET",
+            f"/api/v1/delegations/{segment(person)}",
+            timeout=timeout,
+        )
+        return answer
+
+    def delete_delegation(
+        self,
+        person: str,
+        *,
+        if_match: int | str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """End a delegation.
+
+        Needs the scope `manage`, or `respond` and a key with that `responder`.
+
+        Needs a key with the scope `manage` or `respond`.
+
+        Args:
+            person: The name of the person.
+            if_match: The `ETag` that the caller last saw; 412 if the resource has changed since.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        self._send(
+            "DELETE",
+            f"/api/v1/delegations/{segment(person)}",
+            headers={
+                "If-Match": entity_tag(if_match),
+            },
+            timeout=timeout,
+        )
+
+    def list_delegations(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        timeout: float | None = None,
+    ) -> types.ListDelegationsAnswer:
+        """List delegations.
+
+        The delegations, by person. Pass `next_cursor` as `cursor` for the next page; it is
+        null on the last page.
+
+        Needs a key with the scope `read` or `respond`.
+
+        Args:
+            limit: The maximum number of items to return; 50 if left out.
+            cursor: The `next_cursor` of the previous page.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.ListDelegationsAnswer = self._send(
+            "GET",
+            "/api/v1/delegations",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    def iter_list_delegations(
+        self,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[types.Delegation]:
+        """All items of all pages of `list_delegations`; `limit` is the size of a page."""
+        return self._pages(
+            self.list_delegations,
+            limit=limit,
+            timeout=timeout,
+        )

@@ -1,0 +1,115 @@
+import { type Fault, invalid, invalidRequest } from '../../kit/errors.ts';
+import { readJson } from '../../kit/json.ts';
+import type { SchemaChecks } from '../../kit/json-schema/checks.ts';
+import type { Turns } from '../../kit/turns.ts';
+import type { Policy, PolicyRequest, Rule, TryRequest } from '../model/policy.ts';
+import { maxPolicies } from '../model/policy.ts';
+import { type Judgement, judge, policyFaults, policyWarnings, type Subject } from '../rules/policy.ts';
+import { strictSchema } from '../rules/strict-schema.ts';
+import type { StoredDocument } from '../store/documents.ts';
+import type { Caller } from './authentication.ts';
+import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
+import type { ServiceParts } from './parts.ts';
+import { PolicyCache, storedPolicy } from './policy-cache.ts';
+
+interface PolicyServiceParts extends Omit<ServiceParts, 'newId'> {
+  turns: Turns;
+  checks: SchemaChecks;
+}
+
+const policyNoun: DocumentNoun = { kind: 'policy', what: 'policy', many: 'policies', field: 'name', most: maxPolicies };
+
+/** The most faults in one answer. */
+const maxFaults = 50;
+
+/** The largest policy, as bytes of its JSON. */
+const maxPolicyBytes = 64 * 1024;
+
+/** The operations on policies, and what they say to actions. */
+export function createPolicyService({ store, clock, turns, checks }: PolicyServiceParts) {
+  const documents = createDocumentService({ store, clock });
+  const cache = new PolicyCache({ store, turns, checks });
+
+  /** The policy of a document, with the warnings about its groups as they are now. */
+  async function shown(caller: Caller, stored: StoredDocument): Promise<Policy> {
+    const { people } = await cache.of(caller.tenant_number);
+    const { description = null, order = 0, match = {}, rules, mode = 'enforce', remember = null } = requestIn(stored);
+    const { agents = [], tools = [], tags = [] } = match;
+    const { name, version, created_at, updated_at } = stored;
+    const warnings = policyWarnings({ rules }, people.groups);
+    return { name, version, description, order, match: { agents, tools, tags }, rules, mode, remember, warnings, created_at, updated_at };
+  }
+
+  return {
+    /** Called when policies, groups or delegations may have changed since they were read. */
+    changed: () => cache.clear(),
+
+    /** Publishes a policy. `isNew`: there was none of the name. @throws ServiceError 400 that names each fault */
+    async publish(caller: Caller, name: string, request: PolicyRequest, preconditions: Preconditions = {}) {
+      await requireSound(request, checks, caller.tenant_number);
+      const { stored, isNew } = await documents.put(caller, policyNoun, name, request, preconditions);
+      return { policy: await shown(caller, stored), isNew };
+    },
+
+    /** A policy. @throws ServiceError 404 */
+    get: async (caller: Caller, name: string): Promise<Policy> => shown(caller, await documents.get(caller, policyNoun, name)),
+
+    /** Removes a policy. @throws ServiceError 404 */
+    remove: (caller: Caller, name: string, preconditions: Preconditions = {}): Promise<void> =>
+      documents.remove(caller, policyNoun, name, preconditions),
+
+    /** A page of the tenant's policies, by name. The read is cancelled by `signal`. */
+    async list(caller: Caller, query: { limit?: number; cursor?: string }, signal: AbortSignal) {
+      const { items, next_cursor } = await documents.page(caller, policyNoun, query, signal);
+      return { policies: await Promise.all(items.map((stored) => shown(caller, stored))), next_cursor };
+    },
+
+    /** What the policies say to an action, whoever asks. Nothing is written. */
+    async try(
+      { tenant_number: tenant }: Caller,
+      { agent, framework = '', action, tags = [], priority = 'normal', custom = {} }: TryRequest,
+    ) {
+      const subject: Subject = { tool: action.tool, arguments: action.arguments, agent, framework, tags, priority, custom };
+      const { policies } = await cache.of(tenant);
+      const { verdict, skipped } = judge(await cache.ready(tenant, policies, subject), subject);
+      return { policy: verdict?.policy ?? null, rule: verdict?.rule ?? null, then: verdict?.then ?? null, skipped: [...skipped] };
+    },
+
+    /** What a tenant has published about approvals. */
+    of: (tenant: number) => cache.of(tenant),
+
+    /** What the policies of a tenant say to an action. */
+    async judge(tenant: number, subject: Subject): Promise<Judgement> {
+      const { policies } = await cache.of(tenant);
+      return judge(await cache.ready(tenant, policies, subject), subject);
+    },
+
+    /** What a policy says to an action that need not be stored. */
+    async judgeBy(tenant: number, stored: Pick<StoredDocument, 'name' | 'version' | 'document'>, subject: Subject): Promise<Judgement> {
+      return judge(await cache.ready(tenant, [storedPolicy(stored)], subject), subject);
+    },
+  };
+}
+
+export type PolicyService = ReturnType<typeof createPolicyService>;
+
+const requestIn = ({ document }: StoredDocument) => readJson(document) as PolicyRequest;
+
+/** Requires that a policy can be judged by. @throws ServiceError 400 that names each fault */
+async function requireSound(request: PolicyRequest, checks: SchemaChecks, owner: number): Promise<void> {
+  const size = Buffer.byteLength(JSON.stringify(request));
+  if (size > maxPolicyBytes) throw invalid('', `The policy has ${size} bytes as JSON; at most ${maxPolicyBytes} are allowed.`);
+  const faults = policyFaults(request);
+  const found = await Promise.all(request.rules.map((rule, index) => faultsOfRule(rule, `rules.${index}.when`, checks, owner)));
+  faults.push(...found.flat());
+  if (faults.length > 0) throw invalidRequest(faults.slice(0, maxFaults));
+}
+
+/** What is wrong with the schema of a rule. */
+async function faultsOfRule({ when, then }: Rule, field: string, checks: SchemaChecks, owner: number): Promise<readonly Fault[]> {
+  if (when === undefined) return [];
+  const own = await checks.faultsOf(owner, when, field);
+  if (own.length > 0 || !('approve' in then)) return own;
+  const strict = strictSchema(when, field);
+  return strict.faults.length > 0 ? strict.faults : checks.faultsOf(owner, strict.schema, field);
+}

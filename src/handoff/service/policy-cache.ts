@@ -1,0 +1,125 @@
+import type { Awaitable } from '../../kit/awaitable.ts';
+import { readJson } from '../../kit/json.ts';
+import type { SchemaChecks } from '../../kit/json-schema/checks.ts';
+import type { Turns } from '../../kit/turns.ts';
+import type { Delegation } from '../model/delegation.ts';
+import type { Group } from '../model/group.ts';
+import type { PolicyRequest, Rule } from '../model/policy.ts';
+import type { Absence, People } from '../rules/approval.ts';
+import { inOrder, type JudgedPolicy, matching, type Subject } from '../rules/policy.ts';
+import { strictSchema } from '../rules/strict-schema.ts';
+import type { StoredDocument } from '../store/documents.ts';
+import type { Store } from '../store/store.ts';
+import { keep } from './contract-cache.ts';
+
+/** What a tenant has published about approvals. */
+export interface Published {
+  /** In the order in which they are tried. */
+  readonly policies: readonly StoredPolicy[];
+  readonly people: People;
+}
+
+/** A policy as stored. */
+export type StoredPolicy = Omit<JudgedPolicy, 'misfit'>;
+
+/** The most tenants whose documents are known. */
+const maxTenants = 200;
+
+interface PolicyCacheParts {
+  readonly store: Store;
+  readonly turns: Turns;
+  readonly checks: SchemaChecks;
+}
+
+/** The policies, groups and delegations of tenants, until any of them changes. */
+export class PolicyCache {
+  readonly #parts: PolicyCacheParts;
+  #published = new Map<number, Awaitable<Published>>();
+  readonly #schemas = new WeakMap<Rule, string>();
+
+  constructor(parts: PolicyCacheParts) {
+    this.#parts = parts;
+  }
+
+  /** Forgets what is published: something may have changed. */
+  clear(): void {
+    this.#published = new Map();
+  }
+
+  of(tenant: number): Awaitable<Published> {
+    const known = this.#published.get(tenant);
+    if (known !== undefined) return known;
+    const published = this.#published;
+    const reading: Promise<Published> = this.#read(tenant);
+    keep(published, tenant, reading, maxTenants);
+    reading.then(
+      // A change since then has made a new map.
+      (found) => published.get(tenant) === reading && published.set(tenant, found),
+      () => published.delete(tenant),
+    );
+    return reading;
+  }
+
+  async #read(tenant: number): Promise<Published> {
+    const { documents } = this.#parts.store.of(tenant);
+    const [policies, groups, delegations] = await Promise.all([
+      documents.all('policy'),
+      documents.all('group'),
+      documents.all('delegation'),
+    ]);
+    return {
+      policies: inOrder(policies.map(storedPolicy)),
+      people: {
+        groups: new Map(groups.map(({ name, document }) => [name, (readJson(document) as Pick<Group, 'members'>).members])),
+        absences: delegations.map(({ document }): Absence => readJson(document) as Delegation),
+        suspended: [],
+      },
+    };
+  }
+
+  /**
+   * The policies, of which those whose `match` fits a subject are ready to judge it: their rules are checked up to the first that fits.
+   * @throws ServiceError 503 when too many checks wait
+   */
+  async ready(tenant: number, policies: readonly StoredPolicy[], subject: Subject): Promise<JudgedPolicy[]> {
+    const { turns } = this.#parts;
+    const value = JSON.stringify(subject);
+    const misfits = new Map<StoredPolicy, (string | null | undefined)[]>();
+    for (const policy of matching(policies, subject)) {
+      const found: (string | null | undefined)[] = [];
+      misfits.set(policy, found);
+      for (const rule of policy.rules) {
+        await turns.take(tenant);
+        const misfit = await this.#misfitOf(tenant, rule, value);
+        found.push(misfit);
+        if (!misfit) break;
+      }
+    }
+    return policies.map((policy) => ({ ...policy, misfit: (rule) => misfits.get(policy)?.[rule] }));
+  }
+
+  /** The first part of a subject, as JSON, that a rule does not fit; undefined if it fits, null if the check took too many steps. */
+  async #misfitOf(owner: number, rule: Rule, value: string): Promise<string | null | undefined> {
+    if (rule.when === undefined) return undefined;
+    const schema = this.#schemaOf(rule);
+    const { faults, ranOut } = await this.#parts.checks.check({ owner, schema, value, whole: 'The action' });
+    if (ranOut) return null;
+    const [first] = faults;
+    return first === undefined ? undefined : first.field || 'when';
+  }
+
+  /** The schema of a rule, as JSON. */
+  #schemaOf(rule: Rule): string {
+    const known = this.#schemas.get(rule);
+    if (known !== undefined) return known;
+    const schema = JSON.stringify('approve' in rule.then ? strictSchema(rule.when, 'when').schema : rule.when);
+    this.#schemas.set(rule, schema);
+    return schema;
+  }
+}
+
+/** A stored policy as it is judged by. */
+export const storedPolicy = ({ name, version, document }: Pick<StoredDocument, 'name' | 'version' | 'document'>): StoredPolicy => ({
+  ...{ name, version },
+  ...(readJson(document) as PolicyRequest),
+});
