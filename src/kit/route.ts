@@ -34,6 +34,11 @@ export interface Declared<
   readonly body?: Body;
   /** The body may be left out. */
   readonly bodyOptional?: boolean;
+  /**
+   * People open it by an address that mail programs and others may have changed: parameters that it does not know and a slash at its
+   * end are ignored.
+   */
+  readonly forPeople?: boolean;
   /** Null for an optional field of the body is the same as leaving it out. */
   readonly nullIsAbsent?: boolean;
   readonly bodyExample?: unknown;

@@ -139,25 +139,27 @@ interface Shown {
   readonly contextId: string;
   readonly revision: number;
   readonly status: Status;
-  readonly artifactIds: ReadonlySet<string>;
+  /** The digest of each artifact, by its id. */
+  readonly artifacts: ReadonlyMap<string, string>;
 }
 
 /** Sends a task as it is. */
 function begun({ packet, root: contextId }: View, { send }: A2aSession, historyLength: number | undefined): Shown {
   send(taskText(packet, contextId, historyLength));
   const { id: taskId, revision, status } = packet;
-  return { taskId, contextId, revision, status, artifactIds: idsOf(artifactsOnce(packet)) };
+  return { taskId, contextId, revision, status, artifacts: digestsOf(packet) };
 }
 
 /** Sends what has changed since. */
 function continued({ packet }: View, { send }: A2aSession, before: Shown): Shown {
   const { revision, status } = packet;
-  const { contextId, artifactIds } = before;
+  const { contextId, artifacts: sentBefore } = before;
   if (revision === before.revision) return before;
-  const artifacts = artifactsOnce(packet);
-  for (const artifact of artifacts) if (!artifactIds.has(artifact.artifactId)) send(artifactText(packet, contextId, artifact));
+  // A changed artifact is sent whole, in place of what was sent of it (`append` is false).
+  for (const { artifact, digest } of artifactsOnce(packet))
+    if (sentBefore.get(artifact.artifactId) !== digest) send(artifactText(packet, contextId, artifact));
   if (status !== before.status) send(statusText(packet, contextId));
-  return { ...before, revision, status, artifactIds: new Set([...artifactIds, ...idsOf(artifacts)]) };
+  return { ...before, revision, status, artifacts: digestsOf(packet) };
 }
 
 /** An agent with what its contract says, for the card. */
@@ -177,8 +179,8 @@ const viewed = async ({ view }: A2aSession, id: string): Promise<View> =>
 
 const read = async (session: A2aSession, id: string): Promise<Packet> => (await viewed(session, id)).packet;
 
-const idsOf = (artifacts: readonly { readonly artifactId: string }[]): ReadonlySet<string> =>
-  new Set(artifacts.map(({ artifactId }) => artifactId));
+const digestsOf = (packet: Packet): ReadonlyMap<string, string> =>
+  new Map(artifactsOnce(packet).map(({ artifact, digest }) => [artifact.artifactId, digest]));
 
 const pushOf = (taskId: string, config: PushConfig): TaskPushNotificationConfig => ({ ...config, tenant: '', taskId });
 

@@ -45,7 +45,8 @@ export function createA2aEndpoint(parts: { refusalOf(error: unknown): ServiceErr
       const written = writers[binding];
       const id = idIn(body);
       const refused = (error: unknown) => ({ jsonrpc: '2.0', id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
-      if (version !== protocolVersion)
+      // A patch level does not change the protocol (A2A 1.0, section 3.6).
+      if (version?.replace(/^(\d+\.\d+)\.\d+$/, '$1') !== protocolVersion)
         return written(
           refused(new VersionNotSupportedError(`A2A-Version must be ${protocolVersion}, the version that this service speaks.`)),
         );

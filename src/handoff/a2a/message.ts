@@ -21,16 +21,18 @@ export function requireMessage(message: Message | undefined): Message {
 function partsOf({ parts }: Message) {
   const texts: string[] = [];
   const artifacts: { key: string; value: unknown; content_type?: string }[] = [];
+  const indexes: number[] = [];
   for (const [index, { content, filename, mediaType }] of parts.entries()) {
     if (content?.$case === 'raw') throw new ContentTypeNotSupportedError(`message.parts.${index}: files are accepted only by URL.`);
     if (content === undefined) throw new RequestMalformedError(`message.parts.${index} must have text, data or url.`);
     if (content.$case === 'text') texts.push(content.value);
     else {
       const key = filename === '' ? `part-${index}` : filename;
+      indexes.push(index);
       artifacts.push({ key, value: content.value as unknown, ...(mediaType === '' ? {} : { content_type: mediaType }) });
     }
   }
-  return { texts, artifacts };
+  return { texts, artifacts, indexes };
 }
 
 /** The packet that a message becomes. */
@@ -44,10 +46,16 @@ export function packetOf(message: Message, { source, target }: { source: string;
   };
 }
 
-/** The answer that a message gives to a question: its texts, and its first data part for a question with a schema. */
+/** The answer that a message gives to a question: its texts, and its data part. @throws A2AError for what an answer can't keep */
 export function answerIn(message: Message, responded_by: string): RespondRequest {
-  const { texts, artifacts } = partsOf(message);
-  const data = artifacts.find(({ value }) => typeof value === 'object' && value !== null)?.value;
+  const { texts, artifacts, indexes } = partsOf(message);
+  const isData = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+  const lost = artifacts.findIndex(({ value }, place) => place > 0 || !isData(value));
+  if (lost !== -1)
+    throw new ContentTypeNotSupportedError(
+      `message.parts.${indexes[lost]}: an answer takes texts and one data part with the fields of a form. Send the address of a file as text.`,
+    );
+  const data = artifacts[0]?.value;
   return {
     ...(texts.length === 0 ? {} : { response: texts.join('\n') }),
     ...(data === undefined ? {} : { data: data as Record<string, unknown> }),

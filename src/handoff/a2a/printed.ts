@@ -1,11 +1,12 @@
-import { type Artifact, StreamResponse } from '@a2a-js/sdk';
+import { hash } from 'node:crypto';
+import { type Artifact, Artifact as ArtifactJson, StreamResponse } from '@a2a-js/sdk';
 
 import type { Packet } from '../model/packet.ts';
 import { artifactsOf, statusOf, taskOf } from './task.ts';
 
 /** What was made of a packet for the streams and notifications of its task. */
 interface Printed {
-  artifacts?: readonly Artifact[];
+  artifacts?: readonly ArtifactOnce[];
   /** A response as JSON by what it shows, and for which parameters it was printed last. */
   readonly texts: Map<string, { readonly parameters: string; readonly text: Buffer }>;
 }
@@ -19,10 +20,19 @@ function printedOf(packet: Packet): Printed {
   return known;
 }
 
+/** A result of a task, and a digest of its content. */
+interface ArtifactOnce {
+  readonly artifact: Artifact;
+  readonly digest: string;
+}
+
 /** The results of a task, made once for each revision of its packet. */
-export function artifactsOnce(packet: Packet): readonly Artifact[] {
+export function artifactsOnce(packet: Packet): readonly ArtifactOnce[] {
   const printed = printedOf(packet);
-  printed.artifacts ??= artifactsOf(packet);
+  printed.artifacts ??= artifactsOf(packet).map((artifact) => ({
+    artifact,
+    digest: hash('sha256', JSON.stringify(ArtifactJson.toJSON(artifact)), 'base64'),
+  }));
   return printed.artifacts;
 }
 

@@ -80,16 +80,24 @@ function questionMessage(packet: Packet, contextId: string): Message {
 export function artifactsOf(packet: Packet): Artifact[] {
   const brought = new Set(originOf(packet).artifacts ?? []);
   const empty = { metadata: undefined, extensions: [] };
+  const taken = new Set<string>();
+  /** An id that no earlier artifact of the task has: keys and ids of actions may repeat. */
+  const own = (id: string): string => {
+    let free = id;
+    for (let number = 2; taken.has(free); number += 1) free = `${id}-${number}`;
+    taken.add(free);
+    return free;
+  };
   return [
     ...packet.actions.completed.map(({ id, description, result }) => ({
       ...empty,
-      ...{ artifactId: `action-${id}`, name: id, description, parts: [textPart(result)] },
+      ...{ artifactId: own(`action-${id}`), name: id, description, parts: [textPart(result)] },
     })),
     ...packet.context.artifacts
       .filter(({ key }) => !brought.has(key))
       .map(({ key, value, content_type }) => ({
         ...empty,
-        ...{ artifactId: `artifact-${key}`, name: key, description: '' },
+        ...{ artifactId: own(`artifact-${key}`), name: key, description: '' },
         parts: [
           typeof value === 'string' ? (filePart(key, value, content_type) ?? textPart(value, content_type)) : dataPart(value, content_type),
         ],

@@ -2,7 +2,6 @@ import { channelEvents, channelKinds } from '../model/constants.ts';
 import { done, list, one } from './output/show.ts';
 import * as view from './output/views.ts';
 import { type Row, row, several } from './rows.ts';
-import { CliError } from './terminal.ts';
 
 /** The commands of channels. */
 export const channels: readonly Row[] = [
@@ -15,6 +14,9 @@ export const channels: readonly Row[] = [
       {
         flags: '--target <target>',
         text: 'a mail address, or the URL of an incoming webhook of Slack; SERVICE_CHANNEL_TARGET keeps it out of the process list',
+        required: true,
+        // A mail address is none.
+        secret: { what: 'a target', variable: 'SERVICE_CHANNEL_TARGET', isSecret: (target) => target.includes('://') },
       },
       { flags: '--name <name>', text: 'what it is called' },
       {
@@ -29,11 +31,6 @@ export const channels: readonly Row[] = [
         parse: several,
       },
     ],
-    prepare: ({ target, ...fields }, { environment: { SERVICE_CHANNEL_TARGET } }) => {
-      const used = target ?? SERVICE_CHANNEL_TARGET;
-      if (used === undefined) throw new CliError('A channel needs a target: --target, or SERVICE_CHANNEL_TARGET.');
-      return { ...fields, target: used };
-    },
     show: one(view.channelLines),
   }),
   row('testChannel', { name: 'channels test', text: 'send a test message', show: done('The test message is queued.') }),

@@ -2,7 +2,6 @@
 import { deliveryStatuses, scopes, statuses, tiers, webhookEvents } from '../model/constants.ts';
 import { answerLinks } from './answer-links.ts';
 import { channels } from './channels.ts';
-import { onCommandLine } from './context.ts';
 import {
   actor,
   agent,
@@ -296,14 +295,10 @@ const hooks: readonly Row[] = [
       {
         flags: '--secret <text>',
         text: 'signs every delivery, at least 16 characters; SERVICE_WEBHOOK_SECRET keeps it out of the process list',
+        required: true,
+        secret: { what: 'a secret', variable: 'SERVICE_WEBHOOK_SECRET' },
       },
     ],
-    prepare: ({ secret, ...fields }, { environment: { SERVICE_WEBHOOK_SECRET }, say }) => {
-      if (secret !== undefined) say(onCommandLine('a secret', 'SERVICE_WEBHOOK_SECRET'));
-      const used = secret ?? SERVICE_WEBHOOK_SECRET;
-      if (used === undefined) throw new CliError('A webhook needs a secret: --secret, or SERVICE_WEBHOOK_SECRET.');
-      return { ...fields, secret: used };
-    },
     show: one(view.hookLines),
   }),
   row('patchWebhook', {
@@ -312,16 +307,17 @@ const hooks: readonly Row[] = [
     flags: [
       { flags: '--url <url>', text: 'where to send deliveries from now on' },
       events('repeatable; replaces the whole list'),
-      { flags: '--secret [text]', text: 'the new secret (without a value: SERVICE_WEBHOOK_SECRET); the old one remains valid for a day' },
+      {
+        flags: '--secret [text]',
+        text: 'the new secret (without a value: SERVICE_WEBHOOK_SECRET); the old one remains valid for a day',
+        secret: { what: 'a secret', variable: 'SERVICE_WEBHOOK_SECRET' },
+      },
       { flags: '--active', text: 'activate it' },
       { flags: '--no-active', text: 'deactivate it' },
     ],
-    prepare: (fields, { environment: { SERVICE_WEBHOOK_SECRET }, say }) => {
-      if (typeof fields.secret === 'string') say(onCommandLine('a secret', 'SERVICE_WEBHOOK_SECRET'));
+    prepare: (fields) => {
       if (Object.keys(fields).length === 0) throw new CliError('Nothing to change: use --url, --event, --secret, --active or --no-active.');
-      if (fields.secret !== true) return fields;
-      if (SERVICE_WEBHOOK_SECRET === undefined) throw new CliError('--secret without a value needs SERVICE_WEBHOOK_SECRET.');
-      return { ...fields, secret: SERVICE_WEBHOOK_SECRET };
+      return fields;
     },
     show: one(view.hookLines),
   }),

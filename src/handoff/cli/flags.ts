@@ -26,8 +26,9 @@ export const lease = (text: string): Flag => ({ flags: '--lease <seconds>', text
 export const claimLease = lease('how long the claim lasts; without it the claim does not expire');
 export const token: Flag = {
   flags: '--token <token>',
-  text: "the token of the packet's lease; required for a leased packet",
+  text: "the token of the packet's lease; required for a leased packet. SERVICE_LEASE_TOKEN keeps it out of the process list",
   header: 'x-lease-token',
+  secret: { what: "the lease's token", variable: 'SERVICE_LEASE_TOKEN' },
 };
 export const actor: Flag = {
   flags: '--agent <agent>',

@@ -3,9 +3,10 @@ import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { Answer } from '../../kit/client.ts';
 import type { HandoffClient } from '../client/client.ts';
 import { operations } from '../client/operations.ts';
-import { type Context, createContext, type GlobalOptions } from './context.ts';
+import { type Context, createContext, type GlobalOptions, onCommandLine } from './context.ts';
 import type { Show } from './output/show.ts';
 import { CliError, type Terminal } from './terminal.ts';
+import type { clientVariables } from './variables.ts';
 
 /** How a value is completed: from fixed words, the ids of recent packets, or files. */
 export type Completion = readonly string[] | 'packet' | 'file';
@@ -23,6 +24,13 @@ export interface Flag {
   readonly completion?: Completion;
   readonly value?: unknown;
   readonly required?: true;
+  /** It is secret: a warning says that the list of processes shows it, and `variable` is read instead if it is left out. */
+  readonly secret?: {
+    readonly what: string;
+    readonly variable: keyof typeof clientVariables;
+    /** Which values are secret; all by default. */
+    readonly isSecret?: (value: string) => boolean;
+  };
   readonly parse?: (text: string, before: never) => unknown;
 }
 
@@ -137,12 +145,31 @@ const completions = new WeakMap<Option | Argument, Completion>();
 /** The completion of a value. */
 export const completionOf = (part: Option | Argument): Completion => completions.get(part) ?? part.argChoices ?? [];
 
-function optionOf({ flags, text, choices, value, required, parse, completion }: Flag): Option {
+/** The options with the secrets that their variables have. @throws CliError when a required one is missing */
+function withSecrets(flags: readonly Flag[], options: Options, { environment, say }: Context): Options {
+  const found: Record<string, unknown> = { ...options };
+  for (const flag of flags) {
+    if (flag.secret === undefined) continue;
+    const { what, variable, isSecret = () => true } = flag.secret;
+    const { optional, long } = optionOf(flag);
+    const name = optionOf(flag).attributeName();
+    const given = found[name];
+    if (typeof given === 'string' && isSecret(given)) say(onCommandLine(what, variable));
+    // An option whose value may be left out reads the variable only when it is given.
+    if (given !== (optional ? true : undefined)) continue;
+    const inVariable = environment[variable] || undefined;
+    if (inVariable === undefined && (flag.required || optional)) throw new CliError(`Give ${what} by ${long}, or ${variable}.`);
+    if (inVariable !== undefined) found[name] = inVariable;
+  }
+  return found as Options;
+}
+
+function optionOf({ flags, text, choices, value, required, secret, parse, completion }: Flag): Option {
   const option = new Option(flags, required ? `${text} (required)` : text);
   if (choices !== undefined) option.choices(choices);
   if (parse !== undefined) option.argParser(parse as (text: string) => unknown);
   if (value !== undefined) option.default(value);
-  if (required) option.makeOptionMandatory();
+  if (required && secret === undefined) option.makeOptionMandatory();
   if (completion !== undefined) completions.set(option, completion);
   return option;
 }
@@ -160,8 +187,9 @@ export function addRow(parent: Command, name: string, { text, flags = [], operan
   for (const flag of flags) command.addOption(optionOf(flag));
   if (help !== undefined) command.addHelpText('after', help);
   command.action(async (...parts: unknown[]) => {
-    const options = (parts.at(-1) as Command).optsWithGlobals<Options>();
-    await run(createContext(options, terminal), options, ...(parts.slice(0, -2).flat() as string[]));
+    const given = (parts.at(-1) as Command).optsWithGlobals<Options>();
+    const context = createContext(given, terminal);
+    await run(context, withSecrets(flags, given, context), ...(parts.slice(0, -2).flat() as string[]));
   });
   return command;
 }

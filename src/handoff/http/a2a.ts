@@ -24,7 +24,7 @@ import type { WaitingService } from '../service/waiting.ts';
 import type { Store } from '../store/store.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
-import { jsonRpcRefusal, refusalCodes } from './mcp.ts';
+import { isOfHttp, jsonRpcRefusal, refusalCodes } from './mcp.ts';
 import type { Listening } from './streams.ts';
 
 interface A2aRouteParts {
@@ -136,7 +136,9 @@ export function mountA2a({
 }
 
 /** A refused body in the form of AIP-193, as all errors of the HTTP+JSON binding (A2A 1.0, section 11.6). */
-function restRefusal({ status, code, message }: ServiceError): HttpResponse<never> {
+function restRefusal(refusal: ServiceError): HttpResponse<never> | undefined {
+  if (isOfHttp(refusal)) return undefined;
+  const { status, code, message } = refusal;
   const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', domain: 'a2a-protocol.org', reason: 'CONTENT_TYPE_NOT_SUPPORTED' };
   const details = code === 'UNSUPPORTED_MEDIA_TYPE' ? [info] : [];
   const error = { code: status, status: status === 403 ? 'PERMISSION_DENIED' : 'INVALID_ARGUMENT', message, details };

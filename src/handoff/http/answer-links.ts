@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 import { invalid, ServiceError } from '../../kit/errors.ts';
-import { HttpResponse } from '../../kit/http/response.ts';
+import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { formData } from '../model/form-values.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
@@ -24,23 +24,37 @@ export const answerLinkHandlers = (links: AnswerLinkService) =>
     listAnswerLinks: ({ params }, { caller }) => links.list(caller, params.id),
     deleteAnswerLink: ({ params }, { caller }) => links.revoke(caller, params.id),
 
-    showAnswerPage: async ({ params }) => {
-      const opened = await links.open(params.token);
-      return opened.status === 'open' ? new HttpResponse({ body: questionPage(opened) }) : ended(opened.status);
+    showAnswerPage: {
+      handle: async ({ params }) => {
+        const opened = await links.open(params.token);
+        return opened.status === 'open' ? new HttpResponse({ body: questionPage(opened) }) : ended(opened.status);
+      },
+      refused: asPage,
     },
-    sendAnswer: async ({ params, body }, { headers }) => {
-      if (isForeign(headers)) return refusal('The answer was sent by another page. Open the link again and answer there.');
-      const opened = await links.open(params.token);
-      if (opened.status !== 'open') return ended(opened.status);
-      const form = formOf(body);
-      try {
-        const given = answerOf(opened, form);
-        const end = await links.answer(opened, given);
-        return end === undefined ? new HttpResponse({ body: answeredPage(shownAnswer(opened.packet, form, given)) }) : ended(end);
-      } catch (error) {
-        return refused(error, form, () => links.open(params.token));
-      }
+    sendAnswer: {
+      refused: asPage,
+      handle: async ({ params, body }, { headers }) => {
+        if (isForeign(headers)) return refusal('The answer was sent by another page. Open the link again and answer there.');
+        const opened = await links.open(params.token);
+        if (opened.status !== 'open') return ended(opened.status);
+        const form = formOf(body);
+        try {
+          const given = answerOf(opened, form);
+          const end = await links.answer(opened, given);
+          return end === undefined ? new HttpResponse({ body: answeredPage(shownAnswer(opened.packet, form, given)) }) : ended(end);
+        } catch (error) {
+          return refused(error, form, () => links.open(params.token));
+        }
+      },
     },
+  });
+
+/** Any other refusal, such as of too many requests, as a page. */
+const asPage = ({ status, headers, message }: ServiceError) =>
+  new HttpResponse<never>({
+    status,
+    headers: { ...headers, 'content-type': 'text/html; charset=utf-8' },
+    body: new JsonText(refusedPage(message)),
   });
 
 const refusal = (sentence: string) => new HttpResponse({ status: 403, body: refusedPage(sentence) });

@@ -53,12 +53,19 @@ export function mountMcp({ mount, call, load, listening, views, clock, failed }:
 /** The codes of JSON-RPC 2.0 (section 5.1), or of the protocol on top of it, for refusals of bodies; of others it is -32600. */
 export const refusalCodes = { VALIDATION_ERROR: -32700 } as const;
 
-/** A refused body as an error of JSON-RPC 2.0: text that can't be parsed, or a message that is no request. `codes` are the protocol's own. */
+/** Statuses that are of HTTP rather than of what is asked: their answers have the form of the API, and its headers. */
+const statusesOfHttp: ReadonlySet<number> = new Set([401, 429, 500, 503]);
+
+/** Whether a refusal has the form of the API on every endpoint. */
+export const isOfHttp = ({ status }: ServiceError): boolean => statusesOfHttp.has(status);
+
+/** A refusal as an error of JSON-RPC 2.0: text that can't be parsed, or a message that is refused. `codes` are the protocol's own. */
 export function jsonRpcRefusal(
   { status, code, message }: ServiceError,
   isRead: boolean,
   codes: Readonly<Partial<Record<ErrorCode, number>>> = refusalCodes,
-): HttpResponse<never> {
+): HttpResponse<never> | undefined {
+  if (statusesOfHttp.has(status)) return undefined;
   const error = { code: (isRead ? undefined : codes[code]) ?? -32600, message, data: { code } };
   return new HttpResponse<never>({ status, body: new JsonText(JSON.stringify({ jsonrpc: '2.0', id: null, error })) });
 }

@@ -191,7 +191,7 @@ function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undef
 
 /** A refusal as the answer to a request that only tries; undefined: the request does not, or has no body that is JSON. */
 function asTrial(refusal: ServiceError, { isRead, body, query }: { isRead: boolean; body: unknown; query: unknown }) {
-  if (!isRead || refusal.status === 403 || body === undefined || (query as { dry_run?: unknown }).dry_run !== true) return undefined;
+  if (!isRead || refusal.status !== 400 || body === undefined || (query as { dry_run?: unknown }).dry_run !== true) return undefined;
   return new HttpResponse<never>({ status: 200, body: trialOf(refusal) as never });
 }
 

@@ -117,7 +117,9 @@ const listed = Object.entries(tools).map(([name, { title, description, input, ou
   outputSchema: published(output),
 }));
 
-const validators = new Map(Object.entries(tools).map(([name, { input }]) => [name, bodyValidator(input, { name: 'The arguments' })]));
+const validators = new Map(
+  Object.entries(tools).map(([name, { input }]) => [name, bodyValidator(input, { name: 'The arguments', nullIsAbsent: true })]),
+);
 
 /** Makes the server of one request, or of one connection over stdio. */
 export function createMcpServer(parts: McpParts): Server {

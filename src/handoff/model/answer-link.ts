@@ -106,6 +106,7 @@ const html = (description: string) => ({ schema: Type.String(), contentType: 'te
 const page = {
   path: '/answer/{token}',
   access: 'link',
+  forPeople: true,
   params: Type.Object({ token: Type.String() }),
 } as const;
 

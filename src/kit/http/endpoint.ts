@@ -21,8 +21,7 @@ export interface MountOptions {
   /** Faults of a body beyond its schema. Called even if the schema is violated, so that the answer lists all faults at once. */
   bodyFaults?: (body: unknown) => readonly Fault[];
   /**
-   * Returns the answer to a request that is invalid (400) or forbidden (403), or whose body is refused, for routes with error bodies of their own;
-   * undefined: that of the service. `isRead`: the body was read, but does not have the form that the route takes.
+   * Returns the answer to a refused request, for routes with error bodies of their own; undefined: that of the service. `isRead`: the body was read, but does not have the form that the route takes.
    */
   refused?: (
     refusal: ServiceError,
@@ -58,8 +57,8 @@ export class Endpoint<Context> {
    */
   validate(query: Record<string, unknown>, body: unknown, size?: number): void {
     if (this.#query !== undefined) this.#query(withLists(query, this.#lists));
-    // Health probes may add arbitrary parameters. On other routes an unknown parameter is a mistake.
-    else if (this.route.access !== 'public') requireNone(query);
+    // Health probes may add arbitrary parameters, as may what leads people to a page. On other routes an unknown one is a mistake.
+    else if (this.route.access !== 'public' && !this.route.forPeople) requireNone(query);
     if (this.#body === undefined || (body === undefined && this.route.bodyOptional)) return;
     if (body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
     this.#body(body, size);

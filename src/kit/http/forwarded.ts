@@ -4,13 +4,18 @@ import type { IncomingHttpHeaders } from 'node:http';
 const forParameter = /(?:^|[;,])\s*for=(?:"([^"\\]*)"|([^\s";,]+))/gi;
 
 /**
- * Writes the addresses of a `Forwarded` header (RFC 7239) into X-Forwarded-For, which is read afterwards. With both
- * headers, neither is kept: a proxy that sets only one of them passes on what the client wrote into the other.
+ * Writes the addresses of a `Forwarded` header (RFC 7239), or of X-Forwarded-For, into X-Forwarded-For without their ports, which
+ * some proxies add. With both headers, neither is kept: a proxy that sets only one of them passes on what the client wrote into the
+ * other.
  */
 export function mergeForwarded(headers: IncomingHttpHeaders): void {
   const { forwarded } = headers;
-  if (forwarded === undefined) return;
-  if (headers['x-forwarded-for'] !== undefined) {
+  const given = headers['x-forwarded-for'];
+  if (forwarded === undefined) {
+    if (given !== undefined) headers['x-forwarded-for'] = String(given).split(',').map(addressOf).join(', ');
+    return;
+  }
+  if (given !== undefined) {
     delete headers['x-forwarded-for'];
     return;
   }
@@ -18,8 +23,9 @@ export function mergeForwarded(headers: IncomingHttpHeaders): void {
   if (addresses.length > 0) headers['x-forwarded-for'] = addresses.join(', ');
 }
 
-/** The address of a node: IPv6 stands in brackets, and either may be followed by a port. */
+/** The address of a node: IPv6 may stand in brackets, which must be there before a port. */
 function addressOf(node: string): string {
-  const [, bracketed] = /^\[([^\]]+)\](?::\d+)?$/.exec(node) ?? [];
-  return bracketed ?? node.replace(/:\d+$/, '');
+  const address = node.trim();
+  const [, bracketed] = /^\[([^\]]+)\](?::\d+)?$/.exec(address) ?? [];
+  return bracketed ?? address.replace(/^([^:]*):\d+$/, '$1');
 }

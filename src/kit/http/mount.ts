@@ -66,8 +66,7 @@ export function createMount<Context, Traits extends object = object>(parts: Moun
 
   return (route, handler, options) => {
     const endpoint = new Endpoint<Context>(route, handler, options);
-    for (const prefix of prefixes(route)) {
-      const path = prefix + route.path;
+    for (const path of prefixes(route).flatMap((prefix) => pathsOf(prefix + route.path, route))) {
       const label = path.replace(/\{(\w+)\}/g, ':$1');
       paths.add(path, route);
       app.route({
@@ -110,8 +109,8 @@ class Steps<Context, Traits> {
   admit(endpoint: Endpoint<Context>, exchange: Exchange<Context>, path: string, done: (error?: Error) => void): void {
     const { route, request, reply } = exchange;
     const refuse = (error: unknown) => {
-      // A route with error bodies of its own sends this one too. Refusals that need further headers are those of HTTP.
-      const isForRoute = endpoint.refused !== undefined && isOfRequest(error);
+      // A route with error bodies of its own sends this one too.
+      const isForRoute = endpoint.refused !== undefined && error instanceof ServiceError;
       if (isForRoute) exchange.notAdmitted = error;
       done(isForRoute ? undefined : (error as Error));
     };
@@ -198,7 +197,6 @@ class Steps<Context, Traits> {
       });
       if (endpoint.refused === undefined) return sent;
       return sent.catch((error: unknown) => {
-        if (!isOfRequest(error)) throw error;
         this.#refuse(endpoint, exchange, error, true);
         return reply;
       });
@@ -226,8 +224,7 @@ class Steps<Context, Traits> {
   }
 }
 
-/** Whether an error refuses what is asked, and neither the caller nor at this time. */
-const isOfRequest = (error: unknown) => error instanceof ServiceError && (error.status === 400 || error.status === 403);
+const pathsOf = (path: string, { forPeople }: Route): string[] => (forPeople ? [path, `${path}/`] : [path]);
 
 /** The pattern of a path for the router. A colon of the path is written twice, and ends a parameter before it. */
 function patternOf(path: string): string {

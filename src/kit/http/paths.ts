@@ -60,7 +60,7 @@ export function createPaths(app: FastifyInstance, admitUnrouted: (request: Fasti
       // The length spares most ids a look-up.
       const meant = asked.length <= longestFixedPath ? paths.get(asked) : undefined;
       if (meant !== undefined && meant !== paths.get(path)) return wrongMethod(meant.methods);
-      return asked.endsWith('/') ? trailingSlash(withoutSlash(asked)) : undefined;
+      return asked.endsWith('/') && !path.endsWith('/') ? trailingSlash(withoutSlash(asked)) : undefined;
     },
   };
 }

@@ -155,12 +155,18 @@ describe('service-cli', () => {
     const bench = await startCliBench(t);
     const hook = ['hooks', 'create', '--url', 'https://example.com/hook'];
     const secret = 'sixteen characters';
+    const hookId = (await output(bench, ...hook, '--secret', secret, '-q')).trim();
     for (const [args, expected] of [
       [
         ['list', '--api-key', adminKey],
         /^Other users of this machine can see an API key .*SERVICE_API_KEY or api_key in \S+config\.toml\.$/m,
       ],
       [[...hook, '--secret', secret], /^Other users of this machine can see a secret on the command line; use SERVICE_WEBHOOK_SECRET\.$/m],
+      [
+        ['channels', 'create', '--kind', 'slack', '--target', `https://example.com/${encodeURIComponent(secret)}`],
+        /^Other users of this machine can see a target on the command line; use SERVICE_CHANNEL_TARGET\.$/m,
+      ],
+      [['hooks', 'update', hookId, '--secret', secret], /can see a secret .*SERVICE_WEBHOOK_SECRET\.$/m],
     ] as const) {
       const { exitCode, stdout, stderr } = await bench.run(args);
       assert.equal(exitCode, 0, stderr);
@@ -168,6 +174,14 @@ describe('service-cli', () => {
       assert.doesNotMatch(stdout + stderr, new RegExp(`${adminKey}|${secret}`));
       assert.equal((await bench.run([...args, '--quiet'])).stderr, '');
     }
+    const { id } = await createPacket(bench.service);
+    const { stdout } = await bench.run(['packets', 'claim', id, '--agent', 'a', '--lease', '60', '--format', 'json']);
+    const { token } = JSON.parse(stdout).lease;
+    const renewed = await bench.run(['packets', 'renew', id, '--token', token]);
+    assert.match(renewed.stderr, /^Other users of this machine can see the lease's token on the command line; use SERVICE_LEASE_TOKEN\.$/m);
+    const inVariable = await bench.run(['packets', 'renew', id], { environment: { SERVICE_LEASE_TOKEN: token } });
+    assert.deepEqual([renewed.exitCode, inVariable.exitCode, inVariable.stderr], [0, 0, '']);
+    refused(await bench.run(['packets', 'renew', id]), 2, /--token, or SERVICE_LEASE_TOKEN/);
     const environment = { SERVICE_WEBHOOK_SECRET: secret };
     assert.doesNotMatch((await bench.run(['list'])).stderr + (await bench.run(hook, { environment })).stderr, /Other users/);
   });

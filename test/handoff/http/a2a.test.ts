@@ -234,6 +234,68 @@ for (const store of stores) {
       assert.deepEqual([refused.status, refused.body.error?.code], [200, -32004], refused.text);
     });
 
+    test('streams an artifact again when it changes, and gives artifacts with one key ids of their own [H494]', async () => {
+      const service = await shareService(store);
+      const ending = new AbortController();
+      const events = messagesOf(await openStream(service, 'SendStreamingMessage', messageOf('Stream'), service.key, ending.signal));
+      const { id } = (await events.next()).value.result.task;
+      await waiting(service, 1);
+      const next = async () => {
+        const { artifact, append } = (await events.next()).value.result.artifactUpdate;
+        return [artifact.artifactId, artifact.parts[0].text, append ?? false];
+      };
+      const change2 = (artifacts: object[]) => change(service, id, { context: { artifacts } });
+      await change2([
+        { key: 'draft', value: 'one' },
+        { key: 'draft', value: 'two' },
+        { key: 'draft-2', value: 'three' },
+      ]);
+      const first = [await next(), await next(), await next()];
+      assert.deepEqual(first, [
+        ['artifact-draft', 'one', false],
+        ['artifact-draft-2', 'two', false],
+        ['artifact-draft-2-2', 'three', false],
+      ]);
+      await waiting(service, 1);
+      await change2([
+        { key: 'draft', value: 'one' },
+        { key: 'draft', value: 'changed' },
+        { key: 'draft-2', value: 'three' },
+      ]);
+      assert.deepEqual(await next(), ['artifact-draft-2', 'changed', false]);
+      await waiting(service, 1);
+      await change2([{ key: 'draft', value: 'last' }]);
+      assert.deepEqual(await next(), ['artifact-draft', 'last', false]);
+      ending.abort();
+      await assert.rejects(events.next());
+    });
+
+    test('takes each patch level of its version, and refuses an answer of which a part would be lost [H494]', async () => {
+      const service = await shareService(store);
+      for (const [version, code] of [
+        ['1.0', undefined],
+        ['1.0.0', undefined],
+        ['1.0.12', undefined],
+        ['1.1', -32009],
+        ['1.0.x', -32009],
+        ['0.3.0', -32009],
+      ] as const)
+        assert.equal((await a2a(service, 'ListTasks', {}, { version })).body.error?.code, code, version);
+      const { id } = await newTask(service);
+      await claim(service, id);
+      await change(service, id, question);
+      for (const [place, parts] of [
+        [1, [{ text: 'Yes' }, { url: 'https://example.com/receipt.pdf', filename: 'receipt.pdf' }]],
+        [0, [{ data: [1] }, { text: 'Yes' }]],
+        [2, [{ text: 'Yes' }, { data: { a: 1 } }, { data: { b: 1 } }]],
+      ] as const) {
+        const { body } = await a2a(service, 'SendMessage', messageOf('', { taskId: id, parts }));
+        assert.equal(body.error?.code, -32005);
+        assert.match(body.error.message, new RegExp(`message\\.parts\\.${place}: an answer takes texts and one data part`));
+      }
+      assert.equal((await a2a(service, 'GetTask', { id })).body.result.status.state, 'TASK_STATE_INPUT_REQUIRED');
+    });
+
     test('ends a stream when its client hangs up, and when its key is revoked', async () => {
       const service = await shareService(store);
       const { id } = await newTask(service);

@@ -113,6 +113,28 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/packets/${late}/answer-links`)).status, 410);
     });
 
+    test('a link opens and takes an answer with a slash at its end and with parameters of others; refusals are pages too [H492]', async () => {
+      const service = await desk(store);
+      for (const more of ['?utm_source=mail', '/', '/?fbclid=x&fbclid=y', '?api_key=wrong']) {
+        const { id, link, digest } = await asking(service);
+        const path = link.path + more;
+        const shown = await open(service, { path });
+        assert.deepEqual([shown.status, digestIn(shown)], [200, digest], more);
+        const sent = await send(service, { path }, { digest, option: '0', name: 'Dana' });
+        assert.deepEqual([sent.status, heading(sent)], [200, 'Your answer is recorded'], more);
+        assert.equal((await hitlOf(service, id)).response, 'Approve');
+      }
+      const { link, digest } = await asking(service);
+      for (const [status, fields, headers] of [
+        [413, { digest, response: 'x'.repeat(200_000) }, {}],
+        [415, { digest }, { 'content-type': 'text/xml' }],
+      ] as const) {
+        const refused = await send(service, link, fields, headers);
+        assert.deepEqual([refused.status, heading(refused)], [status, 'The answer was not accepted']);
+        assert.match(String(refused.headers['content-type']), /^text\/html/);
+      }
+    });
+
     test('a question has at most 100 open links [H174]', async () => {
       const service = await desk(store);
       const { id } = await packetIn(service, 'awaiting_human');
@@ -540,7 +562,7 @@ for (const store of stores) {
       const from = (path: string, address: string) => service.call('GET', path, { key: null, headers: { 'x-forwarded-for': address } });
       for (let count = 0; count < 60; count += 1) assert.equal((await from(link.path, `10.1.0.${count}`)).status, 200);
       const refused = await from(link.path, '10.1.1.1');
-      assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '60']);
+      assert.deepEqual([refused.status, refused.headers['retry-after'], heading(refused)], [429, '60', 'The answer was not accepted']);
       assert.equal((await from(other.path, '10.1.1.1')).status, 200);
       for (let count = 0; count < 60; count += 1) assert.equal((await from(`//answer/${count}`, '10.2.0.1')).status, 404);
       assert.equal((await from(other.path, '10.2.0.1')).status, 429);

@@ -237,6 +237,35 @@ describe('POST /mcp', () => {
     assert.match(far.body.error.message, /^There is no tool "delete_everything"; the tools are hand_over, .*claim_next/);
   });
 
+  test('takes null for every optional argument of every tool as left out [H493]', async () => {
+    const service = await shareService(inMemory);
+    const tools: { name: string; inputSchema: { required?: string[]; properties: Record<string, object> } }[] = (
+      await mcp(service, 'tools/list')
+    ).body.result.tools;
+    const given: Record<string, unknown> = {
+      ...{ packet_id: unknownId, target_agent: 'x', summary: 'y', question: 'Why?', reason: 'z', statuses: ['completed'] },
+    };
+    for (const { name, inputSchema } of tools) {
+      const { required = [], properties } = inputSchema;
+      const needed = Object.keys(properties).filter((field) => required.includes(field));
+      const args = Object.fromEntries(needed.map((field) => [field, given[field]]));
+      const nulls = Object.fromEntries(Object.keys(properties).map((field) => [field, required.includes(field) ? given[field] : null]));
+      const wait = 'wait_seconds' in properties ? { wait_seconds: 0 } : {};
+      const answers = [await callTool(service, name, { ...args, ...wait }), await callTool(service, name, { ...nulls, ...wait })];
+      const [left, withNulls] = answers.map(({ isError, content }) => [isError, isError ? content[0].text : '']);
+      assert.deepEqual(withNulls, left, name);
+    }
+  });
+
+  test('shows a text of 200,000 runs of backticks, in a fence that is longer than each', async () => {
+    const service = await shareService(inMemory);
+    const summary = '` '.repeat(200_000);
+    const { id } = (await callTool(service, 'hand_over', { target_agent: 'x', summary: `${summary}\`\`\`\`` })).structuredContent;
+    const { isError = false, content } = await callTool(service, 'get_packet', { packet_id: id });
+    assert.equal(isError, false);
+    assert.ok(content.some(({ text }: { text: string }) => text.includes('`````text\n')));
+  });
+
   test('needs the agent once, in the header, in the query or as an argument [H120]', async () => {
     const service = await shareService(inMemory);
     const args = { target_agent: 'x', summary: 'y' };

@@ -33,6 +33,16 @@ describe('The address of a client', () => {
     assert.equal(await addressSeen(local, { 'x-forwarded-for': 'made-up, 203.0.113.9, 127.0.0.8' }), '203.0.113.9');
   });
 
+  for (const [given, address] of [
+    ['198.51.100.7:4711', '198.51.100.7'],
+    ['made-up, [2001:db8::17]:4711 , 127.0.0.8:80', '2001:db8::17'],
+    ['[2001:db8::17]', '2001:db8::17'],
+    ['2001:db8::17', '2001:db8::17'],
+  ] as const)
+    test(`has no port in X-Forwarded-For: ${given} [H16]`, async () => {
+      assert.equal(await addressSeen(local, { 'x-forwarded-for': given }), address);
+    });
+
   for (const [forwarded, address] of [
     ['for=198.51.100.7;proto=https', '198.51.100.7'],
     ['proto=http; FOR="198.51.100.7:4711"', '198.51.100.7'],
