@@ -8,6 +8,7 @@ import { explained } from '../../src/fallback/rehearse/explain.ts';
 import { filledIn, RehearsalError, startProgram, wordsOf } from '../../src/fallback/rehearse/program.ts';
 import { exitCodeOf } from '../../src/fallback/rehearse/report.ts';
 import { redirectFile } from '../../src/fallback/rules/targets/litellm/own-file.ts';
+import { redirectFile as redirectPortkey } from '../../src/fallback/rules/targets/portkey/own-file.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { listenFor } from '../support/listen.ts';
 import { runProgram } from '../support/program.ts';
@@ -41,6 +42,7 @@ const runIn = async (environment: Record<string, string>, ...args: string[]) => 
   return { code, ...output };
 };
 const run = (...args: string[]) => runIn({}, ...args);
+const base = 'http://127.0.0.1:8000/rehearsal/abc';
 const started = (flaw = '') => `'${process.execPath}' ${gateway} {config} {port} ${flaw}`;
 
 describe('fallback-service rehearse', () => {
@@ -204,7 +206,6 @@ describe('A finding', () => {
 });
 
 describe('A file of LiteLLM for a rehearsal', () => {
-  const base = 'http://127.0.0.1:8000/rehearsal/abc';
   const file = (deployments: [string, object][], more: object = {}) => ({
     model_list: deployments.map(([model_name, litellm_params]) => ({ model_name, litellm_params })),
     ...more,
@@ -227,7 +228,7 @@ describe('A file of LiteLLM for a rehearsal', () => {
         general_settings: { master_key: 'x' },
       },
     );
-    const made = redirectFile(value, base, { keepState: false });
+    const made = redirectFile(value, base, { keepState: false, providers: [] });
     assert.deepEqual(parametersOf(made), [
       { model: 'openai/gpt-4o', api_base: `${base}/a/v1`, api_key: 'rehearsal' },
       { model: 'azure/dep', api_version: '2024-10-21', api_base: `${base}/a-2`, api_key: 'rehearsal' },
@@ -245,7 +246,7 @@ describe('A file of LiteLLM for a rehearsal', () => {
   });
 
   test('keeps cool-downs with keepState', () => {
-    const made = redirectFile(file([['a', { model: 'openai/gpt-4o' }]]), base, { keepState: true });
+    const made = redirectFile(file([['a', { model: 'openai/gpt-4o' }]]), base, { keepState: true, providers: [] });
     assert.deepEqual(made.file.router_settings, {});
     assert.deepEqual(made.notes, []);
   });
@@ -262,10 +263,89 @@ describe('A file of LiteLLM for a rehearsal', () => {
         { router_settings: settings },
       ),
       base,
-      { keepState: true },
+      { keepState: true, providers: [] },
     );
     assert.deepEqual(made.file.router_settings, { fallbacks: [{ a: ['c'] }], default_fallbacks: ['c'] });
     assert.deepEqual([...made.models.values()], ['a', 'c']);
     assert.deepEqual(made.notes, ["Left out, because their protocols can't be redirected to fake providers: b."]);
+  });
+});
+
+describe('The own file of Portkey in a rehearsal', () => {
+  const at = (name: string) => `${base}/${encodeURIComponent(name)}/v1`;
+
+  test('keeps strategies, retries and parameters, replaces addresses and keys, and leaves out the rest [F102]', () => {
+    const value = {
+      retry: { attempts: 2, on_status_codes: [429] },
+      cache: { mode: 'simple' },
+      strategy: { mode: 'fallback', on_status_codes: [429, 500] },
+      targets: [
+        {
+          strategy: { mode: 'loadbalance' },
+          targets: [
+            { provider: 'deepseek', api_key: 'k1', weight: 0.5, override_params: { model: 'one' } },
+            { provider: '@slug', virtual_key: 'k2', weight: 0.5, override_params: { model: 'two' } },
+          ],
+        },
+        { provider: 'anthropic', api_key: 'k3', request_timeout: 2000, override_params: { model: 'claude' } },
+        { provider: 'bedrock', aws_region: 'eu', override_params: { model: 'left' } },
+      ],
+    };
+    const { file, groups, notes } = redirectPortkey(value, base);
+    assert.deepEqual(file, {
+      retry: value.retry,
+      strategy: value.strategy,
+      targets: [
+        {
+          strategy: { mode: 'loadbalance' },
+          targets: [
+            {
+              provider: 'deepseek',
+              custom_host: at('one').slice(0, -'/v1'.length),
+              api_key: 'rehearsal',
+              weight: 0.5,
+              override_params: { model: 'one' },
+            },
+            { provider: 'openai', custom_host: at('two'), api_key: 'rehearsal', weight: 0.5, override_params: { model: 'two' } },
+          ],
+        },
+        {
+          provider: 'anthropic',
+          custom_host: at('claude'),
+          api_key: 'rehearsal',
+          request_timeout: 2000,
+          override_params: { model: 'claude' },
+        },
+      ],
+    });
+    assert.deepEqual([...groups.keys()], ['one', 'two']);
+    assert.ok(!JSON.stringify(file).includes('k1'));
+    assert.deepEqual(notes, [
+      "Left out, because their protocols can't be redirected to fake providers: left.",
+      "Rehearsed by OpenAI's protocol, because Portkey calls them by one that fake providers don't have: two.",
+      'Left out of the file for the rehearsal: cache and aws_region.',
+    ]);
+  });
+});
+
+describe('A wildcard of LiteLLM in a rehearsal', () => {
+  test('leads to the fake provider of the model that is called, and that model is asked for [F102]', () => {
+    const entry = { model_name: 'openai/*', litellm_params: { model: 'openai/*' } };
+    const options = { keepState: false, providers: ['openai/gpt-4o', 'last'] };
+    const { file, models } = redirectFile(
+      { model_list: [entry, { model_name: 'last', litellm_params: { model: 'openai/last' } }] },
+      base,
+      options,
+    );
+    assert.deepEqual(
+      [...models],
+      [
+        ['openai/gpt-4o', 'openai/gpt-4o'],
+        ['last', 'last'],
+      ],
+    );
+    const [first] = file.model_list as { model_name: string; litellm_params: { api_base: string } }[];
+    assert.equal(first!.model_name, 'openai/*');
+    assert.equal(first!.litellm_params.api_base, `${base}/openai%2Fgpt-4o/v1`);
   });
 });

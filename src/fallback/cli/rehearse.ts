@@ -17,7 +17,7 @@ export function addRehearse(program: Command, environment: NodeJS.ProcessEnv): v
     .option('--gateway <url>', 'the base URL of a running gateway instead, such as http://127.0.0.1:4000/v1')
     .option('--model <name>', 'the model that callers name (default: the first model group)')
     .option('--api-key-env <name>', 'the environment variable with the key of a running gateway')
-    .option('--own', 'rehearse the file itself, with other addresses and keys (default for LiteLLM)')
+    .option('--own', 'rehearse the file itself, with other addresses and keys (default for files of LiteLLM and Portkey)')
     .option('--no-own', 'rehearse the export of the imported chain')
     .option('--keep-state', 'keep cool-downs, and run the scenes one after the other')
     .option('--preset <name>', 'the scenes: coverage (default), healthy, primary_down, cascade, flap, blackout')
@@ -28,7 +28,7 @@ export function addRehearse(program: Command, environment: NodeJS.ProcessEnv): v
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
-      '\nExits with 0 if all scenes agree, 1 for a difference that no finding explains, 3 if findings explain all differences, 2 for wrong usage.',
+      '\nExits with 0 if all tested scenes agree, 1 for a difference that no finding explains and if no failure was tested, 3 if findings explain all differences, 2 for wrong usage.',
     )
     .action(async ({ json, ...options }: RehearseOptions & { json?: true }) => {
       const [{ rehearse }, { RehearsalError }, { exitCodeOf, reportOf }] = await Promise.all([

@@ -51,7 +51,8 @@ export type Expected = Static<typeof Expected>;
 export const Agreement = described('How far the gateway does what the chain says.', {
   prompts: count('The finished prompts.'),
   agreeing: count('The prompts in which the gateway called the same providers in the same order as often, with the same end.'),
-  differing: count('All others.'),
+  differing: count('The prompts in which it did something else.'),
+  not_tested: count('The prompts in which a call should have failed, and the gateway made none that did: they test nothing.'),
   stray_calls: count('Calls of the fake providers that belong to no prompt.'),
 });
 export type Agreement = Static<typeof Agreement>;

@@ -113,6 +113,11 @@ export const PromptResult = described('The result of a prompt.', {
   agrees: Type.Optional(
     Type.Boolean({ description: 'With the mode `rehearsal`: whether the gateway did what the chain says. Waits are not compared.' }),
   ),
+  tested: Type.Optional(
+    Type.Boolean({
+      description: 'With the mode `rehearsal`: false if a call should have failed and none did, so that agreement says nothing.',
+    }),
+  ),
   attempts_omitted: Type.Optional(count('The number of further calls, whose details are left out. Absent if there are none.')),
 });
 

@@ -75,6 +75,8 @@ interface Configuration {
   readonly groups: Groups;
   readonly notes: readonly string[];
   readonly warnings: readonly Warning[];
+  /** The user's own file with other addresses and keys; undefined for an export. */
+  readonly own?: unknown;
 }
 
 /**
@@ -100,13 +102,15 @@ export async function rehearse(
   const url = gateway ?? `http://127.0.0.1:${gatewayPort}/v1`;
   if (!URL.canParse(url)) throw new RehearsalError(`--gateway must be a URL such as http://127.0.0.1:4000/v1, not ${url}.`);
   const groups = new Map<string, string>();
-  const service = await startService(options, url, environment, groups);
+  let config: unknown;
+  const service = await startService(options, url, environment, { groups, config: () => config });
   const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'));
   let program: Program | undefined;
   try {
     const imported = await importFile(service.client, { text, format, group: options.group });
     const configuration = await configure(service, imported, { options, text, format, words });
     for (const [name, group] of configuration.groups) groups.set(name, group);
+    config = configuration.own;
     const path = join(folder, configuration.filename);
     await writeFile(path, configuration.text);
     const key = `sk-rehearsal-${randomBytes(16).toString('hex')}`;
@@ -153,7 +157,7 @@ async function startService(
   { port = '0', token, keepState, apiKeyEnv }: RehearseOptions,
   gateway: string,
   environment: NodeJS.ProcessEnv,
-  groups: Groups,
+  rehearsed: { readonly groups: Groups; readonly config: () => unknown },
 ): Promise<OwnService> {
   const { hostname } = new URL(gateway);
   if (token !== undefined && !/^[0-9a-f]{32}$/.test(token))
@@ -168,7 +172,7 @@ async function startService(
   });
   const service = await createFallback(settings, {
     environment,
-    rehearsal: { groups, ...(keepState ? { atOnce: 1 } : {}), ...(token === undefined ? {} : { token }) },
+    rehearsal: { ...rehearsed, ...(keepState ? { atOnce: 1 } : {}), ...(token === undefined ? {} : { token }) },
   });
   const origin = await service.start().catch(async (error: NodeJS.ErrnoException) => {
     await service.stop();
@@ -208,9 +212,12 @@ async function configure(service: OwnService, { chain }: Imported, { options, te
   if (options.own ?? (format === gateway && redirectFile !== undefined)) {
     if (format !== gateway || redirectFile === undefined)
       throw new RehearsalError(`--own is only for files of ${listed(redirectable)}, which are rehearsed as they are.`);
-    const { file, groups, models, notes } = redirectFile(parse(text, { merge: true }), service.base, { keepState });
-    const model = chain.providers.map(({ name }) => models.get(name)).find((group) => group !== undefined) ?? chain.name;
-    return { gateway, filename: 'config.yaml', text: yamlText(file), model, groups, notes, warnings: [] };
+    const names = chain.providers.map(({ name }) => name);
+    const { file, groups, models, notes } = redirectFile(parse(text, { merge: true }), service.base, { keepState, providers: names });
+    const model = options.group ?? names.map((name) => models.get(name)).find((group) => group !== undefined) ?? chain.name;
+    const { ending, contentType } = targets[gateway];
+    const written = contentType === 'application/yaml' ? yamlText(file) : `${JSON.stringify(file, null, 2)}\n`;
+    return { gateway, filename: `config.${ending}`, text: written, model, groups, notes, warnings: [], own: file };
   }
   const made = await service.client.exportChain({ params, query: { format: gateway, rehearsal: true } });
   const left = made.warnings.filter(({ code }) => code === 'left_out').map(({ detail }) => detail);

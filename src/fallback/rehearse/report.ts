@@ -6,9 +6,14 @@ import type { Rehearsed } from './rehearse.ts';
 /** The longest name of a scene in the table; it is cut beyond. */
 const longestScene = 48;
 
-/** The exit code of a rehearsal: 0 if all agree, 1 for a difference that nothing explains, 3 if findings explain every difference. */
+/**
+ * The exit code of a rehearsal: 0 if all tested scenes agree, 1 for a difference that nothing explains and if none of the scenes
+ * with a failure was tested, 3 if findings explain every difference.
+ */
 export function exitCodeOf({ result, differences }: Rehearsed): 0 | 1 | 3 {
-  if (result.verdict !== 'differs' && result.status === 'completed') return 0;
+  const failing = result.results.filter(({ expected }) => expected?.attempts.some(({ condition }) => condition !== null));
+  const isUntested = failing.length > 0 && failing.every(({ tested }) => tested === false);
+  if (result.verdict !== 'differs' && result.status === 'completed') return isUntested ? 1 : 0;
   const isExplained = result.error === null && differences.length > 0 && differences.every(({ because }) => because.length > 0);
   return isExplained ? 3 : 1;
 }
@@ -16,16 +21,16 @@ export function exitCodeOf({ result, differences }: Rehearsed): 0 | 1 | 3 {
 /** The report of a rehearsal for people. */
 export function reportOf({ result, differences, notes }: Rehearsed): string {
   const { agreement, chain, results, error } = result;
-  const rows = results.map(({ scenario, agrees, expected, attempts, served_by, success }) => [
-    agrees === true ? 'same' : 'DIFFERS',
+  const rows = results.map(({ scenario, agrees, tested, expected, attempts, served_by, success }) => [
+    tested === false ? 'not tested' : agrees === true ? 'same' : 'DIFFERS',
     scenario.length > longestScene ? `${scenario.slice(0, longestScene - 3)}...` : scenario,
     callsText(expected!.attempts, expected!.served_by !== null, expected!.served_by),
     callsText(attempts, success, served_by),
   ]);
-  const { prompts, agreeing, differing, stray_calls } = agreement!;
+  const { prompts, agreeing, differing, not_tested, stray_calls } = agreement!;
   const whole = prompts === 1 ? 'The scene agrees.' : `All ${prompts} scenes agree.`;
-  const parts = `${agreeing} of ${plural(prompts, 'scene')} ${agreeing === 1 ? 'agrees' : 'agree'}, ${differing} ${differing === 1 ? 'differs' : 'differ'}.`;
-  const total = differing === 0 ? whole : parts;
+  const parts = `${agreeing} of ${plural(prompts, 'scene')} ${agreeing === 1 ? 'agrees' : 'agree'}, ${differing} ${differing === 1 ? 'differs' : 'differ'}${not_tested === 0 ? '.' : `, ${not_tested} ${not_tested === 1 ? 'was' : 'were'} not tested, because no call failed.`}`;
+  const total = differing === 0 && not_tested === 0 ? whole : parts;
   return [
     `${chain.name}: ${chain.providers.map(({ name }) => name).join(', ')}`,
     '',

@@ -4,7 +4,7 @@ import type { PromptResult } from '../model/test.ts';
 import { usualStatus } from './conditions.ts';
 import type { Engine } from './engine.ts';
 import { foreignKind, isAzure, protocolOf } from './kinds.ts';
-import type { InjectedFault, Plan } from './plan.ts';
+import { faultAt, type InjectedFault, type Plan, type Scene } from './plan.ts';
 import { listed, shortened, times } from './wording.ts';
 
 const markForm = /rehearsal:([0-9a-f]{16})/g;
@@ -73,7 +73,7 @@ export const expectedOf = ({ served_by, attempts }: PromptResult): Expected => (
 
 /**
  * Whether a gateway did what the chain says: the same providers in the same order as often, and the same end. A provider
- * of a balanced group may stand for another of it. Where only part of a group fails, a draw of a healthy member agrees.
+ * of a balanced group may stand for another of it.
  */
 export function agrees(expected: Expected, actual: Outcome, groups: Groups = new Map()): boolean {
   return firstDifference(expected, actual, groups) === null;
@@ -82,24 +82,41 @@ export function agrees(expected: Expected, actual: Outcome, groups: Groups = new
 /** The number of attempts until the first difference; null without one. */
 function firstDifference(expected: Expected, actual: Outcome, groups: Groups): number | null {
   const groupOf = (attempt: Attempt | undefined) => attempt && (groups.get(attempt.provider) ?? attempt.provider);
-  const isDrawn = (attempt: Attempt | undefined) => attempt !== undefined && groups.has(attempt.provider);
   const length = Math.max(expected.attempts.length, actual.attempts.length);
   for (let index = 0; index < length; index += 1) {
     const [said, done] = [expected.attempts[index], actual.attempts[index]];
     if (groupOf(said) !== groupOf(done)) return index;
-    // The draw of a healthy member ends the prompt, whatever the other members would have done.
-    if (isDrawn(done) && done!.condition === null && said!.condition !== null)
-      return actual.success && index === actual.attempts.length - 1 && endsIn(expected, groups, groupOf(done), index) ? null : index + 1;
   }
   const group = (name: string | null) => (name === null ? null : (groups.get(name) ?? name));
   const sameEnd = (expected.served_by !== null) === actual.success && group(expected.served_by) === group(actual.served_by);
   return sameEnd ? null : length;
 }
 
-/** Whether a healthy draw at `index` is one that the chain allows: it is the first of the group, or the chain is served by the group as well. */
-function endsIn({ attempts, served_by }: Expected, groups: Groups, group: string | undefined, index: number): boolean {
-  const isFirst = index === 0 || groups.get(attempts[index - 1]!.provider) !== group;
-  return isFirst || (served_by !== null && groups.get(served_by) === group);
+/** Whether a prompt tests something: no call should fail, or one has failed. */
+export const isTested = (expected: Expected, actual: Outcome): boolean =>
+  expected.attempts.every(({ condition }) => condition === null) || actual.attempts.some(({ condition }) => condition !== null);
+
+/**
+ * The failures of the calls of a balanced group, in their order: those of its providers that the chain calls. What fails is the
+ * group's call, whichever of its providers is drawn for it.
+ */
+export function failuresOfGroup(
+  { scene, seed, prompt, names }: { scene: Scene; seed: number; prompt: number; names: readonly string[] },
+  expected: Expected,
+  isOfGroup: (provider: string) => boolean,
+): (call: number) => InjectedFault | undefined {
+  const counts = new Map<string, number>();
+  const planned = expected.attempts.flatMap(({ provider }) => {
+    const nth = counts.get(provider) ?? 0;
+    counts.set(provider, nth + 1);
+    return isOfGroup(provider) ? [{ provider: names.indexOf(provider), nth }] : [];
+  });
+  return (call) => {
+    const last = planned.at(-1);
+    // Calls beyond those of the chain are further calls of the provider that it called last.
+    const found = planned[call] ?? (last && { ...last, nth: last.nth + call - planned.length + 1 });
+    return found && faultAt(scene, { ...found, prompt }, seed);
+  };
 }
 
 /** Collects the differences of the prompts of a rehearsal, equal ones together. */

@@ -27,7 +27,7 @@ export function judge(judged: Judged): { verdict: Verdict; checks: Check[] } {
   const lost = done.filter(({ success }) => !success);
   const checks = [
     check('all_served', lost.length === 0, servedSentence(done.length, lost.length)),
-    ...(rehearsed === undefined ? [] : [agreementCheck(rehearsed)]),
+    ...(rehearsed === undefined ? [] : [agreementCheck(rehearsed), testedCheck(rehearsed)]),
     ...(lost.length === 0 ? [] : [lossesCheck(lost)]),
     // A gateway that agrees is bounded like the chain; its waits are its own.
     ...(rehearsed === undefined ? [boundedCheck(judged, done)] : []),
@@ -48,6 +48,11 @@ function agreementCheck({ prompts, differing, problem }: NonNullable<Judged['reh
       ? 'The gateway did what the chain says.'
       : `In ${differing} of ${plural(prompts, 'prompt')} the gateway did not do what the chain says.`;
   return check('agrees', differing === 0 && problem === null, problem === null ? detail : `${problem} ${detail}`);
+}
+
+function testedCheck({ not_tested }: NonNullable<Judged['rehearsed']>): Check {
+  const untested = `In ${plural(not_tested, 'prompt')} a call should have failed, and the gateway made none that did; they test nothing.`;
+  return check('tested', not_tested === 0, not_tested === 0 ? 'Every failure of the plan has met a call.' : untested, true);
 }
 
 /** How many of the prompts were served, as a sentence. */

@@ -15,6 +15,7 @@ import type { FinishedPrompt } from '../rules/statistics.ts';
 import { exportForRehearsal } from '../rules/targets/rehearsal.ts';
 import { gateways } from '../rules/targets/table.ts';
 import { type LiveDependencies, requireKey } from './live.ts';
+import type { RehearsalOptions } from './prepare.ts';
 import type { Rehearsal } from './rehearsal.ts';
 
 /** How long a prompt waits for calls that come after the answer, in milliseconds. */
@@ -43,7 +44,7 @@ export async function prepareGateway(
   { url, model, api_key_env, headers, timeout_ms }: Gateway,
   chain: ChainDefinition,
   base: string,
-  live: Pick<LiveDependencies, 'environment' | 'grants' | 'urlProblem'>,
+  live: Pick<LiveDependencies, 'environment' | 'grants' | 'urlProblem'> & { readonly config?: RehearsalOptions['config'] | undefined },
 ): Promise<CalledGateway> {
   const problem = /[?#]/.test(url) ? 'The URL must end with its path.' : await live.urlProblem(url);
   if (problem !== undefined) throw invalid('gateway.url', `gateway.url cannot be called. ${problem}`);
@@ -60,7 +61,10 @@ export async function prepareGateway(
   for (const name of Object.keys(headers ?? {}))
     if (ownHeaders.has(name.toLowerCase())) refuse(`headers.${name}`, `gateway.headers.${name} is set by the request itself.`);
   if (faults.length > 0) throw invalidRequest(faults);
-  const filled = Object.entries(headers ?? {}).map(([name, value]) => [name, value === '{config}' ? configHeader(chain, base) : value]);
+  const filled = Object.entries(headers ?? {}).map(([name, value]) => [
+    name,
+    value === '{config}' ? headerText(live.config?.() ?? exportedConfig(chain, base)) : value,
+  ]);
   return {
     provider: {
       ...providerDefaults,
@@ -81,9 +85,12 @@ const [usualGateway] = gatewayFormats as [GatewayFormat];
 /** The gateway that gets its configuration with each request. */
 const headerFormat = gatewayFormats.find((format) => gatewayOf(format).configHeader !== null)!;
 
-/** Its rehearsal export as the value of a header. */
-function configHeader(chain: ChainDefinition, base: string): string {
-  const { config } = exportForRehearsal(headerFormat, { chain, prefer: 'failover' }, base);
+/** Its rehearsal export. */
+const exportedConfig = (chain: ChainDefinition, base: string): unknown =>
+  exportForRehearsal(headerFormat, { chain, prefer: 'failover' }, base).config;
+
+/** A configuration as the value of a header. */
+function headerText(config: unknown): string {
   return JSON.stringify(config).replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
@@ -111,7 +118,8 @@ export function gatewayRun({
     const mark = bytes.toString('hex');
     const usualMs = Math.max(2 * expected.result.latency_ms, leastTimeoutMs);
     const timeoutMs = Math.min(gateway.timeoutMs ?? usualMs, deadlineMs ?? Number.POSITIVE_INFINITY);
-    rehearsal.begin(mark, { index, scene, seed });
+    const said = expectedOf(expected.result);
+    rehearsal.begin(mark, { index, scene, seed, expected: said });
     const begin = live.now();
     const prompt = marked(run.prompt, mark);
     const { provider, key, headers } = gateway;
@@ -126,9 +134,8 @@ export function gatewayRun({
     if (problem !== undefined) rehearsal.markUnusable(problem);
     const success = answer.condition === null;
     const served_by = success ? (attempts.find(({ condition }) => condition === null)?.provider ?? null) : null;
-    const said = expectedOf(expected.result);
     const statusOf = (attempt: number) => expected.result.attempts[attempt]!.status_code;
-    const agrees = rehearsal.compare(index, said, { attempts, served_by, success }, statusOf);
+    const compared = rehearsal.compare(index, said, { attempts, served_by, success }, statusOf);
     const measured = {
       index,
       scenario: scene.name,
@@ -137,13 +144,13 @@ export function gatewayRun({
       latency_ms: Math.round(elapsed * 100) / 100,
       error: answer.condition,
     };
-    return { scene, end: success ? null : (expected.end ?? 'rule'), result: resultOf(measured, attempts, { expected: said, agrees }) };
+    return { scene, end: success ? null : (expected.end ?? 'rule'), result: resultOf(measured, attempts, { expected: said, ...compared }) };
   };
 }
 
 type Measured = Pick<PromptResult, 'index' | 'scenario' | 'success' | 'served_by' | 'latency_ms' | 'error'>;
 
-function resultOf(measured: Measured, attempts: Attempt[], compared: Pick<PromptResult, 'expected' | 'agrees'>): PromptResult {
+function resultOf(measured: Measured, attempts: Attempt[], compared: Pick<PromptResult, 'expected' | 'agrees' | 'tested'>): PromptResult {
   const { index, scenario, success, served_by, latency_ms, error } = measured;
   return {
     ...{ index, scenario, success, served_by },

@@ -41,6 +41,8 @@ export interface RehearsalOptions {
   atOnce: number;
   /** The balanced groups of the gateway, whose providers may stand for one another. */
   groups: Groups;
+  /** The configuration for a header of the gateway instead of the chain's export; undefined for the export. */
+  config?: () => unknown;
 }
 
 /** A rehearsal that is about to run, and the token of its fake providers. */
@@ -128,7 +130,10 @@ async function rehearsalParts(stored: Chain, request: TestRequest, origin: strin
   const engine = createEngine(chain);
   const plan = withNativeStatuses(planOf(engine, request), engine, (fault) => (request.faults?.[fault]?.status_code ?? null) !== null);
   const token = await tokens.of(stored.id);
-  const gateway = await prepareGateway(request.gateway, chain, fakeBase(publicUrl ?? origin, token), live);
+  const gateway = await prepareGateway(request.gateway, chain, fakeBase(publicUrl ?? origin, token), {
+    ...live,
+    config: parts.rehearsal.config,
+  });
   const rehearsal = new Rehearsal(engine, live.now, parts.rehearsal.groups);
   const play = gatewayRun({ gateway, rehearsal, stream: request.stream ?? false, live, random });
   const run = { transport: instantSimulation, atOnce: parts.rehearsal.atOnce, play };

@@ -1,11 +1,11 @@
 import { readJson } from '../../kit/json.ts';
 import { type ChainDefinition, maxProviders } from '../model/chain.ts';
-import type { Agreement, Difference } from '../model/rehearsal.ts';
+import type { Agreement, Difference, Expected } from '../model/rehearsal.ts';
 import type { Attempt } from '../model/test.ts';
 import { type FakeReaction, fakeModels, fakeOperation, fakeReaction, fakeUnknown } from '../providers/fake.ts';
 import { type Engine, matchingRule } from '../rules/engine.ts';
-import { faultAt, type Scene } from '../rules/plan.ts';
-import { Differences, type Groups, marksIn } from '../rules/rehearsal.ts';
+import { faultAt, type InjectedFault, type Scene } from '../rules/plan.ts';
+import { Differences, failuresOfGroup, type Groups, isTested, marksIn, type Outcome } from '../rules/rehearsal.ts';
 
 /** The most calls of the fake providers of a chain at a time. */
 export const maxFakeCalls = 64;
@@ -39,14 +39,21 @@ interface Call extends Pick<Attempt, 'provider' | 'model_id' | 'status_code' | '
   end: number | null;
 }
 
+/** Whether a gateway did in a prompt what the chain says, and whether that tests something. */
+export interface Compared {
+  readonly agrees: boolean;
+  readonly tested: boolean;
+}
+
 /** A prompt that a gateway is handling. */
 interface OpenPrompt {
   readonly index: number;
   readonly scene: Scene;
   readonly seed: number;
+  readonly expected: Expected;
   readonly begin: number;
   readonly calls: Call[];
-  /** How many of them each provider got. */
+  /** How many of them each provider got, or each balanced group. */
   readonly counts: Map<string, number>;
 }
 
@@ -60,6 +67,7 @@ interface LateCalls {
 export class Rehearsal {
   readonly #engine: Engine;
   readonly #now: () => number;
+  readonly #groups: Groups;
   readonly #differences: Differences;
   readonly #open = new Map<string, OpenPrompt>();
   /** The indexes of prompts that are over, by mark. */
@@ -67,6 +75,7 @@ export class Rehearsal {
   /** The calls of each provider that came when their prompt was over. */
   readonly #late = new Map<string, LateCalls>();
   readonly #differing = new Set<number>();
+  #untested = 0;
   /** Ends calls in progress. */
   readonly #releases = new Set<() => void>();
   #prompts = 0;
@@ -78,7 +87,8 @@ export class Rehearsal {
    * @param now a monotonic clock, in milliseconds
    * @param groups the balanced groups of the gateway
    */
-  constructor(engine: Engine, now: () => number, groups?: Groups) {
+  constructor(engine: Engine, now: () => number, groups: Groups = new Map()) {
+    this.#groups = groups;
     this.#differences = new Differences(groups);
     this.#engine = engine;
     this.#now = now;
@@ -98,7 +108,7 @@ export class Rehearsal {
   }
 
   /** Begins a prompt, whose calls carry `mark`. */
-  begin(mark: string, prompt: Pick<OpenPrompt, 'index' | 'scene' | 'seed'>): void {
+  begin(mark: string, prompt: Pick<OpenPrompt, 'index' | 'scene' | 'seed' | 'expected'>): void {
     this.#open.set(mark, { ...prompt, begin: this.#now(), calls: [], counts: new Map() });
   }
 
@@ -117,8 +127,9 @@ export class Rehearsal {
     const { providers } = this.chain;
     const index = providers.findIndex(({ name }) => name === provider);
     const call: Call = { provider, model_id: model, status_code: 200, condition: null, injected: false, start: this.#now(), end: null };
-    const nth = prompt.counts.get(provider) ?? 0;
-    prompt.counts.set(provider, nth + 1);
+    const counted = this.#groups.get(provider) ?? provider;
+    const nth = prompt.counts.get(counted) ?? 0;
+    prompt.counts.set(counted, nth + 1);
     prompt.calls.push(call);
     this.#releases.add(release);
     const done = () => {
@@ -130,7 +141,7 @@ export class Rehearsal {
       return { reaction: fakeUnknown(index === -1 ? `provider ${provider} in this chain` : `path ${path}`), latencyMs: 0, done };
     }
     const { model_id, timeout_ms } = providers[index]!;
-    const fault = faultAt(prompt.scene, { provider: index, nth, prompt: prompt.index }, prompt.seed);
+    const fault = this.#faultOf(prompt, index, nth);
     const reaction = fakeReaction(asked, fault);
     const latencyMs = fault?.latency_ms ?? 0;
     const isSilent = reaction === 'silence' || latencyMs > timeout_ms;
@@ -142,6 +153,15 @@ export class Rehearsal {
       injected: fault !== undefined,
     });
     return { reaction, latencyMs, done };
+  }
+
+  /** The failure of the `nth` call of a provider, or of its balanced group as far as the chain calls it. */
+  #faultOf({ scene, seed, index: prompt, expected }: OpenPrompt, provider: number, nth: number): InjectedFault | undefined {
+    const names = this.chain.providers.map(({ name }) => name);
+    const group = this.#groups.get(names[provider]!);
+    const isOfGroup = (name: string) => group !== undefined && this.#groups.get(name) === group;
+    if (!expected.attempts.some((attempt) => isOfGroup(attempt.provider))) return faultAt(scene, { provider, nth, prompt }, seed);
+    return failuresOfGroup({ scene, seed, prompt, names }, expected, isOfGroup)(nth);
   }
 
   /** Counts a call that is none of an open prompt: a late one if its mark is known, else a stray one. */
@@ -186,12 +206,14 @@ export class Rehearsal {
     return condition === null || index === -1 ? null : matchingRule(this.#engine, index, { condition, status_code });
   }
 
-  /** Compares a finished prompt with what the chain says; returns whether they agree. */
-  compare(index: number, ...compared: Parameters<Differences['compare']> extends [number, ...infer Rest] ? Rest : never): boolean {
+  /** Compares a finished prompt with what the chain says. */
+  compare(index: number, expected: Expected, actual: Outcome, statusOf: (attempt: number) => number | null): Compared {
     this.#prompts += 1;
-    const agrees = this.#differences.compare(index, ...compared);
+    const agrees = this.#differences.compare(index, expected, actual, statusOf);
+    const tested = !agrees || isTested(expected, actual);
     if (!agrees) this.#differing.add(index);
-    return agrees;
+    if (!tested) this.#untested += 1;
+    return { agrees, tested };
   }
 
   /** Notes why the gateway is not usable, once. */
@@ -208,7 +230,13 @@ export class Rehearsal {
   figures(): { agreement: Agreement; differences: Difference[] } {
     const late = [...this.#late].map(([provider, calls]) => lateDifference(provider, calls));
     const differing = new Set([...this.#differing, ...[...this.#late.values()].flatMap(({ prompts }) => [...prompts])]).size;
-    const agreement = { prompts: this.#prompts, agreeing: this.#prompts - differing, differing, stray_calls: this.#strayCalls };
+    const agreement = {
+      prompts: this.#prompts,
+      agreeing: Math.max(this.#prompts - differing - this.#untested, 0),
+      differing,
+      not_tested: this.#untested,
+      stray_calls: this.#strayCalls,
+    };
     return { agreement, differences: [...this.#differences.items, ...late] };
   }
 

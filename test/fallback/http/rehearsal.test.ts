@@ -78,7 +78,13 @@ describe('A rehearsal', () => {
     const { id, gateway } = await rehearsed(t);
     const result = await rehearse(id, gateway);
     assert.deepEqual(result.differences, []);
-    assert.deepEqual(result.agreement, { prompts: result.prompt_count, agreeing: result.prompt_count, differing: 0, stray_calls: 0 });
+    assert.deepEqual(result.agreement, {
+      prompts: result.prompt_count,
+      agreeing: result.prompt_count,
+      differing: 0,
+      not_tested: 0,
+      stray_calls: 0,
+    });
     assert.equal(result.error, null);
     // The chain, and so the gateway, returns a refused request to the caller.
     assert.equal(result.verdict, 'lost_as_ruled');
@@ -255,7 +261,7 @@ describe('A rehearsal', () => {
     assert.deepEqual([plan.status, plan.body.mode, hanging.seen.length], [200, 'rehearsal', 0]);
     const started = await service.call('POST', `/chains/${id}/test`, { body, headers: { prefer: 'respond-async' } });
     assert.equal(started.status, 202);
-    assert.deepEqual(started.body.agreement, { prompts: 0, agreeing: 0, differing: 0, stray_calls: 0 });
+    assert.deepEqual(started.body.agreement, { prompts: 0, agreeing: 0, differing: 0, not_tested: 0, stray_calls: 0 });
     const second = await service.call('POST', `/chains/${id}/test`, { body });
     assert.deepEqual([second.status, second.body.code], [409, 'CONFLICT']);
     const ended = await service.call('DELETE', `/test-results/${started.body.id}`);

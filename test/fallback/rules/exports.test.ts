@@ -260,6 +260,37 @@ describe('Portkey', () => {
   });
 });
 
+describe('An address in an export for Portkey', () => {
+  const reached = (kind: string, api_base: string) => {
+    const { config } = exported(
+      { name: 'one', providers: [{ name: 'a', model_id: 'm', provider: kind, api_base, api_key_env: 'K' }] },
+      'portkey',
+    );
+    const { provider, custom_host } = (config as { targets: Record<string, unknown>[] }).targets[0]!;
+    return [provider, custom_host];
+  };
+
+  test('is without the version for kinds to which Portkey appends it, and comes back with it [F103]', () => {
+    for (const [kind, called] of Object.entries({
+      deepseek: 'deepseek',
+      openrouter: 'openrouter',
+      together: 'together-ai',
+      ollama: 'ollama',
+    }))
+      assert.deepEqual(reached(kind, 'https://llm.example.com/api/v1'), [called, 'https://llm.example.com/api'], kind);
+    const chain = { name: 'one', providers: [{ name: 'a', model_id: 'm', provider: 'deepseek', api_base: 'https://llm.example.com/v1' }] };
+    const { request } = importChain({ format: 'portkey', value: exported(chain, 'portkey').config });
+    assert.equal((request as ChainRequest).providers[0]!.api_base, 'https://llm.example.com/v1');
+  });
+
+  test('is whole for other kinds, and one of openai where Portkey would call another path or protocol [F103]', () => {
+    assert.deepEqual(reached('groq', 'https://llm.example.com/v1'), ['groq', 'https://llm.example.com/v1']);
+    assert.deepEqual(reached('gemini', 'https://llm.example.com/v1'), ['openai', 'https://llm.example.com/v1']);
+    assert.deepEqual(reached('cohere', 'https://llm.example.com/v1'), ['openai', 'https://llm.example.com/v1']);
+    assert.deepEqual(reached('deepseek', 'https://llm.example.com/other'), ['openai', 'https://llm.example.com/other']);
+  });
+});
+
 describe('OpenRouter', () => {
   test('has the primary in model and its backups in models', () => {
     const { config } = exported(threeProviders, 'openrouter');

@@ -8,13 +8,14 @@ import { Rehearsal } from '../../../src/fallback/service/rehearsal.ts';
 import { threeProviders } from '../../support/chains.ts';
 
 const mark = '0123456789abcdef';
+const injected = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: Number.POSITIVE_INFINITY, probability: null };
 const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: marked('Say OK.', mark) }] });
 const scene = { name: 'healthy', faults: [], expects: 'served' as const };
 
 /** A rehearsal with one open prompt, and a function that makes calls of it. */
 function begun() {
   const rehearsal = new Rehearsal(createEngine(define(threeProviders)), () => 0);
-  rehearsal.begin(mark, { index: 0, scene, seed: 1 });
+  rehearsal.begin(mark, { index: 0, scene, seed: 1, expected: { served_by: null, attempts: [] } });
   const call = (provider: string) => rehearsal.answerCall({ provider, path: 'v1/chat/completions', body }, () => undefined).done();
   return { rehearsal, call };
 }
@@ -36,4 +37,57 @@ test('Calls after the answer are a difference of their provider, for at most 50 
   assert.equal(agreement.stray_calls, 10);
   assert.deepEqual(differences[0]!.actual.calls, [{ provider: 'name 0', calls: 4 }]);
   assert.deepEqual([differences[0]!.prompts, differences[0]!.first_index], [1, 0]);
+});
+
+test('What fails is the call of a balanced group, whichever of its providers the gateway draws for it [F102]', () => {
+  const engine = createEngine(define(threeProviders));
+  const [first, second, third] = engine.chain.providers.map(({ name }) => name) as [string, string, string];
+  const fault = { ...injected, provider: 0, condition: 'rate_limit' as const, status_code: 429 };
+  const expected = {
+    served_by: third,
+    attempts: [
+      { provider: first, condition: 'rate_limit' as const },
+      { provider: second, condition: 'rate_limit' as const },
+      { provider: third, condition: null },
+    ],
+  };
+  const twoFail = { name: 'both', faults: [fault, { ...fault, provider: 1 }], expects: 'served' as const };
+  const groups = new Map([first, second].map((name) => [name, 'group']));
+  for (const drawn of [
+    [first, second],
+    [second, second],
+    [second, first],
+  ]) {
+    const rehearsal = new Rehearsal(engine, () => 0, groups);
+    rehearsal.begin(mark, { index: 0, scene: twoFail, seed: 1, expected });
+    for (const provider of [...drawn, third]) rehearsal.answerCall({ provider, path: 'v1/chat/completions', body }, () => undefined).done();
+    const attempts = rehearsal.end(mark);
+    assert.deepEqual(
+      attempts.map(({ condition }) => condition),
+      ['rate_limit', 'rate_limit', null],
+    );
+    assert.deepEqual(
+      rehearsal.compare(0, expected, { attempts, served_by: third, success: true }, () => 429),
+      { agrees: true, tested: true },
+    );
+  }
+});
+
+test('A scene in which a call should fail and none does tests nothing, and is counted apart [F102]', () => {
+  const rehearsal = new Rehearsal(
+    createEngine(define(threeProviders)),
+    () => 0,
+    new Map([
+      ['a', 'group'],
+      ['b', 'group'],
+    ]),
+  );
+  const expected = { served_by: 'b', attempts: [{ provider: 'a', condition: 'timeout' as const }] };
+  const actual = { served_by: 'b', success: true, attempts: [{ provider: 'b', condition: null }] };
+  assert.deepEqual(
+    rehearsal.compare(0, expected, actual, () => null),
+    { agrees: true, tested: false },
+  );
+  const { agreeing, differing, not_tested } = rehearsal.figures().agreement;
+  assert.deepEqual([agreeing, differing, not_tested], [0, 0, 1]);
 });

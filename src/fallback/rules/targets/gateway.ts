@@ -21,7 +21,14 @@ export interface RehearsedGateway {
     readonly kept: (config: unknown) => unknown;
   };
   /** Leads a file of the gateway to the fake providers below `base`; left out if only exports can be rehearsed. */
-  readonly redirectFile?: (file: unknown, base: string, options: { keepState: boolean }) => RedirectedFile;
+  readonly redirectFile?: (file: unknown, base: string, options: RedirectOptions) => RedirectedFile;
+}
+
+/** What is known of a file besides its text. */
+export interface RedirectOptions {
+  readonly keepState: boolean;
+  /** The names of the chain's providers. */
+  readonly providers: readonly string[];
 }
 
 /** A gateway's own file, which leads to fake providers. */

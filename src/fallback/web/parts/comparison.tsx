@@ -18,12 +18,13 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
     [results],
   );
   if (agreement === undefined) return null;
-  const { prompts, agreeing, stray_calls } = agreement;
+  const { prompts, agreeing, not_tested, stray_calls } = agreement;
   return (
     <>
       <Panel title="Differences">
         <p>
           {agreeing} of {counted(prompts, 'scene')} {agreeing === 1 ? 'agrees' : 'agree'}.
+          {not_tested === 0 ? '' : ` ${counted(not_tested, 'scene')} tested nothing, because no call failed.`}
           {stray_calls === 0 ? '' : ` ${counted(stray_calls, 'call')} of the fake providers belonged to no scene.`}
         </p>
         {differences.length === 0 ? null : (
@@ -66,7 +67,10 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
             },
             {
               name: 'Result',
-              cell: ({ agrees }) => (agrees ? <Badge tone="good">same</Badge> : <Badge tone="bad">differs</Badge>),
+              cell: ({ agrees, tested }) => {
+                if (tested === false) return <Badge tone="warn">not tested</Badge>;
+                return agrees ? <Badge tone="good">same</Badge> : <Badge tone="bad">differs</Badge>;
+              },
             },
           ]}
         />

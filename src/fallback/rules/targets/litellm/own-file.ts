@@ -2,8 +2,9 @@ import { isAzure, knownKind } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
 import { isOutside } from '../../rehearsal.ts';
 import { listed, uniqueName } from '../../wording.ts';
-import { fakeAddress, type RedirectedFile, rehearsalKey } from '../gateway.ts';
+import { fakeAddress, type RedirectedFile, type RedirectOptions, rehearsalKey } from '../gateway.ts';
 import { kindNamed } from '../kind-names.ts';
+import { patternOf } from './groups.ts';
 import { kindNames, nativeKinds } from './names.ts';
 
 type Fields = Record<string, unknown>;
@@ -29,12 +30,15 @@ const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
  * as they are, except for `disable_cooldowns` unless `keepState`, and for what would reach other systems.
  * @param value the parsed file, which an import has accepted
  */
-export function redirectFile(value: unknown, base: string, { keepState }: { keepState: boolean }): RedirectedFile {
+export function redirectFile(value: unknown, base: string, { keepState, providers }: RedirectOptions): RedirectedFile {
   const whole = fieldsOf(value);
   const notes: string[] = [];
   const entries = (Array.isArray(whole.model_list) ? whole.model_list : []).map(fieldsOf);
   const taken = new Set<string>();
-  const named = entries.map((entry) => ({ entry, group: String(entry.model_name), name: nameOf(entry, taken) }));
+  const named = withCalledNames(
+    entries.map((entry) => ({ entry, group: String(entry.model_name), name: nameOf(entry, taken) })),
+    providers,
+  );
   const kept = named.filter(({ entry }) => !isLeftOut(entry));
   const left = named.filter((one) => !kept.includes(one)).map(({ name }) => name);
   if (left.length > 0) notes.push(`Left out, because their protocols can't be redirected to fake providers: ${listed(left)}.`);
@@ -67,13 +71,43 @@ export function redirectFile(value: unknown, base: string, { keepState }: { keep
   const groups = new Map(
     [...sizes].flatMap(([key, members]) => (members.length > 1 ? members.map(({ name }) => [name, key] as const) : [])),
   );
-  return { file, groups, models: new Map(kept.map(({ name, group }) => [name, group])), notes };
+  return { file, groups, models: new Map(kept.map(({ name, group }) => [name, group.includes('*') ? name : group])), notes };
 }
 
 /** The name of the provider that an import makes of a deployment. */
 function nameOf({ model_name, model_info }: Fields, taken: Set<string>): string {
   const { display_name } = fieldsOf(model_info);
   return uniqueName(typeof display_name === 'string' && display_name !== '' ? display_name : String(model_name), taken);
+}
+
+/** A deployment, and the name of the provider that an import makes of it. */
+interface Named {
+  readonly entry: Fields;
+  readonly group: string;
+  readonly name: string;
+}
+
+/** The deployments, and for those with a pattern one for each provider that is taken from it, as LiteLLM does with the names of calls. */
+function withCalledNames(named: readonly Named[], providers: readonly string[]): Named[] {
+  const patterns = [...new Set(named.map(({ group }) => group).filter((group) => group.includes('*')))];
+  const known = new Set(named.map(({ name }) => name));
+  const called = Map.groupBy(
+    providers.filter((name) => !known.has(name)),
+    (name) => patternOf(patterns, name),
+  );
+  return named.flatMap((one) => {
+    const [name, ...others] = called.get(one.group) ?? [];
+    if (name === undefined) return [one];
+    // LiteLLM calls one address for all names that fit, so that further ones get entries of their own.
+    return [{ ...one, name }, ...others.map((other) => ({ entry: filledIn(one.entry, one.group, other), group: other, name: other }))];
+  });
+}
+
+/** The entry of a pattern for one name. */
+function filledIn(entry: Fields, pattern: string, name: string): Fields {
+  const rest = name.slice(pattern.indexOf('*'));
+  const parameters = fieldsOf(entry.litellm_params);
+  return { ...entry, model_name: name, litellm_params: { ...parameters, model: String(parameters.model).replace('*', () => rest) } };
 }
 
 /** The kind of a deployment and the name of its model. */

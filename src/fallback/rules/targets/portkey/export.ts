@@ -5,7 +5,7 @@ import { variableOf } from '../../params.ts';
 import { times } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfOwnOrders, warnOfUnsupportedFields } from '../target.ts';
-import { asRequested, kindNames, paramNamesInPortkey } from './names.ts';
+import { asRequested, hostOf, kindNames, paramNamesInPortkey } from './names.ts';
 
 /** A provider, or a nested strategy with targets. */
 type PortkeyTarget = Record<string, unknown>;
@@ -46,7 +46,7 @@ export const exportPortkey: Exporter = (source) => {
     return {
       name: provider.name,
       provider: kind,
-      ...(base === null || provider.provider === 'azure' ? {} : { custom_host: base }),
+      ...(base === null || provider.provider === 'azure' ? {} : hostOf(kind, base)),
       ...(hasNoKey(provider) ? {} : { api_key: `\${${keyEnv(exported)}}` }),
       ...paramsOf(exported),
       override_params: {

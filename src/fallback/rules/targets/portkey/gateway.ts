@@ -1,4 +1,5 @@
 import type { RehearsedGateway } from '../gateway.ts';
+import { redirectFile } from './own-file.ts';
 
 /** Portkey's gateway in a rehearsal. The model of a request is that of each target. */
-export const portkeyGateway: RehearsedGateway = { modelOf: ({ name }) => name, environmentOf: (given) => given };
+export const portkeyGateway: RehearsedGateway = { modelOf: ({ name }) => name, environmentOf: (given) => given, redirectFile };

@@ -6,11 +6,13 @@ import { isSecret } from '../../params.ts';
 import { listed, times, uniqueName } from '../../wording.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section, textAt } from '../section.ts';
-import { asRequested, kindNames, paramNamesInPortkey } from './names.ts';
+import { addressAt, asRequested, kindNames, paramNamesInPortkey } from './names.ts';
 
 /** A target with the statuses on which Portkey fails over; undefined for all failures. */
 interface Target {
   section: Section;
+  /** The path of the strategy that draws it; null for one that is not drawn. */
+  balancedBy: string | null;
   failoverStatuses: readonly number[] | undefined;
   /** What Portkey does otherwise than a chain if it fails with these conditions. */
   differences: readonly Difference[];
@@ -55,13 +57,29 @@ export function importPortkey(file: Section): Draft {
   return { ...(typeof name === 'string' ? { name } : {}), providers, fallback_rules: rules };
 }
 
+/** The targets of a file in order, by the names of their providers. @throws ServiceError 400 */
+export function namedTargets(file: Section): { name: string; path: string; balancedBy: string | null }[] {
+  const taken = new Set<string>();
+  return targetsOf(file, null).map(({ section, balancedBy }, priority) => ({
+    name: String(readTarget(section, priority, taken).name),
+    path: section.path,
+    balancedBy,
+  }));
+}
+
 /** The strategy around targets, with the statuses on which it goes on to the target after them; null if there is none. */
 type Outer = { readonly codes: readonly number[] | undefined } | null;
 
 /** The targets in order, including those of nested strategies. */
-function targetsOf(section: Section, outer: Outer, depth = 0, around: readonly Difference[] = []): Target[] {
+function targetsOf(
+  section: Section,
+  outer: Outer,
+  depth = 0,
+  around: readonly Difference[] = [],
+  balancedBy: string | null = null,
+): Target[] {
   const { fields, path, findings } = section;
-  if (fields.targets === undefined) return [{ section, failoverStatuses: outer?.codes, differences: around }];
+  if (fields.targets === undefined) return [{ section, balancedBy, failoverStatuses: outer?.codes, differences: around }];
   if (depth > maxNesting) throw invalid(path, `Strategies are nested more than ${maxNesting} levels deep.`);
   section.leaveOutUnknown(['strategy', 'targets', 'name', 'weight', ...inheritedNames]);
   const strategy = section.optional('strategy') ?? new Section({ mode: 'single' }, section.at('strategy'), findings);
@@ -73,14 +91,15 @@ function targetsOf(section: Section, outer: Outer, depth = 0, around: readonly D
   const chosen = chosenTargets(strategy, targets);
   const { codes, differences: skips } = isFallback && chosen.length > 1 ? withOuter(own, outer, strategy) : { codes: own, differences: [] };
   const differences = [...around, ...drawnOf(strategy, targets.length)];
+  const balancing = strategy.fields.mode === 'loadbalance' && targets.length > 1 ? strategy.path : null;
   return targets.flatMap((entry, index) => {
     if (!chosen.includes(entry)) return [];
     const inner = section.at(`targets.${index}`);
     const target = new Section({ ...inherited, ...new Section(entry, inner, findings).fields }, inner, findings);
     // After the last target of an inner strategy the outer strategy decides, and that target is never skipped.
     return entry === chosen.at(-1)
-      ? targetsOf(target, outer, depth + 1, differences)
-      : targetsOf(target, { codes }, depth + 1, [...differences, ...skips]);
+      ? targetsOf(target, outer, depth + 1, differences, balancing)
+      : targetsOf(target, { codes }, depth + 1, [...differences, ...skips], balancing);
   });
 }
 
@@ -177,13 +196,16 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
     model_id,
     priority,
     provider: kind,
-    api_base: fields.custom_host ?? (typeof resource === 'string' ? `https://${resource}.openai.azure.com` : undefined),
+    api_base: hostAt(fields.custom_host, called) ?? (typeof resource === 'string' ? `https://${resource}.openai.azure.com` : undefined),
     api_key_env: section.keyVariable('api_key', variableReference),
     timeout_ms: section.count('request_timeout', maxTimeoutMs),
     max_tokens: parameters.count('max_tokens', maxTokens),
     params: filled(params),
   });
 }
+
+/** The address with its version path that Portkey calls. */
+const hostAt = (host: unknown, kind: string | null): unknown => (typeof host === 'string' && kind !== null ? addressAt(kind, host) : host);
 
 /** A reference to an environment variable, as our exports write it. */
 const variableReference = /^\$\{([A-Za-z_]\w*)\}$/;

@@ -1,0 +1,73 @@
+import { FindingList } from '../../finding-list.ts';
+import { knownKind } from '../../kinds.ts';
+import { isOutside } from '../../rehearsal.ts';
+import { listed } from '../../wording.ts';
+import { fakeAddress, type RedirectedFile, rehearsalKey } from '../gateway.ts';
+import { kindNamed } from '../kind-names.ts';
+import { Section } from '../section.ts';
+import { namedTargets } from './import.ts';
+import { hostOf, kindNames } from './names.ts';
+
+type Fields = Record<string, unknown>;
+
+/** The fields of targets and strategies that decide which calls are made. */
+const kept = ['name', 'strategy', 'weight', 'retry', 'request_timeout', 'override_params', 'on_status_codes'];
+
+/** The fields of a target that its redirection replaces. */
+const replaced = ['provider', 'api_key', 'custom_host', 'virtual_key', 'targets'];
+
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Leads the targets of a Portkey configuration to the fake providers below `base`. Strategies, retries, timeouts and parameters
+ * stay as they are; what would reach other systems is left out.
+ * @param value the parsed file, which an import has accepted
+ */
+export function redirectFile(value: unknown, base: string): RedirectedFile {
+  const targets = namedTargets(new Section(value, '', new FindingList()));
+  const names = new Map(targets.map(({ name, path }) => [path, name]));
+  const omitted = new Set<string>();
+  const left: string[] = [];
+  const asOpenai: string[] = [];
+
+  function redirect(node: Fields, path: string): Fields | undefined {
+    for (const field of Object.keys(node)) if (![...kept, ...replaced].includes(field)) omitted.add(field);
+    const plain = Object.fromEntries(kept.flatMap((field) => (node[field] === undefined ? [] : [[field, node[field]]])));
+    if (!Array.isArray(node.targets)) return leaf(node, plain, path);
+    const inner = node.targets.flatMap((target, index) =>
+      isFields(target) ? (redirect(target, path === '' ? `targets.${index}` : `${path}.targets.${index}`) ?? []) : [],
+    );
+    return inner.length === 0 ? undefined : { ...plain, targets: inner };
+  }
+
+  function leaf({ provider }: Fields, plain: Fields, path: string): Fields | undefined {
+    const called = typeof provider === 'string' ? provider : '';
+    const kind = kindNamed(kindNames, called);
+    const name = names.get(path) ?? `target ${path}`;
+    if (isOutside({ provider: kind })) {
+      left.push(name);
+      return undefined;
+    }
+    const address = `${fakeAddress(base, name)}/v1`;
+    const target = knownKind(kind) === undefined ? { provider: 'openai', custom_host: address } : hostOf(called, address);
+    if (target.provider !== called) asOpenai.push(name);
+    return { ...plain, ...target, api_key: rehearsalKey };
+  }
+
+  const file = redirect(value as Fields, '') ?? {};
+  const notes = [
+    ...(left.length === 0 ? [] : [`Left out, because their protocols can't be redirected to fake providers: ${listed(left)}.`]),
+    ...(asOpenai.length === 0
+      ? []
+      : [`Rehearsed by OpenAI's protocol, because Portkey calls them by one that fake providers don't have: ${listed(asOpenai)}.`]),
+    ...(omitted.size === 0 ? [] : [`Left out of the file for the rehearsal: ${listed([...omitted])}.`]),
+  ];
+  return { file, groups: drawnTogether(targets), models: new Map(), notes };
+}
+
+/** The targets between which a strategy balances the load, each with the path of the strategy. */
+function drawnTogether(targets: ReturnType<typeof namedTargets>): ReadonlyMap<string, string> {
+  const drawn = targets.flatMap(({ name, balancedBy }) => (balancedBy === null ? [] : [[name, balancedBy] as const]));
+  const counts = Map.groupBy(drawn, ([, strategy]) => strategy);
+  return new Map(drawn.filter(([, strategy]) => counts.get(strategy)!.length > 1));
+}
