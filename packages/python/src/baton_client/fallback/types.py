@@ -528,6 +528,10 @@ class PromptResult(TypedDict):
     """With the mode `rehearsal`: whether the gateway did what the chain says. Waits are not
     compared.
     """
+    tested: NotRequired[bool]
+    """With the mode `rehearsal`: false if a call should have failed and none did, so that
+    agreement says nothing.
+    """
     attempts_omitted: NotRequired[int]
     """The number of further calls, whose details are left out. Absent if there are none."""
 
@@ -706,7 +710,11 @@ class Agreement(TypedDict):
     with the same end.
     """
     differing: int
-    """All others."""
+    """The prompts in which it did something else."""
+    not_tested: int
+    """The prompts in which a call should have failed, and the gateway made none that did: they
+    test nothing.
+    """
     stray_calls: int
     """Calls of the fake providers that belong to no prompt."""
 
