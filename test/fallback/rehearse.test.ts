@@ -115,7 +115,8 @@ describe('fallback-service rehearse', () => {
   test('ends the gateway and its children', async (t) => {
     const config = written(t, 'config.yaml', litellm);
     const pidFile = `${config}.pid`;
-    const shell = `sh -c "sleep 300 & echo \\$! > ${pidFile}; exec ${process.execPath} ${gateway} {config} {port}"`;
+    // The child ignores SIGTERM, and loses its parent.
+    const shell = `sh -c "(trap '' TERM; exec sleep 300 >/dev/null 2>&1) & echo \\$! > ${pidFile}; exec ${process.execPath} ${gateway} {config} {port}"`;
     const { code, stdout, stderr } = await run('--config', config, '--preset', 'healthy', '--run', shell);
     assert.equal(code, 0, stdout + stderr);
     assert.ok(existsSync(pidFile));
@@ -202,6 +203,13 @@ describe('A finding', () => {
   test('does not excuse a gateway that cannot be used [F65]', () => {
     const differences = explained(result, [said], []);
     assert.equal(exitCodeOf({ result: { ...result, error: 'The gateway could not be called.' }, differences, notes: [] }), 1);
+  });
+
+  test('is not asked for if the rehearsal did not finish: exit code 1 [F65]', () => {
+    for (const status of ['cancelled', 'failed', 'running'] as const)
+      for (const verdict of [null, 'pass'] as const)
+        assert.equal(exitCodeOf({ result: { ...result, status, verdict, error: 'It ended.' }, differences: [], notes: [] }), 1);
+    assert.equal(exitCodeOf({ result: { ...result, status: 'completed', verdict: 'pass' }, differences: [], notes: [] }), 0);
   });
 });
 

@@ -161,6 +161,20 @@ describe('Every export', () => {
   });
 });
 
+test('Exported code waits as long as Retry-After says, at most as long as its rule allows, and not at all if that ignores it', () => {
+  for (const format of ['langchain', 'ai-sdk'] as const) {
+    const [code] = /^function waitOf\(.*?^\}$.*?^function retryAfterMs\(.*?^\}$/ms.exec(exported(threeProviders, format).content)!;
+    const wait = new Function('rule', 'value', `${code}; return waitOf(rule, 0, retryAfterMs(value));`);
+    const rule = { backoff: 'constant', waitMs: 100, maxWaitMs: 30_000, respectRetryAfter: true };
+    assert.deepEqual(
+      [undefined, '0', '2', ' 2 ', '30', '31', '99999', 'soon', '-5'].map((value) => wait(rule, value)),
+      [100, 100, 2000, 2000, 30_000, 30_000, 30_000, 100, 100],
+      format,
+    );
+    assert.equal(wait({ ...rule, respectRetryAfter: false }, '2'), 100);
+  }
+});
+
 describe('LiteLLM', () => {
   test('has a group for each provider, the order in fallbacks, and the retries in the router policy', () => {
     const { config } = exported(threeProviders, 'litellm');

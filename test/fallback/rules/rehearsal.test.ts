@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 
 import type { Condition } from '../../../src/fallback/model/chain.ts';
 import type { Difference } from '../../../src/fallback/model/rehearsal.ts';
-import { Differences, marked, marksIn } from '../../../src/fallback/rules/rehearsal.ts';
+import { define } from '../../../src/fallback/rules/chain.ts';
+import { Differences, marked, marksIn, rehearsable } from '../../../src/fallback/rules/rehearsal.ts';
 
 /** Calls as words: `a!` fails, `a` answers. The provider that answers serves. */
 function calls(text: string, condition: Condition = 'server_error') {
@@ -31,6 +32,23 @@ describe('A mark', () => {
     ]);
     assert.deepEqual(marksIn('rehearsal:xyz'), []);
   });
+});
+
+test('A failover that only led to providers that are left out ends the chain, and others go on to those that stay', () => {
+  const providers = [
+    { name: 'a', model_id: 'openai/m' },
+    { name: 'b', model_id: 'anthropic/m' },
+    { name: 'native', model_id: 'bedrock/m' },
+  ];
+  const ruled = (rule: object) => {
+    const { chain, left } = rehearsable(define({ name: 'c', providers, fallback_rules: [{ condition: 'timeout', ...rule }] } as never));
+    assert.deepEqual(left, ['native']);
+    return chain.fallback_rules.map(({ action, then, to }) => [action, then ?? null, to]);
+  };
+  assert.deepEqual(ruled({ action: 'failover', to: ['native'] }), [['fail', null, null]]);
+  assert.deepEqual(ruled({ action: 'retry', max_retries: 1, then: 'failover', to: ['native'] }), [['retry', 'fail', null]]);
+  assert.deepEqual(ruled({ action: 'failover', to: ['native', 'b'] }), [['failover', null, ['b']]]);
+  assert.deepEqual(ruled({ action: 'failover', providers: ['native'] }), []);
 });
 
 describe('A gateway agrees', () => {

@@ -256,7 +256,8 @@ describe('A stop of the service', () => {
     assert.equal((await ended).status, 'cancelled');
   });
 
-  test('cuts the call of a gateway in a rehearsal at once [F51]', async (t) => {
+  // The call itself would end after 30 seconds.
+  test('cuts the call of a gateway in a rehearsal at once [F51]', { timeout: 15_000 }, async (t) => {
     const { tests, ended } = await startCall(t, hanging, [], 'rehearsal');
     t.mock.timers.enable({ apis: ['setTimeout'] });
     await tests.stop();

@@ -56,6 +56,16 @@ async function keyWith(service: TestService, rights: object): Promise<string> {
 
 for (const store of stores) {
   describe(`Contracts of agents, on ${store.name}`, () => {
+    test('a packet that a contract refuses does not count against the daily quota [H360]', async () => {
+      const service = await shareService(store);
+      const { key } = await newTenant(service, { tier: 'free', handoffs_per_day: 1 });
+      assert.equal((await put(service, 'billing', needsOrder, { key })).status, 201);
+      const packets = [requestFor('billing'), requestFor('billing', { order_id: 'ORD-1' })];
+      const answer = await service.call('POST', '/packets/batch', { key, body: { packets } });
+      assert.equal(answer.status, 201, answer.text);
+      assert.deepEqual([answer.body.created.length, answer.body.errors.length, answer.body.errors[0].index], [1, 1, 0]);
+    });
+
     test('a contract is published, read, changed to its next version, and removed [H360]', async () => {
       const service = await shareService(store);
       const first = await put(service, 'Resolver/1');

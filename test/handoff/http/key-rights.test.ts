@@ -80,13 +80,18 @@ for (const store of stores) {
       const { key, keyId, id: tenant_id } = await newTenant(service, { max_api_keys: 20 });
       const manager = await keyWith(service, key, { scopes: ['read', 'manage'] });
       const { body: admin } = await service.call('POST', '/keys', { body: { name: 'admin', admin: true, tenant_id } });
-      for (const id of [keyId, admin.id]) {
-        refused(await service.call('POST', `/keys/${id}/rotate`, { key: manager }), /lacks the scope work, respond|Only an admin key/);
-        refused(await service.call('DELETE', `/keys/${id}`, { key: manager }), /lacks the scope work, respond|Only an admin key/);
-      }
+      const { body: reader } = await service.call('POST', '/keys', { key: manager, body: { name: 'reader', scopes: ['read'] } });
+      const bound = await keyWith(service, key, { scopes: ['read', 'manage'], agents: ['a'] });
+      const managing = async (by: string, id: string, pattern: RegExp) => {
+        refused(await service.call('POST', `/keys/${id}/rotate`, { key: by }), pattern);
+        refused(await service.call('DELETE', `/keys/${id}`, { key: by }), pattern);
+      };
+      await managing(manager, keyId, /lacks the scope work, respond/);
+      // Nor does one with all rights but that one.
+      for (const by of [manager, key]) await managing(by, admin.id, /Only an admin key/);
+      await managing(bound, reader.id, /may only act as a/);
       assert.equal((await service.call('GET', '/keys', { key })).status, 200);
       assert.equal((await service.call('GET', '/keys', { key: admin.key })).status, 200);
-      const { body: reader } = await service.call('POST', '/keys', { key: manager, body: { name: 'reader', scopes: ['read'] } });
       assert.equal((await service.call('POST', `/keys/${reader.id}/rotate`, { key: manager })).status, 201);
       assert.equal((await service.call('DELETE', `/keys/${reader.id}`, { key: manager })).status, 204);
     });
@@ -192,6 +197,15 @@ for (const store of stores) {
       const { id } = await createPacket(service, { hitl: excluding }, third.key);
       await service.call('PATCH', `/packets/${id}`, { key: third.key, body: { status: 'awaiting_human' } });
       for (const earlier of [key, second.key]) refused(await answerWith(service, earlier, id), /must be answered with another key/);
+    });
+
+    test('refuses the admin key that made a key which asked [H197]', async () => {
+      const service = await shareService(store);
+      const asker = await keyWith(service, service.key, {});
+      const { id } = await createPacket(service, { hitl: excluding }, asker);
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { key: asker, body: { status: 'awaiting_human' } })).status, 200);
+      refused(await answerWith(service, service.key, id), /must be answered with another key/);
+      assert.equal((await answerWith(service, await keyWith(service, service.key, {}), id)).status, 200);
     });
 
     test('refuses a key that changed the question [H197]', async () => {

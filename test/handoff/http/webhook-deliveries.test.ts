@@ -517,6 +517,9 @@ for (const store of stores) {
       await signedBy(third!, second!);
       service.clock.turn(600);
       await signedBy(third!);
+      // The same secret again is no change.
+      await change(third!);
+      await signedBy(third!);
     });
 
     test('after a hard delete of its packet an event is not sent any more, and its body is deleted [H146]', async (t) => {

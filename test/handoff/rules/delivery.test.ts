@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { afterAttempt, currentSecrets, hasFailedTooLong } from '../../../src/handoff/rules/delivery.ts';
+import { afterAttempt, currentSecrets, hasFailedTooLong, isRecorded } from '../../../src/handoff/rules/delivery.ts';
 
 const now = new Date('2026-03-01T09:30:00.000Z');
 const retrySeconds = [1, 5, 30, 300, 3600, 21_600];
@@ -54,6 +54,17 @@ describe('a delivery after an attempt', () => {
     const taken = afterAttempt(cancelled, { error: undefined, statusCode: 200 }, { now, retrySeconds, random: 0 });
     assert.equal(taken.status, 'delivered');
   });
+});
+
+test('the outcome of an attempt is recorded unless another has the delivery: it was delivered, or leased again [H128]', () => {
+  const none = { attempts: 1, last_error: null, last_status_code: null, next_retry_at: null, delivered_at: null };
+  const recorded = (status: 'pending' | 'delivered' | 'cancelled', due_at: string | null, error?: 'timeout') =>
+    isRecorded({ ...none, status, due_at }, { error, statusCode: undefined }, now);
+  const [own, other] = [now.toISOString(), '2026-03-01T09:31:00.000Z'];
+  assert.deepEqual([recorded('pending', own, 'timeout'), recorded('pending', other, 'timeout')], [true, false]);
+  assert.deepEqual([recorded('pending', own), recorded('pending', other)], [true, true]);
+  assert.deepEqual([recorded('delivered', null), recorded('delivered', null, 'timeout')], [false, false]);
+  assert.deepEqual([recorded('cancelled', null), recorded('cancelled', null, 'timeout')], [true, true]);
 });
 
 test('a webhook has failed for too long from the limit on, and never if the limit is 0 [H142]', () => {

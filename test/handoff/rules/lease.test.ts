@@ -76,6 +76,10 @@ describe('a lease', () => {
     assert.deepEqual(asked.packet.lease, { generation: 1, expires_at: null });
     const hitl = { ...asked.packet.hitl!, on_timeout: 'fail', expires_at: later(90).toISOString() } as const;
     assert.equal(dueAt({ ...asked.packet, hitl }), later(90).toISOString());
+    // A renewal does not restart it, and it can't be given back.
+    const renewed = decide(asked.packet, { kind: 'renew', token, seconds: 30 }, later(55), asked.lease);
+    assert.deepEqual(renewed.packet.lease, { generation: 1, expires_at: null });
+    assert.throws(() => decide(asked.packet, { kind: 'end_lease', agentId: undefined, token }, later(55), asked.lease), code('CONFLICT'));
     const answered = after([claim(60), now], [ask(token), later(50)], [respond, later(5000)]);
     assert.deepEqual(answered.packet.lease, { generation: 1, expires_at: later(5060).toISOString() });
   });
