@@ -11,6 +11,7 @@ import type { Tier } from '../model/common.ts';
 import { CreateRequest, type Packet } from '../model/packet.ts';
 import type { Trial, WaitQuery } from '../model/packet-routes.ts';
 import type { AnsweredVia } from '../rules/packet.ts';
+import { leaseEndIn } from '../rules/text.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Changed, ChangeOptions } from '../service/change.ts';
@@ -182,9 +183,15 @@ function jsonOf(page: PageText): JsonText {
 }
 
 /** The answer to a read of a packet: 304 when `If-None-Match` names its revision. */
+/** The entity tag of a packet as it is shown: with the end of its lease, which a renewal changes without a new revision. */
+function tagOf({ packet, revision }: PacketText): string {
+  const end = leaseEndIn(packet);
+  return entityTagOf(revision, end === undefined ? undefined : Date.parse(end).toString(36));
+}
+
 function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undefined): HttpResponse<never> {
   if (found === undefined) throw notFound('packet');
-  const etag = entityTagOf(found.revision);
+  const etag = tagOf(found);
   if (isKnown(ifNoneMatch, etag)) return new HttpResponse<never>({ status: 304, headers: { etag } });
   return new HttpResponse<never>({ headers: { etag }, body: new JsonText(found.packet) });
 }
@@ -221,7 +228,7 @@ async function createAnswer(making: Promise<CreateAnswer>): Promise<HttpResponse
 
 /** The answer to a change of a packet. */
 export function changed({ packet, revision, replayed }: Changed): HttpResponse<never> {
-  const headers = { etag: entityTagOf(revision), ...(replayed ? { 'idempotency-replayed': 'true' } : {}) };
+  const headers = { etag: tagOf({ packet, revision }), ...(replayed ? { 'idempotency-replayed': 'true' } : {}) };
   return new HttpResponse<never>({ headers, body: new JsonText(packet) });
 }
 

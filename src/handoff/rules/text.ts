@@ -67,13 +67,24 @@ export function summaryText({ state, digest }: Pick<PacketParts, 'state' | 'dige
   return state + digest;
 }
 
-/** The beginning of a lease. Callers can't write any of the fields before it, so the first match is the lease. */
-const leaseBegin = /"lease":\{(?:"token":"([^"]*)",)?/;
+/** A lease in the text of a packet, with its token and its end. */
+const leasePattern = /"lease":\{(?:"token":"([^"]*)",)?"generation":\d+,"expires_at":(?:"([^"]*)"|null)/y;
+
+/** Where the lease is in the text of a packet. Callers can't write any of the fields before it. Undefined without a lease. */
+function leaseIn(text: string): RegExpExecArray | undefined {
+  leasePattern.lastIndex = text.indexOf('"lease":');
+  return leasePattern.exec(text) ?? undefined;
+}
 
 /** The text of a packet that was just leased with the token, or with another token: only the answer to the claim contains it. */
 export function withToken(text: string, token: string): string {
-  return text.replace(leaseBegin, () => `"lease":{"token":${JSON.stringify(token)},`);
+  const lease = leaseIn(text)!;
+  const shown = lease[0].replace(/\{(?:"token":"[^"]*",)?/, () => `{"token":${JSON.stringify(token)},`);
+  return text.slice(0, lease.index) + shown + text.slice(lease.index + lease[0].length);
 }
 
 /** The token in the answer to a claim; undefined when it has none. */
-export const tokenIn = (text: string): string | undefined => leaseBegin.exec(text)?.[1];
+export const tokenIn = (text: string): string | undefined => leaseIn(text)?.[1];
+
+/** When the lease in the text of a packet ends, which a renewal changes without a new revision; undefined when it does not end, or there is none. */
+export const leaseEndIn = (text: string): string | undefined => leaseIn(text)?.[2];

@@ -12,6 +12,8 @@ export interface PacketView {
   readonly packet: Packet;
   /** The id of the root of its chain; its own if it is the root. */
   readonly root: string;
+  /** What it was compared by: see `PacketStamp`. */
+  readonly due_at: string | null;
   /** The characters of its text. */
   readonly length: number;
 }
@@ -31,8 +33,8 @@ const maxKept = 16 * 1024 * 1024;
 const maxReading = { concurrency: 16, perOwner: 4, what: 'reads of packets' };
 
 /**
- * Returns the functions that read packets for the protocols in which many listeners want the same one. A revision is read
- * and parsed once for all of them.
+ * Returns the functions that read packets for the protocols in which many listeners want the same one. A revision with its lease
+ * is read and parsed once for all of them.
  */
 export function createPacketViews(store: PacketReads, turns: Turns) {
   const reads = new FairQueue(maxReading);
@@ -63,13 +65,13 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
     const [stamp, found] = [await packets.stamp(id), await packets.find(id)];
     if (stamp === undefined || found === undefined) return undefined;
     await turns.take(tenant, { first: true });
-    const view = { packet: readJson(found.packet) as Packet, root: stamp.root, length: found.packet.length };
+    const view = { packet: readJson(found.packet) as Packet, root: stamp.root, due_at: stamp.due_at, length: found.packet.length };
     keep(key, view);
     return view;
   }
 
-  function shared(tenant: number, id: string, key: string, revision: number): Promise<PacketView | undefined> {
-    const name = `${key} ${revision}`;
+  function shared(tenant: number, id: string, key: string, { revision, due_at }: PacketStamp): Promise<PacketView | undefined> {
+    const name = `${key} ${revision} ${due_at}`;
     const begun = reading.get(name) ?? reads.run(tenant, () => read(tenant, id, key)).finally(() => reading.delete(name));
     reading.set(name, begun);
     return begun;
@@ -94,7 +96,8 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
         return undefined;
       }
       const known = kept.get(key);
-      const view = known?.packet.revision === stamp.revision ? known : await shared(tenant, id, key, stamp.revision);
+      const isCurrent = known?.packet.revision === stamp.revision && known.due_at === stamp.due_at;
+      const view = isCurrent ? known : await shared(tenant, id, key, stamp);
       await turns.take(tenant);
       return view;
     },

@@ -272,6 +272,8 @@ export async function findContents(session: Session, group: Group<unknown>, foun
 export interface PacketStamp {
   readonly revision: number;
   readonly status: string;
+  /** When time next changes it, such as the end of its lease, which a renewal moves without a new revision; null: never. */
+  readonly due_at: string | null;
   /** The id of the root of its chain; its own if it is the root. */
   readonly root: string;
 }
@@ -296,7 +298,7 @@ function reads({ database, indexing, due }: ReadParts) {
   const stampById = database.query<{ tenant: number; id: string }, PacketStamp>((db, { tenant, id }) =>
     db
       .selectFrom('packets')
-      .select(['revision', 'status', sql<string>`coalesce(root, id)`.as('root')])
+      .select(['revision', 'status', 'due_at', sql<string>`coalesce(root, id)`.as('root')])
       .where('tenant', '=', tenant)
       .where('id', '=', id),
   );

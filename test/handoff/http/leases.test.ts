@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { happenings } from '../../support/life.ts';
+import { callTool } from '../../support/mcp.ts';
 import { createPacket, newTenant, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -19,6 +20,28 @@ async function leased(service: TestService, seconds = 60): Promise<{ id: string;
 const withToken = (token: string) => ({ 'x-lease-token': token });
 
 for (const store of stores) {
+  test(`A renewal is seen at once by GET with If-None-Match and by MCP, and refuses no If-Match, on ${store.name} [H444]`, async () => {
+    const service = await shareService(store);
+    const { id } = await createPacket(service);
+    const path = `/packets/${id}`;
+    const claim = { agent_id: 'resolver', lease_seconds: 60 };
+    const { token } = (await service.call('POST', `${path}/claim`, { body: claim })).body.lease;
+    const shown = async () => (await callTool(service, 'get_packet', { packet_id: id })).structuredContent.lease.expires_at;
+    const before = await service.call('GET', path);
+    assert.equal(await shown(), '2026-03-01T09:31:00.000Z');
+    const headers = { 'If-None-Match': before.headers.etag as string };
+    assert.equal((await service.call('GET', path, { headers })).status, 304);
+    service.clock.turn(30);
+    assert.equal((await service.call('POST', `${path}/lease`, { headers: { 'X-Lease-Token': token } })).status, 200);
+    const after = await service.call('GET', path, { headers });
+    assert.equal(after.status, 200);
+    assert.equal(after.body.lease.expires_at, '2026-03-01T09:31:30.000Z');
+    assert.equal(await shown(), '2026-03-01T09:31:30.000Z');
+    const change = { 'X-Lease-Token': token, 'X-Agent-Id': 'resolver', 'If-Match': before.headers.etag as string };
+    const changed = await service.call('PATCH', path, { body: { status: 'in_progress' }, headers: change });
+    assert.equal(changed.status, 200, changed.text);
+    assert.equal((await service.call('PATCH', path, { body: { status: 'completed' }, headers: change })).status, 412);
+  });
   describe(`Leases, on ${store.name}`, () => {
     test('the token is only in the answer to the claim [H102]', async () => {
       const service = await shareService(store);

@@ -28,7 +28,7 @@ class SlowStore implements PacketReads {
       packets: {
         stamp: () => {
           this.stamps += 1;
-          return later(this.stamping, { revision, status: 'created' as const, root });
+          return later(this.stamping, { revision, status: 'created' as const, due_at: null, root });
         },
         find: () => {
           this.finds += 1;
