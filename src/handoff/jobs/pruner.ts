@@ -47,17 +47,26 @@ export function createPruner({ store, clock, retention }: PrunerParts): () => Pr
     const ago = (seconds: number) => new Date(now - seconds * 1000);
     const forget = async (kind: 'ended' | 'dead', seconds: number) =>
       seconds === 0 ? 0 : store.deliveries.forget(kind, ago(seconds), roundSize);
-    const removed = [
-      await store.idempotency.forget(ago(idempotencyRetentionSeconds), roundSize),
-      await store.counters.forget(dayOf(new Date(now - dayMs)), roundSize),
-      await store.counters.forgetHours(new Date(now - hoursMs), roundSize),
-      await store.trail.forgetPayloads(ago(streamRetentionSeconds), roundSize),
-      await forget('ended', deliveryRetentionSeconds),
-      await forget('dead', deadLetterRetentionSeconds),
-      await store.agents.forget(new Date(now - agentsMs), roundSize),
-      await store.webhooks.scrub(roundSize),
-      await store.answerLinks.forget(new Date(now - answerLinksMs), roundSize),
+    const removals: (() => Promise<number>)[] = [
+      () => store.idempotency.forget(ago(idempotencyRetentionSeconds), roundSize),
+      () => store.counters.forget(dayOf(new Date(now - dayMs)), roundSize),
+      () => store.counters.forgetHours(new Date(now - hoursMs), roundSize),
+      () => store.trail.forgetPayloads(ago(streamRetentionSeconds), roundSize),
+      () => forget('ended', deliveryRetentionSeconds),
+      () => forget('dead', deadLetterRetentionSeconds),
+      () => store.agents.forget(new Date(now - agentsMs), roundSize),
+      () => store.webhooks.scrub(roundSize),
+      () => store.answerLinks.forget(new Date(now - answerLinksMs), roundSize),
     ];
+    const removed: number[] = [];
+    const failures: unknown[] = [];
+    // A table that fails does not stop the others; its error is reported after all of them.
+    for (const remove of removals)
+      await remove().then(
+        (count) => removed.push(count),
+        (error: unknown) => failures.push(error),
+      );
+    if (failures.length > 0) throw failures[0];
     return removed.some((count) => count >= roundSize) ? 100 : everyMs;
   };
 }

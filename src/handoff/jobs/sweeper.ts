@@ -12,7 +12,7 @@ type SweepCommand = Parameters<PacketService['sweep']>[2];
 
 interface SweeperParts {
   store: Store;
-  packets: PacketService;
+  packets: Pick<PacketService, 'sweep'>;
   clock: Clock;
   /** How long a packet may stay unclaimed, in seconds; 0: for ever. */
   unclaimedTtlSeconds: number;

@@ -14,7 +14,7 @@ export function createTrailService(store: Store) {
     /** The history of a packet, oldest first. @throws ServiceError 404 */
     async history(caller: Caller, id: string): Promise<{ packet_id: string; events: HistoryEvent[] }> {
       const tenant = store.of(caller.tenant_number);
-      const known = isId(id) && (await tenant.packets.find(id)) !== undefined;
+      const known = isId(id) && (await tenant.packets.stamp(id)) !== undefined;
       if (!known) throw notFound('packet');
       const events = await tenant.trail.history(id);
       return {

@@ -1,9 +1,10 @@
-import type { ExpressionBuilder } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import { lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
 import { rowsOfAll } from './all-tenants.ts';
 import { type DueRound, tenantsOf } from './due.ts';
+import { DueWalk } from './due-walk.ts';
 import type { ReadParts } from './noun.ts';
 import type { Tables } from './tables.ts';
 
@@ -12,7 +13,7 @@ type WorkOnPackets = (found: readonly { tenant: number; id: string }[]) => Promi
 /** Finds the packets that time changes. */
 export function createDuePackets({ database, due }: ReadParts) {
   return {
-    /** Works on up to `limit` packets whose `due_at` has passed, earliest first: of all tenants, or on a cluster of each. */
+    /** Works on up to `limit` packets whose `due_at` has passed, earliest first and behind those of the round before: of all tenants, or on a cluster of each. */
     due(now: Date, limit: number, work: WorkOnPackets): Promise<DueRound> {
       const found = database.reads
         .selectFrom('packets')
@@ -23,9 +24,13 @@ export function createDuePackets({ database, due }: ReadParts) {
         scan: () => tenantsOf(found),
         async work(tenant) {
           const some = tenant === undefined ? found : found.where('tenant', '=', tenant);
-          const rows = await some.select('id').orderBy('due_at').limit(limit).execute();
+          const walk = tenant === undefined ? due.packets : new DueWalk(false);
+          const { due_at, id } = walk.next(now);
+          const behind = some.where(sql<boolean>`(due_at, id) > (${due_at}, ${id})`);
+          const rows = await behind.select(['id', 'due_at']).orderBy('due_at').orderBy('id').limit(limit).execute();
+          const more = walk.found(rows as readonly ((typeof rows)[number] & { due_at: string })[], rows.length === limit);
           await work(rows);
-          return rows.length === limit;
+          return more;
         },
       });
     },

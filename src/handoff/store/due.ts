@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 
 import type { Clock } from '../../kit/clock.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
+import { DueWalk } from './due-walk.ts';
 import type { Tables } from './tables.ts';
 
 declare module './tables.ts' {
@@ -97,12 +98,15 @@ export class DueTenants {
   readonly #database: Database<Tables>;
   readonly #clock: Clock;
   readonly #jobs = new Map<DueJob, DueEntries>();
+  /** The way of the sweeper over all packets that are due. */
+  readonly packets: DueWalk;
   /** How long a packet may stay unclaimed, in seconds; 0: for ever. */
   readonly unclaimedTtlSeconds: number;
 
   constructor(database: Database<Tables>, clock: Clock, unclaimedTtlSeconds = 0) {
     this.#database = database;
     this.#clock = clock;
+    this.packets = new DueWalk(database.name === 'postgres');
     this.unclaimedTtlSeconds = unclaimedTtlSeconds;
   }
 

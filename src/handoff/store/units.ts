@@ -111,6 +111,7 @@ export function createUnits(database: Database<Tables>, { newId, clock, due }: U
     for (const [index, { unit }] of group.units.entries()) {
       if (unit.committed !== undefined && 'result' in outcomes[index]!) attempt(() => unit.committed!());
     }
+    attempt(() => noteDue(group, due));
     if (due.isUsed) attempt(() => addDue(group, due));
     attempt(() => {
       if (isDue(group)) for (const wake of wakes) attempt(wake);
@@ -155,6 +156,17 @@ function isDue(group: UnitGroup): boolean {
     inserted.length > 0 || [...changed.values()].some(({ status }) => status === 'pending'),
   ]);
   return [...isSent, ...group.each(webhooks.writes, ({ changed }) => [changed.size > 0])].includes(true);
+}
+
+/** Notes when the packets that were written are due. */
+function noteDue(group: UnitGroup, { packets: walk }: DueTenants): void {
+  group.each(packets.writes, ({ changed }) => {
+    for (const { after } of changed.values()) {
+      const at = dueAt(after.packet);
+      if (at !== null) walk.written(at);
+    }
+    return [];
+  });
 }
 
 /** Adds the tenants that have work for jobs after the commit. */

@@ -41,6 +41,8 @@ export class Exchange<Context> implements HandlerContext<Context> {
   readonly via = undefined;
   /** The bytes that this request holds of the memory budget for large bodies. */
   held = 0;
+  /** Whether its handler has begun. */
+  isHandled = false;
 
   constructor(route: Route, request: FastifyRequest, reply: FastifyReply) {
     this.route = route;

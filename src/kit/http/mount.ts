@@ -155,7 +155,11 @@ class Steps<Context, Traits> {
     const announced = Number(request.headers['content-length']);
     readBody(payload, { limit, tooLarge, announced, budget: this.#budget, owner }, (error, bytes, held) => {
       exchange.held = held;
-      if (error !== null) return refuse(error);
+      if (error !== null) {
+        this.#release(exchange);
+        return refuse(error);
+      }
+      if (held > 0) this.#releaseUnhandled(exchange);
       if (bytes === undefined || bytes.length === 0) return done();
       let body: unknown;
       try {
@@ -215,12 +219,28 @@ class Steps<Context, Traits> {
 
   /** Handles a request whose body counts against the memory budget. */
   async handleLarge(endpoint: Endpoint<Context>, exchange: Exchange<Context>): Promise<FastifyReply> {
+    exchange.isHandled = true;
     try {
       await this.handle(endpoint, exchange);
       return exchange.reply;
     } finally {
-      this.#budget.release(exchange.owner, exchange.held);
+      this.#release(exchange);
     }
+  }
+
+  /** Releases the budget of a request at its end if no handler does, since Fastify calls none for a client that has disconnected. */
+  #releaseUnhandled(exchange: Exchange<Context>): void {
+    const { raw } = exchange.reply;
+    const release = () => {
+      if (!exchange.isHandled) this.#release(exchange);
+    };
+    if (raw.closed) setImmediate(release);
+    else raw.once('close', release);
+  }
+
+  #release(exchange: Exchange<Context>): void {
+    this.#budget.release(exchange.owner, exchange.held);
+    exchange.held = 0;
   }
 }
 

@@ -67,6 +67,20 @@ test('large bodies in progress share a limit, of which a tenant may use a part: 
   }
 });
 
+test('a large body releases its memory also when Fastify ends the request before its handler [H234]', async (t) => {
+  const app = appFor(t);
+  app.addHook('preValidation', (request, reply, done) => {
+    if (request.headers.ended === undefined) done();
+    else reply.code(418).send();
+  });
+  const mount = mountOn(app, { bodyLimit: () => 1_000_000, maxBodyBytes: 1_000_000 });
+  mount(putThing(Type.Object({ text: Type.String() })), () => ({}));
+  const put = async (headers: Record<string, string>) =>
+    (await app.inject({ method: 'POST', url: '/things', headers, payload: { text: 'x'.repeat(150_000) } })).statusCode;
+  for (let time = 0; time < 10; time += 1) assert.equal(await put({ ended: 'yes' }), 418);
+  assert.equal(await put({}), 200);
+});
+
 describe('A mounted route', () => {
   const echo = defineRoute({
     id: 'echo',

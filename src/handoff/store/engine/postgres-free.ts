@@ -68,11 +68,14 @@ function findText(
   return { text, values };
 }
 
-/** The query of the ids that may be free below the floors. */
+/**
+ * The query of the ids that may be free below the floors. An id is compared as an expression, here and in a look, so that PostgreSQL
+ * reads the trail from the position on, and not the index of all ids.
+ */
 function returnedText({ since }: FreeSearch, { position, floors, returned }: Beginning, parameter: (value: unknown) => string): string {
   const { table, id, position: column, condition, tenant } = since;
   const highest = [...floors.values()].reduce((most, floor) => (floor > most ? floor : most), '');
-  return `select ${id} from ${table} where tenant = ${parameter(tenant)} and ${column} > ${parameter(position)} and ${condition} and ${id} < ${parameter(highest)}
+  return `select ${id} from ${table} where tenant = ${parameter(tenant)} and ${column} > ${parameter(position)} and ${condition} and ${id} || '' < ${parameter(highest)}
     union select unnest(${parameter(returned)}::text[])`;
 }
 
@@ -87,7 +90,7 @@ function look(tx: PostgresTransaction, table: string, search: FreeSearch, from: 
   const text = `select wanted.value,
       (select ${id} from ${table} where ${conditions} and ${ranked.column} = wanted.value and ${id} >= wanted.floor ${orderOf(id, search)} limit 1),
       (select max(${since.position}) from ${since.table} where ${tenant}),
-      (select max(${since.id}) from ${since.table} where ${tenant} and ${since.position} > ${parameter(from.position)} and ${since.condition})
+      (select max(${since.id} || '') from ${since.table} where ${tenant} and ${since.position} > ${parameter(from.position)} and ${since.condition})
     from unnest(${parameter(ranked.values)}::text[], ${parameter(floors)}::text[]) wanted (value, floor)`;
   const looking = tx.run(text, firsts);
   if (from === everything) return [looking];

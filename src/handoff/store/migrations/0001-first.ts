@@ -60,7 +60,7 @@ export const first: Migration = {
         `create index packets_hitl on packets (tenant, id) where hitl_required = 1`,
         // Open questions, oldest first.
         `create index packets_asked on packets (tenant, asked_at) where asked_at is not null`,
-        `create index packets_due on packets (due_at) where due_at is not null`,
+        `create index packets_due on packets (due_at, id) where due_at is not null`,
         // Packets for claim-next, oldest first: those of one target agent, and those of any. On PostgreSQL the first has an order
         // that no other index has (`FreeSearch.nullsFirst`).
         `create index packets_waiting_for on packets (tenant, target_agent, priority, id${sqlite ? '' : ' nulls first'}) where status = 'created'`,
