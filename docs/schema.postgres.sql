@@ -51,7 +51,7 @@ create index packets_hitl on packets (tenant, id) where hitl_required = 1;
 
 create index packets_asked on packets (tenant, asked_at) where asked_at is not null;
 
-create index packets_due on packets (due_at) where due_at is not null;
+create index packets_due on packets (due_at, id) where due_at is not null;
 
 create index packets_waiting_for on packets (tenant, target_agent, priority, id nulls first) where status = 'created';
 

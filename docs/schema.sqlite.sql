@@ -46,7 +46,7 @@ CREATE INDEX packets_hitl on packets (tenant, id) where hitl_required = 1;
 
 CREATE INDEX packets_asked on packets (tenant, asked_at) where asked_at is not null;
 
-CREATE INDEX packets_due on packets (due_at) where due_at is not null;
+CREATE INDEX packets_due on packets (due_at, id) where due_at is not null;
 
 CREATE INDEX packets_waiting_for on packets (tenant, target_agent, priority, id) where status = 'created';
 
