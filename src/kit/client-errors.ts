@@ -1,3 +1,5 @@
+import { readJson } from './json.ts';
+
 /** What a client's method rejects with; its own errors are ApiError, NetworkError and TimeoutError. */
 export class ClientError extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -77,7 +79,7 @@ const isFault = (value: unknown): value is { field: string; detail: string } => 
 
 function objectIn(text: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = readJson(text);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};

@@ -1,3 +1,5 @@
+import { beginningOf } from './wording.ts';
+
 /** All error codes, with their HTTP status and meaning. */
 export const errorCodes = {
   VALIDATION_ERROR: {
@@ -56,7 +58,7 @@ interface ErrorParts {
 const maxQuoted = 500;
 
 /** The text as an error body quotes it. */
-export const short = (text: string) => (text.length > maxQuoted ? `${text.slice(0, maxQuoted).toWellFormed()}...` : text);
+export const short = (text: string) => (text.length > maxQuoted ? `${beginningOf(text, maxQuoted)}...` : text);
 
 /** An error for the caller: a code of the table, a sentence, and the field it is about. */
 export class ServiceError extends Error {

@@ -12,6 +12,58 @@ export function readJson<T = unknown>(text: string): T {
   return (respelled.isPlain ? JSON.parse(respelled.text) : readByHand(respelled.text)) as T;
 }
 
+/** Thrown for valid JSON that programs read differently: the path of the value, and what is wrong with it as the end of a sentence. */
+export class UnclearJson extends Error {
+  readonly path: readonly (string | number)[];
+
+  constructor(path: readonly (string | number)[], fault: string) {
+    super(`${path.join('.') || 'The value'} ${fault}`);
+    this.path = path;
+  }
+}
+
+/**
+ * The value of a JSON text, in which each name of an object occurs once and each number is one that a double can hold.
+ * @throws SyntaxError as JSON.parse does; UnclearJson
+ */
+export function readClearJson(text: string): unknown {
+  const value = readJson(text);
+  requireFinite(value);
+  // Each property has a colon, so there can only be a duplicate if there are more colons than properties.
+  if (countColons(respellNames(text).text) !== countProperties(value))
+    readByHand(text, (path) => {
+      throw new UnclearJson(path, 'appears twice');
+    });
+  return value;
+}
+
+/** Requires that each number of a value is one that JSON has. @throws UnclearJson */
+export function requireFinite(value: unknown, path: readonly (string | number)[] = []): void {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new UnclearJson(path, 'is a number that is too large');
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, item] of Object.entries(value)) requireFinite(item, [...path, name]);
+}
+
+function countProperties(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const items = Object.values(value);
+  return items.reduce((sum: number, item) => sum + countProperties(item), Array.isArray(value) ? 0 : items.length);
+}
+
+/**
+ * An upper bound for the number of properties in a valid JSON text whose names have no escape sequence: its colons
+ * after a quote that is not escaped.
+ */
+export function countColons(text: string): number {
+  let colons = 0;
+  for (let index = text.indexOf(':'); index !== -1; index = text.indexOf(':', index + 1)) {
+    let before = index - 1;
+    while (text.charCodeAt(before) <= 0x20) before -= 1;
+    if (text.charCodeAt(before) === 0x22 && text.charCodeAt(before - 1) !== 0x5c) colons += 1;
+  }
+  return colons;
+}
+
 /** The start and end of the next property name with an escape sequence, in a text that is valid JSON. */
 function nextEscapedName(text: string, from: number): { start: number; end: number } | undefined {
   for (let index = text.indexOf('\\', from); index !== -1; index = text.indexOf('\\', index)) {

@@ -5,7 +5,7 @@ import type { CommaList, Defaulted, ResponseShape } from './route.ts';
 
 /** A short text that is not empty. It may not contain NUL, which PostgreSQL can't store in a text column. */
 export const name = (description: string, more: object = {}) =>
-  Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description, ...more });
+  Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\x00]*$', description, ...more });
 
 /** A text of any length, possibly empty. */
 export const prose = (description: string, more: { example?: string } = {}) => Type.String({ description, ...more });

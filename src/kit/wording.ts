@@ -26,3 +26,15 @@ export function duration(milliseconds: number): string {
   const { value, unit } = durationParts(milliseconds);
   return unit === '' ? value : `${value} ${unit}`;
 }
+
+const isHighHalf = (text: string, index: number) =>
+  /[\ud800-\udbff]/.test(text[index] ?? '') && /[\udc00-\udfff]/.test(text[index + 1] ?? '');
+
+/** A part of a text, without the character that either end would cut in two. */
+export function partOf(text: string, start: number, end: number): string {
+  const first = start > 0 && isHighHalf(text, start - 1) ? start + 1 : start;
+  return text.slice(first, end < text.length && isHighHalf(text, end - 1) ? end - 1 : end);
+}
+
+/** The first characters of a text, at most `length`. No character is cut in two, which would show as U+FFFD. */
+export const beginningOf = (text: string, length: number): string => partOf(text, 0, length);

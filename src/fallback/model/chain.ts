@@ -66,7 +66,7 @@ const named = {
   model_id: Type.String({
     minLength: 1,
     maxLength: 256,
-    pattern: '^[^\\u0000-\\u0020\\u007f]*$',
+    pattern: '^[^\\x00-\\x20\\x7f]*$',
     description:
       'Identifier of the model. In `kind/model` with a known kind, the first part is the provider kind and is not sent; any other id is sent unchanged.',
     example: 'gpt-4o',

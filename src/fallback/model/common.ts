@@ -19,7 +19,7 @@ export const failing = failureShapes({
 
 /** A name: not empty, at most 256 characters, without control characters. */
 export const shortName = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]*$', description });
+  Type.String({ minLength: 1, maxLength: 256, pattern: '^[^\\x00-\\x1f\\x7f]*$', description });
 
 /** A field that may be left out or null; both mean the default in its description. */
 export const optional = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));

@@ -27,7 +27,7 @@ export const Gateway = described('The gateway to rehearse, with the mode `rehear
     }),
   ),
   headers: optional(
-    record(Type.String({ maxLength: 8192, pattern: '^[\\u0020-\\u007e]*$' }), {
+    record(Type.String({ maxLength: 8192, pattern: '^[\\x20-\\x7e]*$' }), {
       maxProperties: maxHeaders,
       propertyNames: Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$" }),
       description: `At most ${maxHeaders} further headers. The value \`{config}\` stands for the rehearsal export for Portkey, on one line.`,

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Command, Option } from 'commander';
 
@@ -96,17 +96,19 @@ function installScript({ environment, say }: Context, shell: Shell): void {
   if (shell !== 'fish') {
     const startFile = shell === 'bash' ? `${home}/.bashrc` : `${environment.ZDOTDIR || home}/.zshrc`;
     const line = `[ -f '${script.replaceAll("'", "'\\''")}' ] && . '${script.replaceAll("'", "'\\''")}' # completion of service-cli`;
-    const before = existsSync(startFile) ? readFileSync(startFile, 'utf8') : '';
-    if (!before.split('\n').includes(line)) write(startFile, `${before}${before === '' || before.endsWith('\n') ? '' : '\n'}${line}\n`);
+    // Its bytes stay as they are, whatever their encoding.
+    const before = existsSync(startFile) ? readFileSync(startFile, 'latin1') : '';
+    const known = before.split('\n').includes(Buffer.from(line).toString('latin1'));
+    if (!known) write(startFile, `${before === '' || before.endsWith('\n') ? '' : '\n'}${line}\n`, appendFileSync);
     say(`${startFile} reads ${script} from now on.`);
   } else say(`fish reads ${script} from now on.`);
   say('Start a new shell to use it.');
 }
 
-function write(file: string, text: string): void {
+function write(file: string, text: string, writeText: (file: string, text: string) => void = writeFileSync): void {
   try {
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text);
+    writeText(file, text);
   } catch (error) {
     throw new CliError(`${file} can't be written (${(error as NodeJS.ErrnoException).code}).`);
   }

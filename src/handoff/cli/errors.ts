@@ -1,5 +1,6 @@
 import { ApiError, NetworkError, TimeoutError } from '../../kit/client-errors.ts';
 import { Connection } from '../../kit/connection.ts';
+import { readJson } from '../../kit/json.ts';
 import { nodeTransport } from '../../kit/node-transport.ts';
 import type { Context } from './context.ts';
 import { CliError, type ExitCode } from './terminal.ts';
@@ -55,7 +56,7 @@ async function serviceAt(serverUrl: string): Promise<string> {
       repeatable: true,
       signal,
     });
-    const { name } = JSON.parse(text) as { name?: unknown };
+    const { name } = readJson(text) as { name?: unknown };
     if (typeof name === 'string') return `is "${name}", not this part of a handoff service`;
   } catch {
     // It says nothing that this program understands.

@@ -1,6 +1,7 @@
 import { createReadStream, statSync } from 'node:fs';
 
 import { ApiError } from '../../kit/client-errors.ts';
+import { readClearJson, readJson, requireFinite, UnclearJson } from '../../kit/json.ts';
 import { askedFor, named } from './errors.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
@@ -62,15 +63,15 @@ async function textOf(stream: AsyncIterable<Buffer | string>, name: string): Pro
     size += chunk.length;
     if (size > maxText) throw new CliError(`${name} is larger than ${mebibytes(maxText)}; use JSON Lines in a .jsonl file.`);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return decoded(name, () => new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)));
 }
 
 /** The lines of a text. @throws CliError when one is too long */
 export async function* linesOf(chunks: AsyncIterable<Buffer | string> | Iterable<string>, name: string): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder('utf-8', { fatal: true });
   let rest = '';
   for await (const chunk of chunks) {
-    const [first, ...more] = (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })).split('\n');
+    const [first, ...more] = (typeof chunk === 'string' ? chunk : decoded(name, () => decoder.decode(chunk, { stream: true }))).split('\n');
     rest += first;
     for (const next of more) {
       yield rest;
@@ -78,7 +79,18 @@ export async function* linesOf(chunks: AsyncIterable<Buffer | string> | Iterable
     }
     if (rest.length > maxLine) throw new CliError(`${name} has a line of more than ${mebibytes(maxLine)}.`);
   }
+  // A character that was begun and not ended.
+  rest += decoded(name, () => decoder.decode());
   if (rest !== '') yield rest;
+}
+
+/** The text of bytes in UTF-8. @throws CliError when they are in another encoding, whose characters would be lost */
+function decoded(name: string, decode: () => string): string {
+  try {
+    return decode();
+  } catch {
+    throw new CliError(`${name} is not in UTF-8; save it in this encoding.`);
+  }
 }
 
 function documentsOf(name: string, text: string, values: readonly unknown[]): Input {
@@ -122,7 +134,7 @@ async function* documentsIn(
 function isLines(text: string): boolean {
   const [first, ...rest] = text.split('\n').filter((line) => line.trim() !== '');
   try {
-    JSON.parse(first ?? '');
+    readJson(first ?? '');
     return rest.length > 0;
   } catch {
     return false;
@@ -141,8 +153,9 @@ function parsed(text: string, name: string, line: number): Pick<Document, 'value
 /** @throws CliError with the line of the syntax error */
 function parseJson(text: string, name: string, line?: number): unknown {
   try {
-    return JSON.parse(text);
+    return readClearJson(text);
   } catch (error) {
+    if (error instanceof UnclearJson) throw new CliError(`${line === undefined ? name : `${name}:${line}`}: ${error.message}.`);
     const before = text.slice(0, faultIndex(text, error as SyntaxError)).split('\n');
     const sentence = (error as SyntaxError).message.split(/ in JSON at |, (?:\.\.\.)?"/)[0]!;
     throw new CliError(`${name}:${line ?? before.length}:${before.at(-1)!.length + 1}: invalid JSON: ${sentence}.`);
@@ -164,7 +177,7 @@ function faultIndex(text: string, { message }: SyntaxError): number {
 
 function endsEarly(text: string): boolean {
   try {
-    JSON.parse(text);
+    readJson(text);
     return true;
   } catch (error) {
     const { message } = error as SyntaxError;
@@ -185,7 +198,13 @@ async function parseYaml(text: string, name: string): Promise<unknown[]> {
       const [{ line, col } = { line: 1, col: 1 }] = fault.linePos ?? [];
       throw new CliError(`${name}:${line}:${col}: invalid YAML, ${fault.message.split(' at line ')[0]}.`);
     }
-    return document.toJS();
+    const value: unknown = document.toJS();
+    try {
+      requireFinite(value);
+    } catch (error) {
+      throw new CliError(`${name}: ${(error as UnclearJson).message}.`);
+    }
+    return value;
   });
 }
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { beginningOf } from '../../kit/wording.ts';
 
 import { askerName } from '../model/asker.ts';
 import { choicesOf } from '../model/options.ts';
@@ -154,7 +155,7 @@ const inNumbers = new Intl.NumberFormat('en-US');
 /** The beginning of a text, and a sentence that says how much is left out. */
 function cut(text: string, length: number): { readonly start: string; readonly rest: string } {
   if (text.length <= length) return { start: text, rest: '' };
-  return { start: `${text.slice(0, length).toWellFormed()}…`, rest: leftOut(text.length - length, 'character') };
+  return { start: `${beginningOf(text, length)}…`, rest: leftOut(text.length - length, 'character') };
 }
 
 const leftOut = (count: number, what: string) =>
@@ -172,7 +173,7 @@ export function questionPage(
   const warning = problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`;
   const form = `<form class="card" method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${nameField(packet, link.responder, entered)}${answerFields(packet, entered)}</form>`;
   return documentOf(
-    hitl.question.slice(0, 100),
+    beginningOf(hitl.question, 100),
     `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(question.start)}</h1>${question.rest}${reason}</div>${aboutOf(packet)}${form}${messagesOf(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
     { of: ' class="question"', end: `<script>${localTimes}</script>` },
   );

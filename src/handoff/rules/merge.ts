@@ -16,7 +16,7 @@ type Item = { id: string };
 
 /**
  * Merges the content of an update into the packet. Fields that are left out stay unchanged. Lists are merged by `id`,
- * objects at their top level; an action listed in `completed` or `failed` is removed from `pending`; `hitl: null` removes
+ * objects at their top level; an action listed in `completed` or `failed` is removed from the other lists; `hitl: null` removes
  * the question.
  */
 export function mergeContent(packet: Packet, { metadata, context, decisions, actions, dependencies, hitl }: Content): Packet {
@@ -63,17 +63,26 @@ function mergeById<T extends Item>(
 function mergeActions(current: Packet['actions'], changes: Content['actions']): Packet['actions'] {
   if (changes === undefined) return current;
   const { pending, completed, failed, ...others } = changes;
-  const ended = new Set([...(completed ?? []), ...(failed ?? [])].map(({ id }) => id));
-  // An action that leaves `pending` keeps its description unless the update has another one.
-  const described = new Map(current.pending.map(({ id, description }) => [id, { description }]));
+  const idsOf = (items: readonly Item[] = []) => new Set(items.map(({ id }) => id));
+  const [nowCompleted, nowFailed] = [idsOf(completed), idsOf(failed)];
+  // An action that leaves a list keeps its description unless the update has another one.
+  const described = new Map(
+    [...current.failed, ...current.completed, ...current.pending].map(({ id, description }) => [id, { description }]),
+  );
   const withDescription = <T extends Item>(items: readonly T[] | undefined) =>
     items?.map((item) => ({ ...described.get(item.id), ...item }));
+  const merged = {
+    pending: mergeById(current.pending, pending, PendingAction.required, 'actions.pending'),
+    completed: mergeById(current.completed, withDescription(completed), CompletedAction.required, 'actions.completed'),
+    failed: mergeById(current.failed, withDescription(failed), FailedAction.required, 'actions.failed'),
+  };
+  // What failed may be completed later, or fail after it was completed: the latest outcome counts.
   return {
     ...current,
     ...others,
-    pending: mergeById(current.pending, pending, PendingAction.required, 'actions.pending').filter(({ id }) => !ended.has(id)),
-    completed: mergeById(current.completed, withDescription(completed), CompletedAction.required, 'actions.completed'),
-    failed: mergeById(current.failed, withDescription(failed), FailedAction.required, 'actions.failed'),
+    pending: merged.pending.filter(({ id }) => !nowCompleted.has(id) && !nowFailed.has(id)),
+    completed: merged.completed.filter(({ id }) => !nowFailed.has(id) || nowCompleted.has(id)),
+    failed: merged.failed.filter(({ id }) => !nowCompleted.has(id)),
   };
 }
 

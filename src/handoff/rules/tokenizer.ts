@@ -1,3 +1,4 @@
+import { beginningOf, partOf } from '../../kit/wording.ts';
 import type { Packet } from '../model/packet.ts';
 
 /**
@@ -21,18 +22,37 @@ const accents = /[[\p{M}&&[\p{sc=Zinh}\p{sc=Arab}\p{sc=Hebr}\p{sc=Cyrl}\p{sc=Gre
 /** More marks on one letter than any language uses, as in Unicode's stream-safe format: normalising them could take minutes. */
 const marksBeyond = /(\p{M}{30})\p{M}+/gu;
 
-/** Letters that are often written as two letters or without their stroke, and the final sigma. */
-const spellings: Record<string, string> = { ß: 'ss', œ: 'oe', æ: 'ae', ø: 'o', '\u03c2': '\u03c3' };
-const respelled = /[ßœæø\u03c2]/g;
+/** Letters that are often written as two letters or without their stroke or dot, and the final sigma. */
+const spellings: Record<string, string> = {
+  ...{ ß: 'ss', œ: 'oe', æ: 'ae', þ: 'th', ø: 'o', ł: 'l', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't', ı: 'i', ĸ: 'k' },
+  '\u03c2': '\u03c3',
+};
+const respelled = new RegExp(`[${Object.keys(spellings).join('')}]`, 'g');
+
+/** Signs that are not seen: soft hyphens, zero-width signs and marks of direction; and the tatweel, which only makes a word longer. */
+const unseen = /[\p{Cf}\u0640]/gu;
+
+/** Digits of other scripts, which are the same numbers. */
+const digits = /[\p{Nd}--[0-9]]/gv;
+const isDigit = /^\p{Nd}$/u;
+
+/** A digit of any script as one of ASCII: the ten of a script follow one another. */
+function asciiDigit(digit: string): string {
+  const code = digit.codePointAt(0)!;
+  let value = 0;
+  while (isDigit.test(String.fromCodePoint(code - value - 1))) value += 1;
+  return String(value % 10);
+}
 
 /** Normalises a text before it is split into words: decomposed (NFKD), lower case, without accents, in one spelling. */
 function fold(text: string): string {
-  const kept = text.replace(symbols, ' ').replace(marksBeyond, '$1');
+  const kept = text.replace(symbols, ' ').replace(unseen, '').replace(marksBeyond, '$1');
   return kept
     .normalize('NFKD')
     .replace(accents, '')
     .toLowerCase()
-    .replace(respelled, (letter) => spellings[letter]!);
+    .replace(respelled, (letter) => spellings[letter]!)
+    .replace(digits, asciiDigit);
 }
 
 /** Particles that follow Korean words, longest first, as normalised by `fold`. */
@@ -73,7 +93,7 @@ export function wordsOf(text: string): string[] {
   for (let index = 0; index < found.length; index += 1) {
     if (isKorean.test(found[index]!)) found[index] = withoutParticle(found[index]!);
     // Truncation may split a surrogate pair, and a lone surrogate can't be encoded in UTF-8.
-    if (found[index]!.length > maxWordLength) found[index] = found[index]!.slice(0, maxWordLength).toWellFormed();
+    if (found[index]!.length > maxWordLength) found[index] = beginningOf(found[index]!, maxWordLength).toWellFormed();
   }
   return found;
 }
@@ -321,7 +341,7 @@ export function snippetIn(text: string, phrases: readonly (readonly string[])[])
 /** An excerpt of the text as one line, with dots where text was left out. */
 function cut(text: string, start: number): string {
   const end = Math.min(text.length, start + length);
-  const line = text.slice(start, end).toWellFormed().replace(/\s+/g, ' ').trim();
+  const line = partOf(text, start, end).replace(/\s+/g, ' ').trim();
   return `${start > 0 ? '...' : ''}${line}${end < text.length ? '...' : ''}`;
 }
 
@@ -345,7 +365,7 @@ function beginsWith(lower: string, at: number, phrase: readonly string[]): boole
 
 /** The pieces of an original text from which words are made. */
 const pieces =
-  /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]][\p{M}\uff9e\uff9f]*|[[\p{L}\p{N}\p{M}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]+/gv;
+  /[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]&&[\p{L}\p{N}]][\p{M}\uff9e\uff9f]*|[[\p{L}\p{N}\p{M}\p{Cf}]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}]]+/gv;
 
 /** The position in any text of the first phrase that it contains. */
 function placeIn(text: string, phrases: readonly (readonly string[])[]): number | undefined {

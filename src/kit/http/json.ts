@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 
 import { ServiceError } from '../errors.ts';
-import { hasEscapedName, readByHand, respellNames } from '../json.ts';
+import { countColons, hasEscapedName, readByHand, respellNames } from '../json.ts';
 
 /** The deepest nesting allowed. Real documents are far flatter, and all later steps recurse over the value. */
 export const maxDepth = 64;
@@ -146,20 +146,6 @@ function inspect(value: unknown): number {
   };
   visit(value, '');
   return members;
-}
-
-/**
- * An upper bound for the number of properties in a valid JSON text whose names have no escape sequence: its colons
- * after a quote that is not escaped.
- */
-function countColons(text: string): number {
-  let colons = 0;
-  for (let index = text.indexOf(':'); index !== -1; index = text.indexOf(':', index + 1)) {
-    let before = index - 1;
-    while (text.charCodeAt(before) <= 0x20) before -= 1;
-    if (text.charCodeAt(before) === quote && text.charCodeAt(before - 1) !== backslash) colons += 1;
-  }
-  return colons;
 }
 
 function refuseDuplicate(path: readonly (string | number)[]): never {

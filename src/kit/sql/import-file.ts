@@ -1,3 +1,4 @@
+import { beginningOf } from '../wording.ts';
 import type { Values } from './dialect.ts';
 import type { ExportHeader, TableHeader } from './export.ts';
 import type { TableShape } from './shape.ts';
@@ -12,7 +13,7 @@ const isCount = (value: unknown): value is number => Number.isInteger(value) && 
 const areTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every((item) => typeof item === 'string');
 
 /** A value as a sentence quotes it. */
-const quoted = (value: unknown): string => String(JSON.stringify(value)).slice(0, 60);
+const quoted = (value: unknown): string => beginningOf(String(JSON.stringify(value)), 60);
 
 function parsed(text: string, line: number): unknown {
   try {

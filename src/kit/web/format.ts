@@ -1,4 +1,4 @@
-import { duration as durationOf, durationParts } from '../wording.ts';
+import { beginningOf, duration as durationOf, durationParts } from '../wording.ts';
 
 const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
@@ -46,12 +46,7 @@ export const moment = (timestamp: string | null | undefined): string =>
 
 /** A text of at most so many characters, which ends with a whole word and three dots if it is longer. */
 export const cut = (text: string, length: number): string =>
-  text.length <= length
-    ? text
-    : `${text
-        .slice(0, length)
-        .toWellFormed()
-        .replace(/\s+\S*$/, '')} …`;
+  text.length <= length ? text : `${beginningOf(text, length).replace(/\s+\S*$/, '')} …`;
 
 /** `rate_limit` as words. */
 export const words = (name: string): string => name.replaceAll('_', ' ');

@@ -456,10 +456,20 @@ context:
 
   test('invalid input, and reports the line and field of each error [H309]', async (t) => {
     const bench = await startCliBench(t);
-    const create = (input: string, name: string) => {
+    const create = (input: string | Buffer, name: string) => {
       writeFileSync(join(bench.home, name), input);
       return bench.run(['create', '-f', join(bench.home, name)]);
     };
+    // What REST refuses since it is unclear or would be changed.
+    const json = JSON.stringify(packetRequest());
+    const twice = json.replace('{', '{"metadata":{},');
+    refused(await create(twice, 'p.json'), 2, /p\.json: metadata appears twice\.\n$/);
+    refused(await create(`${json}\n${twice}\n`, 'p.jsonl'), 1, /p\.jsonl:2: metadata appears twice\.\n1 created, 1 refused\./);
+    const large = json.replace('"context":{', '"context":{"custom":{"n":1e999},');
+    refused(await create(large, 'p.json'), 2, /p\.json: context\.custom\.n is a number that is too large\.\n$/);
+    refused(await create(yaml.replace('From YAML', '.inf'), 'p.yaml'), 2, /p\.yaml: context\.summary is a number that is too large\.\n$/);
+    for (const name of ['p.json', 'p.jsonl', 'p.yaml'])
+      refused(await create(Buffer.from('{"caf\xe9": 1}', 'latin1'), name), 2, /is not in UTF-8; save it in this encoding\.\n$/);
     refused(await create('a: [1\nb: 2', 'p.yaml'), 2, /p\.yaml:2:1: invalid YAML, /);
     refused(await create('{"a": 1,\n "b": }', 'p.json'), 2, /p\.json:2:7: invalid JSON: Unexpected token '}'\./);
     const broken = `${JSON.stringify(packetRequest())}\n{"b": }\n${JSON.stringify(packetRequest())}\n`;

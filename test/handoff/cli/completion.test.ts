@@ -79,14 +79,15 @@ for (const shell of shells) {
       const { home, env } = await startShellBench(t);
       const install = () => runCli(['completion', shell, '--install'], { environment: env });
       const startFile = { bash: '.bashrc', zsh: '.zshrc', fish: '.config/fish/conf.d/service-cli.fish' }[shell];
-      if (shell !== 'fish') writeFileSync(join(home, startFile), 'export MINE=1');
+      // In Latin-1, as some still are: its bytes stay as they are.
+      if (shell !== 'fish') writeFileSync(join(home, startFile), Buffer.from('export MINE=1 # caf\xe9', 'latin1'));
       const { exitCode, stderr } = await install();
       assert.equal(exitCode, 0, stderr);
       assert.ok(stderr.includes(home));
-      const written = readFileSync(join(home, startFile), 'utf8');
-      if (shell !== 'fish') assert.match(written, /^export MINE=1\n\[ -f /);
+      const written = readFileSync(join(home, startFile), 'latin1');
+      if (shell !== 'fish') assert.match(written, /^export MINE=1 # caf\xe9\n\[ -f /);
       await install();
-      assert.equal(readFileSync(join(home, startFile), 'utf8'), written);
+      assert.equal(readFileSync(join(home, startFile), 'latin1'), written);
       const question = { bash: 'complete -p service-cli', zsh: 'print $_comps[service-cli]', fish: 'complete -c service-cli' }[shell];
       const { stdout } = spawnSync(shell, ['-i', '-c', question], { env, encoding: 'utf8' });
       assert.match(stdout, /_service_cli/);

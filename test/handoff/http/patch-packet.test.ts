@@ -26,6 +26,20 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, before.id), ['created', 'claimed', 'in_progress']);
     });
 
+    test('an action that failed and is completed later is completed only, in the brief too [H464]', async () => {
+      const service = await shareService(store);
+      const { id } = await packetIn(service, 'claimed');
+      const pending = [{ id: 'refund', description: 'Refund order 4711', assignee: 'resolver' }];
+      await patch(service, id, { actions: { pending } });
+      await patch(service, id, { actions: { failed: [{ id: 'refund', error: 'Timed out' }] } });
+      const { body } = await patch(service, id, { actions: { completed: [{ id: 'refund', result: 'Refunded' }] } });
+      assert.ok(body.actions.pending.every((action: { id: string }) => action.id !== 'refund'));
+      assert.deepEqual(body.actions.failed, []);
+      assert.deepEqual(body.actions.completed, [{ id: 'refund', description: 'Refund order 4711', result: 'Refunded' }]);
+      const brief = await service.call('GET', `/packets/${id}/brief`);
+      assert.ok(!brief.text.includes('"failed"') && !brief.text.includes('Timed out'), brief.text);
+    });
+
     test('no content, or only the current status, is 200 and changes nothing [H18, H43]', async () => {
       const service = await shareService(store);
       const before = await packetIn(service, 'completed');

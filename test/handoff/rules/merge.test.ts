@@ -205,6 +205,18 @@ describe('an action that ends is removed from pending', () => {
     assert.deepEqual(actions.failed.at(-1), { id: 'a2', description: 'Look for it', error: 'Not there' });
   });
 
+  test('and from the other list of ended ones: the latest outcome counts [H464]', () => {
+    const failed = merge({ actions: { failed: [{ id: 'a1', error: 'Timed out' }] } });
+    const retried = merge({ actions: { completed: [{ id: 'a1', result: 'Refunded' }] } }, failed);
+    assert.deepEqual(retried.actions.failed, fullPacket().actions.failed);
+    assert.deepEqual(retried.actions.completed.at(-1), { id: 'a1', description: 'Refund the second charge', result: 'Refunded' });
+    const reversed = merge({ actions: { failed: [{ id: 'a1', error: 'Charged back' }] } }, retried);
+    assert.deepEqual(reversed.actions.completed, fullPacket().actions.completed);
+    assert.deepEqual(reversed.actions.failed.at(-1), { id: 'a1', description: 'Refund the second charge', error: 'Charged back' });
+    const both = merge({ actions: { failed: [{ id: 'a1', error: 'No' }], completed: [{ id: 'a1', result: 'Yes' }] } });
+    assert.deepEqual([both.actions.failed.length, both.actions.completed.at(-1)?.id], [fullPacket().actions.failed.length, 'a1']);
+  });
+
   test('even if the same update lists it as pending', () => {
     const { actions } = merge({
       actions: {

@@ -1,3 +1,4 @@
+import { readJson } from '../../../kit/json.ts';
 import { type ChainRequest, type Params, type ProviderRequest, type RuleRequest, retryDefaults } from '../../model/chain.ts';
 
 /** A field that a rule always has in a draft. */
@@ -111,7 +112,7 @@ const textOf = (typed: string): string | null => (typed.trim() === '' ? null : t
 function paramsOf(typed: string): Params {
   if (typed.trim() === '') return {};
   try {
-    return JSON.parse(typed);
+    return readJson(typed);
   } catch {
     return refused(typed);
   }

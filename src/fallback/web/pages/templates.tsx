@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useSearchParams } from 'react-router';
+import { readJson } from '../../../kit/json.ts';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useDebounced } from '../../../kit/web/app/queries.ts';
 import { useTitle } from '../../../kit/web/app/title.ts';
@@ -52,7 +53,7 @@ export function TemplatesPage() {
 function variablesOf(text: string): { variables?: Record<string, unknown>; error?: string } {
   if (text.trim() === '') return { variables: {} };
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = readJson(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { variables: { ...value } };
     return { error: 'Variables are one JSON object.' };
   } catch {

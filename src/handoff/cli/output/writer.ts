@@ -1,3 +1,4 @@
+import { readJson } from '../../../kit/json.ts';
 import { type Colour, coloured } from './text.ts';
 
 /** A part of a line in a colour. */
@@ -41,7 +42,7 @@ export class Writer {
 
   /** Writes a JSON text, indented on a terminal. Unprintable characters in its strings are escaped, so its value stays the same. */
   json(text: string): void {
-    this.event(this.columns === undefined ? text.trimEnd() : JSON.stringify(JSON.parse(text), null, 2));
+    this.event(this.columns === undefined ? text.trimEnd() : JSON.stringify(readJson(text), null, 2));
   }
 
   /** Writes a JSON text as it is, but with its unprintable characters escaped. */

@@ -1,6 +1,7 @@
 import { Eye, RotateCw } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
+import { readJson } from '../../../kit/json.ts';
 
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
@@ -149,7 +150,7 @@ function Sent({ delivery: { id: delivery_id, webhook_id: id, event_type } }: { d
 }
 
 /** A JSON text with line breaks. */
-const readable = (text: string) => JSON.stringify(JSON.parse(text), null, 2);
+const readable = (text: string) => JSON.stringify(readJson(text), null, 2);
 
 /** What was sent to a webhook or a channel. A message to a channel that is a dead letter can be sent again. */
 export function Deliveries({ id, of }: { id: string; of: ReceiverKind }) {

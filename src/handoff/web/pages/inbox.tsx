@@ -1,7 +1,6 @@
 import { Bell, Keyboard } from 'lucide-react';
 import { memo, type RefObject, useEffect, useRef, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
-
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
@@ -13,6 +12,7 @@ import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { counted } from '../../../kit/web/format.ts';
 import { useMedia } from '../../../kit/web/media.ts';
 import { keptText, sharedValue } from '../../../kit/web/shared-value.ts';
+import { beginningOf } from '../../../kit/wording.ts';
 import { askerName } from '../../model/asker.ts';
 import type { PacketSummary } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
@@ -175,7 +175,7 @@ const Item = memo(function Item({ packet, isCurrent, isShown, onSelect }: ItemPr
           {packet.hitl?.question}
         </span>
         <span className={styles.about} dir="auto">
-          {packet.context.summary.slice(0, 200)}
+          {beginningOf(packet.context.summary, 200)}
         </span>
         <span className={styles.itemHead}>
           <TimeLeft until={packet.hitl?.expires_at ?? null} />

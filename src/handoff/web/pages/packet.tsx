@@ -1,5 +1,5 @@
 import { Fragment, type ReactNode, useState } from 'react';
-
+import { readJson } from '../../../kit/json.ts';
 import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
@@ -8,6 +8,7 @@ import { CodeBlock, CopyButton } from '../../../kit/web/components/code.tsx';
 import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { count, moment } from '../../../kit/web/format.ts';
+import { beginningOf } from '../../../kit/wording.ts';
 import type { Packet } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
 import { useHistory, usePacket } from '../data/queries.ts';
@@ -22,7 +23,7 @@ import styles from './packet.module.css';
 /** A packet with all that it carries, its history and its chain. */
 export const PacketPage = byId(function PacketById({ id }) {
   const packet = usePacket(id);
-  useTitle(packet.data?.hitl && allows(packet.data, 'respond') ? packet.data.hitl.question.slice(0, 80) : 'Packet');
+  useTitle(packet.data?.hitl && allows(packet.data, 'respond') ? beginningOf(packet.data.hitl.question, 80) : 'Packet');
   return (
     <Load query={packet} what="The packet">
       {(found) => (
@@ -108,7 +109,7 @@ const maxData = 100_000;
 function jsonIn(text: string): string | undefined {
   if (!/^\s*[[{]/.test(text) || text.length > maxData) return undefined;
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return JSON.stringify(readJson(text), null, 2);
   } catch {
     return undefined;
   }

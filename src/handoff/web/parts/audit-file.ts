@@ -9,8 +9,10 @@ function cellOf(value: unknown): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** The entries of an audit log as a CSV file with a header. */
-export const csvOf = (entries: readonly AuditEntry[]): string =>
+/** The entries of an audit log as a CSV file with a header. It begins with a byte order mark, without which spreadsheets read it as Latin-1. */
+export const csvOf = (entries: readonly AuditEntry[]): string => `\uFEFF${rowsOf(entries)}`;
+
+const rowsOf = (entries: readonly AuditEntry[]): string =>
   [columns.join(','), ...entries.map((entry) => columns.map((name) => cellOf(entry[name])).join(','))]
     .map((line) => `${line}\r\n`)
     .join('');

@@ -1,7 +1,7 @@
 import { createElement, Fragment, memo, type ReactNode, useMemo, useState } from 'react';
-
 import { Button } from '../../../kit/web/components/button.tsx';
 import { count } from '../../../kit/web/format.ts';
+import { beginningOf } from '../../../kit/wording.ts';
 import { type MarkdownElement, type MarkdownNode, markdownOf } from '../../rules/markdown.ts';
 import styles from './markdown.module.css';
 
@@ -11,8 +11,7 @@ const maxLength = 10_000;
 /** A text of others as Markdown: see `markdownOf`. */
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
   const [isWhole, setWhole] = useState(false);
-  // Not between the halves of a surrogate pair.
-  const start = text.slice(0, maxLength).replace(/[\ud800-\udbff]$/, '');
+  const start = beginningOf(text, maxLength);
   const content = useMemo(() => rendered(markdownOf(start)), [start]);
   return (
     <div className={styles.markdown} dir="auto">
