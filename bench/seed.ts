@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto';
 
 import { createHandoff } from '../src/handoff/main.ts';
 import type { CreateRequest } from '../src/handoff/model/packet.ts';
-import { newPacket } from '../src/handoff/rules/packet.ts';
+import { newPacket } from '../src/handoff/rules/new-packet.ts';
 import { readHandoffSettings } from '../src/handoff/settings.ts';
 import { openStore, type Store } from '../src/handoff/store/store.ts';
 import { nextTurn } from '../src/kit/awaitable.ts';

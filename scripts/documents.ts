@@ -153,7 +153,8 @@ large, each with the code \`VALIDATION_ERROR\`.
 const verbs: Record<Verb, string> = {
   claim: '`POST /packets/{id}/claim`, or a batch claim',
   start: '`PATCH` with status `in_progress`',
-  ask: '`PATCH` with status `awaiting_human`; the packet must have a question',
+  ask: '`POST /packets/{id}/questions`, or `PATCH` with status `awaiting_human`; the packet must have a question then',
+  ask_again: '`POST /packets/{id}/questions`, when the time to answer the open question is over',
   respond: '`POST /packets/{id}/respond`',
   withdraw: '`DELETE /packets/{id}/question`, if an agent holds the packet',
   reopen: '`DELETE /packets/{id}/question`, if nobody holds the packet',

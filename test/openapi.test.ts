@@ -315,14 +315,18 @@ function createChecker(service: TestService) {
       {
         id: packetId = '',
         delivery = packetId,
+        question = packetId,
         query = '',
         ...options
-      }: CallOptions & { id?: string; delivery?: string; query?: string } = {},
+      }: CallOptions & { id?: string; delivery?: string; question?: string; query?: string } = {},
     ): Promise<TestAnswer> => {
       const { method, path, operation } = operationOf(id);
       const answer = await service.call(
         method,
-        `/${path.replace('{delivery_id}', delivery).replace(/\{\w+\}/, packetId)}${query}`,
+        `/${path
+          .replace('{delivery_id}', delivery)
+          .replace('{question_id}', question)
+          .replace(/\{\w+\}/, packetId)}${query}`,
         options,
       );
       assert.equal(answer.status, status, `${id}: ${answer.text}`);
@@ -377,9 +381,16 @@ describe('the answers of the service', () => {
     });
     await answer('patchPacket', 200, { id, body: { status: 'awaiting_human', hitl: createExample.hitl } });
     await answer('withdrawQuestion', 200, { id });
-    await answer('patchPacket', 200, { id, body: { status: 'awaiting_human', hitl: createExample.hitl } });
+    const keyed = { ...createExample.hitl, key: 'refund' };
+    await answer('askQuestion', 201, { id, body: keyed });
+    await answer('askQuestion', 200, { id, body: keyed });
+    await answer('askQuestion', 409, { id, body: createExample.hitl });
+    await answer('askQuestion', 409, { id, body: { ...keyed, question: 'Else?' } });
     assert.equal((await answer('listAwaiting', 200)).body.total, 1);
     await answer('respondPacket', 200, { id, body: { response: 'Approve', responded_by: 'dana', notes: 'Fine' } });
+    const { questions } = (await answer('listQuestions', 200, { id })).body;
+    assert.equal(questions.length, 2);
+    await answer('getQuestion', 200, { id, question: questions[1].question_id });
     await answer('chainPacket', 201, { id, body });
     assert.ok((await answer('packetHistory', 200, { id })).body.events.length > 4);
     assert.ok((await answer('packetBrief', 200, { id })).body.sections.length > 0);

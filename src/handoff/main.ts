@@ -29,6 +29,7 @@ import { keyHandlers } from './http/keys.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
 import { packetHandlers } from './http/packets.ts';
 import { delegationHandlers, groupHandlers, policyHandlers } from './http/policies.ts';
+import { questionHandlers } from './http/questions.ts';
 import { createLocalCounters, createSharedCounters } from './http/request-counters.ts';
 import { createServer } from './http/server.ts';
 import { statsHandlers } from './http/stats.ts';
@@ -58,6 +59,7 @@ import { createPacketViews } from './service/packet-views.ts';
 import { createPacketService } from './service/packets.ts';
 import { createPolicyService } from './service/policies.ts';
 import { createPushService } from './service/pushes.ts';
+import { createQuestionService } from './service/questions.ts';
 import { createStatsService } from './service/stats.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createTrailService } from './service/trail.ts';
@@ -316,6 +318,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
   const { packets, waiting, keys, tenants, agents, contracts, answerLinks, webhooks, channels, views } = services;
   const lists = createListService(store);
   return {
+    ...questionHandlers(createQuestionService({ store, views, clock }), packets),
     ...packetHandlers({ store, packets, lists, waiting, turns, batchMax: settings.batchMax, tiers: tierLimits(settings) }),
     ...keyHandlers(keys),
     ...tenantHandlers(tenants),

@@ -33,6 +33,7 @@ const bodiesOf: Record<WithBody, Record<string, unknown>> = {
     context: { summary: 'On' },
     hitl: createExample.hitl,
   },
+  askQuestion: { question: 'Refund?', reason: 'Policy', options: ['Yes'], required: true, key: 'refund', timeout_seconds: 60 },
   claimPacket: { agent_id: 'resolver', agent_name: 'Resolver', framework: 'langgraph' },
   respondPacket: { response: 'Approve', responded_by: 'dana', notes: 'Loyal customer' },
   batchCreate: { packets: [whole] },

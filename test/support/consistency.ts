@@ -61,6 +61,7 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
     webhooks: own('*', 'webhooks', 'seq'),
     documents: own('*', 'documents', 'kind, name'),
     answer_links: own('*', 'answer_links', 'seq'),
+    questions: own('*', 'questions', 'seq'),
     deliveries: own('*', 'deliveries', 'seq'),
     messages: query(
       `select * from messages where event_id in (select event_id from deliveries where tenant = ${tenant}) order by event_id`,
@@ -85,7 +86,14 @@ export const assertSound = (url: string): Promise<void> =>
 
 /** Everything in which the rows of a tenant disagree with one another, one sentence each. */
 export function disagreements(tenant: Contents): string[] {
-  return [...countersOf(tenant), ...packetsOf(tenant), ...trailOf(tenant), ...deliveriesOf(tenant), ...answersOf(tenant)];
+  return [
+    ...countersOf(tenant),
+    ...packetsOf(tenant),
+    ...trailOf(tenant),
+    ...deliveriesOf(tenant),
+    ...answersOf(tenant),
+    ...questionsOf(tenant),
+  ];
 }
 
 /** Rows without the row that they belong to, of all tenants: these tables are only reached through another one. */
@@ -197,6 +205,24 @@ function deliveriesOf({ deliveries = [], messages = [], webhooks = [], events = 
     ...(webhooks.some(({ seq }) => seq === webhook) ? [] : [`delivery ${id} has no webhook`]),
     ...(packet_id === null || known.has(event_id) ? [] : [`delivery ${id} has no event`]),
   ]);
+}
+
+/** Each question that has ended is kept once, and the latest one with the answer that its packet shows. */
+function questionsOf({ packets = [], questions = [] }: Contents): string[] {
+  const ids = questions.map(({ question_id }) => question_id);
+  return [
+    ...differ('ended questions', new Set(ids).size, ids.length),
+    ...questions.flatMap(({ question_id, packet_id }) =>
+      packets.some(({ id }) => id === packet_id) ? [] : [`the question ${question_id} has no packet`],
+    ),
+    ...packets.flatMap(({ state, digest, status }) => {
+      const { hitl } = JSON.parse(summaryText({ state, digest } as never));
+      if (!hitl?.question_id) return [];
+      const kept = questions.find(({ question_id }) => question_id === hitl.question_id);
+      if (status === 'awaiting_human') return kept === undefined ? [] : [`the open question ${hitl.question_id} has ended`];
+      return differ(`the answer to ${hitl.question_id}`, kept && JSON.parse(kept.record).answer?.response, hitl.response ?? undefined);
+    }),
+  ];
 }
 
 function answersOf({ idempotency = [], idempotency_packets = [], packets = [] }: Contents): string[] {

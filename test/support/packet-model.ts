@@ -11,7 +11,7 @@ export interface ModelPacket {
   target: string;
   summary: string;
   decisions: string[];
-  hitl: { required: boolean; answered: boolean; texts: readonly string[] } | undefined;
+  hitl: { required: boolean; asked: boolean; answered: boolean; texts: readonly string[] } | undefined;
   holder: string | null;
   created_at: string;
   /** Its history's event types, oldest first. */
@@ -87,7 +87,8 @@ export class PacketModel {
   }
 
   create(id: string, { source, target, summary, priority = 'normal', tags = [], hitl }: Attributes, at: string): ModelPacket {
-    const asked = hitl === undefined ? undefined : { required: hitl.required, answered: false, texts: [hitl.question, hitl.reason] };
+    const asked =
+      hitl === undefined ? undefined : { required: hitl.required, asked: false, answered: false, texts: [hitl.question, hitl.reason] };
     const packet: ModelPacket = {
       id,
       status: 'created',
@@ -163,19 +164,16 @@ export class PacketModel {
     const hasContent = Object.values(changes).some((value) => value !== undefined);
     if (isMove && !moves[packet.status].includes(status)) return 400;
     if (hasContent && packet.status === 'expired') return 409;
-    const hitl =
-      changes.hitl === undefined
-        ? packet.hitl
-        : {
-            required: changes.hitl.required,
-            answered: packet.hitl?.answered ?? false,
-            texts: [changes.hitl.question, changes.hitl.reason],
-          };
+    const asks = isMove && status === 'awaiting_human';
+    const given = changes.hitl && { required: changes.hitl.required, texts: [changes.hitl.question, changes.hitl.reason] };
+    const { asked = false, answered = false, ...earlier } = packet.hitl ?? {};
+    // What was asked never changes after its answer, or the end of its packet.
+    const isClosed = asked && packet.status !== 'awaiting_human';
+    if (isClosed && !asks && given !== undefined && JSON.stringify(given) !== JSON.stringify(earlier)) return 409;
+    const hitl = given === undefined ? packet.hitl : { ...given, asked, answered };
     if (isMove && status === 'completed' && hitl?.required === true && !hitl.answered) return 400;
-    if (isMove && status === 'awaiting_human') {
-      if (hitl === undefined) return 400;
-      if (changes.hitl !== undefined) hitl.answered = false;
-    }
+    if (asks && hitl === undefined) return 400;
+    if (asks) Object.assign(hitl!, { asked: true, answered: false });
     if (!isMove && !hasContent) return 200;
     packet.hitl = hitl;
     packet.priority = changes.priority ?? packet.priority;

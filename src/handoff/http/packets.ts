@@ -10,7 +10,7 @@ import type { Turns } from '../../kit/turns.ts';
 import type { Tier } from '../model/common.ts';
 import { CreateRequest, type Packet } from '../model/packet.ts';
 import type { Trial, WaitQuery } from '../model/packet-routes.ts';
-import type { AnsweredVia } from '../rules/packet.ts';
+import type { AnsweredVia } from '../rules/answer.ts';
 import { leaseEndIn } from '../rules/text.ts';
 import type { TierLimits } from '../rules/tiers.ts';
 import type { Caller } from '../service/authentication.ts';
@@ -64,16 +64,6 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
     if (isWanted) await turns.take(caller.tenant_number);
     return packetAnswer(await store.of(caller.tenant_number).packets.find(id), headers['if-none-match']);
   }
-
-  /** The options of a change. Those of an `operation` have its idempotency key. */
-  const changing = (context: HandlerContext<Caller>, operation?: string): ChangeOptions => ({
-    agentId: agentId(context.headers),
-    // Over MCP the holder of a lease may leave its token out.
-    ...(context.via === 'mcp' ? { holder: agentId(context.headers) } : {}),
-    ifMatch: context.headers['if-match'],
-    token: leaseToken(context.headers),
-    ...(operation === undefined ? {} : { idempotency: idempotencyOf(context, operation) }),
-  });
 
   /** Answers a question; histories name the way by which the answer came. */
   const respond = (way: AnsweredVia): Handlers['respondPacket'] => ({
@@ -226,10 +216,20 @@ async function createAnswer(making: Promise<CreateAnswer>): Promise<HttpResponse
   });
 }
 
+/** The options of a change. Those of an `operation` have its idempotency key. */
+export const changing = (context: HandlerContext<Caller>, operation?: string): ChangeOptions => ({
+  agentId: agentId(context.headers),
+  // Over MCP the holder of a lease may leave its token out.
+  ...(context.via === 'mcp' ? { holder: agentId(context.headers) } : {}),
+  ifMatch: context.headers['if-match'],
+  token: leaseToken(context.headers),
+  ...(operation === undefined ? {} : { idempotency: idempotencyOf(context, operation) }),
+});
+
 /** The answer to a change of a packet. */
-export function changed({ packet, revision, replayed }: Changed): HttpResponse<never> {
-  const headers = { etag: tagOf({ packet, revision }), ...(replayed ? { 'idempotency-replayed': 'true' } : {}) };
-  return new HttpResponse<never>({ headers, body: new JsonText(packet) });
+export function changed({ packet, revision, replayed }: Changed, answer: { status?: number; headers?: Record<string, string> } = {}) {
+  const headers = { etag: tagOf({ packet, revision }), ...(replayed ? { 'idempotency-replayed': 'true' } : {}), ...answer.headers };
+  return new HttpResponse<never>({ ...answer, headers, body: new JsonText(packet) });
 }
 
 function outcome(name: 'claimed' | 'completed', packets: readonly string[], errors: readonly unknown[]): JsonText {

@@ -1,6 +1,8 @@
 import { notFound } from '../../kit/errors.ts';
-import type { Hitl, Packet } from '../model/packet.ts';
-import { askedStatus } from '../rules/packet-life.ts';
+import type { Answer } from '../model/hitl.ts';
+import type { Packet } from '../model/packet.ts';
+import type { QuestionView } from '../model/question.ts';
+import { latestQuestion } from '../rules/question-state.ts';
 import { fenced } from './text.ts';
 
 /** The result of a tool: what a program reads, and a short text for the model. */
@@ -15,25 +17,42 @@ export const changed = (found: Packet | undefined): ToolResult => {
   return { structured: packet, text: `Packet ${packet.id} is ${packet.status}, revision ${packet.revision}.` };
 };
 
-/** The result of a question: the answer, or that there is none yet. */
-export function answerOf({ id, status, hitl }: Pick<Packet, 'id' | 'status'> & { hitl: Hitl | null }, now: Date): ToolResult {
-  const { question = null, response = null, responded_by = null, notes = null } = hitl ?? {};
-  const reason = hitl !== null && isTimedOut(hitl, now) ? 'timed_out' : null;
-  const structured = { packet_id: id, answered: response !== null, status, question, response, responded_by, notes, reason };
-  if (response !== null)
-    return { structured, text: `A person has answered.\n${fenced(`${responded_by}: ${response}${notes === null ? '' : `\n${notes}`}`)}` };
-  if (reason !== null)
-    return { structured, text: `Nobody answered in time: the question ended at ${hitl!.expires_at}. Packet ${id} is ${status}.` };
-  const text =
-    status === askedStatus
-      ? `Nobody has answered yet. Call get_answer for packet ${id} later.`
-      : `There is no answer, and none is pending: packet ${id} is ${status}.`;
-  return { structured, text };
+/** A question as a tool tells of it. */
+export interface ToldQuestion {
+  readonly state: QuestionView['state'] | 'draft' | 'none';
+  readonly question: string | null;
+  readonly expires_at: string | null;
+  readonly answer: Answer | null;
 }
 
-/** Whether the time to answer a question ended without an answer. */
-export const isTimedOut = ({ response, expires_at }: Hitl, now: Date): boolean =>
-  response === null && expires_at !== null && now.getTime() >= Date.parse(expires_at);
+/** The latest question of a packet. */
+export function toldOf(packet: Packet, now: Date): ToldQuestion {
+  const latest = latestQuestion(packet, now);
+  if (latest.state === 'none') return { state: 'none', question: null, expires_at: null, answer: null };
+  const { question } = latest.question;
+  if (latest.state === 'draft') return { state: 'draft', question, expires_at: null, answer: null };
+  return { state: latest.state, question, expires_at: latest.asked.expires_at, answer: latest.answer };
+}
+
+/** The result of a question: the answer, or why there is none. */
+export function answerOf({ id, status }: Pick<Packet, 'id' | 'status'>, told: ToldQuestion): ToolResult {
+  const { question, answer, state, expires_at } = told;
+  const { response = null, responded_by = null, notes = null } = answer ?? {};
+  const reason = state === 'timed_out' || state === 'replaced' ? state : null;
+  const structured = { packet_id: id, answered: answer !== null, status, question, response, responded_by, notes, reason };
+  if (answer !== null)
+    return { structured, text: `A person has answered.\n${fenced(`${responded_by}: ${response}${notes === null ? '' : `\n${notes}`}`)}` };
+  return { structured, text: withoutAnswer[state](id, status, expires_at) };
+}
+
+type Sentence = (id: string, status: string, expires_at: string | null) => string;
+const nonePending: Sentence = (id, status) => `There is no answer, and none is pending: packet ${id} is ${status}.`;
+const withoutAnswer: Record<ToldQuestion['state'], Sentence> = {
+  open: (id) => `Nobody has answered yet. Call get_answer for packet ${id} later.`,
+  timed_out: (id, status, expires_at) => `Nobody answered in time: the question ended at ${expires_at}. Packet ${id} is ${status}.`,
+  replaced: (id) => `Another agent has changed the question of packet ${id} before anybody answered.`,
+  ...{ answered: nonePending, withdrawn: nonePending, ended: nonePending, draft: nonePending, none: nonePending },
+};
 
 /** The value of an operation that always answers with a body. */
 export function must<T>(value: T | undefined): T {

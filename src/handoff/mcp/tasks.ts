@@ -1,9 +1,9 @@
 import { isId } from '../../kit/id.ts';
 import { routes } from '../model/api.ts';
 import { type Status, statuses } from '../model/common.ts';
-import type { HistoryEvent, Packet } from '../model/packet.ts';
+import type { Packet } from '../model/packet.ts';
 import { askedStatus, finalStatuses } from '../rules/packet-life.ts';
-import { answerOf, changed, isTimedOut, must, type ToolResult } from './results.ts';
+import { answerOf, changed, must, type ToolResult } from './results.ts';
 import { changeHeaders, type Session } from './session.ts';
 
 /** A task of the Tasks extension (`io.modelcontextprotocol/tasks`), as it is when somebody reads it. */
@@ -73,27 +73,24 @@ export async function cancelTask(session: Session, taskId: string): Promise<bool
   return true;
 }
 
-async function askedTask({ call, now }: Session, subject: Subject & { kind: 'ask' }, packet: Packet): Promise<Task> {
-  if (packet.hitl?.question_id === subject.questionId) {
-    if (isTimedOut(packet.hitl, now())) return timedOut(subject, packet);
-    return packet.status === askedStatus ? working(subject, packet) : completed(subject, packet, answerOf(packet, now()));
-  }
-  // Another question was asked since, or this one was withdrawn: the history has what became of it.
-  const { events } = must(await call(routes.packetHistory, { params: { id: packet.id } }));
-  const own = events.filter(({ details }) => details.question_id === subject.questionId);
-  if (own.some(({ event_type }) => event_type === 'question_withdrawn'))
-    return { task: { ...fieldsOf(subject, packet, 'The question was withdrawn.'), status: 'cancelled' } };
-  const answered = own.find(({ event_type }) => event_type === 'hitl_responded');
-  return completed(subject, packet, earlierAnswer(packet, answered, now()));
-}
+/** The most changes of an open question that its task follows. */
+const maxChanges = 100;
 
-/** The result of a question that is no longer the packet's last, from its history. */
-function earlierAnswer({ id, status }: Packet, answered: HistoryEvent | undefined, now: Date): ToolResult {
-  const unanswered = { required: true, reason: '', question: '', responded_at: null, notes: null, requested_at: null, expires_at: null };
-  if (answered === undefined) return answerOf({ id, status, hitl: null }, now);
-  const { details, actor } = answered;
-  const given = { ...unanswered, response: String(details.response), responded_by: actor.replace(/^human:/, '') };
-  return answerOf({ id, status, hitl: given }, now);
+async function askedTask({ call }: Session, subject: Subject & { kind: 'ask' }, packet: Packet): Promise<Task> {
+  const read = async (question_id: string) => must(await call(routes.getQuestion, { params: { id: packet.id, question_id } }));
+  let question = await read(subject.questionId);
+  // biome-ignore lint/plugin: an open question was changed a few times, and the calls take turns.
+  for (let changes = 0; question.replaced_by !== null && changes < maxChanges; changes += 1) {
+    const next = await read(question.replaced_by);
+    if (next.asked_by.agent_id !== question.asked_by.agent_id) break;
+    question = next;
+  }
+  const told = { ...question, question: question.question.question };
+  if (question.state === 'open') return working(subject, packet);
+  if (question.state === 'withdrawn') return { task: { ...fieldsOf(subject, packet, 'The question was withdrawn.'), status: 'cancelled' } };
+  const result = answerOf(packet, told);
+  if (question.state === 'timed_out' || question.state === 'replaced') return withoutAnswer(subject, packet, question.state, result.text);
+  return completed(subject, packet, result);
 }
 
 const fieldsOf = (subject: Subject, { updated_at }: Packet, statusMessage: string): TaskFields => ({
@@ -110,11 +107,9 @@ function working(subject: Subject, packet: Packet): Task {
   return { task: { ...fieldsOf(subject, packet, `Packet ${packet.id} awaits ${awaited}.`), status: 'working' } };
 }
 
-/** An overdue question. */
-function timedOut(subject: Subject, packet: Packet): Task {
-  const message = `Nobody answered in time: the question ended at ${packet.hitl!.expires_at}.`;
-  const error = { code: -32000, message, data: { reason: 'timed_out' } };
-  return { task: { ...fieldsOf(subject, packet, message), status: 'failed' }, error };
+/** A question that nobody can answer any more. */
+function withoutAnswer(subject: Subject, packet: Packet, reason: string, message: string): Task {
+  return { task: { ...fieldsOf(subject, packet, message), status: 'failed' }, error: { code: -32000, message, data: { reason } } };
 }
 
 function completed(subject: Subject, packet: Packet, result: ToolResult): Task {

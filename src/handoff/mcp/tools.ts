@@ -4,7 +4,7 @@ import { routes } from '../model/api.ts';
 import { type Scope, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { askedStatus } from '../rules/packet-life.ts';
-import { answerOf, changed, must, type ToolResult } from './results.ts';
+import { answerOf, changed, must, type ToolResult, toldOf } from './results.ts';
 import { defaultLeaseSeconds, inputs, maxWaitSeconds, outputs } from './schemas.ts';
 import { agentOf, changeHeaders, type Session } from './session.ts';
 import { askTask, type Task, waitTask } from './tasks.ts';
@@ -148,7 +148,8 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
       const hitl = defined({ required: true, reason, question, options, timeout_seconds, on_timeout });
       const packet = (await patch(args, session, { status: 'awaiting_human', hitl })).structured as unknown as Packet;
       if (session.takesTasks) return askTask(packet);
-      return answerOf(await afterQuestion(session, packet, wait_seconds), session.now());
+      const after = await afterQuestion(session, packet, wait_seconds);
+      return answerOf(after, toldOf(after, session.now()));
     },
   }),
 
@@ -161,7 +162,8 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     run: async ({ packet_id: id, wait_seconds = maxWaitSeconds }, session) => {
       const packet = must(await session.packet(id));
       await keepLease(session, id, packet);
-      return answerOf(await afterQuestion(session, packet, wait_seconds), session.now());
+      const after = await afterQuestion(session, packet, wait_seconds);
+      return answerOf(after, toldOf(after, session.now()));
     },
   }),
 

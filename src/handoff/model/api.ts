@@ -16,6 +16,7 @@ import { keyApi } from './key.ts';
 import { mcpApi } from './mcp.ts';
 import { packetApi } from './packet-routes.ts';
 import { policyApi } from './policy.ts';
+import { questionApi } from './question.ts';
 import type { HandoffRoute } from './route.ts';
 import { statsApi } from './stats.ts';
 import { streamApi } from './stream.ts';
@@ -38,6 +39,7 @@ export const apiPrefix = '/api/v1';
 /** What clients call; the description lists it in this order. */
 const parts = [
   packetApi,
+  questionApi,
   answerLinkApi,
   briefApi,
   batchApi,

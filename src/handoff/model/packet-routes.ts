@@ -13,12 +13,12 @@ import {
   startedExample,
   summaryExample,
 } from './examples.ts';
+import { Hitl } from './hitl.ts';
 import {
   ChainRequest,
   ClaimRequest,
   CreateRequest,
   HistoryEvent,
-  Hitl,
   Packet,
   PacketSummary,
   PatchRequest,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 
 import { choice, givenTimestamp, Id, name, object, orNull, prose, record, remark, statement, timestamp } from '../../kit/schemas.ts';
 import { indexedName, priorities, statuses } from './common.ts';
-import { FormSchema } from './form.ts';
+import { Hitl, Question, question } from './hitl.ts';
 
 /** The version of the packet schema that packets carry. */
 export const packetVersion = '1.0.0';
@@ -73,43 +73,6 @@ export const Dependency = Type.Object({
   status: Type.Optional(prose('The status of the dependency.')),
   source: Type.Optional(prose('Where it comes from.')),
 });
-
-const question = {
-  required: Type.Boolean({ description: 'Whether a person must answer before the packet can be completed.' }),
-  reason: prose('Why a person is asked.', { example: 'Refunds over 50 need approval' }),
-  question: statement('The question.'),
-  options: Type.Optional(
-    Type.Array(
-      anyJson('A possible answer: a text, or `{value, label?, style?}` with the style `default` or `danger`; the answer is its `value`.'),
-    ),
-  ),
-  strict_options: Type.Optional(Type.Boolean({ description: 'Whether the response must be one of the options.' })),
-  schema: Type.Optional(FormSchema),
-  responder: Type.Optional(remark('Who is asked: a name or a mail address. It is shown, and is no permission.')),
-  remind_after_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 3_153_600_000,
-      description: 'When to remind the channels once of the open question, from the moment the packet enters awaiting_human.',
-    }),
-  ),
-  timeout_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 3_153_600_000,
-      description: 'How long to wait for an answer, from the moment the packet enters awaiting_human.',
-    }),
-  ),
-  exclude_source: Type.Optional(
-    Type.Boolean({
-      description:
-        'Whether the answer is refused from the keys that created or claimed the packet or asked the question, and from keys that they created. These keys can neither withdraw nor change the open question, nor lift this before it is asked; while the question is open, nobody can lift this.',
-    }),
-  ),
-  on_timeout: Type.Optional(choice(['keep', 'fail', 'expire'], { description: 'What happens at the timeout; `keep` if left out.' })),
-};
-
-export const Question = Type.Object(question, { description: 'A checkpoint for a human.' });
 
 const Claimant = Type.Object({
   agent_id: Type.String(),
@@ -254,36 +217,6 @@ export const BatchCompleteRequest = object({
   lease_tokens: Type.Optional(record(Type.String(), { description: 'The lease tokens of leased packets, by packet id.' })),
 });
 
-export const Hitl = Type.Object({
-  ...question,
-  response: orNull(Type.String()),
-  responded_by: orNull(Type.String()),
-  responded_at: orNull(timestamp('When the question was answered.')),
-  notes: orNull(Type.String()),
-  question_id: Type.Optional(
-    orNull(
-      Type.String(),
-      'The id of the question, new each time that one is asked; null until it is asked, left out for questions of earlier versions.',
-    ),
-  ),
-  asked_by: Type.Optional(
-    orNull(
-      Type.Object({ agent_id: Type.String(), agent_name: Type.String() }),
-      'The agent that asked: the holder of the packet, or the agent that moved it to awaiting_human; null until the question is asked.',
-    ),
-  ),
-  requested_at: orNull(timestamp('When the packet entered awaiting_human.')),
-  expires_at: orNull(timestamp('When the time to answer ends.')),
-  remind_at: Type.Optional(orNull(timestamp('When the reminder is due.'), 'Null when it was sent, or the question is answered.')),
-  data: Type.Optional(record(Type.Unknown(), { description: 'The answer to a question with a schema.' })),
-  digest: Type.Optional(
-    Type.String({
-      description:
-        'The SHA-256, in hex, of what a person is shown: the canonical JSON (RFC 8785) of `{question, reason, options, schema, summary, pending, decisions}`, with null for options or a schema that the question does not have. It is set when the question is asked.',
-    }),
-  ),
-});
-
 const Metadata = Type.Object({
   source_agent: SourceAgent,
   target_agent: TargetAgent,
@@ -356,14 +289,12 @@ export const HistoryEvent = Type.Object({
 
 export type Packet = Static<typeof Packet>;
 export type PacketSummary = Static<typeof PacketSummary>;
-export type Hitl = Static<typeof Hitl>;
 export type Lease = Static<typeof Lease>;
 export type ClaimNextRequest = Static<typeof ClaimNextRequest>;
 export type CreateRequest = Static<typeof CreateRequest>;
 export type ChainRequest = Static<typeof ChainRequest>;
 export type PatchRequest = Static<typeof PatchRequest>;
 export type ClaimRequest = Static<typeof ClaimRequest>;
-export type Question = Static<typeof Question>;
 export type RespondRequest = Static<typeof RespondRequest>;
 export type Claimant = Static<typeof Claimant>;
 export type HistoryEvent = Static<typeof HistoryEvent>;

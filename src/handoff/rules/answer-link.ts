@@ -1,9 +1,7 @@
 import { hash } from 'node:crypto';
 import type { AnswerLinkStatus } from '../model/answer-link.ts';
-import type { Hitl } from '../model/packet.ts';
 import type { AnyPacket } from './packet.ts';
-import { askedStatus } from './packet-life.ts';
-import { isOverdue } from './question.ts';
+import { latestQuestion } from './question-state.ts';
 
 /** How many random bytes the token of an answer link has. */
 export const linkTokenBytes = 32;
@@ -25,27 +23,26 @@ export const linkHash = (token: string): string => hash('sha256', token);
 
 /** What decides whether an answer link can be used. */
 export interface LinkState {
-  /** The question that it is for. */
+  /** The question that it was made for, and the id under which that was first asked. */
   readonly question: string;
+  readonly first_question: string;
+  /** Who was asked then. */
+  readonly asked_of: string | null;
   readonly expires_at: string;
   readonly answered_at: string | null;
   readonly revoked_at: string | null;
 }
 
-/** What identifies the question of a packet: its id or, for questions of earlier versions, when it was asked. */
-export const questionOf = ({ question_id, requested_at }: Hitl): string | null => question_id ?? requested_at;
-
-/** Whether an answer link can be used, or why not. */
-export function linkStatus(
-  { question, expires_at, answered_at, revoked_at }: LinkState,
-  { status, hitl }: AnyPacket,
-  now: Date,
-): AnswerLinkStatus {
-  if (answered_at !== null) return 'answered';
-  if (revoked_at !== null) return 'revoked';
-  const isAsked = hitl !== null && questionOf(hitl) === question;
-  if (status === askedStatus && isAsked) return now.getTime() >= Date.parse(expires_at) || isOverdue(hitl, now) ? 'expired' : 'open';
-  // After its answer, a packet may be asked another question.
-  const wasAnswered = isAsked ? hitl.response !== null : hitl !== null;
-  return wasAnswered ? 'closed' : 'expired';
+/** Whether an answer link can be used, or why not. It leads to what became of its question, unless somebody else is asked now. */
+export function linkStatus(link: LinkState, packet: AnyPacket, now: Date): AnswerLinkStatus {
+  if (link.answered_at !== null) return 'answered';
+  if (link.revoked_at !== null) return 'revoked';
+  const latest = latestQuestion(packet, now);
+  if (latest.state === 'none' || latest.state === 'draft') return 'expired';
+  const { question_id, first_question_id = question_id } = latest.asked;
+  const isChanged = first_question_id === link.first_question && (latest.question.responder ?? null) === link.asked_of;
+  // Another question was asked since.
+  if (question_id !== link.question && !isChanged) return 'closed';
+  if (latest.state === 'answered') return 'closed';
+  return latest.state === 'open' && now.getTime() < Date.parse(link.expires_at) ? 'open' : 'expired';
 }

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../kit/errors.ts';
-import type { AnyPacket, Command, PacketEvent } from './packet.ts';
-import { allows } from './packet-life.ts';
+import type { KeptOfQuestions } from './kept.ts';
+import { type AnyPacket, asksPerson, type Command, type PacketEvent } from './packet.ts';
+import { isAwaited } from './question-state.ts';
 
 /** The prefix of an admin key among the makers of a key. */
 const byAdmin = 'admin:';
@@ -40,24 +41,30 @@ export function withSource(sources: readonly string[], { origin, lineage }: KeyF
 /** Whether an event makes its key a source of the packet's question: it created or claimed the packet, asked, or changed the question. */
 export function makesSource({ event_type, details }: PacketEvent): boolean {
   if (event_type === 'created' || event_type === 'claimed' || event_type === 'awaiting_human') return true;
-  return (details.fields as readonly string[] | undefined)?.includes('hitl') ?? false;
+  return 'replaced_question_id' in details || ((details.fields as readonly string[] | undefined)?.includes('hitl') ?? false);
 }
 
 /**
  * What a command does to a question that excludes its source (`hitl.exclude_source`), if only another key may do that: it
- * answers the question, withdraws it, changes it while it is open, or removes the need for it before it is asked.
+ * answers the question, withdraws it, changes it while it is open, or removes the need for it before the next one is asked.
  * Undefined otherwise: failing or deleting the packet approves nothing.
  */
-export function restrictedAction(packet: AnyPacket, command: Command): 'answered' | 'withdrawn' | 'changed' | undefined {
+export function restrictedAction(
+  packet: AnyPacket,
+  command: Command,
+  kept: KeptOfQuestions = {},
+): 'answered' | 'withdrawn' | 'changed' | undefined {
   const { hitl } = packet;
-  if (!hitl?.exclude_source) return undefined;
+  if (!(hitl === null ? kept.exclude_source : hitl.exclude_source)) return undefined;
   if (command.kind === 'respond') return 'answered';
-  if (hitl.response !== null) return undefined;
   if (command.kind === 'withdraw') return 'withdrawn';
-  if (command.kind !== 'patch' || command.patch.hitl === undefined) return undefined;
-  const change = command.patch.hitl;
-  const lifts = change === null || change.exclude_source === false || change.required === false;
-  return lifts || allows(packet, 'respond') ? 'changed' : undefined;
+  const change = command.kind === 'ask' ? command.question : command.kind === 'patch' ? command.patch.hitl : undefined;
+  if (change === undefined) return undefined;
+  // An answered question can't be changed by any key.
+  if (hitl !== null && hitl.question_id !== null && !isAwaited(packet) && !asksPerson(command)) return undefined;
+  if (change === null) return hitl === null ? undefined : 'changed';
+  const lifts = change.exclude_source === false || change.required === false;
+  return lifts || (command.kind === 'patch' && isAwaited(packet)) ? 'changed' : undefined;
 }
 
 /** @throws ServiceError 403 when the key is a source of the question, which must be `action` with another key */

@@ -1,25 +1,14 @@
 import { invalid } from '../../kit/errors.ts';
-import {
-  CompletedAction,
-  Decision,
-  Dependency,
-  FailedAction,
-  type Packet,
-  type PatchRequest,
-  PendingAction,
-  Question,
-} from '../model/packet.ts';
-import { neverAsked, requireSoundQuestion, withoutOwn } from './question.ts';
+import { CompletedAction, Decision, Dependency, FailedAction, type Packet, type PatchRequest, PendingAction } from '../model/packet.ts';
 
-type Content = Omit<PatchRequest, 'status'>;
+type Content = Omit<PatchRequest, 'status' | 'hitl'>;
 type Item = { id: string };
 
 /**
  * Merges the content of an update into the packet. Fields that are left out stay unchanged. Lists are merged by `id`,
- * objects at their top level; an action listed in `completed` or `failed` is removed from the other lists; `hitl: null` removes
- * the question.
+ * objects at their top level; an action listed in `completed` or `failed` is removed from the other lists.
  */
-export function mergeContent(packet: Packet, { metadata, context, decisions, actions, dependencies, hitl }: Content): Packet {
+export function mergeContent(packet: Packet, { metadata, context, decisions, actions, dependencies }: Content): Packet {
   return {
     ...packet,
     metadata: { ...packet.metadata, ...metadata },
@@ -27,7 +16,6 @@ export function mergeContent(packet: Packet, { metadata, context, decisions, act
     decisions: mergeById(packet.decisions, decisions, Decision.required, 'decisions'),
     actions: mergeActions(packet.actions, actions),
     dependencies: mergeById(packet.dependencies, dependencies, Dependency.required, 'dependencies'),
-    hitl: mergeHitl(packet.hitl, hitl),
   };
 }
 
@@ -84,17 +72,4 @@ function mergeActions(current: Packet['actions'], changes: Content['actions']): 
     completed: merged.completed.filter(({ id }) => !nowFailed.has(id) || nowCompleted.has(id)),
     failed: merged.failed.filter(({ id }) => !nowCompleted.has(id)),
   };
-}
-
-function mergeHitl(current: Packet['hitl'], change: Content['hitl']): Packet['hitl'] {
-  if (change === undefined) return current;
-  if (change === null) return null;
-  const { response, responded_by, responded_at, notes, requested_at, expires_at, question_id } = current ?? neverAsked;
-  // Only the service sets the answer and its times; values that the caller sends are ignored.
-  const merged = { ...current, ...withoutOwn(change), response, responded_by, responded_at, notes, requested_at, expires_at, question_id };
-  for (const field of Question.required) {
-    if (!(field in merged)) throw invalid(`hitl.${field}`, `hitl.${field} is required: the packet has no question yet.`);
-  }
-  requireSoundQuestion(merged);
-  return merged as Packet['hitl'];
 }

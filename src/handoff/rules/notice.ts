@@ -4,8 +4,7 @@ import { choicesOf } from '../model/options.ts';
 import type { Packet } from '../model/packet.ts';
 import { cut } from './cut.ts';
 import { plain } from './html.ts';
-import { askedStatus } from './packet-life.ts';
-import { isOverdue } from './question.ts';
+import { latestQuestion } from './question-state.ts';
 import { roughWords } from './time-left.ts';
 
 /** The content of a message to a channel: texts of the packet, cut, without control characters, not yet escaped. */
@@ -42,10 +41,10 @@ export const testNotice: Notice = {
 };
 
 /** Whether a message about an event at `since` is still true: false when its question is no longer open, or was asked again. */
-export function isStillSo(event: ChannelEvent, { status, hitl }: Packet, since: string, now: Date): boolean {
-  if (hitl === null || (hitl.requested_at ?? '') > since) return false;
-  if (event === 'answered') return hitl.response !== null;
-  return status === askedStatus && !isOverdue(hitl, now);
+export function isStillSo(event: ChannelEvent, packet: Packet, since: string, now: Date): boolean {
+  const latest = latestQuestion(packet, now);
+  if (latest.state === 'none' || latest.state === 'draft' || latest.asked.requested_at > since) return false;
+  return latest.state === (event === 'answered' ? 'answered' : 'open');
 }
 
 /** The message about a packet's question. `link`: the page to answer on, or a sentence that says why there is none. */

@@ -29,6 +29,7 @@ export const transitions = {
   },
   awaiting_human: {
     respond: 'claimed',
+    ask_again: 'awaiting_human',
     withdraw: 'claimed',
     reopen: 'created',
     fail: 'failed',

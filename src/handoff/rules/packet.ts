@@ -1,22 +1,28 @@
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import { statuses } from '../model/common.ts';
-import {
-  type ChainRequest,
-  type Claimant,
-  type Hitl,
-  type Packet,
-  type PacketSummary,
-  type PatchRequest,
-  packetVersion,
-  type RespondRequest,
-} from '../model/packet.ts';
+import type { Claimant, Packet, PacketSummary, PatchRequest, RespondRequest } from '../model/packet.ts';
 import type { WebhookEvent } from '../model/webhook.ts';
-import { cut } from './cut.ts';
+import { type AnsweredVia, answerTo, type EndedQuestion, questionsEndedBy, withQuestionEnded } from './answer.ts';
+import { type KeptOfQuestions, keptAfter } from './kept.ts';
 import { isLeaseOver, type LeaseProof, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
-import { allowedFrom, allows, askedStatus, claimableStatus, move, touched, type Verb, verbTo } from './packet-life.ts';
-import { answeredBy, answerTo, ask, isOverdue, newQuestion, requireStillExcluded, updated, withDigest } from './question.ts';
+import { allowedFrom, allows, move, touched, type Verb, verbTo } from './packet-life.ts';
+import {
+  type Asking,
+  answeredBy,
+  askedOf,
+  type GivenQuestion,
+  type QuestionActor,
+  questionToAsk,
+  requireStillExcluded,
+  updatedHitl,
+  whole,
+  withAsked,
+  withChanged,
+} from './question.ts';
+import { type EarlierQuestion, sameQuestion } from './question-key.ts';
+import { type AskedRecord, hitlOf, isAwaited, latestQuestion } from './question-state.ts';
 import { remind } from './reminder.ts';
 
 /** The name of an event on streams. */
@@ -48,9 +54,6 @@ export interface PacketEvent {
   readonly notifies?: ChannelEvent | undefined;
 }
 
-/** How an answer was given. */
-export type AnsweredVia = 'api' | 'console' | 'link' | 'mcp' | 'a2a';
-
 /** The details of an answer by a link: its id, and whether the person entered a name. */
 interface LinkDetails {
   readonly answer_link_id: string;
@@ -64,8 +67,14 @@ export type Command =
       readonly kind: 'patch';
       readonly patch: PatchRequest;
       readonly agentId: string | undefined;
-      /** The id of the question, if the patch asks one. */
-      readonly questionId?: string;
+      /** The id of the question, if the patch asks one or makes one of an open one. */
+      readonly questionId: string;
+    } & LeaseProof)
+  | ({
+      readonly kind: 'ask';
+      readonly question: GivenQuestion;
+      readonly agentId: string | undefined;
+      readonly questionId: string;
     } & LeaseProof)
   | { readonly kind: 'withdraw'; readonly agentId: string | undefined }
   | {
@@ -84,22 +93,20 @@ export type Command =
   | { readonly kind: 'time_out' }
   | { readonly kind: 'expire_unclaimed' };
 
-/** Whether a patch asks a person. */
-export const asksPerson = ({ status }: PatchRequest): boolean => status !== undefined && verbTo[status] === 'ask';
+/** Whether a command asks a person. */
+export const asksPerson = (command: Command): boolean =>
+  command.kind === 'ask' || (command.kind === 'patch' && command.patch.status !== undefined && verbTo[command.patch.status] === 'ask');
 
 /** A packet summary or a whole packet. Only an update of content needs the whole packet. */
 export type AnyPacket = PacketSummary | Packet;
 
 /** Whether the command changes the packet's content. */
 export function changesContent(command: Command): boolean {
-  return command.kind === 'patch' && Object.keys(command.patch).some((field) => field !== 'status');
+  return command.kind === 'ask' || (command.kind === 'patch' && Object.keys(command.patch).some((field) => field !== 'status'));
 }
 
-/** Whether the command needs the whole packet: for its content, or for the digest of its question. */
-export function needsWhole(command: Command): boolean {
-  if (command.kind === 'respond') return command.answer.digest !== undefined;
-  return changesContent(command) || (command.kind === 'patch' && command.patch.status === askedStatus);
-}
+/** Whether the command needs the whole packet: for its content, or for what the person is shown. */
+export const needsWhole = (command: Command): boolean => command.kind === 'respond' || changesContent(command) || asksPerson(command);
 
 /** The packet after a command, and its events; without events nothing changed. */
 export interface Decision<P extends AnyPacket = Packet> {
@@ -111,61 +118,43 @@ export interface Decision<P extends AnyPacket = Packet> {
   readonly isRemoved?: true;
   /** The lease to store; left out when it does not change. */
   readonly lease?: StoredLease | null;
+  /** What to keep of the packet's questions; left out when it does not change. */
+  readonly kept?: KeptOfQuestions;
+  /** The questions that the command ended. */
+  readonly ended?: readonly EndedQuestion[];
+  /** The id of the question that a request to ask is about, and whether it was asked before. */
+  readonly asked?: { readonly question_id: string; readonly isRepeated: boolean };
 }
 
-/** A new packet and its `packet.created` event. */
-export function newPacket(
-  request: ChainRequest & { parent_packet_id?: string | undefined },
-  { id, now, agentId, contractVersion }: { id: string; now: Date; agentId: string | undefined; contractVersion?: number | undefined },
-): Decision {
-  const at = now.toISOString();
-  const { metadata, context, actions, hitl } = request;
-  const packet: Packet = {
-    id,
-    version: packetVersion,
-    parent_packet_id: request.parent_packet_id ?? null,
-    status: claimableStatus,
-    revision: 1,
-    lease: null,
-    metadata: { ...metadata, priority: metadata.priority ?? 'normal', tags: metadata.tags ?? [], created_at: at },
-    hitl: hitl === undefined ? null : newQuestion(hitl),
-    claimed_by: null,
-    claimed_at: null,
-    created_at: at,
-    updated_at: at,
-    _links: { self: `/api/v1/packets/${id}`, claim: `/api/v1/packets/${id}/claim`, history: `/api/v1/packets/${id}/history` },
-    context: {
-      ...context,
-      conversation_state: context.conversation_state ?? [],
-      artifacts: context.artifacts ?? [],
-      custom: context.custom ?? {},
-    },
-    decisions: request.decisions ?? [],
-    actions: { ...actions, pending: actions?.pending ?? [], completed: actions?.completed ?? [], failed: actions?.failed ?? [] },
-    dependencies: request.dependencies ?? [],
-  };
-  const actor = `agent:${agentId ?? metadata.source_agent.id}`;
-  const details = {
-    ...(packet.parent_packet_id === null ? {} : { parent_packet_id: packet.parent_packet_id }),
-    ...(contractVersion === undefined ? {} : { contract_version: contractVersion }),
-  };
-  return { packet, events: [{ event_type: 'created', type: 'packet.created', actor, details }], searchable: true };
+/** What is stored of a packet's questions beside the packet. */
+export interface QuestionsBefore {
+  readonly kept: KeptOfQuestions;
+  /** The questions that ended, if the command asks. */
+  readonly earlier: readonly EarlierQuestion[];
 }
 
-/** The event in a parent's history when a child is created. The parent itself does not change. */
-export function chained(child: Packet, agentId: string | undefined): PacketEvent {
-  const actor = `agent:${agentId ?? child.metadata.source_agent.id}`;
-  return { event_type: 'chained', type: null, actor, details: { child_packet_id: child.id } };
-}
+const noQuestions: QuestionsBefore = { kept: {}, earlier: [] };
 
 /**
  * Returns the packet after the command, and its events. Pure.
  * @param stored the stored state of the packet's leases
  * @throws ServiceError when the command is not allowed
  */
-export function decide<P extends AnyPacket>(packet: P, command: Command, now: Date, stored: StoredLease | null = null): Decision<P> {
+export function decide<P extends AnyPacket>(
+  packet: P,
+  command: Command,
+  now: Date,
+  stored: StoredLease | null = null,
+  questions: QuestionsBefore = noQuestions,
+): Decision<P> {
   if ('token' in command && !mayOverride(command, packet)) requireToken(packet, stored, command, now);
-  const decision = decideOn(packet, command, now, stored);
+  const decision = withLease(command, decideOn(packet, command, now, stored, questions), now, stored);
+  if (decision.packet === packet) return decision;
+  const after = withQuestionEnded(packet, decision.packet, now);
+  return { ...decision, packet: after, ended: questionsEndedBy(packet, after, now), kept: keptAfter(packet, after, decision, questions) };
+}
+
+function withLease<P extends AnyPacket>(command: Command, decision: Decision<P>, now: Date, stored: StoredLease | null): Decision<P> {
   if (decision.lease !== undefined || decision.packet.lease === null) return decision;
   const after = decision.events.length === 0 ? decision : { ...decision, ...leaseAfter(decision.packet, stored, now) };
   return 'holder' in command && command.holder !== undefined ? withRenewedLease(after, stored, now) : after;
@@ -183,12 +172,20 @@ function mayOverride(command: Command & { token?: string | undefined }, packet: 
   return command.kind === 'delete' && command.byAdmin === true && command.token === undefined && packet.lease !== null;
 }
 
-function decideOn<P extends AnyPacket>(packet: P, command: Command, now: Date, stored: StoredLease | null): Decision<P> {
+function decideOn<P extends AnyPacket>(
+  packet: P,
+  command: Command,
+  now: Date,
+  stored: StoredLease | null,
+  questions: QuestionsBefore,
+): Decision<P> {
   switch (command.kind) {
     case 'claim':
       return claim(packet, command, now, stored);
     case 'patch':
-      return patch(packet, command.patch, command.agentId, now, command.questionId);
+      return patch(packet, command, now, questions);
+    case 'ask':
+      return ask(packet, command, now, questions);
     case 'withdraw':
       return withdraw(packet, command.agentId, now);
     case 'respond':
@@ -245,7 +242,7 @@ function enter<P extends AnyPacket>(
   const entered = move(packet, verb, now);
   const { status } = entered;
   const allDetails = verb === 'complete' ? { actions_completed: completedActions(packet), ...details } : details;
-  const notice = verb === 'ask' ? { notifies: 'asked' as const } : {};
+  const notice = verb === 'ask' || verb === 'ask_again' ? { notifies: 'asked' as const } : {};
   return { packet: entered, events: [{ event_type: status, type: `packet.${status}`, actor, details: allDetails, ...notice }], searchable };
 }
 
@@ -303,85 +300,67 @@ function respond<P extends AnyPacket>(
   { answer, via = 'api', link, actor = `human:${answer.responded_by}` }: Command & { kind: 'respond' },
   now: Date,
 ): Decision<P> {
-  const { hitl } = packet;
-  if (!allows(packet, 'respond') || hitl === null) {
-    throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(hitl)}`);
+  const latest = latestQuestion(packet, now);
+  if (!isAwaited(packet) || (latest.state !== 'open' && latest.state !== 'timed_out')) {
+    throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(latest)}`);
   }
-  if (isOverdue(hitl, now)) throw new ServiceError('GONE', 'The question is overdue.');
-  const given = answerTo(packet, hitl, answer);
+  if (latest.state === 'timed_out') throw new ServiceError('GONE', 'The question is overdue.');
+  const { question, asked } = latest;
+  const given = answerTo(packet, question, answer);
   const at = now.toISOString();
   const { target_agent } = packet.metadata;
   const held = packet.claimed_by !== null;
   const answered: P = {
     ...move(packet, 'respond', now),
-    hitl: {
-      ...hitl,
-      ...given,
-      ...(hitl.remind_at ? { remind_at: null } : {}),
-      responded_by: answer.responded_by,
-      responded_at: at,
-      notes: answer.notes ?? null,
-    },
+    hitl: hitlOf({
+      question,
+      asked: asked.remind_at ? { ...asked, remind_at: null } : asked,
+      answer: { ...given, responded_by: answer.responded_by, responded_at: at, notes: answer.notes ?? null },
+    }),
     claimed_by: held
       ? packet.claimed_by
       : { agent_id: target_agent.id, agent_name: target_agent.name, framework: target_agent.framework ?? null },
     claimed_at: held ? packet.claimed_at : at,
   };
+  const { question_id, ...words } = askedOf(latest);
   const event: PacketEvent = {
     event_type: 'hitl_responded',
     type: 'hitl.response_ready',
     actor,
     notifies: 'answered',
-    details: { ...given, ...questionDetails(hitl), ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, ...link },
+    details: {
+      ...given,
+      question_id,
+      question: words.question,
+      ...(answer.digest === undefined ? {} : { digest: answer.digest }),
+      via,
+      ...link,
+    },
   };
   return { packet: answered, events: [event], searchable: false };
 }
 
-/** The most characters of a question in the details of an event. */
-const maxAsked = 1000;
-
-/** The question and its responder, for the details of an event. */
-const askedOf = (hitl: Hitl) => ({
-  ...questionDetails(hitl),
-  question: cut(hitl.question, maxAsked),
-  ...(hitl.responder === undefined ? {} : { responder: hitl.responder }),
-});
-
-/** The id of a question, for the details of an event; questions of earlier versions have none. */
-const questionDetails = ({ question_id }: Hitl) => (question_id ? { question_id } : {});
-
 /** Withdraws the open question: its packet goes back to its holder, or may be claimed if it has none, without a question. */
 function withdraw<P extends AnyPacket>(packet: P, agentId: string | undefined, now: Date): Decision<P> {
-  const { hitl, claimed_by } = packet;
-  const verb = claimed_by === null ? 'reopen' : 'withdraw';
-  if (!allows(packet, verb) || hitl === null) throw conflict(`The packet is ${packet.status} and has no open question.${answeredBy(hitl)}`);
-  const details = questionDetails(hitl);
+  const verb = packet.claimed_by === null ? 'reopen' : 'withdraw';
+  const latest = latestQuestion(packet, now);
+  if (!allows(packet, verb) || latest.state === 'none' || latest.state === 'draft')
+    throw conflict(`The packet is ${packet.status} and has no open question.${answeredBy(latest)}`);
+  const details = { question_id: latest.asked.question_id };
   const event: PacketEvent = { event_type: 'question_withdrawn', type: 'hitl.withdrawn', actor: actorOf(packet, agentId), details };
   return { packet: { ...move(packet, verb, now), hitl: null }, events: [event], searchable: true };
 }
 
 /** Applies `hitl.on_timeout` after the time to answer; undefined when there is nothing to do. */
 function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> | undefined {
-  const { hitl } = packet;
-  const end = hitl?.on_timeout ?? 'keep';
-  if (hitl === null || end === 'keep' || !allows(packet, `time_out_${end}`) || !isOverdue(hitl, now)) return undefined;
+  const latest = latestQuestion(packet, now);
+  if (latest.state !== 'timed_out') return undefined;
+  const end = latest.question.on_timeout ?? 'keep';
+  if (end === 'keep' || !allows(packet, `time_out_${end}`)) return undefined;
   const ended = enter(packet, `time_out_${end}`, 'system:sweeper', now, { reason: 'hitl_timed_out' });
-  const details = { expires_at: hitl.expires_at };
+  const details = { question_id: latest.asked.question_id, expires_at: latest.asked.expires_at };
   const timedOut: PacketEvent = { event_type: 'hitl_timed_out', type: null, actor: 'system:sweeper', details };
   return { ...ended, events: [timedOut, ...ended.events] };
-}
-
-/**
- * When the sweeper must process the packet: at the end of its lease, at the reminder of its question, or at its timeout
- * unless `on_timeout` is `keep`; null: never.
- */
-export function dueAt(packet: AnyPacket): string | null {
-  const { hitl, lease } = packet;
-  if (lease !== null && lease.expires_at !== null) return lease.expires_at;
-  if (hitl === null || !allows(packet, 'respond')) return null;
-  const times = [hitl.remind_at ?? null, (hitl.on_timeout ?? 'keep') === 'keep' ? null : hitl.expires_at];
-  // ISO 8601 texts of the same form are in order of time.
-  return times.filter((time) => time !== null).toSorted()[0] ?? null;
 }
 
 type Refusal = (sentence: string) => ServiceError;
@@ -393,50 +372,103 @@ function requireAnswered(packet: AnyPacket, refuse: Refusal): void {
   }
 }
 
-function patch<P extends AnyPacket>(
-  packet: P,
-  request: PatchRequest,
-  agentId: string | undefined,
-  now: Date,
-  questionId?: string,
-): Decision<P> {
-  const { status, ...content } = request;
-  const changed = Object.keys(content);
-  const moves = status !== undefined && status !== packet.status;
-  const verb = moves ? verbTo[status] : undefined;
+type Patch = Command & { readonly kind: 'patch' };
 
-  if (moves) {
-    if (verb === undefined)
-      throw onStatus(
-        `A packet can't be moved to ${status} by an update${status === 'claimed' ? '; claim it' : ''}. ${allowedFrom(packet)}`,
-      );
-    if (!allows(packet, verb)) throw onStatus(`The packet can't be moved to ${status}. ${allowedFrom(packet)}`);
-  }
-  if (changed.length === 0 && !moves) return unchanged(packet);
+function patch<P extends AnyPacket>(packet: P, command: Patch, now: Date, questions: QuestionsBefore): Decision<P> {
+  const { status, ...content } = command.patch;
+  const changed = Object.keys(content);
+  const verb = status === undefined || status === packet.status ? undefined : requireVerb(packet, status);
+  if (changed.length === 0 && verb === undefined) return unchanged(packet);
   if (changed.length > 0 && packet.status === 'expired') throw conflict("The packet is expired; its content can't be changed.");
 
-  const merged = changed.length > 0 ? (mergeContent(whole(packet), content) as P) : packet;
-  const actor = actorOf(packet, agentId);
+  const { hitl: change, ...others } = content;
+  const merged = Object.keys(others).length > 0 ? (mergeContent(whole(packet), others) as P) : packet;
   const details = changed.length > 0 ? { fields: changed } : {};
-  if (verb === undefined) {
-    if (allows(packet, 'respond') && merged.hitl === null)
-      throw invalid('hitl', 'The packet awaits an answer; its question can only be removed after a change of status.');
-    requireStillExcluded(packet, merged);
-    const isOpen = allows(packet, 'respond');
-    // Another person is asked now, who has had no notice yet.
-    const notice = isOpen && merged.hitl?.responder !== packet.hitl?.responder ? { notifies: 'asked' as const } : {};
-    const event: PacketEvent = { event_type: 'updated', type: 'packet.updated', actor, details, ...notice };
-    const dated = updated(merged, packet);
-    return { packet: touched(isOpen ? withDigest(dated) : dated, now), events: [event], searchable: true };
+  if (verb === 'ask') {
+    if (change === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl.');
+    const given: GivenQuestion | undefined = change;
+    const asked = askIn(merged, { ...command, asking: { given, usesDraft: true, path: 'hitl.' } }, now, questions, details);
+    if (asked.asked?.isRepeated !== true || merged === packet) return asked;
+    return updated(packet, merged, { ...command, details: { fields: Object.keys(others) } }, now, questions);
   }
-  if (verb === 'complete') requireAnswered(merged, onStatus);
-  const asked = verb === 'ask' ? ask(merged, { isNew: content.hitl !== undefined, now, question_id: questionId, agentId }) : merged;
-  const more = verb === 'ask' ? { ...details, ...askedOf(asked.hitl!) } : details;
-  return enter(asked, verb, actor, now, more, changed.length > 0);
+  const after: P = { ...merged, hitl: updatedHitl(packet, change, { kept: questions.kept, isEnding: verb !== undefined, now }) };
+  if (verb === undefined) return updated(packet, after, { ...command, details }, now, questions);
+  if (verb === 'complete') requireAnswered(after, onStatus);
+  const { agentId, questionId } = command;
+  const left = isAwaited(packet) && changed.length > 0 ? withChanged(after, { now, questionId, agentId }) : after;
+  return enter(left, verb, actorOf(packet, agentId), now, details, changed.length > 0);
 }
 
-/** Narrows to a whole packet; callers check `needsWhole` before they load a packet. */
-function whole(packet: AnyPacket): Packet {
-  if ('counts' in packet) throw new Error('An update of content needs the whole packet.');
-  return packet;
+/** The verb for a status that an update moves the packet to. @throws ServiceError 400 */
+function requireVerb(packet: AnyPacket, status: NonNullable<PatchRequest['status']>): Verb {
+  const verb = verbTo[status];
+  if (verb === undefined)
+    throw onStatus(`A packet can't be moved to ${status} by an update${status === 'claimed' ? '; claim it' : ''}. ${allowedFrom(packet)}`);
+  if (!allows(packet, verb)) throw onStatus(`The packet can't be moved to ${status}. ${allowedFrom(packet)}`);
+  return verb;
+}
+
+/** The least time between two messages that an open question has changed, in milliseconds. */
+const noticeMs = 60_000;
+
+/** The packet after an update that does not move it. */
+function updated<P extends AnyPacket>(
+  packet: P,
+  merged: P,
+  { agentId, questionId, details }: Pick<Patch, 'agentId' | 'questionId'> & { details: Record<string, unknown> },
+  now: Date,
+  { kept }: QuestionsBefore,
+): Decision<P> {
+  requireStillExcluded(packet, merged.hitl);
+  const actor = actorOf(packet, agentId);
+  if (!isAwaited(packet)) {
+    const event: PacketEvent = { event_type: 'updated', type: 'packet.updated', actor, details };
+    return { packet: touched(merged, now), events: [event], searchable: true };
+  }
+  const after = withChanged(merged, { now, questionId, agentId });
+  const [earlier, later] = [latestQuestion(packet, now), latestQuestion(after, now)] as AskedRecord[];
+  const isReplaced = later!.asked.question_id !== earlier!.asked.question_id;
+  const isTold = kept.notified_at !== undefined && now.getTime() - Date.parse(kept.notified_at) < noticeMs;
+  // Another person is asked now, who has had no notice yet, or the link of an earlier message shows another question.
+  const isNotified = later!.question.responder !== earlier!.question.responder || (isReplaced && !isTold);
+  const event: PacketEvent = {
+    event_type: 'updated',
+    type: 'packet.updated',
+    actor,
+    details: isReplaced ? { ...details, ...askedOf(later!), replaced_question_id: earlier!.asked.question_id } : details,
+    ...(isNotified ? { notifies: 'asked' as const } : {}),
+  };
+  return { packet: touched(after, now), events: [event], searchable: true };
+}
+
+/** Asks a question of exactly the fields that are sent. A question that has timed out may be followed by another one. */
+function ask<P extends AnyPacket>(packet: P, command: Command & { kind: 'ask' }, now: Date, questions: QuestionsBefore): Decision<P> {
+  return askIn(packet, { ...command, asking: { given: command.question, usesDraft: false, path: '' } }, now, questions);
+}
+
+interface AskingCommand extends Pick<QuestionActor, 'agentId' | 'questionId'> {
+  readonly asking: Asking;
+}
+
+function askIn<P extends AnyPacket>(
+  packet: P,
+  { asking, agentId, questionId }: AskingCommand,
+  now: Date,
+  { kept, earlier }: QuestionsBefore,
+  details: Record<string, unknown> = {},
+): Decision<P> {
+  const latest = latestQuestion(packet, now);
+  const question = questionToAsk(packet, asking, kept, now);
+  const known = sameQuestion(packet, question, asking.given ?? {}, earlier, now);
+  if (known !== undefined) return { ...unchanged(packet), asked: { question_id: known, isRepeated: true } };
+  if (isAwaited(packet) && latest.state === 'open')
+    throw new ServiceError('QUESTION_OPEN', 'A question of the packet is open; it must be answered or withdrawn first.', {
+      extra: { question_id: latest.asked.question_id },
+    });
+  const verb = isAwaited(packet) ? 'ask_again' : 'ask';
+  if (!allows(packet, verb)) throw onStatus(`The packet can't be moved to awaiting_human. ${allowedFrom(packet)}`);
+  const asked = withAsked(packet, question, { now, questionId, agentId });
+  const more = { ...details, ...askedOf(latestQuestion(asked, now) as AskedRecord) };
+  const decision = enter(asked, verb, actorOf(packet, agentId), now, more, true);
+  return { ...decision, asked: { question_id: questionId, isRepeated: false } };
 }

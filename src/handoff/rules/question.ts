@@ -1,155 +1,225 @@
-import { invalid, ServiceError } from '../../kit/errors.ts';
-import { choicesOf, isOption } from '../model/options.ts';
-import type { Hitl, Packet, Question, RespondRequest } from '../model/packet.ts';
-import { digestOf } from './digest.ts';
-import { dataOf, requireSoundForm } from './form.ts';
+import { hash } from 'node:crypto';
+
+import { canonicalJson } from '../../kit/canonical-json.ts';
+import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
+import type { Asked, Hitl, Question } from '../model/hitl.ts';
+import { isOption } from '../model/options.ts';
+import type { Packet, PatchRequest } from '../model/packet.ts';
+import { cut } from './cut.ts';
+import { requireSoundForm } from './form.ts';
+import { inherited, type KeptOfQuestions } from './kept.ts';
 import type { AnyPacket } from './packet.ts';
-import { allows } from './packet-life.ts';
+import { type AskedRecord, hitlOf, isAwaited, type LatestQuestion, latestQuestion, serviceFields } from './question-state.ts';
 
-const unanswered = { response: null, responded_by: null, responded_at: null, notes: null };
+/** Fields of `hitl` in a request. */
+export type GivenQuestion = Partial<Question>;
 
-/** The fields of a question that only the service sets, before it is asked. */
-export const neverAsked = { ...unanswered, requested_at: null, expires_at: null, question_id: null, asked_by: null };
+/** Returns the canonical JSON (RFC 8785) of what a person is shown to answer a question. */
+export function shownText({ context, actions, decisions }: Packet, { question, reason, options, schema }: Question): string {
+  const asked = { question, reason, options: options ?? null, schema: schema ?? null };
+  return canonicalJson({ ...asked, summary: context.summary, pending: actions.pending, decisions });
+}
+
+/** The SHA-256, in hex, of what a person is shown to answer a question. */
+export const digestOf = (packet: Packet, question: Question): string => hash('sha256', shownText(packet, question));
 
 /** Requires that people can be shown the options and the form of a question. @throws ServiceError 400 that names the field */
-export function requireSoundQuestion({ schema, options = [] }: Partial<Question>): void {
+function requireSoundQuestion({ schema, options = [] }: GivenQuestion, path: string): void {
   if (schema !== undefined) requireSoundForm(schema);
   const other = options.findIndex((option) => !isOption(option));
-  if (other !== -1) {
-    const field = `hitl.options.${other}`;
-    throw invalid(
-      field,
-      `${field} must be a text, or an object with value, a text, and optionally label, a text, and style, default or danger.`,
-    );
+  if (other === -1) return;
+  const field = `${path}options.${other}`;
+  throw invalid(
+    field,
+    `${field} must be a text, or an object with value, a text, and optionally label, a text, and style, default or danger.`,
+  );
+}
+
+/** The draft of a question in a request that creates a packet. What only the service sets is ignored. */
+export function draftOf(given: Question): Hitl {
+  const own = Object.entries(given).filter(([name]) => !serviceFields.includes(name));
+  const question = Object.fromEntries(own) as Question;
+  requireSoundQuestion(question, 'hitl.');
+  return hitlOf({ question, asked: null, answer: null });
+}
+
+/**
+ * The fields of a request that an agent may set. Fields that the service sets may repeat what stands there.
+ * @throws ServiceError 400 that names a field with another value
+ */
+export function givenFields(given: GivenQuestion, current: Hitl | null, path = 'hitl.'): GivenQuestion {
+  const standing = (current ?? {}) as Readonly<Record<string, unknown>>;
+  const own: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(given)) {
+    if (!serviceFields.includes(name)) own[name] = value;
+    else if (value !== null && value !== undefined && canonicalJson(value) !== canonicalJson(standing[name] ?? null))
+      throw invalid(`${path}${name}`, `${path}${name} is set by the service; leave it out.`);
   }
+  return own;
 }
 
-/** A question that was never asked. */
-export function newQuestion(question: Question): Hitl {
-  requireSoundQuestion(question);
-  return { ...withoutOwn(question), ...neverAsked };
+/** Requires the fields that every question has. @throws ServiceError 400 */
+function complete(question: GivenQuestion, path: string): Question {
+  for (const field of ['required', 'reason', 'question'] as const) {
+    if (question[field] === undefined) throw invalid(`${path}${field}`, `${path}${field} is required: the packet has no question yet.`);
+  }
+  requireSoundQuestion(question, path);
+  return question as Question;
 }
 
-/** The question without the fields that only the service sets. */
-export function withoutOwn<Q extends object>(question: Q): Q {
-  const { data: _, digest: __, remind_at: ___, ...rest } = question as Q & { data?: unknown; digest?: unknown; remind_at?: unknown };
-  return rest as Q;
-}
-
-/** The packet with the digest of its open question as it is now. */
-export function withDigest<P extends AnyPacket>(packet: P): P {
+/**
+ * `hitl` after an update that asks nothing: a draft or an open question with the fields that are sent; null without a question.
+ * `isEnding`: the update also ends the packet, and its open question with it, which null then withdraws.
+ * @throws ServiceError 409 when the question is no longer open, 400 for a field that can't change
+ */
+export function updatedHitl(
+  packet: AnyPacket,
+  change: PatchRequest['hitl'],
+  { kept, isEnding, now }: { kept: KeptOfQuestions; isEnding: boolean; now: Date },
+): Hitl | null {
   const { hitl } = packet;
-  if (hitl === null || 'counts' in packet) return packet;
-  return { ...packet, hitl: { ...hitl, digest: digestOf({ ...(packet as Packet), hitl }) } };
+  if (change === undefined) return hitl;
+  const latest = latestQuestion(packet, now);
+  if (change === null) {
+    if (isAwaited(packet) && isEnding) return null;
+    if (isAwaited(packet)) throw invalid('hitl', 'The packet awaits an answer; its question can only be removed after a change of status.');
+    if (latest.state !== 'none' && latest.state !== 'draft') throw noLongerOpen(latest);
+    return null;
+  }
+  const given = givenFields(change, hitl);
+  if (latest.state === 'none' || latest.state === 'draft') {
+    const earlier = latest.state === 'draft' ? latest.question : inherited(packet, kept);
+    return hitlOf({ question: complete({ ...earlier, ...given }, 'hitl.'), asked: null, answer: null });
+  }
+  const question = complete({ ...latest.question, ...given }, 'hitl.');
+  if (canonicalJson(question) === canonicalJson(latest.question)) return hitl;
+  if (!isAwaited(packet)) throw noLongerOpen(latest);
+  if (question.key !== latest.question.key) throw invalid('hitl.key', 'hitl.key belongs to the open question; it cannot change.');
+  return hitlOf({ question, asked: dated(question, latest), answer: null });
 }
 
-/** The agent that asks: the holder, else the agent that moves the packet, which is the source if the request names none. */
-function askerOf({ claimed_by, metadata: { source_agent } }: AnyPacket, agentId: string | undefined) {
+function noLongerOpen({ state, answer, asked }: LatestQuestion & AskedRecord): ServiceError {
+  if (answer !== null)
+    return new ServiceError(
+      'ANSWERED',
+      `The question can't be changed: ${answer.responded_by} answered at ${answer.responded_at}. Ask a new one.`,
+      {
+        extra: { question_id: asked.question_id },
+      },
+    );
+  const end = state === 'timed_out' ? 'its time to answer is over' : 'its packet has ended';
+  return conflict(`The question can't be changed: ${end}. Ask a new one.`);
+}
+
+/** What a question is asked with. */
+export interface Asking {
+  /** The fields that are sent; undefined: the draft, or the latest question again. */
+  readonly given: GivenQuestion | undefined;
+  /** Whether the draft of the packet is asked, with the fields that are sent. */
+  readonly usesDraft: boolean;
+  readonly path: string;
+}
+
+/**
+ * The question that a request asks: the draft, exactly the fields that are sent, or the latest question again.
+ * @throws ServiceError 400 when there is no question, or an unsound one
+ */
+export function questionToAsk(packet: AnyPacket, { given, usesDraft, path }: Asking, kept: KeptOfQuestions, now: Date): Question {
+  const latest = latestQuestion(packet, now);
+  const sent = given === undefined ? undefined : givenFields(given, packet.hitl, path);
+  const stays = inherited(packet, kept);
+  let question: GivenQuestion;
+  if (latest.state === 'draft' && usesDraft) question = { ...latest.question, ...sent };
+  else if (sent !== undefined) question = { ...stays, ...sent };
+  else if (latest.state === 'none') throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl.');
+  else {
+    // Asked again it is another question, which its key would make the same one.
+    const { key: _, ...again } = latest.question;
+    question = again;
+  }
+  return complete({ required: true, reason: '', ...question }, path);
+}
+
+/** The agent that asks: the holder, else the agent that the request names, else the source. */
+function askerOf({ claimed_by, metadata: { source_agent } }: AnyPacket, agentId: string | undefined): Asked['asked_by'] {
   if (claimed_by !== null) return { agent_id: claimed_by.agent_id, agent_name: claimed_by.agent_name };
   if (agentId !== undefined && agentId !== source_agent.id) return { agent_id: agentId, agent_name: agentId };
   return { agent_id: source_agent.id, agent_name: source_agent.name };
 }
 
-/** What a question is asked with. */
-interface Asking {
-  /** Whether the request brings a new question. */
-  readonly isNew: boolean;
+/** The agent that changes an open question: the asker, unless the request names another one. */
+function changerOf(packet: AnyPacket, { asked_by }: Asked, agentId: string | undefined): Asked['asked_by'] {
+  const changer = agentId === undefined ? askerOf(packet, agentId) : { agent_id: agentId, agent_name: agentId };
+  return changer.agent_id === asked_by.agent_id ? asked_by : changer;
+}
+
+/** Who does something to a question, and when. */
+export interface QuestionActor {
   readonly now: Date;
-  readonly question_id?: string | undefined;
+  /** The id for a new question. */
+  readonly questionId: string;
   readonly agentId: string | undefined;
 }
 
-/** The packet with its question asked: the time to answer starts now, and a new question clears the previous answer. */
-export function ask<P extends AnyPacket>(packet: P, { isNew, now, question_id, agentId }: Asking): P {
-  const { hitl } = packet;
-  if (hitl === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl.');
-  const asked_by = askerOf(packet, agentId);
-  const fresh = isNew ? { ...withoutOwn(hitl), ...unanswered } : hitl;
-  return withDigest(
-    withReminder(
-      withDeadline({ ...packet, hitl: { ...fresh, requested_at: now.toISOString(), question_id: question_id ?? null, asked_by } }),
-    ),
-  );
+/** The packet with a new question asked: its time to answer starts now. */
+export function withAsked<P extends AnyPacket>(packet: P, question: Question, { now, questionId, agentId }: QuestionActor): P {
+  const digest = digestOf(whole(packet), question);
+  const requested_at = now.toISOString();
+  const asked = { question_id: questionId, asked_by: askerOf(packet, agentId), requested_at, expires_at: null, digest };
+  return { ...packet, hitl: hitlOf({ question, asked: dated(question, { question, asked, answer: null }, true), answer: null }) };
 }
 
-/** The packet after an update of its content: its deadline and reminder follow the question. A reminder is sent once only. */
-export function updated<P extends AnyPacket>(packet: P, { hitl: before }: AnyPacket): P {
-  const dated = withDeadline(packet);
-  const { remind_after_seconds: seconds } = packet.hitl ?? {};
-  const wasSent = before?.remind_after_seconds !== undefined && !before.remind_at;
-  return seconds === before?.remind_after_seconds || wasSent ? dated : withReminder(dated);
+/**
+ * The packet after an update while its question is open. What changes the digest makes a new question, which goes on from the
+ * first asking.
+ */
+export function withChanged<P extends AnyPacket>(packet: P, { now, questionId, agentId }: QuestionActor): P {
+  const latest = latestQuestion(packet, now);
+  if (latest.state !== 'open' && latest.state !== 'timed_out') return packet;
+  const { question, asked } = latest;
+  const digest = digestOf(whole(packet), question);
+  if (digest === asked.digest) return packet;
+  const first_question_id = asked.first_question_id ?? asked.question_id;
+  const changed: Asked = { ...asked, question_id: questionId, first_question_id, digest, asked_by: changerOf(packet, asked, agentId) };
+  return { ...packet, hitl: hitlOf({ question, asked: changed, answer: null }) };
 }
 
-/** The packet with `remind_at` computed from the time of its question; without one if no reminder is wanted. */
-function withReminder<P extends AnyPacket>(packet: P): P {
-  const { hitl } = packet;
-  if (hitl === null || hitl.requested_at === null) return packet;
-  const { remind_at: _, ...rest } = hitl;
-  if (hitl.remind_after_seconds === undefined) return { ...packet, hitl: rest };
-  return { ...packet, hitl: { ...rest, remind_at: secondsAfter(hitl.requested_at, hitl.remind_after_seconds) } };
+/** What the service set, with deadline and reminder as the question wants them. A reminder is sent once only. */
+function dated(question: Question, { question: before, asked }: AskedRecord, isNew = false): Asked {
+  const { remind_at, ...rest } = asked;
+  const { timeout_seconds: timeout, remind_after_seconds: reminder } = question;
+  const expires_at = timeout === undefined ? null : secondsAfter(asked.requested_at, timeout);
+  const wasSent = before.remind_after_seconds !== undefined && !remind_at;
+  const isKept = !isNew && (reminder === before.remind_after_seconds || wasSent);
+  if (isKept) return { ...rest, expires_at, ...(remind_at === undefined ? {} : { remind_at }) };
+  return { ...rest, expires_at, ...(reminder === undefined ? {} : { remind_at: secondsAfter(asked.requested_at, reminder) }) };
 }
 
 const secondsAfter = (time: string, seconds: number): string => new Date(Date.parse(time) + seconds * 1000).toISOString();
 
-/** The packet with `expires_at` computed from the time of its question. */
-function withDeadline<P extends AnyPacket>(packet: P): P {
-  const { hitl } = packet;
-  if (hitl === null || hitl.requested_at === null) return packet;
-  const { requested_at, timeout_seconds } = hitl;
-  const expires_at = timeout_seconds === undefined ? null : secondsAfter(requested_at, timeout_seconds);
-  return { ...packet, hitl: { ...hitl, expires_at } };
-}
-
 /** A sentence that says who answered and when; empty without an answer. */
-export function answeredBy(hitl: Hitl | null): string {
-  if (hitl === null || hitl.responded_by === null) return '';
-  return ` ${hitl.responded_by} answered at ${hitl.responded_at}.`;
-}
-
-/** Whether the time to answer has passed. */
-export function isOverdue({ expires_at }: Hitl, now: Date): boolean {
-  return expires_at !== null && now.getTime() >= Date.parse(expires_at);
+export function answeredBy(latest: LatestQuestion): string {
+  return latest.state === 'answered' ? ` ${latest.answer.responded_by} answered at ${latest.answer.responded_at}.` : '';
 }
 
 /** @throws ServiceError 403 when an update of an open question lets its source answer it */
-export function requireStillExcluded(before: AnyPacket, after: AnyPacket): void {
-  if (!allows(before, 'respond') || !before.hitl?.exclude_source || after.hitl?.exclude_source) return;
+export function requireStillExcluded(before: AnyPacket, after: Hitl | null): void {
+  if (!isAwaited(before) || !before.hitl?.exclude_source || after?.exclude_source) return;
   throw new ServiceError('FORBIDDEN', 'exclude_source cannot be lifted while the question is open.', { field: 'hitl.exclude_source' });
 }
 
-/**
- * The part of an answer that the question determines. Data without a response is the response, as JSON.
- * @throws ServiceError 409 STALE when the person was shown something else, 400 when the answer is none of the question
- */
-export function answerTo(packet: AnyPacket, hitl: Hitl, { response, data, digest }: RespondRequest): Pick<Hitl, 'response' | 'data'> {
-  if (digest !== undefined && digest !== digestOf({ ...(packet as Packet), hitl }))
-    throw new ServiceError('STALE', 'The question or what it is about has changed since; read it again.', {
-      extra: { hitl: withDigest(packet).hitl },
-    });
-  if (hitl.schema === undefined) {
-    if (data !== undefined) throw invalid('data', 'data is only taken by a question that has a schema.');
-    if (response === undefined) throw invalid('response', 'response is required.');
-    requireOption(hitl, response);
-    return { response };
-  }
-  // An option beside a form declines the form.
-  if (data === undefined && response !== undefined && valuesOf(hitl).includes(response)) return { response };
-  if (data === undefined) throw invalid('data', declining(hitl));
-  const whole = dataOf(hitl.schema, data);
-  if (response !== undefined) requireOption(hitl, response);
-  return { response: response ?? JSON.stringify(whole), data: whole };
+/** Narrows to a whole packet; callers check `needsWhole` before they load a packet. */
+export function whole(packet: AnyPacket): Packet {
+  if ('counts' in packet) throw new Error('This needs the whole packet.');
+  return packet;
 }
 
-const valuesOf = ({ options }: Hitl) => choicesOf(options).map(({ value }) => value);
+/** The most characters of a question in the details of an event. */
+const maxAsked = 1000;
 
-const namesOf = (values: readonly string[]) => values.map((value) => JSON.stringify(value)).join(', ');
-
-const declining = (hitl: Hitl) =>
-  `data is required: the question has a schema.${valuesOf(hitl).length === 0 ? '' : ` Without it, response must be one of ${namesOf(valuesOf(hitl))}.`}`;
-
-/** @throws ServiceError 400 when the question takes only its options and the response is none of them */
-function requireOption(hitl: Hitl, response: string): void {
-  if (!hitl.strict_options) return;
-  const values = valuesOf(hitl);
-  if (!values.includes(response)) throw invalid('response', `response must be one of ${namesOf(values)}.`);
-}
+/** A question and its responder, for the details of an event. */
+export const askedOf = ({ question, asked }: AskedRecord) => ({
+  question_id: asked.question_id,
+  question: cut(question.question, maxAsked),
+  ...(question.responder === undefined ? {} : { responder: question.responder }),
+});

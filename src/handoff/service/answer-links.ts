@@ -3,12 +3,10 @@ import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
 import { type AnswerLink, type AnswerLinkRequest, type AnswerLinkStatus, type NewAnswerLink, validSeconds } from '../model/answer-link.ts';
 import type { Packet, RespondRequest } from '../model/packet.ts';
-import { linkHash, linkStatus, linkToken, linkTokenBytes, questionOf, tenantOfLink } from '../rules/answer-link.ts';
-import { digestOf } from '../rules/digest.ts';
+import { linkHash, linkStatus, linkToken, linkTokenBytes, tenantOfLink } from '../rules/answer-link.ts';
 import { requireNoSource } from '../rules/exclusion.ts';
 import type { AnyPacket } from '../rules/packet.ts';
-import { askedStatus } from '../rules/packet-life.ts';
-import { isOverdue } from '../rules/question.ts';
+import { isAwaited, latestQuestion } from '../rules/question-state.ts';
 import { acts, hasRight, requireResponder, requireRight } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
@@ -17,15 +15,6 @@ import { actingFor, changeIn } from './change.ts';
 import { requireOrigin } from './origin.ts';
 import type { PacketViews } from './packet-views.ts';
 import type { ServiceParts } from './parts.ts';
-
-const digests = new WeakMap<AskingPacket, string>();
-
-/** The digest of a packet that several pages show, computed once for each revision that is kept. */
-function digestOnce(packet: AskingPacket): string {
-  const digest = digests.get(packet) ?? digestOf(packet);
-  digests.set(packet, digest);
-  return digest;
-}
 
 /** What the page of a link shows: the open question, or why there is none. */
 export type OpenedLink =
@@ -107,7 +96,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
         const question = openQuestion(packet, at.now);
         requireFewLinks(answerLinks.ofPacket(packetId), packet, channel, at.now);
         const times = { created_at: at.now.toISOString(), expires_at, answered_at: null, revoked_at: null };
-        answerLinks.insert({ seq: 0, id, packet_id: packetId, question, token_hash: linkHash(token), ...maker, ...times });
+        answerLinks.insert({ seq: 0, id, packet_id: packetId, ...question, token_hash: linkHash(token), ...maker, ...times });
         const details = { answer_link_id: id, responder, expires_at, ...(channel === null ? {} : { channel_id: channel }) };
         const actor = channel === null ? actorOf(caller) : 'system:deliverer';
         trail.append(packet, [{ event_type: 'answer_link_created', type: null, actor, details }], at);
@@ -181,7 +170,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       const status = linkStatus(link, packet, readAt);
       if (status !== 'open') return { status };
       const asking = packet as AskingPacket;
-      return { status, link, maker, packet: asking, digest: digestOnce(asking), readAt };
+      return { status, link, maker, packet: asking, digest: asking.hitl.digest!, readAt };
     },
 
     /**
@@ -223,13 +212,14 @@ const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.f
 /** The packet awaits no answer: 409, or 410 when its question is overdue. */
 class NoQuestion extends ServiceError {}
 
-/** What identifies the open question of a packet. @throws NoQuestion */
-function openQuestion({ hitl, status }: AnyPacket, now: Date): string {
-  const question = hitl && questionOf(hitl);
-  if (status !== askedStatus || hitl === null || question === null)
-    throw new NoQuestion('CONFLICT', `The packet is ${status} and awaits no answer.`);
-  if (isOverdue(hitl, now)) throw new NoQuestion('GONE', 'The question is overdue.');
-  return question;
+/** What a link keeps of the open question of a packet. @throws NoQuestion */
+function openQuestion(packet: AnyPacket, now: Date): Pick<StoredAnswerLink, 'question' | 'first_question' | 'asked_of'> {
+  const latest = latestQuestion(packet, now);
+  if (!isAwaited(packet) || (latest.state !== 'open' && latest.state !== 'timed_out'))
+    throw new NoQuestion('CONFLICT', `The packet is ${packet.status} and awaits no answer.`);
+  if (latest.state === 'timed_out') throw new NoQuestion('GONE', 'The question is overdue.');
+  const { question_id, first_question_id = question_id } = latest.asked;
+  return { question: question_id, first_question: first_question_id, asked_of: latest.question.responder ?? null };
 }
 
 /** @throws ServiceError 409 when the packet can have no further link. Those for channels don't use up those of callers. */

@@ -1,7 +1,7 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
 import { type KeyFamily, makesSource, requireNoSource, restrictedAction } from '../rules/exclusion.ts';
-import { type Command, decide, needsWhole } from '../rules/packet.ts';
+import { asksPerson, type Command, type Decision, decide, needsWhole } from '../rules/packet.ts';
 import { withToken } from '../rules/text.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
@@ -32,7 +32,13 @@ export interface ChangeOptions {
 export interface Changed extends PacketText {
   /** Whether this repeats the answer to an earlier request with the same idempotency key. */
   readonly replayed: boolean;
+  /** 201 for a new question. */
+  readonly status: number;
+  /** The question that a request to ask is about. */
+  readonly asked?: Decision['asked'];
 }
+
+type ChangedText = PacketText & Pick<Changed, 'asked'>;
 
 /** How many bytes a packet may exceed its tier's body size by, for the fields that the service adds. */
 const ownBytes = 4096;
@@ -45,16 +51,18 @@ export function idempotently<Nothing extends null | undefined | never>(
   { idempotency: answers }: Transaction,
   idempotency: Idempotency | undefined,
   { now }: Circumstances,
-  carryOut: () => { id: string; changed: PacketText } | Nothing,
+  carryOut: () => { id: string; changed: ChangedText } | Nothing,
 ): Changed | Nothing {
   const again = answers.repeated(idempotency);
-  if (again !== undefined) return { packet: again.body, revision: Number(again.etag!.slice(1, -1)), replayed: true };
+  if (again !== undefined) return { packet: again.body, revision: Number(again.etag!.slice(1, -1)), status: again.status, replayed: true };
   const done = carryOut();
   if (!done) return done;
   const { id, changed } = done;
-  if (idempotency !== undefined)
-    answers.remember(idempotency, { status: 200, body: changed.packet, etag: entityTagOf(changed.revision) }, now, [id]);
-  return { ...changed, replayed: false };
+  const status = changed.asked?.isRepeated === false ? 201 : 200;
+  // What a question's key repeats, it repeats again.
+  if (idempotency !== undefined && changed.asked?.isRepeated !== true)
+    answers.remember(idempotency, { status, body: changed.packet, etag: entityTagOf(changed.revision) }, now, [id]);
+  return { ...changed, status, replayed: false };
 }
 
 /**
@@ -63,27 +71,38 @@ export function idempotently<Nothing extends null | undefined | never>(
  * @throws ServiceError 403 when the question excludes the key, which is its source
  */
 export function changeIn(
-  { packets, trail }: Transaction,
+  { packets, questions, trail }: Transaction,
   id: string,
   command: Command,
   at: Acting,
   { ifMatch, maxBytes = Number.POSITIVE_INFINITY }: { ifMatch?: string | undefined; maxBytes?: number } = {},
-): PacketText {
+): ChangedText {
   const before = needsWhole(command) ? packets.whole(id) : packets.get(id);
   if (before === undefined) throw notFound('packet');
   requireMatch(ifMatch, entityTagOf(before.revision), 'packet');
-  const action = at.family && restrictedAction(before, command);
+  const action = at.family && restrictedAction(before, command, packets.kept(id));
   if (action !== undefined) requireNoSource(packets.sources(id), at.family!, action);
-  const { packet, events, searchable, isRemoved, lease } = decide(before, command, at.now, packets.lease(id));
+  const stored = { kept: packets.kept(id), earlier: asksPerson(command) ? questions.earlier(id) : [] };
+  const {
+    packet,
+    events,
+    searchable,
+    isRemoved,
+    lease,
+    ended = [],
+    kept,
+    asked,
+  } = decide(before, command, at.now, packets.lease(id), stored);
   const text = packets.text(id);
-  if (packet === before && !isRemoved) return { packet: text, revision: before.revision };
+  if (packet === before && !isRemoved) return { packet: text, revision: before.revision, asked };
   if (isRemoved) packets.remove(id, at.now);
-  else packets.save(packet, { searchable, lease, source: events.some(makesSource) ? at.family : null });
+  else packets.save(packet, { searchable, lease, kept, source: events.some(makesSource) ? at.family : null });
+  for (const question of ended) questions.insert(id, question, at.now);
   const changed = isRemoved ? '' : packets.text(id);
   requireSize(text, changed, maxBytes);
   trail.append(packet, events, at);
   const token = command.kind === 'claim' ? command.terms?.token : undefined;
-  return { packet: token === undefined ? changed : withToken(changed, token), revision: packet.revision };
+  return { packet: token === undefined ? changed : withToken(changed, token), revision: packet.revision, asked };
 }
 
 function requireSize(before: string, after: string, limit: number): void {

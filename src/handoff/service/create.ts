@@ -3,7 +3,7 @@ import { entityTagOf } from '../../kit/etag.ts';
 import { isId } from '../../kit/id.ts';
 import { type Tier, trialCodes } from '../model/common.ts';
 import type { ChainRequest, CreateRequest, Packet } from '../model/packet.ts';
-import { chained, newPacket } from '../rules/packet.ts';
+import { chained, newPacket } from '../rules/new-packet.ts';
 import { requireAgent } from '../rules/rights.ts';
 import { dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import { createdOn } from '../store/counters.ts';
@@ -209,6 +209,11 @@ function createIn(
   refuseParent: () => ServiceError,
 ): Packet {
   const parentId = request.parent_packet_id?.toLowerCase();
+  // First, since what can't be made is not counted.
+  const { packet, events } = newPacket(
+    { ...request, parent_packet_id: parentId },
+    { id: newId(at.now), now: at.now, agentId, contractVersion: verdict?.version },
+  );
   const parent = parentId === undefined ? undefined : packets.get(parentId);
   if (parentId !== undefined && parent === undefined) throw refuseParent();
   if (parent !== undefined) requireDepth(packets.depth(parent.id) + 1, quotas.chainDepthMax);
@@ -218,10 +223,6 @@ function createIn(
   countCreate();
   if (trial !== undefined) throw new Tried();
   if (quotas.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
-  const { packet, events } = newPacket(
-    { ...request, parent_packet_id: parentId },
-    { id: newId(at.now), now: at.now, agentId, contractVersion: verdict?.version },
-  );
   packets.insert(packet, { ...(parent === undefined ? {} : { parent: parent.id }), source: at.family ?? null });
   trail.append(packet, events, at);
   if (parent !== undefined) trail.append(parent, [chained(packet, agentId)], at);

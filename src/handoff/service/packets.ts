@@ -1,8 +1,10 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
+import type { AskRequest } from '../model/hitl.ts';
 import type { Claimant, ClaimRequest, PatchRequest, RespondRequest } from '../model/packet.ts';
+import type { AnsweredVia } from '../rules/answer.ts';
 import type { LeaseTerms } from '../rules/lease.ts';
-import { type AnsweredVia, asksPerson, type Command, changesContent, needsWhole } from '../rules/packet.ts';
+import { asksPerson, type Command, changesContent, needsWhole } from '../rules/packet.ts';
 import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
@@ -57,11 +59,15 @@ function createChanges(parts: PacketServiceParts) {
           kind: 'patch',
           patch,
           agentId: actingAgent(caller, agentId),
-          ...{ token, holder },
-          ...(asksPerson(patch) ? { questionId: newId(clock()) } : {}),
+          ...{ token, holder, questionId: newId(clock()) },
         },
         options,
       ),
+    /** Asks a question, or finds the one that its key names. */
+    ask: (caller: Caller, id: string, question: AskRequest, { agentId, token, holder, ...options }: ChangeOptions = {}) => {
+      const asker = { agentId: actingAgent(caller, agentId), token, holder };
+      return change(parts, caller, id, { kind: 'ask', question, ...asker, questionId: newId(clock()) }, options);
+    },
     /** Withdraws the open question of a packet. Like an answer, that needs no lease token. */
     withdraw: (caller: Caller, id: string, { agentId, ifMatch }: ChangeOptions = {}) =>
       change(parts, caller, id, { kind: 'withdraw', agentId: actingAgent(caller, agentId) }, { ifMatch }),
@@ -151,6 +157,12 @@ function createClaims(parts: PacketServiceParts) {
   };
 }
 
+/** The key of the question that a command asks; undefined if the draft of the packet may have one. */
+function keyOf(command: Command): string | undefined {
+  if (command.kind === 'ask') return command.question.key;
+  return command.kind === 'patch' ? command.patch.hitl?.key : undefined;
+}
+
 async function change(
   { store, clock, limits, onSeen }: PacketServiceParts,
   caller: Caller,
@@ -169,6 +181,7 @@ async function change(
     packets: [id],
     notifies: true,
     whole,
+    questionsOf: asksPerson(command) ? { packetId: id, key: keyOf(command) } : undefined,
     idempotencyKey: idempotency?.key,
     work: (transaction) =>
       idempotently<never>(transaction, idempotency, at, () => ({

@@ -12,8 +12,10 @@ declare module './tables.ts' {
       id: string;
       tenant: number;
       packet_id: string;
-      /** The question that it is for. */
+      /** The question that it was made for, the id under which that was first asked, and who was asked (`hitl.responder`). */
       question: string;
+      first_question: string;
+      asked_of: string | null;
       token_hash: string;
       responder: string | null;
       /** The key that made it, and the first key of that key's chain of rotations. */
@@ -45,6 +47,8 @@ const columns = [
   'id',
   'packet_id',
   'question',
+  'first_question',
+  'asked_of',
   'token_hash',
   'responder',
   'key_id',

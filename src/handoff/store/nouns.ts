@@ -10,6 +10,7 @@ import { keys } from './keys.ts';
 import type { Noun } from './noun.ts';
 import { openPacketCounts } from './open-packets.ts';
 import { packets } from './packets.ts';
+import { questions } from './questions.ts';
 import { stats } from './stats.ts';
 import { tenants } from './tenants.ts';
 import { trail } from './trail.ts';
@@ -25,6 +26,7 @@ export const nouns = {
   documents,
   webhooks,
   packets,
+  questions,
   claimQueue,
   answerLinks,
   deliveries,

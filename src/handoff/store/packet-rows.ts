@@ -2,8 +2,9 @@ import type { Generated } from 'kysely';
 import { readJson } from '../../kit/json.ts';
 import type { Row, Values } from '../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../model/packet.ts';
+import { dueAt } from '../rules/due.ts';
 import type { StoredLease } from '../rules/lease.ts';
-import { type AnyPacket, dueAt } from '../rules/packet.ts';
+import type { AnyPacket } from '../rules/packet.ts';
 import { askedStatus, openStatuses } from '../rules/packet-life.ts';
 import { type PacketParts, summaryText } from '../rules/text.ts';
 import type { Session } from './engine/session.ts';
@@ -43,6 +44,8 @@ declare module './tables.ts' {
       followers: string | null;
       /** The keys that are sources of its question (`withSource`), as a JSON array; null: none. */
       sources: string | null;
+      /** What the service keeps of its questions beside the packet (`KeptOfQuestions`), as JSON; null: nothing. */
+      kept: string | null;
       /**
        * The source agent while the packet is open; null: it is finished. Open packets are counted by it: an index with a condition
        * on the status would be written whenever the status changes.
@@ -71,6 +74,8 @@ export interface StoredPacket {
   readonly followers: string | null;
   /** The keys that are sources of its question (`withSource`), as a JSON array; null: none. */
   readonly sources: string | null;
+  /** What the service keeps of its questions, as JSON; null: nothing. */
+  readonly kept: string | null;
 }
 
 /** A stored packet before and after a group; `searchable`: it must be indexed again. */
@@ -81,10 +86,10 @@ export interface Change {
 }
 
 /** The columns that a packet is read from, beside its content. */
-export const foundColumns = ['id', 'seq', 'state', 'digest', 'lease', 'depth', 'root', 'followers', 'sources'] as const;
+export const foundColumns = ['id', 'seq', 'state', 'digest', 'lease', 'depth', 'root', 'followers', 'sources', 'kept'] as const;
 
 /** A stored packet, parsed as its summary. */
-export function storedOf([, seq, state, digest, lease, depth, root, followers, sources]: Values, content: string): StoredPacket {
+export function storedOf([, seq, state, digest, lease, depth, root, followers, sources, kept]: Values, content: string): StoredPacket {
   const parts = { state: state as string, digest: digest as string, content };
   return {
     packet: readJson(summaryText(parts)) as PacketSummary,
@@ -95,6 +100,7 @@ export function storedOf([, seq, state, digest, lease, depth, root, followers, s
     root: root as string | null,
     followers: followers as string | null,
     sources: sources as string | null,
+    kept: kept as string | null,
   };
 }
 
@@ -147,7 +153,7 @@ export function flushTags(session: Session, inserted: readonly Inserted[], chang
 }
 
 function packetRow(tenant: number, stored: StoredPacket): Row {
-  const { packet, parts, lease, depth, root, sources } = stored;
+  const { packet, parts, lease, depth, root, sources, kept } = stored;
   const { id, status, revision, parent_packet_id, metadata, hitl, updated_at } = packet;
   return {
     tenant,
@@ -169,6 +175,7 @@ function packetRow(tenant: number, stored: StoredPacket): Row {
     updated_at,
     lease: lease === null ? null : JSON.stringify(lease),
     sources,
+    kept,
     open_source: openSourceOf(stored),
   };
 }
@@ -190,6 +197,7 @@ function changedRow(change: Changed): Row {
     updated_at,
     lease: after.lease === null ? null : JSON.stringify(after.lease),
     sources: after.sources,
+    kept: after.kept,
   };
   if (holderOf(before) !== holderOf(after)) row.claimed_by = holderOf(after);
   if (isOpen(before) !== isOpen(after)) row.open_source = openSourceOf(after);

@@ -7,6 +7,7 @@ import type { Row, Values } from '../../kit/sql/dialect.ts';
 import { priorities, type Status, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { type KeyFamily, withSource } from '../rules/exclusion.ts';
+import type { KeptOfQuestions } from '../rules/kept.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { hourlyAmounts } from '../rules/stats.ts';
@@ -103,6 +104,12 @@ export class PacketBuffer {
     return storedList(this.#stored(id).sources);
   }
 
+  /** What the service keeps of a packet's questions beside the packet. */
+  kept(id: string): KeptOfQuestions {
+    const { kept } = this.#stored(id);
+    return kept === null ? {} : (readJson(kept) as KeptOfQuestions);
+  }
+
   /** Inserts a packet, into the chain of `parent`. `source`: the key that is a source of its question. */
   insert(packet: Packet, { parent, source = null }: { parent?: string; source?: KeyFamily | null } = {}): void {
     const chain = parent === undefined ? { depth: 1, root: null } : { depth: this.depth(parent) + 1, root: this.root(parent) };
@@ -115,6 +122,7 @@ export class PacketBuffer {
       ...chain,
       followers: null,
       sources,
+      kept: null,
     });
     this.#count(packet, 1);
     this.#countInHour(undefined, packet, packet.created_at);
@@ -124,13 +132,18 @@ export class PacketBuffer {
    * Saves a packet that was found; a summary keeps the stored content. `lease`: the new lease state; undefined: unchanged.
    * `source`: a key that now is a source of its question.
    */
-  save(packet: AnyPacket, { searchable, lease, source = null }: Saved): void {
+  save(packet: AnyPacket, { searchable, lease, source = null, kept }: Saved): void {
     const { id } = packet;
     const stored = requireNumbered(this.#stored(id));
     const earlier = this.changed.get(id);
     const parts = 'counts' in packet ? { ...stored.parts, state: stateOf(packet) } : partsOf(packet);
     const sources = source === null ? stored.sources : JSON.stringify(withSource(storedList(stored.sources), source));
-    const after = { ...stored, packet, parts, lease: lease === undefined ? stored.lease : lease, sources };
+    const after = {
+      ...stored,
+      ...{ packet, parts, sources },
+      lease: lease === undefined ? stored.lease : lease,
+      kept: kept === undefined ? stored.kept : Object.keys(kept).length === 0 ? null : JSON.stringify(kept),
+    };
     const change = { before: earlier?.before ?? stored, after, searchable: searchable || (earlier?.searchable ?? false) };
     this.#journal.set(this.changed, id, change);
     this.#journal.set(this.found, id, after);
@@ -172,6 +185,7 @@ interface Saved {
   readonly searchable: boolean;
   readonly lease?: StoredLease | null | undefined;
   readonly source?: KeyFamily | null | undefined;
+  readonly kept?: KeptOfQuestions | undefined;
 }
 
 /** A list that is stored as a JSON array, or as null when it is empty. */

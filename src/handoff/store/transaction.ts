@@ -35,6 +35,10 @@ export class Transaction {
     return this.#group.of(nouns.packets.writes, this.#tenant);
   }
 
+  get questions() {
+    return this.#group.of(nouns.questions.writes, this.#tenant);
+  }
+
   get claimQueue() {
     return this.#group.of(nouns.claimQueue.writes, this.#tenant);
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { currentRequest } from '../../kit/current-request.ts';
 import type { NewId } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
-import { dueAt } from '../rules/packet.ts';
+import { dueAt } from '../rules/due.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
 import type { AnswerLinkNeeds } from './answer-links.ts';
 import type { ClaimNeeds } from './claim-queue.ts';
@@ -22,6 +22,7 @@ import type { Noun } from './noun.ts';
 import { nouns } from './nouns.ts';
 import type { OpenPacketNeeds } from './open-packets.ts';
 import { type PacketNeeds, packets } from './packets.ts';
+import type { QuestionNeeds } from './questions.ts';
 import type { Tables } from './tables.ts';
 import { type TenantNeeds, tenants } from './tenants.ts';
 import { committedEvents } from './trail.ts';
@@ -49,6 +50,7 @@ export interface Unit<T>
     KeyNeeds,
     OpenPacketNeeds,
     PacketNeeds,
+    QuestionNeeds,
     TenantNeeds,
     WebhookNeeds {
   /** Whether it parses the packets with their content. */

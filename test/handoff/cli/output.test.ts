@@ -12,7 +12,7 @@ import { runCli } from '../../../src/handoff/cli/program.ts';
 import { operations } from '../../../src/handoff/client/operations.ts';
 import { routes } from '../../../src/handoff/model/api.ts';
 import { packetExample } from '../../../src/handoff/model/examples.ts';
-import { Hitl } from '../../../src/handoff/model/packet.ts';
+import { Hitl } from '../../../src/handoff/model/hitl.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { listenFor } from '../../support/listen.ts';
 

@@ -261,7 +261,10 @@ for (const store of stores) {
       assert.deepEqual([hitl.response, hitl.responded_by, hitl.notes], ['refuse', 'dana@example.com', 'Too late']);
       const event = (await historyOf(service, id)).find(({ event_type }) => event_type === 'hitl_responded')!;
       assert.equal(event.actor, 'human:dana@example.com');
-      assert.deepEqual(event.details, { response: 'refuse', question_id: hitl.question_id, digest, via: 'link', answer_link_id: link.id });
+      assert.deepEqual(event.details, {
+        ...{ response: 'refuse', question_id: hitl.question_id, question: hitl.question },
+        ...{ digest, via: 'link', answer_link_id: link.id },
+      });
       for (const ended of [link, second]) {
         const page = await open(service, ended);
         assert.deepEqual([page.status, heading(page)], [410, 'This question has been answered']);

@@ -455,7 +455,7 @@ for (const store of stores) {
       const { id } = await packetIn(service, 'awaiting_human', { hitl: { ...later, remind_at: '2020-01-01T00:00:00.000Z' } });
       const patch = (hitl: object) => service.call('PATCH', `/packets/${id}`, { body: { hitl } });
       assert.equal((await patch({ remind_after_seconds: 120 })).body.hitl.remind_at, '2026-03-01T09:32:00.000Z');
-      assert.equal((await patch({ remind_at: '2020-01-01T00:00:00.000Z' })).body.hitl.remind_at, '2026-03-01T09:32:00.000Z');
+      assert.equal((await patch({ remind_at: '2020-01-01T00:00:00.000Z' })).body.field, 'hitl.remind_at');
       service.clock.turn(120);
       await sweep(service);
       assert.equal((await patch({ remind_after_seconds: 180 })).body.hitl.remind_at, null);

@@ -216,13 +216,17 @@ for (const store of stores) {
       await meet('deletePacket', 409, expired);
       await meet('claimPacket', 409, claimed);
       await meet('respondPacket', 409, claimed);
+      const { id: open } = await createPacket(service, { hitl: createExample.hitl });
+      assert.equal((await service.call('PATCH', `/packets/${open}`, { body: { status: 'awaiting_human' } })).status, 200);
+      await meet('askQuestion', 409, open);
       await meet('createAnswerLink', 409, claimed);
       await meet('createKey', 409, claimed, { key, body: { name: 'second' } });
       await meet('deleteTenant', 409, '00000000-0000-7000-8000-000000000001');
       await meet('claimPacket', 410, expired);
       await meet('respondPacket', 410, late);
       await meet('createAnswerLink', 410, late);
-      for (const name of ['patchPacket', 'deletePacket', 'claimPacket', 'respondPacket'] as const) await meet(name, 412, claimed, stale);
+      for (const name of ['patchPacket', 'askQuestion', 'deletePacket', 'claimPacket', 'respondPacket'] as const)
+        await meet(name, 412, claimed, stale);
       await meet('deletePacket', 403, claimed, { key }, '?hard=true');
       await meet('createKey', 403, claimed, { key, body: { name: 'mine', admin: true } });
       await meet('createKey', 404, claimed);

@@ -38,6 +38,7 @@ for (const store of stores) {
         const { id } = await createPacket(service, { hitl: question });
         const asked = await createPacket(service, { hitl: question });
         await service.call('PATCH', `/packets/${asked.id}`, { body: { status: 'awaiting_human' } });
+        await service.call('PATCH', `/packets/${asked.id}`, { body: { hitl: { question: 'Really?' } } });
         const claim = () =>
           service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' }, headers: { 'idempotency-key': `claim ${id}` } });
         ids.push(id, asked.id);
@@ -61,6 +62,7 @@ for (const store of stores) {
       await looking(service.databaseUrl, async ({ query }) => {
         for (const [table, column] of [
           ['answer_links', 'packet_id'],
+          ['questions', 'packet_id'],
           ['idempotency_packets', 'packet_id'],
           ['webhooks', 'for_packet'],
         ])

@@ -39,6 +39,7 @@ for (const store of stores) {
           ...before,
           status: end,
           revision: before.revision + 1,
+          hitl: { ...before.hitl, ended_at: '2026-03-01T09:31:00.000Z' },
           updated_at: '2026-03-01T09:31:00.000Z',
         });
         const timestamp = '2026-03-01T09:31:00.000Z';

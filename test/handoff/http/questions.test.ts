@@ -53,7 +53,7 @@ for (const store of stores) {
       const packet = await createPacket(service, { hitl: forged });
       assert.deepEqual([packet.hitl.digest, packet.hitl.data], [undefined, undefined]);
       const { status, body } = await service.call('PATCH', `/packets/${packet.id}`, {
-        body: { status: 'awaiting_human', hitl: { digest: 'f'.repeat(64), data: {} } },
+        body: { status: 'awaiting_human', hitl: { digest: null, data: null } },
       });
       assert.equal(status, 200);
       const shown = {
@@ -105,7 +105,13 @@ for (const store of stores) {
       assert.equal((await respond(service, id, { response: 'Yes', digest: changed.body.hitl.digest })).status, 200);
       const event = (await historyOf(service, id)).at(-1)!;
       const { question_id } = changed.body.hitl;
-      assert.deepEqual(event.details, { response: 'Yes', question_id, digest: changed.body.hitl.digest, via: 'api' });
+      assert.deepEqual(event.details, {
+        response: 'Yes',
+        question_id,
+        question: question.question,
+        digest: changed.body.hitl.digest,
+        via: 'api',
+      });
       const malformed = await respond(service, id, { response: 'Yes', digest: 'x' });
       assert.deepEqual([malformed.status, malformed.body.field], [400, 'digest']);
     });

@@ -27,10 +27,10 @@ import { stores } from '../../support/stores.ts';
 const rightOfRoute: Readonly<Record<string, string>> = {
   ...named(
     'read',
-    'listPackets listAwaiting searchPackets getPacket packetHistory packetBrief listAgents getStats listAudit events socket',
+    'listPackets listAwaiting searchPackets getPacket packetHistory packetBrief listAgents getStats listAudit events socket listQuestions getQuestion',
   ),
   ...named('work', 'createPacket patchPacket deletePacket claimPacket chainPacket batchCreate batchClaim batchComplete claimNext'),
-  ...named('work', 'withdrawQuestion releasePacket renewLease endLease'),
+  ...named('work', 'askQuestion withdrawQuestion releasePacket renewLease endLease'),
   ...named('respond', 'respondPacket respondInConsole createAnswerLink deleteAnswerLink'),
   ...named('read|respond', 'listAnswerLinks'),
   ...named('read|work', 'getContract listContracts'),
@@ -494,7 +494,7 @@ test('every body that names an agent or a person who answers is in the tables of
   assert.deepEqual(sorted(agents.map(({ id }) => id)), sorted(Object.keys(asAgent)));
   // The responder of a question says who is asked, and is no right.
   const people = naming('responder', 'responded_by').filter(
-    ({ id }) => !['createPacket', 'chainPacket', 'batchCreate', 'patchPacket'].includes(id),
+    ({ id }) => !['createPacket', 'chainPacket', 'batchCreate', 'patchPacket', 'askQuestion'].includes(id),
   );
   assert.deepEqual(sorted(people.map(({ id }) => id)), sorted(Object.keys(asPerson)));
 });

@@ -42,7 +42,9 @@ for (const store of stores) {
       const { id, hitl } = await createPacket(service, { hitl: { ...question, question_id: 'mine' } });
       assert.equal(hitl.question_id, null);
       const ids = new Set<string>();
-      for (const body of [{ status: 'awaiting_human' }, { status: 'awaiting_human', hitl: { question: 'Really?', question_id: 'mine' } }]) {
+      for (const body of [{ status: 'awaiting_human' }, { status: 'awaiting_human', hitl: { question: 'Really?' } }]) {
+        const forged = { ...body, hitl: { question: 'Really?', question_id: 'mine' } };
+        assert.equal((await service.call('PATCH', `/packets/${id}`, { body: forged })).body.field, 'hitl.question_id');
         const asked = await service.call('PATCH', `/packets/${id}`, { body });
         assert.equal(asked.status, 200, asked.text);
         ids.add(asked.body.hitl.question_id);

@@ -3,8 +3,10 @@ import { describe, test } from 'node:test';
 
 import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { Packet } from '../../../src/handoff/model/packet.ts';
+import { dueAt } from '../../../src/handoff/rules/due.ts';
 import type { StoredLease } from '../../../src/handoff/rules/lease.ts';
-import { type Command, decide, dueAt, newPacket } from '../../../src/handoff/rules/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
+import { type Command, decide } from '../../../src/handoff/rules/packet.ts';
 
 const now = new Date('2026-03-01T10:00:00.000Z');
 const later = (seconds: number) => new Date(now.getTime() + seconds * 1000);
@@ -28,7 +30,13 @@ function after(...commands: [command: Command, at: Date][]): { packet: Packet; l
 }
 
 const claim = (seconds: number, ownToken = token): Command => ({ kind: 'claim', claimant, terms: { seconds, token: ownToken } });
-const ask = (ownToken?: string): Command => ({ kind: 'patch', patch: { status: 'awaiting_human' }, agentId: undefined, token: ownToken });
+const ask = (ownToken?: string): Command => ({
+  kind: 'patch',
+  patch: { status: 'awaiting_human' },
+  agentId: undefined,
+  questionId: 'q',
+  token: ownToken,
+});
 const respond: Command = { kind: 'respond', answer: { response: 'Approve', responded_by: 'dana' } };
 const code = (expected: string) => (error: unknown) => (error as { code: string }).code === expected;
 
@@ -42,7 +50,13 @@ describe('a lease', () => {
   });
 
   for (const [name, command] of Object.entries({
-    'a PATCH': (shown?: string): Command => ({ kind: 'patch', patch: { status: 'in_progress' }, agentId: undefined, token: shown }),
+    'a PATCH': (shown?: string): Command => ({
+      kind: 'patch',
+      patch: { status: 'in_progress' },
+      agentId: undefined,
+      questionId: 'q',
+      token: shown,
+    }),
     'a batch complete': (shown?: string): Command => ({ kind: 'complete', agentId: undefined, token: shown }),
     'a release': (shown?: string): Command => ({ kind: 'release', agentId: 'resolver', byAdmin: true, token: shown }),
     'a DELETE': (shown?: string): Command => ({ kind: 'delete', agentId: undefined, byAdmin: false, token: shown }),

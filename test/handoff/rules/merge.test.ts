@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { Packet, PatchRequest } from '../../../src/handoff/model/packet.ts';
 import { mergeContent } from '../../../src/handoff/rules/merge.ts';
-import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 
 const now = new Date('2026-03-01T09:30:00.000Z');
@@ -55,7 +55,6 @@ describe('an update keeps everything that it leaves out', () => {
       decisions: [],
       actions: { pending: [], completed: [], failed: [] },
       dependencies: [],
-      hitl: {},
     };
     assert.deepEqual(merge(nothing), fullPacket());
   });
@@ -67,7 +66,6 @@ describe('an update keeps everything that it leaves out', () => {
       ['decisions', { decisions: [{ id: 'd1', rationale: 'Better put' }] }],
       ['actions', { actions: { pending: [{ id: 'a1', assignee: 'desk' }] } }],
       ['dependencies', { dependencies: [{ id: 'p1', status: 'down' }] }],
-      ['hitl', { hitl: { question: 'Refund 60?' } }],
     ];
     for (const [part, patch] of parts) {
       const { [part]: changed, ...rest } = merge(patch);
@@ -79,7 +77,7 @@ describe('an update keeps everything that it leaves out', () => {
 
   test('the original packet is not mutated', () => {
     const before = fullPacket();
-    merge({ decisions: [{ id: 'd1', rationale: 'New' }], actions: { completed: [{ id: 'a1', result: 'Done' }] }, hitl: null }, before);
+    merge({ decisions: [{ id: 'd1', rationale: 'New' }], actions: { completed: [{ id: 'a1', result: 'Done' }] } }, before);
     assert.deepEqual(before, fullPacket());
   });
 });
@@ -262,65 +260,5 @@ describe('context and metadata are merged at their top level', () => {
     const target_agent = { id: 'desk', name: 'Desk' };
     const { metadata } = merge({ metadata: { priority: 'critical', tags: [], target_agent } });
     assert.deepEqual(metadata, { ...fullPacket().metadata, priority: 'critical', tags: [], target_agent });
-  });
-});
-
-describe('hitl is merged at its top level', () => {
-  const answered = {
-    ...fullPacket().hitl!,
-    response: 'Approve',
-    responded_by: 'dana',
-    responded_at: '2026-03-01T09:31:00.000Z',
-    notes: 'Fine',
-    requested_at: '2026-03-01T09:30:00.000Z',
-    expires_at: '2026-03-01T10:30:00.000Z',
-  };
-
-  test('a given field changes; the others stay, including the answer [H44]', () => {
-    assert.deepEqual(merge({ hitl: { question: 'Refund 60?' } }, fullPacket({ hitl: answered })).hitl, {
-      ...answered,
-      question: 'Refund 60?',
-    });
-  });
-
-  test('null removes it; a packet without one stays without', () => {
-    assert.equal(merge({ hitl: null }).hitl, null);
-    assert.equal(merge({ hitl: null }, fullPacket({ hitl: null })).hitl, null);
-  });
-
-  test("the answer and its times can't be set: values that a caller sends are ignored [H8]", () => {
-    const forged = {
-      response: 'Refuse',
-      responded_by: 'me',
-      responded_at: '1999-01-01T00:00:00.000Z',
-      notes: 'Forged',
-      requested_at: '1999-01-01T00:00:00.000Z',
-      expires_at: '2999-01-01T00:00:00.000Z',
-    } as NonNullable<PatchRequest['hitl']>;
-    assert.deepEqual(merge({ hitl: forged }, fullPacket({ hitl: answered })).hitl, answered);
-    assert.deepEqual(merge({ hitl: forged }).hitl, fullPacket().hitl);
-  });
-
-  test('a new one must be complete: the missing field is named', () => {
-    const none = fullPacket({ hitl: null });
-    const whole = { required: true, reason: 'Policy', question: 'Refund?' };
-    for (const field of Object.keys(whole) as (keyof typeof whole)[]) {
-      const { [field]: _, ...incomplete } = whole;
-      assert.equal(
-        refusedField(() => merge({ hitl: incomplete }, none)),
-        `hitl.${field}`,
-      );
-    }
-    const { hitl } = merge({ hitl: whole }, none);
-    assert.deepEqual(hitl, {
-      ...whole,
-      response: null,
-      responded_by: null,
-      responded_at: null,
-      notes: null,
-      requested_at: null,
-      expires_at: null,
-      question_id: null,
-    });
   });
 });

@@ -4,8 +4,11 @@ import fc from 'fast-check';
 
 import { type Status, statuses } from '../../../src/handoff/model/common.ts';
 import { createExample } from '../../../src/handoff/model/examples.ts';
-import type { Hitl, Packet, PatchRequest } from '../../../src/handoff/model/packet.ts';
-import { type Command, chained, type Decision, decide, dueAt, newPacket } from '../../../src/handoff/rules/packet.ts';
+import type { Hitl } from '../../../src/handoff/model/hitl.ts';
+import type { Packet, PatchRequest } from '../../../src/handoff/model/packet.ts';
+import { dueAt } from '../../../src/handoff/rules/due.ts';
+import { chained, newPacket } from '../../../src/handoff/rules/new-packet.ts';
+import { type Command, type Decision, decide } from '../../../src/handoff/rules/packet.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { entityTagOf } from '../../../src/kit/etag.ts';
 import { moves } from '../../support/packet-model.ts';
@@ -29,6 +32,14 @@ const question: Hitl = {
   asked_by: null,
 };
 
+/** What the service sets when it asks, half an hour ago. */
+const asked = {
+  requested_at: began.toISOString(),
+  question_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a00',
+  asked_by: { agent_id: 'frontline', agent_name: 'Frontline agent' },
+  digest: 'f'.repeat(64),
+};
+
 /** The value, deeply frozen: `decide` must return a new packet and not mutate the old one. */
 function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) {
@@ -46,14 +57,15 @@ function packetIn(status: Status, changes: Partial<Packet> = {}): Packet {
   return frozen({
     ...packet,
     status,
-    hitl: status === 'awaiting_human' ? { ...question, requested_at: began.toISOString() } : question,
+    hitl: status === 'awaiting_human' ? { ...question, ...asked } : question,
     claimed_by: held ? claimant : null,
     claimed_at: held ? began.toISOString() : null,
     ...changes,
   });
 }
 
-const patching = (patch: PatchRequest, agentId?: string): Command => ({ kind: 'patch', patch, agentId });
+const newQuestionId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a01';
+const patching = (patch: PatchRequest, agentId?: string): Command => ({ kind: 'patch', patch, agentId, questionId: newQuestionId });
 const answering: Command = { kind: 'respond', answer: { response: 'Approve', responded_by: 'dana' } };
 
 function refused(work: () => unknown): ServiceError {
@@ -102,6 +114,16 @@ const table: Record<Command['kind'], readonly Row[]> = {
         return status === 'awaiting_human'
           ? { to: 'claimed', type: 'hitl.response_ready', event: 'hitl_responded' }
           : { refused: 'CONFLICT' };
+      },
+    },
+  ],
+  ask: [
+    {
+      name: 'ask',
+      command: { kind: 'ask', question: { question: 'Really?' }, agentId: undefined, token: undefined, questionId: newQuestionId },
+      outcome(status) {
+        if (status === 'awaiting_human') return { refused: 'QUESTION_OPEN' };
+        return moves[status].includes('awaiting_human') ? entering('awaiting_human') : { refused: 'VALIDATION_ERROR', field: 'status' };
       },
     },
   ],
@@ -285,7 +307,16 @@ describe('PATCH moves', () => {
 });
 
 describe('completing', () => {
-  const required = (response: string | null) => ({ hitl: { ...question, required: true, response } });
+  const required = (response: string | null) => ({
+    hitl: {
+      ...question,
+      ...asked,
+      required: true,
+      response,
+      responded_by: response && 'dana',
+      responded_at: response && now.toISOString(),
+    },
+  });
 
   for (const status of ['claimed', 'in_progress'] as const) {
     test(`${status}: PATCH to completed is refused on status while a required answer is missing [H21]`, () => {
@@ -378,12 +409,13 @@ describe('asking a person', () => {
       const hitl = { required: true, reason: 'Policy', question: 'Refund?', timeout_seconds: 60 };
       const { packet } = decide(packetIn(status, { hitl: null }), patching({ status: 'awaiting_human', hitl }), now);
       assert.equal(packet.status, 'awaiting_human');
-      const { digest, ...asked } = packet.hitl!;
+      const { digest, ...shown } = packet.hitl!;
       assert.match(digest!, /^[0-9a-f]{64}$/);
       const asked_by =
         status === 'created' ? { agent_id: 'frontline', agent_name: 'Frontline agent' } : { agent_id: 'resolver', agent_name: 'Resolver' };
       const requested_at = now.toISOString();
-      assert.deepEqual(asked, { ...question, ...hitl, asked_by, requested_at, expires_at: '2026-03-01T10:01:00.000Z' });
+      const expires_at = '2026-03-01T10:01:00.000Z';
+      assert.deepEqual(shown, { ...question, ...hitl, asked_by, requested_at, expires_at, question_id: newQuestionId });
     });
   }
 
@@ -399,17 +431,29 @@ describe('asking a person', () => {
     assert.deepEqual([packet.hitl?.requested_at, packet.hitl?.expires_at], [now.toISOString(), null]);
   });
 
-  const answered: Hitl = { ...question, response: 'Approve', responded_by: 'dana', responded_at: began.toISOString(), notes: 'Fine' };
+  const answered: Hitl = {
+    ...question,
+    ...asked,
+    options: ['Approve', 'Refuse'],
+    responder: 'dana',
+    timeout_seconds: 60,
+    response: 'Approve',
+    responded_by: 'dana',
+    responded_at: began.toISOString(),
+    notes: 'Fine',
+  };
 
-  test('asking again clears the previous answer only if a new hitl is sent [H21]', () => {
+  test('asking again is a new question without an answer: the fields that are sent, or those of the latest one [H21]', () => {
     const before = packetIn('claimed', { hitl: answered });
-    const same = decide(before, patching({ status: 'awaiting_human' }), now).packet;
-    assert.deepEqual([same.hitl?.response, same.hitl?.responded_by, same.hitl?.notes], ['Approve', 'dana', 'Fine']);
+    const same = decide(before, patching({ status: 'awaiting_human' }), now).packet.hitl!;
+    assert.deepEqual([same.question, same.options, same.question_id], [question.question, ['Approve', 'Refuse'], newQuestionId]);
+    assert.deepEqual([same.response, same.responded_by, same.responded_at, same.notes], [null, null, null, null]);
     const fresh = decide(before, patching({ status: 'awaiting_human', hitl: { question: 'And the postage?' } }), now).packet;
     const { digest, ...hitl } = fresh.hitl!;
-    assert.notEqual(digest, same.hitl?.digest);
+    assert.notEqual(digest, same.digest);
     const asked_by = { agent_id: 'resolver', agent_name: 'Resolver' };
-    assert.deepEqual(hitl, { ...question, question: 'And the postage?', asked_by, requested_at: now.toISOString() });
+    const own = { required: true, reason: '', question: 'And the postage?', question_id: newQuestionId };
+    assert.deepEqual(hitl, { ...question, ...own, asked_by, requested_at: now.toISOString() });
   });
 
   test('asking again restarts the time to answer [H31]', () => {
@@ -427,7 +471,7 @@ describe('asking a person', () => {
 describe('answering', () => {
   const waiting = (changes: Partial<Packet> = {}, hitl: Partial<Hitl> = {}) =>
     packetIn('awaiting_human', {
-      hitl: { ...question, timeout_seconds: 1800, requested_at: began.toISOString(), expires_at: now.toISOString(), ...hitl },
+      hitl: { ...question, ...asked, timeout_seconds: 1800, expires_at: now.toISOString(), ...hitl },
       ...changes,
     });
   const oneMsBefore = new Date(now.getTime() - 1);
@@ -477,9 +521,9 @@ describe('the timeout of a question', () => {
     packetIn(status, {
       hitl: {
         ...question,
+        ...asked,
         timeout_seconds: 1800,
         ...(on_timeout === undefined ? {} : { on_timeout }),
-        requested_at: began.toISOString(),
         expires_at: now.toISOString(),
       },
     });
@@ -502,7 +546,7 @@ describe('the timeout of a question', () => {
 
     test(`${on_timeout}: a timeout is not recorded as an answer`, () => {
       const before = overdue('awaiting_human', on_timeout);
-      assert.deepEqual(decide(before, { kind: 'time_out' }, now).packet.hitl, before.hitl);
+      assert.deepEqual(decide(before, { kind: 'time_out' }, now).packet.hitl, { ...before.hitl, ended_at: now.toISOString() });
     });
 
     test(`${on_timeout}: nothing happens a millisecond before`, () => {
@@ -525,7 +569,7 @@ describe('the timeout of a question', () => {
   }
 
   test('without timeout_seconds it is never due for the sweeper, whatever its on_timeout', () => {
-    assert.equal(dueAt(packetIn('awaiting_human', { hitl: { ...question, on_timeout: 'fail' } })), null);
+    assert.equal(dueAt(packetIn('awaiting_human', { hitl: { ...question, ...asked, on_timeout: 'fail' } })), null);
   });
 
   for (const on_timeout of ['keep', undefined] as const) {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { createExample, packetExample, summaryExample } from '../../../src/handoff/model/examples.ts';
 import type { PacketSummary } from '../../../src/handoff/model/packet.ts';
-import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { packetText, partsOf, stateOf, summaryText } from '../../../src/handoff/rules/text.ts';
 
 const id = summaryExample.id;

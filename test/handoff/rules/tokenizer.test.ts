@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
 import type { Packet } from '../../../src/handoff/model/packet.ts';
-import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { hasPhrases, phrasesOf, searchableText, searchableWords, snippetOf, wordsOf } from '../../../src/handoff/rules/tokenizer.ts';
 
 const agent = { id: 'a', name: 'A', framework: 'f' };

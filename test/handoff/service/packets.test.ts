@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { ChainRequest, CreateRequest } from '../../../src/handoff/model/packet.ts';
-import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import type { PacketBuffer } from '../../../src/handoff/store/packets.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { createIds } from '../../../src/kit/id.ts';

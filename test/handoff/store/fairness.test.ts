@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Kysely, sql } from 'kysely';
 
-import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { phrasesOf } from '../../../src/handoff/rules/tokenizer.ts';
 import { openWithReaders } from '../../../src/handoff/store/readers.ts';
 import { openStore, type Store } from '../../../src/handoff/store/store.ts';

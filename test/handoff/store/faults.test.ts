@@ -503,6 +503,7 @@ const writesOf: Readonly<Record<keyof Nouns, readonly string[]>> = {
     ...['insert packet_tags', 'delete packet_tags'],
     ...['insert search_queue', 'delete search_queue'],
   ],
+  questions: ['insert questions', 'delete questions'],
   claimQueue: [],
   answerLinks: ['insert answer_links', 'update answer_links', 'delete answer_links'],
   deliveries: ['insert deliveries', 'update deliveries', 'delete deliveries', 'insert messages', 'delete messages'],

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 
 import { createIndexingJob } from '../../../src/handoff/jobs/indexer.ts';
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
-import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { Indexer } from '../../../src/handoff/store/search/indexer.ts';
 import { createSearcher } from '../../../src/handoff/store/search/search.ts';
 import { openStore } from '../../../src/handoff/store/store.ts';

@@ -17,7 +17,7 @@ import { postgresql } from '../../support/stores.ts';
  */
 const growing = [
   ...['packets', 'contents', 'packet_tags', 'events', 'idempotency', 'idempotency_packets'],
-  ...['counters', 'agents', 'webhooks', 'documents', 'deliveries', 'messages', 'answer_links'],
+  ...['counters', 'agents', 'webhooks', 'documents', 'deliveries', 'messages', 'answer_links', 'questions'],
 ];
 
 /** The statements that read or change rows of tables with a tenant without naming one, each with its reason. */
@@ -178,6 +178,12 @@ async function useEverything(service: TestService): Promise<void> {
   const page = await service.call('GET', `/${new URL(link.url).pathname}`, { key: null });
   assert.equal(page.status, 200);
   await ok('DELETE', `/answer-links/${link.id}`);
+  await ok('DELETE', `/packets/${id}/question`);
+  await ok('POST', `/packets/${id}/questions`, { question: 'q?', key: 'k' });
+  await ok('POST', `/packets/${id}/respond`, { response: 'Yes', responded_by: 'dana' });
+  const { body: asked } = await service.call('GET', `/packets/${id}/questions?limit=1`);
+  await ok('GET', `/packets/${id}/questions?cursor=${asked.next_cursor}`);
+  await ok('GET', `/packets/${id}/questions/${asked.questions[0].question_id}`);
   await ok('POST', `/packets/${id}/chain`, body);
   await ok('DELETE', `/packets/${id}?hard=true`);
   await ok('POST', '/packets/claim-next', { agent_id: 'worker' });

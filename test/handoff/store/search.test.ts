@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
-import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { phrasesOf } from '../../../src/handoff/rules/tokenizer.ts';
 import type { PacketFilter } from '../../../src/handoff/store/packet-filter.ts';
 import { Budget, unlimited } from '../../../src/handoff/store/search/budget.ts';

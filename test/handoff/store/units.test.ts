@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { Packet } from '../../../src/handoff/model/packet.ts';
 import type { Delivery } from '../../../src/handoff/model/webhook.ts';
 import type { KeyFamily } from '../../../src/handoff/rules/exclusion.ts';
-import { newPacket } from '../../../src/handoff/rules/packet.ts';
+import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { deliveries as deliveryNoun } from '../../../src/handoff/store/deliveries.ts';
 import { DueTenants } from '../../../src/handoff/store/due.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';

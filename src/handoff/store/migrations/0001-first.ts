@@ -47,7 +47,7 @@ export const first: Migration = {
           ${seq}, tenant ${number} not null, id ${text} not null, status ${text} not null, revision integer not null,
           source_agent ${text} not null, target_agent ${text} not null, priority ${text} not null, hitl_required integer not null,
           claimed_by ${text}, parent ${text}, root ${text}, depth integer not null, due_at ${text}, asked_at ${text}, updated_at ${text} not null,
-          state text not null, digest text not null, lease text, followers text, sources text,
+          state text not null, digest text not null, lease text, followers text, sources text, kept text,
           open_source ${text}${bySeq})`,
         `create unique index packets_by_id on packets (tenant, id)`,
         `create index packets_by_status on packets (tenant, status, id)`,
@@ -72,6 +72,13 @@ export const first: Migration = {
       ],
       contents: [
         `create table contents (packet ${number} ${sqlite ? 'primary key' : 'not null'}, tenant ${number} not null, content text not null${sqlite ? '' : ', primary key (tenant, packet)'})`,
+      ],
+      // Questions that have ended; an open one is in the row of its packet.
+      questions: [
+        `create table questions (
+          ${seq}, tenant ${number} not null, packet_id ${text} not null, question_id ${text} not null, key text, state text not null,
+          record text not null, shown text, replaced_by ${text}, ended_at ${text} not null${bySeq})`,
+        `create index questions_of_packet on questions (tenant, packet_id${ordered})`,
       ],
       packet_tags: [
         `create table packet_tags (tenant ${number} not null, tag ${text} not null, packet_id ${text} not null,
@@ -159,7 +166,8 @@ export const first: Migration = {
       answer_links: [
         `create table answer_links (
           ${seq}, tenant ${number} not null, id ${text} not null, packet_id ${text} not null,
-          question ${text} not null, token_hash ${text} not null, responder text, channel text, key_id ${text},
+          question ${text} not null, first_question ${text} not null, asked_of text, token_hash ${text} not null,
+          responder text, channel text, key_id ${text},
           key_origin ${text} not null, created_at ${text} not null, expires_at ${text} not null, answered_at ${text}, revoked_at ${text},
           unique (tenant, id)${bySeq})`,
         `create index answer_links_by_token on answer_links (token_hash)`,

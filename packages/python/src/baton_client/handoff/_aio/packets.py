@@ -589,6 +589,125 @@ class Packets(AsyncConnection):
         )
         return answer
 
+    async def ask_question(
+        self,
+        id: str,
+        *,
+        body: types.AskRequest,
+        if_match: int | str | None = None,
+        idempotency_key: str | None = None,
+        agent_id: str | None = None,
+        lease_token: str | None = None,
+        timeout: float | None = None,
+    ) -> types.Packet:
+        """Ask a question.
+
+        Asks a person, and moves the packet to `awaiting_human`. The body has the fields of
+        `hitl`; nothing of an earlier question remains, except that `exclude_source` stays
+        until a key that may lift it does. With the `key` and the fields of a question that is
+        open or answered, that question is asked: 200, and nothing changes. 409
+        `QUESTION_OPEN` while another question is open, `KEY_CHANGED` if the key belongs to a
+        question with other fields.
+
+        Needs a key with the scope `work`.
+
+        Args:
+            id: The id.
+            if_match: The `ETag` that the caller last saw; 412 if the resource has changed since.
+            idempotency_key: For 24 hours, a repeated request with the same key returns the first
+              answer. 1 to 255 characters.
+            agent_id: The agent to record as the actor in history and audit log. 1 to 255
+              characters.
+            lease_token: The token of the packet's lease, from the answer to its claim. Required for
+              a leased packet; must be left out for any other.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Packet = await self._send(
+            "POST",
+            f"/api/v1/packets/{segment(id)}/questions",
+            body=body,
+            headers={
+                "If-Match": entity_tag(if_match),
+                "Idempotency-Key": idempotency_key or new_key(),
+                "X-Agent-Id": agent_id or self._agent_id,
+                "X-Lease-Token": lease_token,
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    async def list_questions(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        timeout: float | None = None,
+    ) -> types.ListQuestionsAnswer:
+        """List the questions of a packet.
+
+        Every question that was asked, oldest first, with what became of it. Pass
+        `next_cursor` as `cursor` for the next page; it is null on the last page.
+
+        Needs a key with the scope `read`.
+
+        Args:
+            id: The id.
+            limit: The maximum number of items to return; 50 if left out.
+            cursor: The `next_cursor` of the previous page.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.ListQuestionsAnswer = await self._send(
+            "GET",
+            f"/api/v1/packets/{segment(id)}/questions",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    def iter_list_questions(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[types.QuestionView]:
+        """All items of all pages of `list_questions`; `limit` is the size of a page."""
+        return self._pages(
+            self.list_questions,
+            id=id,
+            limit=limit,
+            timeout=timeout,
+        )
+
+    async def get_question(
+        self,
+        id: str,
+        question_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> types.QuestionView:
+        """Get a question of a packet.
+
+        A question that was asked, with its answer and what the person was shown.
+
+        Needs a key with the scope `read`.
+
+        Args:
+            id: The id.
+            question_id: The id of the question.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.QuestionView = await self._send(
+            "GET",
+            f"/api/v1/packets/{segment(id)}/questions/{segment(question_id)}",
+            timeout=timeout,
+        )
+        return answer
+
     @overload
     async def packet_brief(
         self,

@@ -1,0 +1,85 @@
+import { hash } from 'node:crypto';
+
+import { invalid, ServiceError } from '../../kit/errors.ts';
+import type { Answer, Question } from '../model/hitl.ts';
+import { choicesOf } from '../model/options.ts';
+import type { RespondRequest } from '../model/packet.ts';
+import { dataOf } from './form.ts';
+import type { AnyPacket } from './packet.ts';
+import { shownText, whole } from './question.ts';
+import { type AskedRecord, isAwaited, latestQuestion } from './question-state.ts';
+
+/** How an answer was given. */
+export type AnsweredVia = 'api' | 'console' | 'link' | 'mcp' | 'a2a';
+
+/**
+ * The part of an answer that the question determines. Data without a response is the response, as JSON.
+ * @throws ServiceError 409 STALE when the person was shown something else, 400 when the answer is none of the question
+ */
+export function answerTo(
+  packet: AnyPacket,
+  question: Question,
+  { response, data, digest }: RespondRequest,
+): Pick<Answer, 'response' | 'data'> {
+  if (digest !== undefined && digest !== hash('sha256', shownText(whole(packet), question)))
+    throw new ServiceError('STALE', 'The question or what it is about has changed since; read it again.', { extra: { hitl: packet.hitl } });
+  if (question.schema === undefined) {
+    if (data !== undefined) throw invalid('data', 'data is only taken by a question that has a schema.');
+    if (response === undefined) throw invalid('response', 'response is required.');
+    requireOption(question, response);
+    return { response };
+  }
+  // An option beside a form declines the form.
+  if (data === undefined && response !== undefined && valuesOf(question).includes(response)) return { response };
+  if (data === undefined) throw invalid('data', declining(question));
+  const complete = dataOf(question.schema, data);
+  if (response !== undefined) requireOption(question, response);
+  return { response: response ?? JSON.stringify(complete), data: complete };
+}
+
+const valuesOf = ({ options }: Question) => choicesOf(options).map(({ value }) => value);
+
+const namesOf = (values: readonly string[]) => values.map((value) => JSON.stringify(value)).join(', ');
+
+const declining = (question: Question) =>
+  `data is required: the question has a schema.${valuesOf(question).length === 0 ? '' : ` Without it, response must be one of ${namesOf(valuesOf(question))}.`}`;
+
+/** @throws ServiceError 400 when the question takes only its options and the response is none of them */
+function requireOption(question: Question, response: string): void {
+  if (!question.strict_options) return;
+  const values = valuesOf(question);
+  if (!values.includes(response)) throw invalid('response', `response must be one of ${namesOf(values)}.`);
+}
+
+/** A question that has ended. Nothing of it changes any more. */
+export interface EndedQuestion extends AskedRecord {
+  readonly state: 'answered' | 'replaced' | 'withdrawn' | 'timed_out' | 'ended';
+  /** What the person was shown who answered, as canonical JSON. */
+  readonly shown: string | null;
+  /** The id of the question that an update made of it. */
+  readonly replaced_by: string | null;
+}
+
+/** The questions that a change of their packet has ended: at most one, or two if it changed the open one and ended the packet. */
+export function questionsEndedBy(before: AnyPacket, after: AnyPacket, now: Date): EndedQuestion[] {
+  const earlier = latestQuestion(before, now);
+  if (!isAwaited(before) || (earlier.state !== 'open' && earlier.state !== 'timed_out')) return [];
+  const later = latestQuestion(after, now);
+  const without = { shown: null, replaced_by: null };
+  const late = earlier.state === 'timed_out' ? 'timed_out' : undefined;
+  if (later.state === 'none' || later.state === 'draft') return [{ ...earlier, ...without, state: late ?? 'withdrawn' }];
+  const { question_id, first_question_id } = later.asked;
+  if (later.state === 'answered') return [{ ...later, ...without, shown: shownText(whole(before), earlier.question) }];
+  const ended: EndedQuestion[] = [];
+  if (question_id !== earlier.asked.question_id)
+    ended.push({ ...earlier, state: late ?? 'replaced', shown: null, replaced_by: first_question_id === undefined ? null : question_id });
+  if (later.state !== 'open' && !isAwaited(after)) ended.push({ ...later, ...without, state: later.state });
+  return ended;
+}
+
+/** The packet with the end of its open question, if a change ended the packet before an answer. */
+export function withQuestionEnded<P extends AnyPacket>(before: AnyPacket, after: P, now: Date): P {
+  const { hitl } = after;
+  if (hitl === null || !isAwaited(before) || isAwaited(after) || hitl.response !== null) return after;
+  return { ...after, hitl: { ...hitl, ended_at: now.toISOString() } };
+}

@@ -1,0 +1,36 @@
+import type { AnyPacket, Decision, QuestionsBefore } from './packet.ts';
+import type { GivenQuestion } from './question.ts';
+import { isAwaited } from './question-state.ts';
+
+/**
+ * What stays of an earlier question until a key that may lift it does, and when channels were last told of the open one.
+ * `hitl` of the packet does not show it.
+ */
+export interface KeptOfQuestions {
+  readonly exclude_source?: true;
+  readonly notified_at?: string;
+}
+
+/** What a packet's next question has unless the request says otherwise. */
+export const inherited = ({ hitl }: AnyPacket, kept: KeptOfQuestions): GivenQuestion =>
+  (hitl === null ? kept.exclude_source : hitl.exclude_source) ? { exclude_source: true } : {};
+
+/** What to keep of a packet's questions after a command. */
+export function keptAfter(
+  before: AnyPacket,
+  after: AnyPacket,
+  { events }: Decision<AnyPacket>,
+  { kept }: QuestionsBefore,
+): KeptOfQuestions {
+  // With a question, the packet itself says whether it excludes its source. Without one, it was withdrawn or never asked.
+  const isExcluded = before.hitl === null ? kept.exclude_source : isAwaited(before) && before.hitl.exclude_source;
+  const isTold = events.some(({ notifies }) => notifies === 'asked');
+  return {
+    ...(after.hitl === null && isExcluded ? { exclude_source: true } : {}),
+    ...(isTold
+      ? { notified_at: after.updated_at }
+      : kept.notified_at === undefined || !isAwaited(after)
+        ? {}
+        : { notified_at: kept.notified_at }),
+  };
+}
