@@ -17,6 +17,9 @@ Code = Literal[
     "CONFLICT",
     "LEASE_LOST",
     "LOOP_GUARD",
+    "QUESTION_OPEN",
+    "ANSWERED",
+    "KEY_CHANGED",
     "STALE",
     "GONE",
     "PRECONDITION_FAILED",
@@ -44,6 +47,7 @@ HitlSchemaPropertiesItemsType = Literal["string", "number", "integer"]
 Format = Literal["email", "uri", "date", "date-time"]
 Timeout = Literal["keep", "fail", "expire"]
 TrialErrorsCode = Literal["VALIDATION_ERROR", "CONTRACT_VIOLATION", "LOOP_GUARD", "RATE_LIMITED"]
+State = Literal["open", "answered", "replaced", "withdrawn", "timed_out", "ended"]
 AnswerLinkStatus = Literal["open", "answered", "closed", "revoked", "expired"]
 Kind = Literal[
     "summary",
@@ -361,28 +365,28 @@ class Hitl(TypedDict):
     responder: NotRequired[str]
     """Who is asked: a name or a mail address. It is shown, and is no permission."""
     remind_after_seconds: NotRequired[int]
-    """When to remind the channels once of the open question, from the moment the packet enters
-    awaiting_human.
-    """
+    """When to remind the channels once of the open question, from the moment it was first asked."""
     timeout_seconds: NotRequired[int]
-    """How long to wait for an answer, from the moment the packet enters awaiting_human."""
+    """How long to wait for an answer, from the moment the question was first asked."""
     exclude_source: NotRequired[bool]
     """Whether the answer is refused from the keys that created or claimed the packet or asked
     the question, and from keys that they created. These keys can neither withdraw nor change
-    the open question, nor lift this before it is asked; while the question is open, nobody
-    can lift this.
+    the open question, nor lift this before it is asked, and it stays for later questions of
+    the packet until another key lifts it; while a question is open, nobody can.
     """
     on_timeout: NotRequired[Timeout]
     """What happens at the timeout; `keep` if left out."""
+    key: NotRequired[str]
+    """The asker's own name of the question, unique in the packet: asking again with the same key
+    and the same fields is the same question, open or answered.
+    """
     response: str | None
     responded_by: str | None
     responded_at: str | None
     notes: str | None
-    question_id: NotRequired[str | None]
-    """The id of the question, new each time that one is asked; null until it is asked, left out
-    for questions of earlier versions.
-    """
-    asked_by: NotRequired[HitlAskedBy | None]
+    question_id: str | None
+    """Null until it is asked."""
+    asked_by: HitlAskedBy | None
     """The agent that asked: the holder of the packet, or the agent that moved it to
     awaiting_human; null until the question is asked.
     """
@@ -397,6 +401,12 @@ class Hitl(TypedDict):
     `{question, reason, options, schema, summary, pending, decisions}`, with null for options
     or a schema that the question does not have. It is set when the question is asked.
     """
+    first_question_id: NotRequired[str]
+    """The id under which the question was first asked; left out unless it was changed while it
+    was open.
+    """
+    ended_at: NotRequired[str]
+    """When the packet ended before an answer; otherwise left out."""
 
 
 HitlSchema = TypedDict(
@@ -477,8 +487,7 @@ class CreateRequest(TypedDict):
     decisions: NotRequired[list[Decision] | None]
     actions: NotRequired[CreateRequestActions | None]
     dependencies: NotRequired[list[Dependency] | None]
-    hitl: NotRequired[CreateRequestHitl | None]
-    """A checkpoint for a human."""
+    hitl: NotRequired[Question | None]
 
 
 class CreateRequestMetadata(TypedDict):
@@ -507,62 +516,13 @@ class CreateRequestActions(TypedDict):
     failed: NotRequired[list[FailedAction] | None]
 
 
-class CreateRequestHitl(TypedDict):
-    """A checkpoint for a human."""
-
-    required: bool
-    """Whether a person must answer before the packet can be completed."""
-    reason: str
-    """Why a person is asked."""
-    question: str
-    """The question."""
-    options: NotRequired[list[Any] | None]
-    strict_options: NotRequired[bool | None]
-    """Whether the response must be one of the options."""
-    schema: NotRequired[CreateRequestHitlSchema | None]
-    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
-    choices.
-    """
-    responder: NotRequired[str | None]
-    """Who is asked: a name or a mail address. It is shown, and is no permission."""
-    remind_after_seconds: NotRequired[int | None]
-    """When to remind the channels once of the open question, from the moment the packet enters
-    awaiting_human.
-    """
-    timeout_seconds: NotRequired[int | None]
-    """How long to wait for an answer, from the moment the packet enters awaiting_human."""
-    exclude_source: NotRequired[bool | None]
-    """Whether the answer is refused from the keys that created or claimed the packet or asked
-    the question, and from keys that they created. These keys can neither withdraw nor change
-    the open question, nor lift this before it is asked; while the question is open, nobody
-    can lift this.
-    """
-    on_timeout: NotRequired[Timeout | None]
-    """What happens at the timeout; `keep` if left out."""
-
-
-CreateRequestHitlSchema = TypedDict(
-    "CreateRequestHitlSchema",
-    {
-        "$schema": "NotRequired[str | None]",
-        "type": "Literal[\"object\"]",
-        "title": "NotRequired[str | None]",
-        "description": "NotRequired[str | None]",
-        "properties": "dict[str, HitlSchemaProperties]",
-        "required": "NotRequired[list[str] | None]",
-        "additionalProperties": "NotRequired[bool | None]",
-    },
-)
-
-
 class ChainRequest(TypedDict):
     metadata: CreateRequestMetadata
     context: CreateRequestContext
     decisions: NotRequired[list[Decision] | None]
     actions: NotRequired[CreateRequestActions | None]
     dependencies: NotRequired[list[Dependency] | None]
-    hitl: NotRequired[CreateRequestHitl | None]
-    """A checkpoint for a human."""
+    hitl: NotRequired[Question | None]
 
 
 class PatchRequest(TypedDict):
@@ -676,19 +636,21 @@ class PatchRequestHitl(TypedDict):
     responder: NotRequired[str]
     """Who is asked: a name or a mail address. It is shown, and is no permission."""
     remind_after_seconds: NotRequired[int]
-    """When to remind the channels once of the open question, from the moment the packet enters
-    awaiting_human.
-    """
+    """When to remind the channels once of the open question, from the moment it was first asked."""
     timeout_seconds: NotRequired[int]
-    """How long to wait for an answer, from the moment the packet enters awaiting_human."""
+    """How long to wait for an answer, from the moment the question was first asked."""
     exclude_source: NotRequired[bool]
     """Whether the answer is refused from the keys that created or claimed the packet or asked
     the question, and from keys that they created. These keys can neither withdraw nor change
-    the open question, nor lift this before it is asked; while the question is open, nobody
-    can lift this.
+    the open question, nor lift this before it is asked, and it stays for later questions of
+    the packet until another key lifts it; while a question is open, nobody can.
     """
     on_timeout: NotRequired[Timeout]
     """What happens at the timeout; `keep` if left out."""
+    key: NotRequired[str]
+    """The asker's own name of the question, unique in the packet: asking again with the same key
+    and the same fields is the same question, open or answered.
+    """
 
 
 class ClaimRequest(TypedDict):
@@ -794,6 +756,155 @@ class TrialErrors(TypedDict):
     """What is wrong, in a sentence."""
     detail: str
     """The same as `message`."""
+
+
+class QuestionView(TypedDict):
+    question_id: str
+    """A UUID."""
+    state: State
+    """`replaced`: an update made another question of it, named in `replaced_by`; `timed_out`:
+    from the second in which the time to answer elapses; `ended`: its packet ended first.
+    """
+    question: Question
+    asked_by: HitlAskedBy
+    requested_at: str
+    """When the question was first asked."""
+    expires_at: str | None
+    shown: dict[str, Any] | None
+    """What a person is shown, or was shown who answered: the document of which `digest` is the
+    SHA-256; null if it ended without an answer.
+    """
+    digest: str
+    """The SHA-256, in hex, of what a person is shown: the canonical JSON (RFC 8785) of
+    `{question, reason, options, schema, summary, pending, decisions}`, with null for options
+    or a schema that the question does not have. It is set when the question is asked.
+    """
+    answer: Answer | None
+    approvals: list[Any]
+    """Who has approved so far; empty for a question that one person answers."""
+    replaced_by: str | None
+
+
+class AskRequest(TypedDict):
+    """The fields of `hitl`."""
+
+    required: NotRequired[bool | None]
+    """Whether a person must answer before the packet can be completed; true if left out."""
+    reason: NotRequired[str | None]
+    """Why a person is asked."""
+    question: str
+    """The question."""
+    options: NotRequired[list[Any] | None]
+    strict_options: NotRequired[bool | None]
+    """Whether the response must be one of the options."""
+    schema: NotRequired[AskRequestSchema | None]
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
+    choices.
+    """
+    responder: NotRequired[str | None]
+    """Who is asked: a name or a mail address. It is shown, and is no permission."""
+    remind_after_seconds: NotRequired[int | None]
+    """When to remind the channels once of the open question, from the moment it was first asked."""
+    timeout_seconds: NotRequired[int | None]
+    """How long to wait for an answer, from the moment the question was first asked."""
+    exclude_source: NotRequired[bool | None]
+    """Whether the answer is refused from the keys that created or claimed the packet or asked
+    the question, and from keys that they created. These keys can neither withdraw nor change
+    the open question, nor lift this before it is asked, and it stays for later questions of
+    the packet until another key lifts it; while a question is open, nobody can.
+    """
+    on_timeout: NotRequired[Timeout | None]
+    """What happens at the timeout; `keep` if left out."""
+    key: NotRequired[str | None]
+    """The asker's own name of the question, unique in the packet: asking again with the same key
+    and the same fields is the same question, open or answered.
+    """
+    question_id: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    asked_by: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    requested_at: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    expires_at: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    remind_at: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    digest: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    first_question_id: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    ended_at: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    response: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    data: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    responded_by: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    responded_at: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    notes: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+
+
+AskRequestSchema = TypedDict(
+    "AskRequestSchema",
+    {
+        "$schema": "NotRequired[str | None]",
+        "type": "Literal[\"object\"]",
+        "title": "NotRequired[str | None]",
+        "description": "NotRequired[str | None]",
+        "properties": "dict[str, HitlSchemaProperties]",
+        "required": "NotRequired[list[str] | None]",
+        "additionalProperties": "NotRequired[bool | None]",
+    },
+)
+
+
+class Question(TypedDict):
+    """A checkpoint for a human."""
+
+    required: bool
+    """Whether a person must answer before the packet can be completed."""
+    reason: str
+    """Why a person is asked."""
+    question: str
+    """The question."""
+    options: NotRequired[list[Any]]
+    strict_options: NotRequired[bool]
+    """Whether the response must be one of the options."""
+    schema: NotRequired[HitlSchema]
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
+    choices.
+    """
+    responder: NotRequired[str]
+    """Who is asked: a name or a mail address. It is shown, and is no permission."""
+    remind_after_seconds: NotRequired[int]
+    """When to remind the channels once of the open question, from the moment it was first asked."""
+    timeout_seconds: NotRequired[int]
+    """How long to wait for an answer, from the moment the question was first asked."""
+    exclude_source: NotRequired[bool]
+    """Whether the answer is refused from the keys that created or claimed the packet or asked
+    the question, and from keys that they created. These keys can neither withdraw nor change
+    the open question, nor lift this before it is asked, and it stays for later questions of
+    the packet until another key lifts it; while a question is open, nobody can.
+    """
+    on_timeout: NotRequired[Timeout]
+    """What happens at the timeout; `keep` if left out."""
+    key: NotRequired[str]
+    """The asker's own name of the question, unique in the packet: asking again with the same key
+    and the same fields is the same question, open or answered.
+    """
+
+
+class Answer(TypedDict):
+    response: str
+    data: NotRequired[dict[str, Any]]
+    """The answer to a question with a schema."""
+    responded_by: str
+    responded_at: str
+    """When the question was answered."""
+    notes: str | None
 
 
 class AnswerLink(TypedDict):
@@ -1706,6 +1817,11 @@ class PacketHistoryAnswer(TypedDict):
     packet_id: str
     """A UUID."""
     events: list[HistoryEvent]
+
+
+class ListQuestionsAnswer(TypedDict):
+    questions: list[QuestionView]
+    next_cursor: str | None
 
 
 class BatchCreateAnswer(TypedDict):
