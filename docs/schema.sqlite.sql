@@ -23,7 +23,7 @@ CREATE TABLE packets (
   seq integer primary key autoincrement, tenant integer not null, id text not null, status text not null, revision integer not null,
   source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
   claimed_by text, parent text, root text, depth integer not null, due_at text, asked_at text, updated_at text not null,
-  state text not null, digest text not null, lease text, followers text, sources text,
+  state text not null, digest text not null, lease text, followers text, sources text, kept text,
   open_source text);
 
 CREATE UNIQUE INDEX packets_by_id on packets (tenant, id);
@@ -58,6 +58,12 @@ CREATE INDEX packets_held on packets (tenant, claimed_by)
   where (status = 'claimed' or status = 'in_progress' or status = 'awaiting_human');
 
 CREATE TABLE contents (packet integer primary key, tenant integer not null, content text not null);
+
+CREATE TABLE questions (
+  seq integer primary key autoincrement, tenant integer not null, packet_id text not null, question_id text not null, key text, state text not null,
+  record text not null, shown text, replaced_by text, ended_at text not null);
+
+CREATE INDEX questions_of_packet on questions (tenant, packet_id);
 
 CREATE TABLE packet_tags (tenant integer not null, tag text not null, packet_id text not null,
   primary key (tenant, tag, packet_id)) without rowid;
@@ -145,7 +151,8 @@ CREATE INDEX deliveries_dead on deliveries (updated_at) where status = 'dead_let
 
 CREATE TABLE answer_links (
   seq integer primary key autoincrement, tenant integer not null, id text not null, packet_id text not null,
-  question text not null, token_hash text not null, responder text, channel text, key_id text,
+  question text not null, first_question text not null, asked_of text, token_hash text not null,
+  responder text, channel text, key_id text,
   key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text,
   unique (tenant, id));
 
