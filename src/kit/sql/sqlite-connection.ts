@@ -57,6 +57,8 @@ export class SqliteConnection {
     // Lists with optional filters have many variants; dropping the oldest keeps the map bounded.
     if (statements.size >= maxStatements) statements.delete(statements.keys().next().value!);
     const statement = this.#database.prepare(sql);
+    // A statement without rows reports the row that was inserted last, whose id in a full-text index may be beyond a double's integers.
+    if (statement.columns().length === 0) statement.setReadBigInts(true);
     statements.set(sql, statement);
     return statement;
   }
