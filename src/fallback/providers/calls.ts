@@ -8,7 +8,7 @@ import { conditionOf, conditionOfAnswer, ofNoAnswer } from '../rules/conditions.
 import { callAddress, type Protocol, protocolOf } from '../rules/kinds.ts';
 import { anthropic } from './anthropic.ts';
 import { openai } from './openai.ts';
-import { type Answer, type ChatProtocol, objectOf, textOf } from './protocol.ts';
+import { type Answer, arrayOf, type ChatProtocol, objectOf, textOf } from './protocol.ts';
 import { type Call, type CallResult, failed } from './transport.ts';
 
 /** The size limits of answers and of error bodies, in bytes. */
@@ -101,13 +101,18 @@ interface ErrorText {
 function errorText(text: string): ErrorText {
   let body: Record<string, unknown>;
   try {
-    body = objectOf(JSON.parse(text));
+    const parsed: unknown = JSON.parse(text);
+    // Gemini's answer is a list of one error.
+    body = objectOf(Array.isArray(parsed) ? parsed[0] : parsed);
   } catch {
     return { codes: [], message: '' };
   }
   const error = objectOf(body.error);
   const inner = objectOf(error.innererror);
-  const codes = [error.code, inner.code, error.type, error.status, body.code, body.type].map(textOf).filter((code) => code !== null);
+  const reasons = arrayOf(error.details).map((detail) => objectOf(detail).reason);
+  const codes = [error.code, inner.code, error.type, error.status, body.code, body.type, ...reasons]
+    .map(textOf)
+    .filter((code) => code !== null);
   return { codes, message: textOf(error.message) ?? textOf(body.error) ?? textOf(body.message) ?? '' };
 }
 

@@ -1,6 +1,7 @@
 import type { Condition } from '../model/chain.ts';
 import type { Protocol } from '../rules/kinds.ts';
 import type { InjectedFault } from '../rules/plan.ts';
+import { errorOf } from '../rules/provider-errors.ts';
 
 /** The answer of a fake provider. */
 interface FakeAnswer {
@@ -17,6 +18,8 @@ export type FakeReaction = FakeAnswer | 'silence' | 'broken';
 /** A call of a fake provider. */
 interface FakeCall {
   readonly protocol: Protocol;
+  /** The kind whose errors it sends. */
+  readonly kind: string;
   /** The name of the provider, which an answer contains. */
   readonly provider: string;
   readonly model: string;
@@ -38,7 +41,7 @@ export function fakeReaction(call: FakeCall, fault: FakeFault | undefined): Fake
   if (status === null) return 'silence';
   if (status === 200) return condition === 'content_filter' ? withheld(call) : unusable(call);
   const retryAfter = retry_after_ms === null ? {} : { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) };
-  return { ...json(errorBody(call.protocol, condition, status), status), headers: { ...jsonType, ...retryAfter } };
+  return { ...json(errorBody(call, condition, status), status), headers: { ...jsonType, ...retryAfter } };
 }
 
 /** The answer to a list of models. */
@@ -141,76 +144,10 @@ function streamOf({ protocol, model }: FakeCall, text: string, end: End): string
   ];
 }
 
-/** The words of an error: the type and, for OpenAI, the code, and the message. */
-interface ErrorWords {
-  readonly type: string;
-  readonly code?: string | null;
-  readonly message: string;
-}
-
-/** The body of an error as the provider's API sends it. */
-function errorBody(protocol: Protocol, condition: Condition, status: number): unknown {
-  if (protocol === 'anthropic') {
-    const { type, message: text } = anthropicWords(condition, status);
-    return { type: 'error', error: { type, message: text }, request_id: 'req_rehearsal' };
-  }
-  const { type, code = null, message: text } = openaiWords(condition, status);
-  return { error: { message: text, type, param: null, code } };
-}
-
-const refusal = (code: string, text: string): ErrorWords => ({ type: 'invalid_request_error', code, message: text });
-
-/** https://platform.openai.com/docs/guides/error-codes */
-function openaiWords(condition: Condition, status: number): ErrorWords {
-  switch (condition) {
-    case 'rate_limit':
-      return { type: 'requests', code: 'rate_limit_exceeded', message: 'Rate limit reached for requests.' };
-    case 'quota_exceeded':
-      return { type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your current quota.' };
-    case 'context_length':
-      return refusal(
-        status === 413 ? 'request_too_large' : 'context_length_exceeded',
-        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
-      );
-    case 'content_filter':
-      return refusal('content_policy_violation', 'Your request was rejected as a result of our safety system: content_policy_violation.');
-    case 'auth_error':
-      return refusal(status === 401 ? 'invalid_api_key' : 'forbidden', 'Incorrect API key provided.');
-    case 'invalid_request':
-      return status === 404 ? refusal('model_not_found', 'The model does not exist.') : refusal('invalid_value', 'Invalid value.');
-    case 'timeout':
-      return { type: 'server_error', code: 'timeout', message: 'The request timed out.' };
-    default:
-      return { type: 'server_error', code: null, message: 'The server had an error while processing your request.' };
-  }
-}
-
-/** https://docs.anthropic.com/en/api/errors */
-function anthropicWords(condition: Condition, status: number): ErrorWords {
-  switch (condition) {
-    case 'rate_limit':
-      return { type: 'rate_limit_error', message: "This request would exceed your organization's rate limit." };
-    case 'quota_exceeded':
-      return { type: 'billing_error', message: 'Your credit balance is too low to access the API.' };
-    case 'context_length':
-      return status === 413
-        ? { type: 'request_too_large', message: 'Request exceeds the maximum size' }
-        : { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' };
-    case 'content_filter':
-      return { type: 'invalid_request_error', message: 'Output blocked by content filtering policy (content_filter)' };
-    case 'auth_error':
-      return status === 401
-        ? { type: 'authentication_error', message: 'invalid x-api-key' }
-        : { type: 'permission_error', message: 'Your API key does not have permission to use the specified resource.' };
-    case 'invalid_request':
-      return status === 404
-        ? { type: 'not_found_error', message: 'The requested resource could not be found.' }
-        : { type: 'invalid_request_error', message: 'The request is invalid.' };
-    case 'timeout':
-      return { type: 'timeout_error', message: 'The request timed out.' };
-    default:
-      return status === 529 ? { type: 'overloaded_error', message: 'Overloaded' } : { type: 'api_error', message: 'Internal server error' };
-  }
+/** The body of an error as providers of the kind send it, else as those of its protocol. */
+function errorBody({ kind, protocol }: FakeCall, condition: Condition, status: number): unknown {
+  const found = [kind, protocol].flatMap((name) => errorOf(name, condition, status) ?? [])[0];
+  return (found ?? errorOf(protocol, condition) ?? errorOf(protocol, 'server_error')!).body;
 }
 
 const chatPath = /^(?:v1\/)?(?:(?:openai\/)?deployments\/[^/]+\/|models\/)?chat\/completions$/;

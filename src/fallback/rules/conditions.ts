@@ -1,4 +1,5 @@
 import { type Condition, conditions } from '../model/chain.ts';
+import { statusesSeen, wordsSeen } from './provider-errors.ts';
 
 /** A kind of failure: a condition and its HTTP status, which is null without a response. */
 export interface FailureKind {
@@ -44,22 +45,11 @@ const sign = (from: number, to = from, says: RegExp | null = null): Sign => ({ f
 const range = (from: number, to: number, except: readonly number[] = []) =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index).filter((status) => !except.includes(status));
 
-/** Error codes for a used-up account, as opposed to a rate limit. */
-const quotaWords =
-  /\b(insufficient_quota|quota_exceeded|billing_hard_limit_reached|billing_not_active|insufficient_balance|insufficient_credits|credit_balance_too_low|billing_error)\b/i;
-
-/** Error codes for a refused content. */
-const filterWords = /\b(content_filter|content_policy_violation|responsibleaipolicyviolation|moderation_blocked)\b/i;
-
-/** Error codes for a prompt that is too long. Anthropic has a single code for invalid requests; only the message has the details. */
-const lengthWords =
-  /\b(context_length_exceeded|string_above_max_length|model_max_prompt_tokens_exceeded|request_too_large)\b|prompt is too long|maximum context length|context window/i;
-
 const failsOver = { finishReasons: [], byDefault: 'failover' } as const;
 const fails = { finishReasons: [], byDefault: 'fail' } as const;
 
-/** Every condition with its statuses, its signs, its default and its nature. */
-export const traitsOf: Readonly<Record<Condition, Traits>> = {
+/** The traits of each condition without what is known of providers' errors. */
+const ownTraits: Readonly<Record<Condition, Traits>> = {
   rate_limit: { ...failsOver, statuses: [429], signs: [sign(429)], common: true, retryHelps: true },
   timeout: { ...failsOver, statuses: [null, 408, 504], signs: [sign(408), sign(504)], common: true, retryHelps: true },
   server_error: { ...failsOver, statuses: range(500, 599, [504]), signs: [sign(500, 999)], common: true, retryHelps: true },
@@ -68,22 +58,22 @@ export const traitsOf: Readonly<Record<Condition, Traits>> = {
   quota_exceeded: {
     ...failsOver,
     statuses: [402, 429],
-    signs: [sign(402), sign(429, 429, quotaWords)],
+    signs: [sign(402)],
     common: false,
     retryHelps: false,
   },
   context_length: {
     ...failsOver,
     statuses: [413, 400],
-    signs: [sign(413), sign(400, 400, lengthWords)],
+    signs: [sign(413)],
     common: false,
     retryHelps: false,
   },
   content_filter: {
     ...fails,
     statuses: [400, 200],
-    signs: [sign(400, 400, filterWords)],
-    finishReasons: ['content_filter', 'content-filter', 'safety', 'refusal'],
+    signs: [],
+    finishReasons: ['content_filter', 'content-filter', 'safety', 'refusal', 'prohibited_content', 'blocklist', 'spii', 'recitation'],
     common: false,
     retryHelps: false,
   },
@@ -96,6 +86,22 @@ export const traitsOf: Readonly<Record<Condition, Traits>> = {
   },
   invalid_response: { ...failsOver, statuses: range(200, 399), signs: [sign(0, 399)], common: false, retryHelps: true },
 };
+
+/** A condition's traits with the statuses and the words of errors that providers were seen to send. */
+const withErrorsSeen = (condition: Condition): Traits => {
+  const { statuses, signs, ...traits } = ownTraits[condition];
+  const words = wordsSeen(condition);
+  return {
+    ...traits,
+    statuses: [...new Set([...statuses, ...statusesSeen(condition)])],
+    signs: [...signs, ...(words?.statuses.map((status) => sign(status, status, words.says)) ?? [])],
+  };
+};
+
+/** Every condition with its statuses, its signs, its default and its nature. */
+export const traitsOf = Object.fromEntries(conditions.map((condition) => [condition, withErrorsSeen(condition)])) as Readonly<
+  Record<Condition, Traits>
+>;
 
 /** The conditions of calls without a response, and of a 2xx without a usable answer. */
 export const ofNoAnswer = { late: 'timeout', broken: 'connection_error', unusable: 'invalid_response' } as const satisfies Record<

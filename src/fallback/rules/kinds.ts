@@ -97,6 +97,13 @@ export function protocolOf({ provider }: Addressed): Protocol {
   return knownKind(provider)?.protocol ?? 'openai';
 }
 
+/** Kinds with a protocol of their own besides OpenAI's, by which other programs may call them. */
+export const twoProtocolKinds: ReadonlySet<string> = new Set(['gemini', 'cohere', 'ollama']);
+
+/** The kind whose errors a fake provider sends: its own, or OpenAI's if programs call it by a protocol that fake providers don't have. */
+export const playedKind = ({ provider }: Pick<Provider, 'provider'>): string =>
+  provider === null || twoProtocolKinds.has(provider) ? 'openai' : provider;
+
 /** The URL of a provider's calls; null if it has none. */
 export function callAddress(provider: Addressed): string | null {
   const base = apiBase(provider);

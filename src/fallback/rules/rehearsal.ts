@@ -1,10 +1,11 @@
-import type { ChainDefinition, Condition, Rule } from '../model/chain.ts';
+import type { ChainDefinition, Condition, Provider, Rule } from '../model/chain.ts';
 import { type CallRun, type Course, type Difference, type Expected, runsOf } from '../model/rehearsal.ts';
 import type { PromptResult } from '../model/test.ts';
 import { usualStatus } from './conditions.ts';
 import type { Engine } from './engine.ts';
-import { foreignKind, isAzure, protocolOf } from './kinds.ts';
+import { foreignKind, isAzure, playedKind, protocolOf } from './kinds.ts';
 import { faultAt, type InjectedFault, type Plan, type Scene } from './plan.ts';
+import { errorOf } from './provider-errors.ts';
 import { listed, shortened, times } from './wording.ts';
 
 const markForm = /rehearsal:([0-9a-f]{16})/g;
@@ -34,20 +35,18 @@ export function rehearsable(chain: ChainDefinition): { chain: ChainDefinition; l
   return { chain: { ...chain, providers: chain.providers.filter(({ name }) => stays(name)), fallback_rules }, left };
 }
 
-/** The status that a provider of each protocol really sends for a condition, where it is not the usual one. */
-const nativeStatus: Partial<Record<Condition, Readonly<Record<'openai' | 'anthropic', number>>>> = {
-  context_length: { openai: 400, anthropic: 400 },
-  quota_exceeded: { openai: 429, anthropic: 402 },
-};
+/** The status with which a provider sends a condition; undefined if it is not known to have one of its own. */
+const nativeStatus = (provider: Provider, condition: Condition): number | undefined =>
+  (errorOf(playedKind(provider), condition) ?? errorOf(protocolOf(provider), condition))?.status;
 
 /** The plan with the statuses of the providers themselves, for failures whose status neither a rule nor the request names. */
 export function withNativeStatuses(plan: Plan, { chain }: Engine, isChosen: (fault: number) => boolean): Plan {
   const named = new Set(chain.fallback_rules.flatMap(({ status_codes }) => status_codes ?? []));
   const native = (fault: InjectedFault, index: number): InjectedFault => {
     const { condition, status_code, provider } = fault;
-    if (condition === null || status_code !== usualStatus(condition) || isChosen(index)) return fault;
-    const status = nativeStatus[condition]?.[protocolOf(chain.providers[provider]!)] ?? status_code;
-    return status === null || named.has(status) || named.has(status_code!) ? fault : { ...fault, status_code: status };
+    if (condition === null || status_code === null || status_code !== usualStatus(condition) || isChosen(index)) return fault;
+    const status = nativeStatus(chain.providers[provider]!, condition) ?? status_code;
+    return named.has(status) || named.has(status_code) ? fault : { ...fault, status_code: status };
   };
   return plan.map((scene) => ({ ...scene, faults: scene.faults.map(native) }));
 }

@@ -4,6 +4,7 @@ import type { Agreement, Difference, Expected } from '../model/rehearsal.ts';
 import type { Attempt } from '../model/test.ts';
 import { type FakeReaction, fakeModels, fakeOperation, fakeReaction, fakeUnknown } from '../providers/fake.ts';
 import { type Engine, matchingRule } from '../rules/engine.ts';
+import { playedKind } from '../rules/kinds.ts';
 import { faultAt, type InjectedFault, type Scene } from '../rules/plan.ts';
 import { Differences, failuresOfGroup, type Groups, isTested, marksIn, type Outcome } from '../rules/rehearsal.ts';
 
@@ -116,7 +117,9 @@ export class Rehearsal {
   answerCall({ provider, path, body }: FakeRequest, release: () => void): FakeExchange {
     const operation = fakeOperation(path);
     const { model, stream } = requestOf(body);
-    const asked = { provider, model, stream, protocol: operation === 'anthropic' ? 'anthropic' : 'openai' } as const;
+    const protocol = operation === 'anthropic' ? 'anthropic' : 'openai';
+    const called = this.chain.providers.find(({ name }) => name === provider);
+    const asked = { provider, model, stream, protocol, kind: called === undefined ? protocol : playedKind(called) } as const;
     if (operation === 'models') return answered(fakeModels(model));
     const marks = marksIn(body);
     const prompt = marks.map((mark) => this.#open.get(mark)).find((open) => open !== undefined);

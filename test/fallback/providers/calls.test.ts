@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 
+import { conditions } from '../../../src/fallback/model/chain.ts';
 import type { Attempt, TestResult } from '../../../src/fallback/model/test.ts';
+import { fakeReaction } from '../../../src/fallback/providers/fake.ts';
+import { define } from '../../../src/fallback/rules/chain.ts';
+import { conditionOf, traitsOf } from '../../../src/fallback/rules/conditions.ts';
+import { providerErrors } from '../../../src/fallback/rules/provider-errors.ts';
+import { routingOf } from '../../../src/fallback/rules/routing.ts';
+import { exportChain } from '../../../src/fallback/rules/targets/export.ts';
 import { freePort } from '../../../src/kit/free-port.ts';
 import { startFallback, type TestFallback } from '../../support/fallback.ts';
 import {
@@ -515,5 +522,41 @@ describe('A test with real calls', () => {
     assert.equal(cancelled.status, 200);
     assert.deepEqual([cancelled.body.status, cancelled.body.progress], ['cancelled', { done: 0, total: 5 }]);
     await closed(socket);
+  });
+});
+
+describe('An error as a provider publishes it', () => {
+  test('is recognized by its status and its words in live tests [F104]', async (t) => {
+    const service = await startLive(t);
+    const provider = await startProvider(t);
+    for (const { kinds, condition, status: code, body } of providerErrors) {
+      provider.does(status(code, JSON.stringify(body), { 'content-type': 'application/json' }));
+      const result = await live(service, [{ name: 'a', model_id: 'm', api_base: provider.base }]);
+      assert.equal(result.results[0]!.error, condition, `${kinds[0]} ${code} ${JSON.stringify(body)}`);
+    }
+  });
+
+  test('is recognized by exported modules as well [F104]', () => {
+    const chain = define({ name: 'one', providers: [{ name: 'a', model_id: 'm' }] });
+    const { content } = exportChain('ai-sdk', { chain, routing: routingOf(chain), prefer: 'failover' });
+    const part = content.slice(content.indexOf('const signs'), content.indexOf('/** Throws if an answer is empty'));
+    const conditionOf = new Function(`${part}; return conditionOf;`)() as (failure: object) => string;
+    for (const { condition, status: code, body } of providerErrors)
+      assert.equal(conditionOf({ status: code, words: JSON.stringify(body) }), condition, JSON.stringify(body));
+  });
+
+  test('of a fake provider is one of its condition, for every kind and status [F104]', () => {
+    const kinds = new Set(providerErrors.flatMap((one) => one.kinds));
+    for (const kind of [...kinds, 'unknown'])
+      for (const condition of conditions)
+        for (const code of traitsOf[condition].statuses) {
+          if (code === null || code < 300) continue;
+          const fault = { condition, status_code: code, retry_after_ms: null };
+          const protocol = kind === 'anthropic' ? 'anthropic' : 'openai';
+          const reaction = fakeReaction({ kind, protocol, provider: 'a', model: 'm', stream: false }, fault);
+          if (typeof reaction === 'string') continue;
+          assert.equal(reaction.status, code);
+          assert.equal(conditionOf(code, reaction.body), condition, `${kind} ${code} ${reaction.body}`);
+        }
   });
 });

@@ -1,5 +1,6 @@
 import { type Condition, conditions } from '../../../model/chain.ts';
 import { litellmKinds } from '../../kind-lists.ts';
+import { twoProtocolKinds } from '../../kinds.ts';
 import { listed } from '../../wording.ts';
 import type { KindNames } from '../kind-names.ts';
 
@@ -13,7 +14,7 @@ export const kindNames: KindNames = {
 export const groupName = (name: string): string => name.replaceAll('*', '-');
 
 /** Kinds that LiteLLM calls by their own protocol, and a chain by OpenAI's; with an address of their own they are `openai`. */
-export const nativeKinds: ReadonlySet<string> = new Set(['gemini', 'cohere', 'ollama']);
+export const nativeKinds = twoProtocolKinds;
 
 /** The settings of LiteLLM's retry policy for a condition; none for one that it does not distinguish. */
 export const retryNames: Readonly<Record<Condition, readonly string[]>> = {

@@ -1,0 +1,23 @@
+import type { Condition } from '../model/chain.ts';
+import { otherErrors } from './other-error-bodies.ts';
+import { anthropicErrors, openaiErrors, type ProviderError } from './provider-error-bodies.ts';
+
+/** The error bodies of the commonest kinds of providers, by which failures are recognized and which fake providers send. */
+export const providerErrors: readonly ProviderError[] = [...openaiErrors, ...anthropicErrors, ...otherErrors];
+
+/** What a kind is known to send for a condition, and for a status if it is given: the error that it sends most often; undefined without any. */
+export const errorOf = (kind: string, condition: Condition, status?: number): ProviderError | undefined =>
+  providerErrors.find((one) => one.condition === condition && one.kinds.includes(kind) && (status === undefined || one.status === status));
+
+/** The statuses with which providers refuse by a condition; one above 499 stays a server's, whatever its error says. */
+export const statusesSeen = (condition: Condition): readonly number[] => [
+  ...new Set(providerErrors.filter((one) => one.condition === condition && one.status < 500).map(({ status }) => status)),
+];
+
+/** The statuses of a condition that others have too, and what its errors then say; null if its status always decides. */
+export function wordsSeen(condition: Condition): { readonly statuses: readonly number[]; readonly says: RegExp } | null {
+  const worded = providerErrors.filter((one) => one.condition === condition && one.says !== undefined);
+  if (worded.length === 0) return null;
+  const says = new RegExp([...new Set(worded.map((one) => one.says))].join('|'), 'i');
+  return { statuses: [...new Set(worded.map(({ status }) => status))], says };
+}
