@@ -5,13 +5,14 @@ import type { ChainRequest } from '../src/fallback/model/chain.ts';
 import { define } from '../src/fallback/rules/chain.ts';
 import { type Random, seeded } from '../src/fallback/rules/random.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
+import { isFull } from './extent.ts';
 import { startSceneRouter } from './litellm.ts';
 import { failures, judge, type Model } from './scenes.ts';
 
 const router = await startSceneRouter();
 after(() => router.stop());
 
-const count = Number(process.env.GENERATED ?? 200);
+const count = Number(process.env.GENERATED ?? (isFull ? 200 : 40));
 const triedOfEach = 3;
 /** How long files are tried, in milliseconds; on a slow machine they are fewer. */
 const longestMs = 150_000;

@@ -8,6 +8,7 @@ import { portkeyKinds } from '../src/fallback/rules/kind-lists.ts';
 import { type Random, seeded } from '../src/fallback/rules/random.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
 import { type Calls, corpusOf, type Scene, scenes, startInternet, unexplained, withoutComments } from './corpus.ts';
+import { isFull } from './extent.ts';
 import { startGateway } from './portkey.ts';
 import { startSceneGateway } from './portkey-scenes.ts';
 import { failures, judge, type Model } from './scenes.ts';
@@ -132,7 +133,7 @@ function generated(random: Random, depth = 0): Node {
 
 test("Portkey's gateway does with generated files what the imported chain says, except for what a finding names", async () => {
   const firstSeed = process.env.SEED === 'random' ? Math.floor(Math.random() * 1_000_000) : Number(process.env.SEED ?? 70_000);
-  const seeds = Array.from({ length: 20 }, (_, index) => firstSeed + index);
+  const seeds = Array.from({ length: isFull ? 20 : 8 }, (_, index) => firstSeed + index);
   // A call without an answer takes as long as its time-out.
   const quick = failures.filter(({ refusal }) => refusal !== 'timeout');
   let [scenes, excused] = [0, 0];
