@@ -255,6 +255,46 @@ export function inboxTests(on: TestConsole): void {
     assert.equal(await page.getByLabel('Tag').inputValue(), 'gone');
   });
 
+  test('a form shows choices with their titles and defaults, and an option beside it declines it [H462]', async (t) => {
+    const { page, key } = await on.signIn(t, '/inbox');
+    const schema = {
+      type: 'object',
+      required: ['plan'],
+      properties: {
+        plan: { enum: ['basic', 'plus'], enumNames: ['Basic plan', 'Plus plan'] },
+        tags: {
+          type: 'array',
+          title: 'Tags',
+          items: {
+            anyOf: [
+              { const: 'a', title: 'Tag A' },
+              { const: 'b', title: 'Tag B' },
+            ],
+          },
+          default: ['b'],
+        },
+        amount: { type: 'number', title: 'Amount', default: 7.5 },
+      },
+    };
+    const asked = { ...question, question: 'Which plan?', schema, options: ['Decline'] };
+    const id = await on.ask(key, asked);
+    await page.getByLabel('plan').selectOption({ label: 'Plus plan' });
+    assert.equal(await page.getByLabel('Amount (optional)').inputValue(), '7.5');
+    assert.ok(await page.getByLabel('Tag B').isChecked());
+    await page.getByLabel('Tag A').check();
+    await assertAccessible(page);
+    await page.getByLabel('Your name').fill('Dana');
+    await button(page, 'Send answer').click();
+    await page.getByText('The answer is recorded.').waitFor();
+    assert.deepEqual((await on.call(key, 'GET', `/packets/${id}`)).hitl.data, { plan: 'plus', tags: ['b', 'a'], amount: 7.5 });
+    const next = await on.ask(key, asked);
+    await page.getByRole('button', { name: 'Decline' }).click();
+    await button(page, 'Send answer').click();
+    await page.getByText('No open questions').waitFor();
+    const { hitl } = await on.call(key, 'GET', `/packets/${next}`);
+    assert.deepEqual([hitl.response, hitl.data], ['Decline', undefined]);
+  });
+
   test('a question with a schema is answered by a form; a fault is shown beside its field', async (t) => {
     const { page, key } = await on.signIn(t, '/inbox');
     const properties = {
