@@ -109,6 +109,34 @@ export interface Attack {
   stop: () => Promise<unknown>;
 }
 
+const contents = (bytes: number) =>
+  Array.from({ length: Math.floor(bytes / 1000) }, (_, index) => ({ role: 'user', content: `word${index} `.repeat(125).slice(0, 960) }));
+
+const largePacket = (bytes: number) => ({
+  metadata: { source_agent: { id: 'a', name: 'a', framework: 'f' }, target_agent: { id: 'b', name: 'b' } },
+  context: { summary: 's', conversation_state: contents(bytes) },
+});
+
+/** Large writes, by what they are: the path and the body. */
+export const largeWrites: Readonly<Record<string, readonly [path: string, body: string]>> = {
+  'batches of 9 MB': ['/packets/batch', JSON.stringify({ packets: Array.from({ length: 100 }, () => largePacket(90_000)) })],
+  'creates of 900 KB': ['/packets', JSON.stringify(largePacket(900_000))],
+};
+
+/** Sends a large write again and again, six at once. */
+export function writeLarge(target: Target, [text, body]: readonly [string, string]): Attack {
+  let isStopped = false;
+  const sending = Array.from({ length: 6 }, async () => {
+    while (!isStopped) await post(target, text, body);
+  });
+  return {
+    stop() {
+      isStopped = true;
+      return Promise.allSettled(sending);
+    },
+  };
+}
+
 const reconnectMs = 100;
 
 /** Keeps connections open, and reconnects whenever one is closed. `begin`: called with each when it is connected. */

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { packetOfBytes, searched } from '../bodies.ts';
-import { type Attack, attack, hostileSummaries, pipeline, pongs, replay } from '../hostile.ts';
+import { type Attack, attack, hostileSummaries, largeWrites, pipeline, pongs, replay, writeLarge } from '../hostile.ts';
 import type { LoadRequest } from '../load.ts';
 import { besides, requireGood } from '../rounds.ts';
 import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
@@ -48,6 +48,10 @@ async function besideHostile(run: Run, databaseUrl: string, database: string): P
     searches: [{ method: 'GET', path: `/api/v1/packets/search?q=${searched.rare}`, headers }],
     creates: [{ method: 'POST', path: '/api/v1/packets', headers: jsonHeaders, body: packetOfBytes(2048) }],
   };
+  for (const [name, write] of Object.entries(largeWrites)) {
+    const figure = { name: `${database}: p99 of creates beside ${name}`, requests: others.creates!, rate: othersPerSecond.creates! / 5 };
+    await beside(run, service, figure, () => writeLarge(target, write).stop);
+  }
   let peak = 0;
   for (const [name, requests] of Object.entries(others)) {
     await beside(

@@ -127,6 +127,7 @@ export function createUnits(database: Database<Tables>, { newId, clock, due }: U
   const groups = createGroups<Tables, AnyUnit>(database, runGroup, {
     isBackground: ({ request }) => request === undefined,
     tenantOf: ({ tenant }) => tenant,
+    sizeOf: ({ unit: { size = 0 } }) => size,
   });
   return {
     commit: <T>(tenant: number, unit: Unit<T>): Promise<T> => {

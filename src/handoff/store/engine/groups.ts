@@ -17,6 +17,9 @@ export interface GroupResult {
 /** The most units in one transaction. It bounds how long the next group waits. */
 const maxGroup = 256;
 
+/** A unit with more characters of input is large: its group has no other unit, so that others do not wait for several of them. */
+const largeFrom = 256 * 1024;
+
 /**
  * For how many more turns of the event loop a group collects units, as long as each turn brings another: the units share
  * the cost of one commit. A unit that arrives alone does not wait.
@@ -42,6 +45,8 @@ interface GroupOptions<Unit> {
   /** Whether no request waits for the unit. */
   isBackground: (unit: Unit) => boolean;
   tenantOf: (unit: Unit) => number;
+  /** About how many characters of input a unit has, if they may be many. */
+  sizeOf: (unit: Unit) => number;
 }
 
 type RunGroup<Unit> = (session: Session, units: readonly Unit[]) => Promise<GroupResult>;
@@ -68,7 +73,7 @@ interface Groups<Unit> {
 export function createGroups<Tables, Unit>(
   database: Database<Tables>,
   runGroup: RunGroup<Unit>,
-  { isBackground = () => false, tenantOf = () => 0 }: Partial<GroupOptions<Unit>> = {},
+  { isBackground = () => false, tenantOf = () => 0, sizeOf = () => 0 }: Partial<GroupOptions<Unit>> = {},
 ): Groups<Unit> {
   // One server commits the units of all tenants together, which takes the fewest flushes. On a cluster a group of one tenant needs
   // one server: its commit takes one phase, and a server that is down fails only the units of its own tenants.
@@ -76,7 +81,7 @@ export function createGroups<Tables, Unit>(
   const { writers } = database;
   const groupWriters = Array.from(
     { length: writers },
-    (_, writer) => new GroupWriter<Tables, Unit>({ database, runGroup, isBackground, tenantOf, writer, ofOneTenant }),
+    (_, writer) => new GroupWriter<Tables, Unit>({ database, runGroup, isBackground, tenantOf, sizeOf, writer, ofOneTenant }),
   );
   return {
     submit: (unit) => groupWriters[tenantOf(unit) % writers]!.submit(unit),
@@ -89,6 +94,8 @@ class GroupWriter<Tables, Unit> {
   readonly #parts: WriterParts<Tables, Unit>;
   #queue: Waiting<Unit>[] = [];
   #isRunning = false;
+  /** Whether the last group was a large unit. */
+  #wasLarge = false;
 
   constructor(parts: WriterParts<Tables, Unit>) {
     this.#parts = parts;
@@ -131,12 +138,16 @@ class GroupWriter<Tables, Unit> {
     return this.#queue.some(({ unit }) => !this.#parts.isBackground(unit));
   }
 
-  /** Takes the next units from the queue. */
+  /** Takes the next units from the queue: a large one alone, in turns with all others, on a cluster those of one tenant. */
   #takeGroup(): Waiting<Unit>[] {
-    const { tenantOf, ofOneTenant } = this.#parts;
-    if (!ofOneTenant) return this.#queue.splice(0, maxGroup);
-    const tenant = tenantOf(this.#queue[0]!.unit);
-    const group = this.#queue.filter(({ unit }) => tenantOf(unit) === tenant).slice(0, maxGroup);
+    const { tenantOf, sizeOf, ofOneTenant } = this.#parts;
+    const isLarge = ({ unit }: Waiting<Unit>) => sizeOf(unit) > largeFrom;
+    const large = this.#queue.find(isLarge);
+    if (large === undefined && !ofOneTenant) return this.#queue.splice(0, maxGroup);
+    const others = large === undefined ? this.#queue : this.#queue.filter((waiting) => !isLarge(waiting));
+    this.#wasLarge = large !== undefined && (others.length === 0 || !this.#wasLarge);
+    const tenant = others.length === 0 ? undefined : tenantOf(others[0]!.unit);
+    const group = this.#wasLarge ? [large!] : others.filter(({ unit }) => !ofOneTenant || tenantOf(unit) === tenant).slice(0, maxGroup);
     const taken = new Set(group);
     this.#queue = this.#queue.filter((waiting) => !taken.has(waiting));
     return group;
