@@ -132,10 +132,17 @@ export function createHandoff(settings: Settings, dependencies: Dependencies = {
 
 async function wire(settings: Settings, dependencies: Dependencies, opened: (close: () => unknown) => void): Promise<Handoff> {
   const base = await createBase(settings, dependencies);
-  const { clock, newId, logger, tracer } = base;
+  const { clock, newId, random, logger, tracer } = base;
   const { databaseUrl, redisUrl, unclaimedTtlSeconds } = settings;
   opened(() => tracer?.stop());
-  const store = await openStore({ databaseUrl, clock, newId, charactersPerTurn: dependencies.charactersPerTurn, unclaimedTtlSeconds });
+  const store = await openStore({
+    databaseUrl,
+    clock,
+    newId,
+    random,
+    charactersPerTurn: dependencies.charactersPerTurn,
+    unclaimedTtlSeconds,
+  });
   opened(() => store.close());
   const failures = new FailureLog({ logger, clock, isUnavailable: store.isUnavailable });
   // Loaded only if it is used: the Redis library is a fifth of what a start loads.

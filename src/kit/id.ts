@@ -52,6 +52,20 @@ export function createIds(random: RandomSource = systemRandom): NewId {
   };
 }
 
+/** Creates a generator of random texts: 16 bytes in lower-case hexadecimal, taken from a pool as those of ids are. */
+export function createSalts(random: RandomSource = systemRandom): () => string {
+  const pool = Buffer.allocUnsafe(poolBytes);
+  let used = poolBytes;
+  return () => {
+    if (used === poolBytes) {
+      random(pool);
+      used = 0;
+    }
+    used += 16;
+    return pool.toString('hex', used - 16, used);
+  };
+}
+
 /** The lowest UUID version 7 of a millisecond: ids created earlier are smaller, ids created from then on are not. */
 export function lowestIdAt(at: Date): string {
   const time = Math.max(0, at.getTime()).toString(16).padStart(12, '0');

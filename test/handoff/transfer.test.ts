@@ -322,9 +322,9 @@ for (const from of storesOfSeveral) {
       const { leased, page, repeatable } = tenant.filled;
       const position = await looking(databaseUrl, async ({ query }) => {
         const [row] = await query(
-          `select value from counters join tenants on tenants.number = counters.tenant where id = '${tenant.id}' and counters.name = 'position'`,
+          `select position from heads join tenants on tenants.number = heads.tenant where id = '${tenant.id}'`,
         );
-        return Number(row!.value);
+        return Number(row!.position);
       });
       const call = withKey(next, tenant.key).call;
       const repeated = await call('POST', '/packets', { body: repeatable.body, headers: { 'Idempotency-Key': repeatedKey } });

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-
 import { priorities, statuses } from '../../src/handoff/model/common.ts';
+import { detailsDigest, noDigest } from '../../src/handoff/rules/chain.ts';
 import { summaryText } from '../../src/handoff/rules/text.ts';
+import { canonicalJson } from '../../src/kit/canonical-json.ts';
 import { databaseInMemory } from './faults.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of every table.
@@ -58,6 +60,7 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
     contents: ofPacket('*', 'contents', 'packet'),
     packet_tags: own('*', 'packet_tags', 'packet_id, tag'),
     events: own('*', 'events', 'position'),
+    heads: own('*', 'heads', 'tenant'),
     webhooks: own('*', 'webhooks', 'seq'),
     documents: own('*', 'documents', 'kind, name'),
     answer_links: own('*', 'answer_links', 'seq'),
@@ -89,6 +92,7 @@ export function disagreements(tenant: Contents): string[] {
   return [
     ...countersOf(tenant),
     ...packetsOf(tenant),
+    ...chainOf(tenant),
     ...trailOf(tenant),
     ...deliveriesOf(tenant),
     ...answersOf(tenant),
@@ -125,7 +129,6 @@ function countersOf({ counters = [], packets = [], events = [] }: Contents): str
     ),
     ...count('hitl:required', packets.filter((packet) => packet.hitl_required === 1).length),
     ...count('events', events.length),
-    ...count('position', Math.max(0, ...events.map(({ position }) => position))),
     // Packets that were deleted permanently count until their day is over; then its counter is removed.
     ...[...days].flatMap(([day, created]) =>
       counters.some(({ name }) => name === `created:${day}`) && value(`created:${day}`) < created.length
@@ -177,6 +180,26 @@ function packetsOf({ packets = [], contents = [], packet_tags = [], search_queue
       ...(findable.has(row.seq) ? [] : [`${name} is neither indexed nor queued`]),
     ];
   });
+}
+
+/** The entries are a chain of digests without gaps, which ends with the head. */
+function chainOf({ events = [], heads = [] }: Contents): string[] {
+  let previous = noDigest;
+  for (const [index, { digest, details, salt, details_digest, person, id, ...entry }] of events.entries()) {
+    const position = index + 1;
+    if (entry.position !== position) return [`the entry ${id}: its position is ${entry.position}, but ${position} comes next`];
+    if (details !== null && detailsDigest(salt, details) !== details_digest) return [`the details of the entry ${id} do not hold`];
+    const { event_type: type, resource, packet_id, actor, key_id, timestamp } = entry;
+    const who = person === null ? null : JSON.parse(person);
+    const covered = { position, previous, event_id: id, type, resource, packet_id, actor, key_id, person: who, timestamp, details_digest };
+    previous = hash('sha256', canonicalJson(covered));
+    if (previous !== digest) return [`the digest of the entry ${id} does not hold`];
+  }
+  const last = events.at(-1);
+  const [head] = heads;
+  return last === undefined
+    ? []
+    : differ('the head', [head?.position, head?.digest, head?.at], [last.position, last.digest, last.timestamp]);
 }
 
 function trailOf({ packets = [], events = [] }: Contents): string[] {

@@ -136,8 +136,8 @@ export async function continues(t: TestContext, service: TestService, before: Fi
   assert.equal((await service.call('GET', page, { key: null })).status, 200);
   assert.equal((await service.call('POST', '/packets', { key: reader, body: packetRequest() })).status, 403);
   const address = await service.handoff.start();
-  const counter = `select value from counters where tenant = 1 and name = 'position'`;
-  const [{ value: last }] = (await looking(service.databaseUrl, ({ query }) => query(counter))) as [Row];
+  const counter = `select position from heads where tenant = 1`;
+  const [{ position: last }] = (await looking(service.databaseUrl, ({ query }) => query(counter))) as [Row];
   const stream = await openEvents(address, `?last_event_id=${eventId(defaultTenantId, Number(last))}`, { 'x-api-key': adminKey });
   t.after(() => stream.close());
   const { id } = await createPacket(service);

@@ -12,7 +12,7 @@ export const AuditEntry = Type.Object({
   key_id: orNull(Id, 'The API key that was used; null when the service itself acted.'),
   action: Type.String({ description: 'What happened.', example: 'claimed' }),
   resource: Type.String({ description: 'The kind of resource.', example: 'packet' }),
-  details: record(Type.Unknown()),
+  details: record(Type.Unknown(), { description: 'What was done; empty once the packet is erased.' }),
   timestamp: timestamp('When it happened.'),
 });
 export type AuditEntry = Static<typeof AuditEntry>;

@@ -8,6 +8,9 @@ import type { Store } from '../store/store.ts';
 import type { AuditFilter, AuditRecord } from '../store/trail.ts';
 import { actorOf, type Caller } from './authentication.ts';
 
+/** The details of a stored entry; empty once they are erased. */
+const detailsOf = (details: string | null): Record<string, unknown> => (details === null ? {} : readJson(details));
+
 /** Reads packet histories and the audit log. */
 export function createTrailService(store: Store) {
   return {
@@ -24,7 +27,7 @@ export function createTrailService(store: Store) {
           event_type,
           actor,
           key_id,
-          details: readJson(details),
+          details: detailsOf(details),
         })),
       };
     },
@@ -39,7 +42,7 @@ export function createTrailService(store: Store) {
         key_id,
         action: event_type,
         resource,
-        details: readJson(details),
+        details: detailsOf(details),
         timestamp,
       }));
       return { entries, ...total, ...page };

@@ -1,5 +1,7 @@
 declare module './tables.ts' {
   interface Tables {
+    /** The last entry of each tenant's trail. Its row is locked while entries are appended. */
+    heads: { tenant: number; position: number; digest: string; at: string };
     events: {
       id: string;
       tenant: number;
@@ -7,10 +9,17 @@ declare module './tables.ts' {
       event_type: string;
       actor: string;
       resource: string;
-      details: string;
+      /** Canonical JSON (RFC 8785); null once erased. */
+      details: string | null;
       timestamp: string;
       /** The key that acted; null: the service itself. */
       key_id: string | null;
+      /** The person who signed in and acted, as JSON. */
+      person: string | null;
+      /** What the chain of digests has of the entry: see `rules/chain.ts`. The salt is null once its details are erased. */
+      salt: string | null;
+      details_digest: string;
+      digest: string;
       /** Its position among the tenant's events, in commit order from 1. */
       position: number;
       /** The stream event's type and what subscriptions filter by; null where there is no stream event. */

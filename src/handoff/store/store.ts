@@ -1,5 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
-import type { NewId } from '../../kit/id.ts';
+import { createSalts, type NewId, type RandomSource } from '../../kit/id.ts';
 import { isShared } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
 import { DueTenants } from './due.ts';
@@ -16,6 +16,8 @@ interface StoreParts {
   databaseUrl: string;
   clock: Clock;
   newId: NewId;
+  /** The source of the salts of the trail; by default that of the system. */
+  random?: RandomSource;
   charactersPerTurn?: number | undefined;
   /** How long a packet may stay unclaimed, in seconds; 0: for ever. */
   unclaimedTtlSeconds?: number;
@@ -25,7 +27,7 @@ interface StoreParts {
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** Opens the store and brings its schema up to date. */
-export async function openStore({ databaseUrl, clock, newId, charactersPerTurn, unclaimedTtlSeconds }: StoreParts) {
+export async function openStore({ databaseUrl, clock, newId, random, charactersPerTurn, unclaimedTtlSeconds }: StoreParts) {
   const { database, lanes, stopReaders } = openWithReaders(databaseUrl, clock, { charactersPerTurn });
   // The schema must exist before the threads start, which they do at their first task.
   await migrate(database, migrations, clock).catch(async (error: unknown) => {
@@ -41,7 +43,7 @@ export async function openStore({ databaseUrl, clock, newId, charactersPerTurn, 
 
   const queue = createQueueReads(database);
   const due = new DueTenants(database, clock, unclaimedTtlSeconds);
-  const units = createUnits(database, { newId, clock, due });
+  const units = createUnits(database, { newId, newSalt: createSalts(random), clock, due });
   const indexing = new Indexing(database, thread, due);
   const { of, all } = prepareReads({ database, indexing, due });
 

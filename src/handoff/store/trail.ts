@@ -1,11 +1,16 @@
 import { type ExpressionBuilder, type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 
+import { type Awaitable, andThen } from '../../kit/awaitable.ts';
+import { canonicalJson } from '../../kit/canonical-json.ts';
+import { readJson } from '../../kit/json.ts';
 import { countOf } from '../../kit/sql/count.ts';
-import type { Database, Row } from '../../kit/sql/dialect.ts';
+import type { Database, Row, Values } from '../../kit/sql/dialect.ts';
+import { detailsDigest, entryDigest, noDigest } from '../rules/chain.ts';
 import type { AnyPacket, EventType, PacketEvent } from '../rules/packet.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { type DeliveryBuffer, deliveries } from './deliveries.ts';
 import type { Group, Writes } from './engine/group.ts';
+import type { Session } from './engine/session.ts';
 import { storable } from './engine/storable.ts';
 import type { CommittedEvents, StreamEvent } from './event-rows.ts';
 import type { InTurn } from './in-turn.ts';
@@ -29,11 +34,11 @@ export interface Circumstances {
   readonly keyId: string | null;
 }
 
-/** An event without a position yet. */
-type Draft = Row & { packet_id: string | null; type: string | null; key_id: string | null; event_type: string; details: string };
+/** An event without its place in the chain of digests. */
+type Draft = Omit<RowOf<'events'>, 'position' | 'digest'>;
 
-/** The counter that holds a tenant's last position. */
-const positionCounter = 'position';
+/** The last entry of a tenant's trail. */
+type Head = Omit<RowOf<'heads'>, 'tenant'>;
 
 /** The counter that holds the highest position whose stream event was removed by retention. */
 const removedCounter = 'removed';
@@ -94,9 +99,16 @@ export class TrailBuffer {
       actor: storable(actor),
       key_id: keyId,
       resource,
-      details: JSON.stringify(details),
+      ...this.#chained(canonicalJson(details)),
       timestamp: now.toISOString(),
+      person: null,
     };
+  }
+
+  /** The columns of the details, which are stored as they are digested. */
+  #chained(details: string) {
+    const salt = this.#group.newSalt();
+    return { details, salt, details_digest: detailsDigest(salt, details) };
   }
 
   /** The stream event's columns for an event of this type. */
@@ -124,31 +136,76 @@ function envelope(type: EventType, packetId: string, data: string, timestamp: st
 /** The stream event's columns for an event that streams don't send. */
 const noStreamEvent = { type: null, status: null, source_agent: null, target_agent: null, claimant: null, payload: null };
 
+/** What an entry has no more once its packet is erased. */
+const withoutDetails = { details: null, salt: null, payload: null };
+
 const writes: Writes<unknown, TrailBuffer> = {
   needs: {},
   stage: (tenant, group) => new TrailBuffer(tenant, group),
 
-  async erase(session, group, erased) {
-    for (const [tenant] of await session.find('events', ['tenant'], erased)) group.of(counters.writes, tenant as number).add('events', -1);
+  /** The entries stay in the chain without their details. */
+  erase(session, group, erased) {
     for (const { tenant, packet_id } of erased) {
       const own = group.of(writes, tenant);
-      const kept = own.appended.filter((draft) => draft.packet_id !== packet_id || draft.type === 'packet.deleted');
-      group.of(counters.writes, tenant).add('events', kept.length - own.appended.length);
-      own.appended = kept;
+      own.appended = own.appended.map((draft) =>
+        draft.packet_id === packet_id && draft.type !== 'packet.deleted' ? { ...draft, ...withoutDetails } : draft,
+      );
     }
-    session.remove('events', erased);
+    session.update(
+      'events',
+      ['tenant', 'packet_id'],
+      erased.map((key) => ({ ...key, ...withoutDetails })),
+    );
   },
 
   flush(session, group) {
-    const numbering = { column: 'position', owner: 'tenant', counters: 'counters', name: positionCounter };
-    return session.insertNumbered(
-      'events',
-      group.each(writes, ({ appended }) => appended),
-      numbering,
-      group.lastPositions,
+    const appended = group.each(writes, ({ appended }, tenant) => (appended.length === 0 ? [] : [{ tenant, appended }]));
+    return andThen(
+      lockHeads(
+        session,
+        appended.map(({ tenant }) => ({ tenant })),
+      ),
+      (heads) => {
+        const rows: Row[] = [];
+        const moved: Row[] = [];
+        for (const { tenant, appended: drafts } of appended) {
+          let { position, digest } = heads.get(tenant)!;
+          for (const draft of drafts) {
+            const place = { position: position + 1, previous: digest };
+            digest = entryDigest({ ...draft, event_id: draft.id, type: draft.event_type, person: personOf(draft) }, place);
+            position = place.position;
+            rows.push({ ...draft, position, digest });
+          }
+          moved.push({ tenant, position, digest, at: drafts.at(-1)!.timestamp });
+          group.lastPositions.set(tenant, position);
+        }
+        session.insert('events', rows);
+        session.update('heads', ['tenant'], moved);
+      },
     );
   },
 };
+
+/** The person of a stored entry, in the form that its digest covers. */
+const personOf = ({ person }: Pick<RowOf<'events'>, 'person'>): object | null => (person === null ? null : readJson<object>(person));
+
+/** The heads of these tenants, locked, so that positions and digests of a tenant are in commit order on all instances. */
+function lockHeads(session: Session, tenants: readonly { tenant: number }[]): Awaitable<Map<number, Omit<Head, 'at'>>> {
+  const find = (keys: readonly { tenant: number }[]) => session.find('heads', ['tenant', 'position', 'digest'], keys);
+  const headsOf = (rows: readonly Values[]) =>
+    new Map((rows as [number, number, string][]).map(([tenant, position, digest]) => [tenant, { position, digest }]));
+  return andThen(find(tenants), (rows) => {
+    const heads = headsOf(rows);
+    const missing = tenants.filter(({ tenant }) => !heads.has(tenant));
+    if (missing.length === 0) return heads;
+    // A missing row can't be locked, so it is inserted first. Another instance may have inserted it meanwhile.
+    session.insertMissing(
+      'heads',
+      missing.map(({ tenant }) => ({ tenant, position: 0, digest: noDigest, at: '' })),
+    );
+    return andThen(find(missing), (added) => new Map([...heads, ...headsOf(added)]));
+  });
+}
 
 /** The events that the group appended, with their positions. Call it after the commit. */
 export function committedEvents(group: Group<unknown>): CommittedEvents[] {
@@ -169,6 +226,9 @@ function streamEvent(draft: Draft, position: number): StreamEvent {
 /** A stored entry of the trail; `details` is JSON text. */
 export type EventRow = Pick<RowOf<'events'>, (typeof columns)[number]>;
 
+/** An entry with its place in the chain of digests. */
+export type ChainRow = Pick<RowOf<'events'>, (typeof chainColumns)[number]>;
+
 /** An event of the trail with its stream event: null where it has none, or where the payload has been removed. */
 type TrailRow = Pick<RowOf<'events'>, (typeof streamColumns)[number]>;
 
@@ -182,6 +242,7 @@ export interface AuditFilter {
 }
 
 const columns = ['id', 'packet_id', 'event_type', 'actor', 'key_id', 'resource', 'details', 'timestamp'] as const;
+const chainColumns = [...columns, 'position', 'person', 'salt', 'details_digest', 'digest'] as const;
 const streamedPacket = ['type', 'packet_id', 'status', 'source_agent', 'target_agent', 'claimant'] as const;
 const streamColumns = ['id', 'position', ...streamedPacket, 'payload', 'timestamp'] as const;
 
@@ -247,25 +308,33 @@ function reads({ database }: ReadParts) {
   const named = database.name === 'sqlite' ? 'select value from json_each' : 'select value::bigint from json_array_elements_text';
   const positionsOf = database.query<{ tenants: string }, { tenant: number; position: number }>((db, { tenants }) =>
     db
-      .selectFrom('counters')
-      .select(['tenant', 'value as position'])
-      .where('name', '=', sql.lit(positionCounter))
+      .selectFrom('heads')
+      .select(['tenant', 'position'])
       .where(sql<boolean>`tenant in (${sql.raw(named)}(${tenants}))`),
   );
   /** On a cluster the tenants are named one by one, so that it asks only their servers. */
   const positionsOfNamed = (tenants: readonly number[]) =>
     database.reads
-      .selectFrom('counters')
-      .select(['tenant', 'value as position'])
-      .where('name', '=', positionCounter)
+      .selectFrom('heads')
+      .select(['tenant', 'position'])
       .where('tenant', 'in', [...tenants])
       .execute();
-  const counters = database.query<{ tenant: number }, { name: string; value: number }>((db, { tenant }) =>
+  const head = database.query<{ tenant: number }, Head>((db, { tenant }) =>
+    db.selectFrom('heads').select(['position', 'digest', 'at']).where('tenant', '=', tenant),
+  );
+  const removed = database.query<{ tenant: number }, { value: number }>((db, { tenant }) =>
+    db.selectFrom('counters').select('value').where('tenant', '=', tenant).where('name', '=', sql.lit(removedCounter)),
+  );
+
+  const chained = database.query<{ tenant: number; from: number; to: number; limit: number }, ChainRow>((db, { tenant, from, to, limit }) =>
     db
-      .selectFrom('counters')
-      .select(['name', 'value'])
+      .selectFrom('events')
+      .select(chainColumns)
       .where('tenant', '=', tenant)
-      .where('name', 'in', [sql.lit(positionCounter), sql.lit(removedCounter)]),
+      .where('position', '>=', from)
+      .where('position', '<=', to)
+      .orderBy('position')
+      .limit(limit),
   );
 
   const matching = (tenant: number, filter: AuditFilter) => matches(database, tenant, filter);
@@ -285,9 +354,13 @@ function reads({ database }: ReadParts) {
     between: (after: number, upTo: number) => between.all({ tenant, after, upTo }),
     /** The last position, and the highest position whose stream event was removed by retention; 0 where there is none. */
     async range(): Promise<{ last: number; removed: number }> {
-      const values = new Map((await counters.all({ tenant })).map(({ name, value }) => [name, value]));
-      return { last: values.get(positionCounter) ?? 0, removed: values.get(removedCounter) ?? 0 };
+      const [last, gone] = await Promise.all([head.first({ tenant }), removed.first({ tenant })]);
+      return { last: last?.position ?? 0, removed: gone?.value ?? 0 };
     },
+    /** The last entry of the trail; undefined before the first. */
+    head: async (): Promise<Head | undefined> => head.first({ tenant }),
+    /** Entries of a range of positions, both inclusive, in order, with what their digests cover. */
+    chain: (from: number, to: number, limit: number) => chained.all({ tenant, from, to, limit }),
     /** The history of a packet, oldest first. */
     async history(packetId: string): Promise<EventRow[]> {
       return (await ofPacket.all({ tenant, packet_id: packetId, limit: maxHistory })).reverse();
@@ -352,7 +425,7 @@ function matches(
 /** The tenants whose oldest stream event is older than `before`. Usually there are none, and then no lock is needed. */
 async function tenantsWithOld({ isDistributed, longReads: db }: Database<Tables>, before: Date): Promise<number[]> {
   // A cluster joins only the tables of tenants with one another.
-  const counted = db.selectFrom('counters').select('tenant as number').where('name', '=', sql.lit(positionCounter));
+  const counted = db.selectFrom('heads').select('tenant as number');
   const owners = isDistributed ? db.selectFrom(counted.as('tenants')) : db.selectFrom('tenants');
   const rows = await (owners as SelectQueryBuilder<Tables, 'tenants', object>)
     .select('tenants.number')

@@ -73,19 +73,20 @@ type FailureListener = (error: unknown, requestIds: readonly string[]) => void;
 
 interface UnitsParts {
   readonly newId: NewId;
+  readonly newSalt: () => string;
   readonly clock: Clock;
   readonly due: DueTenants;
 }
 
 /** Runs units of work in groups. */
-export function createUnits(database: Database<Tables>, { newId, clock, due }: UnitsParts) {
+export function createUnits(database: Database<Tables>, { newId, newSalt, clock, due }: UnitsParts) {
   const beginnings = new Beginnings(clock);
   const listeners: CommitListener[] = [];
   const wakes: (() => void)[] = [];
   const failureListeners: FailureListener[] = [];
 
   async function runGroup(session: Session, units: readonly AnyUnit[]): Promise<GroupResult> {
-    const group = new Group<Unit<unknown>>(units, { newId, beginnings });
+    const group = new Group<Unit<unknown>>(units, { newId, newSalt, beginnings });
     // Concurrent: on PostgreSQL the first query of each noun is sent in this order, in one round trip.
     const finding = written.flatMap(({ writes, needs }) => (isNamed(units, needs) ? (writes.find?.(session, group) ?? []) : []));
     await Promise.all([session.begun, ...finding]);

@@ -159,15 +159,15 @@ for (const store of storesOfSeveral) {
       const details = JSON.stringify({ text: 'x'.repeat(1_000_000) });
       await database.transaction(async (tx) => {
         for (let count = 0; count < 20; count += 1)
-          await sql`insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp)
-            select ${`e${count}`}, tenant, cast(${count + 1000} as integer), packet_id, ${`large ${count}`}, actor, resource, ${details}, timestamp from events where event_type = 'created'`.execute(
+          await sql`insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp, details_digest, digest)
+            select ${`e${count}`}, tenant, cast(${count + 1000} as integer), packet_id, ${`large ${count}`}, actor, resource, ${details}, timestamp, details_digest, digest from events where event_type = 'created'`.execute(
             tx,
           );
       });
       const { id: busy } = await createPacket(service);
       await database.transaction((tx) =>
-        sql`insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp)
-          select 'n' || number, tenant, 2000 + number, packet_id, 'small', actor, resource, '{}', timestamp
+        sql`insert into events (id, tenant, position, packet_id, event_type, actor, resource, details, timestamp, details_digest, digest)
+          select 'n' || number, tenant, 2000 + number, packet_id, 'small', actor, resource, '{}', timestamp, details_digest, digest
           from events cross join ${sql.raw(numbersTo(url, 10_005))} where packet_id = ${busy} order by number`.execute(tx),
       );
       await database.close();

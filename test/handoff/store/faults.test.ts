@@ -519,7 +519,7 @@ const writesOf: Readonly<Record<keyof Nouns, readonly string[]>> = {
   ],
   counters: ['insert counters', 'delete counters'],
   openPacketCounts: ['insert counters'],
-  trail: ['insert events', 'update events', 'delete events', 'insert counters', 'update counters'],
+  trail: ['insert events', 'update events', 'insert heads', 'update heads', 'insert counters', 'update counters'],
   agents: ['insert agents', 'delete agents'],
   ages: [],
   stats: [],
@@ -527,7 +527,7 @@ const writesOf: Readonly<Record<keyof Nouns, readonly string[]>> = {
 
 /** The kinds of writes in an SQL text, such as `insert packets`. */
 function writesIn(sql: string): string[] {
-  const found = sql.matchAll(/\b(?:insert into|delete from|update) "?(\w+)"?/g);
+  const found = sql.matchAll(/\b(?:insert(?: or ignore)? into|delete from|update) "?(\w+)"?/g);
   return [...found].flatMap(([text, table]) => {
     const verb = text.split(' ')[0]!;
     // Neither `for update of` nor `do update set`.

@@ -87,33 +87,6 @@ for (const store of everyStore) {
       });
     });
 
-    test('numbers rows in order, starting after the last number of their owner', async (t) => {
-      const { database } = await openThings(t, store);
-      const numbering = { column: 'number', owner: 'owner', counters: 'tallies', name: 'last' };
-      const write = async (rows: [owner: number, what: string][]) => {
-        const last = new Map<number, number>();
-        const given = rows.map(([owner, what]) => ({ owner, what }));
-        await inSession(database, async (session) => session.insertNumbered('numbered', given, numbering, last));
-        return [...last].map(String).toSorted();
-      };
-      assert.deepEqual(await write([]), []);
-      const three: [number, string][] = [
-        [1, 'a'],
-        [2, 'b'],
-        [1, 'c'],
-      ];
-      assert.deepEqual(await write(three), ['1,2', '2,1']);
-      const two: [number, string][] = [
-        [2, 'd'],
-        [2, 'e'],
-      ];
-      assert.deepEqual(await write(two), ['2,3']);
-      const rows = await inSession(database, async (session) =>
-        session.read('numbered', ['owner', 'number', 'what'], [{ owner: 1 }, { owner: 2 }]),
-      );
-      assert.deepEqual(rows.map(String).toSorted(), ['1,1,a', '1,2,c', '2,1,b', '2,2,d', '2,3,e']);
-    });
-
     test('reserves numbers that no row ever had, in ascending order', async (t) => {
       const { database } = await openThings(t, store);
       const reserve = (count: number) =>

@@ -14,7 +14,7 @@ import type { Unit } from '../../../src/handoff/store/units.ts';
 import { createUnits } from '../../../src/handoff/store/units.ts';
 import { noChannel } from '../../../src/handoff/store/webhooks.ts';
 import { systemClock } from '../../../src/kit/clock.ts';
-import { createIds } from '../../../src/kit/id.ts';
+import { createIds, createSalts } from '../../../src/kit/id.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { migrate } from '../../../src/kit/sql/migrate.ts';
 import { isOnCluster } from '../../support/citus.ts';
@@ -85,6 +85,7 @@ async function openUnits(t: TestContext, store: TestStore) {
   const newId = createIds();
   const units = createUnits(database, {
     newId: () => newId(new Date()),
+    newSalt: createSalts(),
     clock: systemClock,
     due: new DueTenants(database, systemClock),
   });

@@ -45,6 +45,8 @@ export class Group<Unit> {
   readonly units: readonly TenantUnit<Unit>[];
   readonly journal = new Journal();
   readonly newId: NewId;
+  /** 16 random bytes, in hexadecimal. */
+  readonly newSalt: () => string;
   readonly beginnings: Beginnings;
   /** After the commit, the last position of each tenant whose trail the group appended to. */
   readonly lastPositions = new Map<number, number>();
@@ -53,9 +55,10 @@ export class Group<Unit> {
   /** The buffers by tenant, by the noun's writes. */
   readonly #buffers = new Map<unknown, Map<number, unknown>>();
 
-  constructor(units: readonly TenantUnit<Unit>[], { newId, beginnings }: Pick<Group<Unit>, 'newId' | 'beginnings'>) {
+  constructor(units: readonly TenantUnit<Unit>[], { newId, newSalt, beginnings }: Pick<Group<Unit>, 'newId' | 'newSalt' | 'beginnings'>) {
     this.units = units;
     this.newId = newId;
+    this.newSalt = newSalt;
     this.beginnings = beginnings;
   }
 

@@ -1,6 +1,6 @@
 import type { PostgresTransaction, Row, Values } from '../../../kit/sql/dialect.ts';
 import { findFreeRows } from './postgres-free.ts';
-import type { Numbering, Session, Take } from './session.ts';
+import type { Session, Take } from './session.ts';
 
 /** How many parameters a statement may have. */
 const maxParameters = 60_000;
@@ -76,26 +76,6 @@ export function postgresSession(tx: PostgresTransaction): Session {
       }
     }
   };
-  /** The rows of a tenant have numbers once its last one is known, since a cluster can't insert what the same statement computes. */
-  async function insertNumberedByTenant(
-    table: string,
-    rows: readonly Row[],
-    { column, owner, counters, name }: Numbering,
-    last: Map<number, number>,
-  ): Promise<void> {
-    const groups = byTenant(rows);
-    const text = `insert into ${counters} (${owner}, name, value) values ($1, $2, $3)${onConflict([owner, 'name'], `value = ${counters}.value + excluded.value`)} returning value`;
-    const raised = await Promise.all(groups.map((own) => tx.run(text, [own[0]![owner], name, own.length])));
-    for (const [index, own] of groups.entries()) {
-      const value = raised[index]![0]![0] as number;
-      last.set(own[0]![owner] as number, value);
-      const before = value - own.length + 1;
-      insert(
-        table,
-        own.map((row, index) => ({ ...row, [column]: before + index })),
-      );
-    }
-  }
   /** What an upsert does with a row that exists. */
   const onConflict = (key: readonly string[], set: string) => ` on conflict (${key.join(', ')}) do update set ${set}`;
   const namesIn = (table: string, columns: readonly string[]) => columns.map((column) => `${table}.${column}`).join(', ');
@@ -176,36 +156,6 @@ export function postgresSession(tx: PostgresTransaction): Session {
         tx.run(text, [JSON.stringify(own), now, until, own[0]!.tenant]),
       );
       return (await Promise.all(claimed)).flat();
-    },
-    insertNumbered(table, rows, numbering, last) {
-      if (rows.length === 0) return undefined;
-      tx.requireBegun();
-      if (isDistributed) return insertNumberedByTenant(table, rows, numbering, last);
-      const { column, owner, counters, name } = numbering;
-      const columns = Object.keys(rows[0]!).filter((each) => each !== column);
-      // Each row carries its number relative to the owner's last one, which the statement determines.
-      const behind = new Map<number, number>();
-      const numbered = rows.toReversed().map((row) => {
-        const rowOwner = row[owner] as number;
-        const count = (behind.get(rowOwner) ?? 0) + 1;
-        behind.set(rowOwner, count);
-        return { ...row, [column]: 1 - count };
-      });
-      const text = `with given as (select ${[...columns, column].join(', ')} from ${given(table)}),
-        raised as (insert into ${counters} (${owner}, name, value)
-          select ${owner}, $2::text, count(*) from given group by ${owner} order by ${owner}
-          on conflict (${owner}, name) do update set value = ${counters}.value + excluded.value returning ${owner}, value),
-        inserted as (insert into ${table} (${[...columns, column].join(', ')})
-          select ${[...columns.map((each) => `given.${each}`), `raised.value + given.${column}`].join(', ')}
-          from given join raised on raised.${owner} = given.${owner} order by given.${owner}, given.${column})
-        select ${owner}, value from raised`;
-      const values = [JSON.stringify(numbered), name];
-      tx.track(
-        tx.run(text, values).then((raised) => {
-          for (const [rowOwner, value] of raised as [number, number][]) last.set(rowOwner, value);
-        }),
-      );
-      return undefined;
     },
     insertMissing(table, rows) {
       if (rows.length === 0) return;

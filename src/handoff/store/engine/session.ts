@@ -3,16 +3,6 @@ import type { Row, Values } from '../../../kit/sql/dialect.ts';
 import type { Beginnings } from './beginnings.ts';
 import type { FreeSearch } from './free-search.ts';
 
-/** How rows are numbered: the row of `counters` with the key (`owner`, name) has the last assigned number in `value`. */
-export interface Numbering {
-  /** The column for the number. */
-  readonly column: string;
-  /** The column of the owner, in the rows and in `counters`. */
-  readonly owner: string;
-  readonly counters: string;
-  readonly name: string;
-}
-
 /** How many rows of an owner of a tenant to claim. */
 export interface Take {
   readonly tenant: number;
@@ -73,12 +63,6 @@ export interface Session {
    * until then. Rows locked by another transaction are skipped without waiting. The table must have a row number `seq`.
    */
   claim(table: string, columns: readonly string[], claim: Claim): Awaitable<Values[]>;
-  /**
-   * Inserts rows numbered from the last number of their owner, in their order, and raises that number in the same
-   * statement. The number stays locked until the transaction ends, so for each owner numbers are in commit order.
-   * Before the commit, each owner's last number is in `last`.
-   */
-  insertNumbered(table: string, rows: readonly Row[], numbering: Numbering, last: Map<number, number>): Awaitable<void>;
   /** Inserts rows, skipping those that already exist. The only write that may be sent before the transaction has begun. */
   insertMissing(table: string, rows: readonly Row[]): void;
   /** Inserts rows, overwriting rows with the same key. */

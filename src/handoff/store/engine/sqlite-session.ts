@@ -149,22 +149,6 @@ export function sqliteSession(tx: SqliteTransaction, calls: Calls, charactersPer
         return rows.map(([, , ...values]) => values);
       });
     },
-    insertNumbered(table, rows, { column, owner, counters, name }, last) {
-      writeInOrder(() => {
-        if (rows.length === 0) return;
-        const found = valuesStatement(`select value from ${counters} where ${owner} = ? and name = ?`);
-        const numbered = rows.map((row) => {
-          const rowOwner = row[owner] as number;
-          const before = last.get(rowOwner) ?? (found.get(rowOwner, name) as unknown as [number] | undefined)?.[0] ?? 0;
-          last.set(rowOwner, before + 1);
-          return { ...row, [column]: before + 1 };
-        });
-        const raised = [...last].map(([rowOwner, value]) => ({ [owner]: rowOwner, name, value }));
-        const raise = (columns: readonly string[]) =>
-          `${insertInto(counters, columns)} on conflict (${owner}, name) do update set value = excluded.value`;
-        return andThen(writeNow(raised, raise), () => writeNow(numbered, (columns) => insertInto(table, columns)));
-      });
-    },
     insertMissing: (table, rows) => write(rows, (columns) => insertInto(table, columns, 'insert or ignore')),
     put(table, key, rows) {
       const setOf = (columns: readonly string[]) =>

@@ -87,8 +87,8 @@ export const first: Migration = {
       events: [
         `create table events (
           tenant ${number} not null, position bigint not null, id ${text} not null, packet_id ${text},
-          event_type ${text} not null, actor ${text} not null, key_id ${text}, resource text not null, details text not null,
-          timestamp ${text} not null,
+          event_type ${text} not null, actor ${text} not null, key_id ${text}, resource text not null, details text,
+          timestamp ${text} not null, person text, salt text, details_digest text not null, digest text not null,
           type ${text}, status ${text}, source_agent ${text}, target_agent ${text}, claimant ${text}, payload text,
           primary key (tenant, position))`,
         `create index events_by_packet on events (tenant, packet_id, position)`,
@@ -96,6 +96,9 @@ export const first: Migration = {
         `create index events_by_time on events (tenant, timestamp, position)`,
         `create index events_by_actor on events (tenant, actor, timestamp, position, event_type)`,
         `create index events_by_action on events (tenant, event_type, timestamp, position)`,
+      ],
+      heads: [
+        `create table heads (tenant ${number} not null primary key, position bigint not null, digest text not null, at ${text} not null)`,
       ],
       counters: [
         `create table counters (tenant ${number} not null, name ${text} not null, value bigint not null, primary key (tenant, name))${keyed}`,
