@@ -75,8 +75,8 @@ create table packet_tags (tenant bigint not null, tag text collate "C" not null,
 
 create table events (
   tenant bigint not null, position bigint not null, id text collate "C" not null, packet_id text collate "C",
-  event_type text collate "C" not null, actor text collate "C" not null, key_id text collate "C", resource text not null, details text not null,
-  timestamp text collate "C" not null,
+  event_type text collate "C" not null, actor text collate "C" not null, key_id text collate "C", resource text not null, details text,
+  timestamp text collate "C" not null, person text, salt text, details_digest text not null, digest text not null,
   type text collate "C", status text collate "C", source_agent text collate "C", target_agent text collate "C", claimant text collate "C", payload text,
   primary key (tenant, position));
 
@@ -87,6 +87,8 @@ create index events_by_time on events (tenant, timestamp, position);
 create index events_by_actor on events (tenant, actor, timestamp, position, event_type);
 
 create index events_by_action on events (tenant, event_type, timestamp, position);
+
+create table heads (tenant bigint not null primary key, position bigint not null, digest text not null, at text collate "C" not null);
 
 create table counters (tenant bigint not null, name text collate "C" not null, value bigint not null, primary key (tenant, name));
 

@@ -70,8 +70,8 @@ CREATE TABLE packet_tags (tenant integer not null, tag text not null, packet_id 
 
 CREATE TABLE events (
   tenant integer not null, position bigint not null, id text not null, packet_id text,
-  event_type text not null, actor text not null, key_id text, resource text not null, details text not null,
-  timestamp text not null,
+  event_type text not null, actor text not null, key_id text, resource text not null, details text,
+  timestamp text not null, person text, salt text, details_digest text not null, digest text not null,
   type text, status text, source_agent text, target_agent text, claimant text, payload text,
   primary key (tenant, position));
 
@@ -82,6 +82,8 @@ CREATE INDEX events_by_time on events (tenant, timestamp, position);
 CREATE INDEX events_by_actor on events (tenant, actor, timestamp, position, event_type);
 
 CREATE INDEX events_by_action on events (tenant, event_type, timestamp, position);
+
+CREATE TABLE heads (tenant integer not null primary key, position bigint not null, digest text not null, at text not null);
 
 CREATE TABLE counters (tenant integer not null, name text not null, value bigint not null, primary key (tenant, name)) without rowid;
 

@@ -137,7 +137,7 @@ function envelope(type: EventType, packetId: string, data: string, timestamp: st
 const noStreamEvent = { type: null, status: null, source_agent: null, target_agent: null, claimant: null, payload: null };
 
 /** What an entry has no more once its packet is erased. */
-const withoutDetails = { details: null, salt: null, payload: null };
+const withoutDetails = { details: null, salt: null, ...noStreamEvent };
 
 const writes: Writes<unknown, TrailBuffer> = {
   needs: {},

@@ -36,8 +36,8 @@ test('the packets of an idempotency key are kept if it is used again while its o
   const headers = { 'idempotency-key': 'again' };
   assert.equal((await service.call('POST', '/packets', { body: packetRequest(), headers })).status, 201);
   service.clock.turn(30 * 86_400);
-  const use = `update idempotency set created_at = '${service.clock.read().toISOString()}' where key = 'again'`;
+  const use = `update idempotency set created_at = '${service.clock.read().toISOString()}'`;
   await overtaken(t, service, use, () => service.handoff.runOnce.prune());
   const client = await connectTo(t, service.databaseUrl);
-  assert.equal((await client.query(`select from idempotency_packets where key = 'again'`)).rowCount, 1);
+  assert.equal((await client.query(`select from idempotency_packets`)).rowCount, 1);
 });

@@ -166,7 +166,7 @@ for (const testStore of everyStore) {
       );
     });
 
-    test('the events of a permanently deleted packet leave the trail; packet.deleted stays, with data null [H123]', async (t) => {
+    test('the stream events of a permanently deleted packet leave the trail; packet.deleted stays, with data null [H123]', async (t) => {
       const { store, packets } = await openPackets(t, testStore);
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
       await packets.create(caller(1), request('Another'));
@@ -174,10 +174,10 @@ for (const testStore of everyStore) {
       const trail = await store.of(1).trail.between(0, 9);
       assert.deepEqual(
         trail.map(({ type }) => type),
-        ['packet.created', 'packet.deleted'],
+        [null, 'packet.created', null, 'packet.deleted'],
       );
-      const { position, status, claimant: holder, payload, timestamp } = trail[1]!;
-      assert.deepEqual([position, status, holder], [3, null, 'worker']);
+      const { position, status, claimant: holder, payload, timestamp } = trail[3]!;
+      assert.deepEqual([position, status, holder], [4, null, 'worker']);
       assert.equal(payload, `{"type":"packet.deleted","packet_id":"${id}","data":null,"timestamp":"${timestamp}"}`);
     });
   });
