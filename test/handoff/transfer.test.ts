@@ -321,9 +321,7 @@ for (const from of storesOfSeveral) {
 
       const { leased, page, repeatable } = tenant.filled;
       const position = await looking(databaseUrl, async ({ query }) => {
-        const [row] = await query(
-          `select position from heads join tenants on tenants.number = heads.tenant where id = '${tenant.id}'`,
-        );
+        const [row] = await query(`select position from heads join tenants on tenants.number = heads.tenant where id = '${tenant.id}'`);
         return Number(row!.position);
       });
       const call = withKey(next, tenant.key).call;
