@@ -80,15 +80,16 @@ export function kindOfModel(modelId: string): string | null {
 export const usualKey = (kind: string | null, api_base: string | null): string | null =>
   foreignKind(kind)?.api_key_env ?? (api_base === null ? knownKind(kind)?.api_key_env : null) ?? null;
 
-type Addressed = Pick<Provider, 'provider' | 'model_id' | 'api_base'>;
+type Addressed = Pick<Provider, 'provider' | 'model_id' | 'api_base'> & Partial<Pick<Provider, 'params'>>;
 
 /** The model's name as sent: without the prefix if that is the provider's kind. */
 export function modelName({ provider, model_id }: Addressed): string {
   return provider !== null && kindOfModel(model_id) === provider ? model_id.slice(provider.length + 1) : model_id;
 }
 
-/** The base URL of the provider's API, else of its kind, without a trailing slash; null if neither is known. */
-export function apiBase({ provider, api_base }: Addressed): string | null {
+/** The base URL of the provider's API, else of its kind, without a trailing slash; null if neither is known, or a variable has it. */
+export function apiBase({ provider, api_base, params }: Addressed): string | null {
+  if (api_base === null && params?.api_base !== undefined) return null;
   return (api_base ?? knownKind(provider)?.api_base ?? null)?.replace(/\/+$/, '') ?? null;
 }
 

@@ -1,8 +1,9 @@
 import type { ChainDefinition } from '../model/chain.ts';
 import type { TemplateName } from '../model/export.ts';
 import type { Routing } from '../model/routing.ts';
-import { callAddress, modelName, protocolOf } from './kinds.ts';
-import { baseOf } from './targets/kind-names.ts';
+import { modelName, protocolOf } from './kinds.ts';
+import { variableOf } from './params.ts';
+import { knownBase, unnamedAddress } from './targets/kind-names.ts';
 
 /** An environment file with the variables of the chain's keys, without values. */
 const env = `# The keys of the chain {{ chain.name }}. Fill them in, and keep this file out of version control.
@@ -43,7 +44,7 @@ const curl = `#!/bin/sh
 # One call of each provider of the chain {{ chain.name }}. The keys come from the environment.
 {% for provider in chain.providers %}
 # {{ forloop.index }}. {{ provider.name }}
-curl --silent --show-error --max-time {{ provider.timeout_ms | divided_by: 1000.0 | ceil }} {{ provider.call.url | shell }} \\
+curl --silent --show-error --max-time {{ provider.timeout_ms | divided_by: 1000.0 | ceil }} {% if provider.call.variable %}"\${{ provider.call.variable }}{{ provider.call.path }}"{% else %}{{ provider.call.url | shell }}{% endif %} \\
   -H 'Content-Type: application/json' \\
 {%- if provider.call.protocol == "anthropic" %}
   -H 'anthropic-version: 2023-06-01' \\
@@ -74,8 +75,10 @@ export function templateChain<C extends ChainDefinition>(chain: C, routing: Rout
     const model = modelName(provider);
     const tokens = provider.max_tokens ?? (protocol === 'anthropic' ? 64 : null);
     const body = { model, ...(tokens === null ? {} : { max_tokens: tokens }), messages: [{ role: 'user', content: 'Say OK.' }] };
-    const url = callAddress({ ...provider, api_base: baseOf(provider) });
-    return { ...provider, call: { url, protocol, model, body } };
+    const variable = variableOf(provider.api_base === null ? provider.params.api_base : undefined) ?? null;
+    const path = protocol === 'anthropic' ? '/messages' : '/chat/completions';
+    const url = variable === null ? `${knownBase(provider) ?? unnamedAddress}${path}` : `$${variable}${path}`;
+    return { ...provider, call: { url, variable, path, protocol, model, body } };
   });
   return { ...chain, providers, routing, key_variables: [...new Set(variables)] };
 }

@@ -53,7 +53,12 @@ function keyFor(provider: Provider, live: LiveDependencies, refuse: Refuse): str
   if (foreignKind(provider.provider) !== undefined)
     return refuse('provider', `${name} is of kind ${provider.provider}, which this service simulates and exports, but can't call.`);
   if (callAddress(provider) === null)
-    return refuse('api_base', `${name} cannot be called, because it has neither an api_base nor a known kind.`);
+    return refuse(
+      'api_base',
+      provider.params.api_base === undefined
+        ? `${name} cannot be called, because it has neither an api_base nor a known kind.`
+        : `${name} cannot be called, because its address is in a variable of the exported program.`,
+    );
   const refusal = keyRefusal(provider, live.grants);
   if (refusal !== undefined) return refuse('api_key_env', refusal);
   if (variable === null) return undefined;

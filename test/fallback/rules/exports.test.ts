@@ -7,9 +7,11 @@ import { parseAllDocuments, parse as parseYaml } from 'yaml';
 import type { ChainRequest } from '../../../src/fallback/model/chain.ts';
 import { type ExportFormat, exportFormats, importFormats } from '../../../src/fallback/model/targets.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
+import { kinds } from '../../../src/fallback/rules/kinds.ts';
 import { routingOf } from '../../../src/fallback/rules/routing.ts';
 import { exportChain } from '../../../src/fallback/rules/targets/export.ts';
 import { importChain } from '../../../src/fallback/rules/targets/import.ts';
+import { templateChain } from '../../../src/fallback/rules/templates.ts';
 import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
 import { roughWords } from './chains.ts';
 
@@ -350,5 +352,57 @@ describe('Targets with one number of retries', () => {
     assert.deepEqual(kinds.slice(0, 4), ['GatewayClass', 'Gateway', 'AIGatewayRoute', 'BackendTrafficPolicy']);
     for (const kind of ['AIServiceBackend', 'BackendSecurityPolicy', 'Backend', 'BackendTLSPolicy'])
       assert.equal(kinds.filter((one) => one === kind).length, 3);
+  });
+});
+
+describe('No key is sent to a host that nobody named', () => {
+  const vendors = Object.values(kinds).map(({ api_base }) => new URL(api_base).host);
+  const addresses = fc.oneof(
+    fc.constant({ params: { api_base: 'os.environ/PRIVATE_BASE' } }),
+    fc.constant({ api_base: 'https://private.example.com/v1' }),
+    fc.constant({}),
+  );
+  const provider = fc.record({ kind: fc.constantFrom(null, 'homemade', ...Object.keys(kinds)), address: addresses });
+
+  /** Whether the chain names the host of a kind: by the kind itself, without another address. */
+  const named = (request: ChainRequest): Set<string> =>
+    new Set(
+      request.providers.flatMap(({ provider: kind, api_base, params }) => {
+        const own = typeof kind === 'string' && api_base === undefined && params === undefined ? kinds[kind]?.api_base : undefined;
+        return own === undefined ? [] : [new URL(own).host];
+      }),
+    );
+
+  test('in any export and in the template for curl, whatever kinds and addresses a chain has [F105]', () => {
+    fc.assert(
+      fc.property(fc.array(provider, { minLength: 1, maxLength: 4 }), (list) => {
+        const request: ChainRequest = {
+          name: 'keys',
+          providers: list.map(({ kind, address }, index) => ({
+            name: `p${index}`,
+            model_id: 'm',
+            api_key_env: `PRIVATE_KEY_${index}`,
+            ...(kind === null ? {} : { provider: kind }),
+            ...address,
+          })),
+        };
+        const chain = define(request);
+        const texts = exportFormats.map((format) => exported(request, format).content);
+        const { providers } = templateChain(chain, routingOf(chain)) as { providers: { call: { url: string } }[] };
+        const allowed = named(request);
+        for (const text of [...texts, ...providers.map(({ call }) => call.url)])
+          for (const host of vendors.filter((one) => !allowed.has(one))) assert.ok(!text.includes(host), `${host} in ${text}`);
+        // Where a target knows the host of a kind by itself, an entry with a key and another address has that address.
+        const { model_list } = exported(request, 'litellm').config as { model_list: { litellm_params: Record<string, string> }[] };
+        const { targets } = exported(request, 'portkey').config as { targets: Record<string, string>[] };
+        for (const [index, { kind, address }] of list.entries()) {
+          const isNamed = kind !== null && kind !== 'homemade' && Object.keys(address).length === 0;
+          if (isNamed) continue;
+          const { api_base } = model_list[index]!.litellm_params;
+          assert.ok(api_base !== undefined, JSON.stringify(model_list[index]));
+          assert.ok(targets[index]!.custom_host !== undefined, JSON.stringify(targets[index]));
+        }
+      }),
+    );
   });
 });

@@ -2,7 +2,7 @@ import { longestRetryAfterMs, retryAfterForms } from '../../../kit/retry-after.t
 import type { Condition, Rule } from '../../model/chain.ts';
 import { ofNoAnswer, orderedSigns, withheldReasons } from '../conditions.ts';
 import type { Protocol } from '../kinds.ts';
-import { keyEnv, speaksAnthropic, warnIfUnknown } from './kind-names.ts';
+import { addressVariable, baseOf, keyEnv, speaksAnthropic, warnIfUnknown } from './kind-names.ts';
 import { type ExportedProvider, type Source, warnOfUnsupportedFields } from './target.ts';
 
 /** What a module for a library consists of, besides the chain's rules and providers. */
@@ -49,6 +49,12 @@ ${entries.join('\n')}
 
 ${body}
 ${guardCode}`;
+}
+
+/** Code for the base URL of a provider's API, which a variable may have. */
+export function baseCode(exported: ExportedProvider): string {
+  const variable = addressVariable(exported.provider);
+  return variable === undefined ? literal(baseOf(exported)) : `process.env[${literal(variable)}]`;
 }
 
 /** A value as a JavaScript literal. U+2028 and U+2029 are escaped, since they end a line in comments. */

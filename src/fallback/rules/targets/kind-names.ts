@@ -1,6 +1,7 @@
 import type { Provider } from '../../model/chain.ts';
 import { litellmKinds } from '../kind-lists.ts';
 import { apiBase, foreignKind, knownKind, protocolOf, usualKey } from '../kinds.ts';
+import { variableOf } from '../params.ts';
 import type { ExportedProvider } from './target.ts';
 
 /** A target's names of kinds of providers. */
@@ -27,6 +28,32 @@ export function kindNamed({ known, aliases }: KindNames, name: string): string |
   return litellmKinds.has(underscored) ? underscored : name;
 }
 
+/** An address that leads nowhere (RFC 2606), in the place of one that an export can't have: no key reaches a host that nobody named. */
+export const unnamedAddress = 'https://address.invalid/v1';
+
+/** The variable that has a provider's address; undefined if none has. */
+export const addressVariable = ({ api_base, params }: Provider): string | undefined =>
+  api_base === null ? variableOf(params.api_base) : undefined;
+
+/** The base URL of a provider's API in an export; one that leads nowhere, with a warning, if neither the chain nor its kind names a host. */
+export function baseOf(exported: ExportedProvider): string {
+  const { provider, loss } = exported;
+  const known = knownBase(provider);
+  if (known !== null) return known;
+  const variable = addressVariable(provider);
+  const why = variable === undefined ? 'has no address' : `has its address in ${variable}, which the target can't read`;
+  loss('api_base', 'api_base', `${provider.name} ${why}; replace ${unnamedAddress} in the export.`);
+  return unnamedAddress;
+}
+
+/** The base URL of a provider's API, which the chain or its kind names; null if neither does. */
+export const knownBase = (provider: Provider): string | null =>
+  apiBase(provider) ?? (isOpenai(provider) ? knownKind('openai')!.api_base : null);
+
+/** Whether a provider without a kind and an address is taken for one of OpenAI: its key, if it names any, is that of OpenAI. */
+const isOpenai = ({ provider, api_key_env, params }: Provider): boolean =>
+  provider === null && params.api_base === undefined && (api_key_env === null || api_key_env === knownKind('openai')!.api_key_env);
+
 /**
  * A provider's kind and address for a target. A provider without a kind, or of a kind that the target does not know, is
  * exported as `openai` with the address of its API, with a warning.
@@ -36,13 +63,15 @@ export function addressed(names: KindNames, exported: ExportedProvider): { kind:
   const kind = nameOfKind(names, provider.provider);
   if (kind !== null) return { kind, base: provider.api_base };
   warnOfKind(exported);
-  return { kind: 'openai', base: apiBase(provider) };
+  return { kind: 'openai', base: addressVariable(provider) === undefined && !isOpenai(provider) ? baseOf(exported) : apiBase(provider) };
 }
 
 /** Warns that a provider of an unknown kind is exported as OpenAI-compatible. */
-function warnOfKind({ provider: { name, provider, api_base }, loss, advise }: ExportedProvider): void {
+function warnOfKind(exported: ExportedProvider): void {
+  const { loss, advise } = exported;
+  const { name, provider, api_base } = exported.provider;
   const why = provider === null ? 'has no known kind' : `is of kind ${provider}, which this export has no name for`;
-  const where = provider === null && api_base === null ? ' at api.openai.com' : '';
+  const where = isOpenai(exported.provider) && api_base === null ? ' at api.openai.com' : '';
   // With an address and without a kind, the chain's own calls are OpenAI-compatible too.
   const warn = provider === null && api_base !== null ? advise : loss;
   warn('provider_kind', 'provider', `${name} ${why}; it is exported as OpenAI-compatible${where}.`);
@@ -73,9 +102,6 @@ export function keyEnv({ provider: { name, provider, api_base, api_key_env }, sl
 export const hasNoKey = ({ provider, api_key_env, params }: Provider): boolean =>
   api_key_env === null &&
   (foreignKind(provider)?.api_key_env === null || params.virtual_key !== undefined || params.azure_ad_token !== undefined);
-
-/** The base URL of a provider's API with its version path; OpenAI's if none is known. */
-export const baseOf = (provider: Provider): string => apiBase(provider) ?? knownKind('openai')!.api_base;
 
 /** Whether a provider uses Anthropic's messages API; all others use OpenAI's. */
 export const speaksAnthropic = (provider: Provider): boolean => protocolOf(provider) === 'anthropic';

@@ -1,6 +1,6 @@
 import { modelName } from '../../kinds.ts';
-import { literal, moduleText } from '../code.ts';
-import { baseOf, speaksAnthropic } from '../kind-names.ts';
+import { baseCode, literal, moduleText } from '../code.ts';
+import { speaksAnthropic } from '../kind-names.ts';
 import { type Exporter, warnOfOwnOrders } from '../target.ts';
 
 /**
@@ -16,8 +16,9 @@ export const exportAiSdk: Exporter = (source) => {
     head: (clients) => `${clients}import { wrapLanguageModel } from 'ai';\nimport { createFallback } from 'ai-fallback';\n`,
     order: 'The providers in their order.',
     fields: ({ provider }) => `    maxTokens: ${provider.max_tokens ?? 'undefined'},\n`,
-    model({ provider, slug }, apiKey) {
-      const parts = `apiKey: ${apiKey}, baseURL: ${literal(baseOf(provider))}`;
+    model(exported, apiKey) {
+      const { provider, slug } = exported;
+      const parts = `apiKey: ${apiKey}, baseURL: ${baseCode(exported)}`;
       const client = speaksAnthropic(provider)
         ? `createAnthropic({ ${parts} })`
         : `createOpenAICompatible({ name: ${literal(slug)}, ${parts} })`;

@@ -2,7 +2,7 @@ import { duration } from '../../../../kit/wording.ts';
 import type { Provider } from '../../../model/chain.ts';
 import { kinds, modelName } from '../../kinds.ts';
 import { type CloudParams, cloudForm, cloudKind } from '../cloud.ts';
-import { addressed, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from '../kind-names.ts';
+import { addressed, addressVariable, baseOf, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from '../kind-names.ts';
 import { oneRetryCount } from '../retry-count.ts';
 import { type ExportedProvider, type Exporter, slug, warnOfEnds, warnOfOwnOrders, warnOfUnsupportedFields } from '../target.ts';
 import { kindNames } from './names.ts';
@@ -48,7 +48,10 @@ function providerEntry(exported: ExportedProvider, max_retries: number) {
     loss('timeout', 'timeout_ms', `${provider.name}: Bifrost counts timeouts in whole seconds; the export has ${counted}.`);
   if (provider.max_tokens !== null) loss('max_tokens', 'max_tokens', `${provider.name}: Bifrost takes max_tokens only from each request.`);
   const cloud = cloudConfig(exported);
-  const base = cloud === null ? baseUrl(addressed(kindNames, exported).base, exported) : {};
+  const base =
+    cloud === null
+      ? baseUrl(addressVariable(provider) === undefined ? addressed(kindNames, exported).base : baseOf(exported), exported)
+      : {};
   const value = hasNoKey(provider) ? {} : { value: `env.${keyEnv(exported)}` };
   return {
     keys: [{ name: `${name}-key`, ...value, models: ['*'], weight: 1, ...cloud }],

@@ -211,7 +211,7 @@ function hostOf({ provider: { name }, loss }: ExportedProvider, { protocol, host
 
 function backendManifests(exported: ExportedProvider, name: string, secret: Secret, cloud: CloudForm | null): Manifest[] {
   const { provider, loss } = exported;
-  const url = new URL(cloud?.base ?? baseOf(provider));
+  const url = new URL(cloud?.base ?? baseOf(exported));
   const isSecure = url.protocol === 'https:';
   const prefix = url.pathname.replace(/\/$/, '');
   if (cloud === null) warnIfUnknown(exported);

@@ -1,7 +1,7 @@
 import { ofNoAnswer } from '../../conditions.ts';
 import { modelName } from '../../kinds.ts';
-import { literal, moduleText } from '../code.ts';
-import { baseOf, speaksAnthropic } from '../kind-names.ts';
+import { baseCode, literal, moduleText } from '../code.ts';
+import { addressVariable, speaksAnthropic } from '../kind-names.ts';
 import type { Exporter } from '../target.ts';
 
 /**
@@ -16,12 +16,14 @@ export const exportLangchain: Exporter = (source) => {
     },
     head: (clients) => `import { RunnableLambda } from '@langchain/core/runnables';\n${clients}`,
     order: "The providers in order. The clients' own retries are off, since the rules decide.",
-    model({ provider }, apiKey) {
+    model(exported, apiKey) {
+      const { provider } = exported;
       const parts = [`model: ${literal(modelName(provider))}`, `apiKey: ${apiKey}`, 'maxRetries: 0'];
       if (provider.max_tokens !== null) parts.push(`maxTokens: ${provider.max_tokens}`);
-      if (!speaksAnthropic(provider)) parts.push(`configuration: { baseURL: ${literal(baseOf(provider))} }`);
+      if (!speaksAnthropic(provider)) parts.push(`configuration: { baseURL: ${baseCode(exported)} }`);
       // The client adds /v1.
       else if (provider.api_base !== null) parts.push(`anthropicApiUrl: ${literal(provider.api_base.replace(/\/v1\/?$/, ''))}`);
+      else if (addressVariable(provider) !== undefined) parts.push(`anthropicApiUrl: ${baseCode(exported)}`);
       return `new ${speaksAnthropic(provider) ? 'ChatAnthropic' : 'ChatOpenAI'}({ ${parts.join(', ')} })`;
     },
     body,

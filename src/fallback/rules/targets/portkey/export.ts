@@ -3,7 +3,7 @@ import { conditionOf, knownStatuses, traitsOf } from '../../conditions.ts';
 import { modelName } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
 import { times } from '../../wording.ts';
-import { addressed, hasNoKey, keyEnv } from '../kind-names.ts';
+import { addressed, addressVariable, hasNoKey, keyEnv } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfOwnOrders, warnOfUnsupportedFields } from '../target.ts';
 import { asRequested, hostOf, kindNames, paramNamesInPortkey } from './names.ts';
 
@@ -17,6 +17,7 @@ const azureHost = /^https:\/\/([a-z0-9-]+)\.openai\.azure\.com\/?$/i;
 function paramsOf({ provider, loss }: ExportedProvider): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   for (const [param, value] of Object.entries(provider.params)) {
+    if (param === 'api_base') continue;
     const variable = variableOf(value);
     const called = paramNamesInPortkey[param];
     if (called === undefined) loss('params', `params.${param}`, `${provider.name}: Portkey's configuration has no ${param}.`);
@@ -43,10 +44,12 @@ export const exportPortkey: Exporter = (source) => {
     const { provider } = exported;
     const retry = retryOf(exported, statuses, source);
     const { kind, base } = addressed(kindNames, exported);
+    const variable = addressVariable(provider);
     return {
       name: provider.name,
       provider: kind,
       ...(base === null || provider.provider === 'azure' ? {} : hostOf(kind, base)),
+      ...(variable === undefined ? {} : { custom_host: `\${${variable}}` }),
       ...(hasNoKey(provider) ? {} : { api_key: `\${${keyEnv(exported)}}` }),
       ...paramsOf(exported),
       override_params: {
