@@ -16,8 +16,8 @@ export const pascal = (name: string): string =>
   name.replace(/(^|[^A-Za-z0-9]+)([a-zA-Z0-9])/g, (_, __, letter: string) => letter.toUpperCase());
 /** The lines, indented. */
 export const indent = (lines: readonly string[], by = 4): string[] => lines.map((line) => (line === '' ? '' : ' '.repeat(by) + line));
-/** A text in quotes. */
-export const literal = (value: string): string => JSON.stringify(value);
+/** A text in quotes: in single ones, as its formatter has it, if it has double ones itself. */
+export const literal = (value: string): string => (/^[^'\\]*"[^'\\]*$/.test(value) ? `'${value}'` : JSON.stringify(value));
 
 /** The text in lines of at most the width; the lines after the first are indented by two spaces if `hangs`. */
 export function wrapped(text: string, columns: number, hangs = false): string[] {

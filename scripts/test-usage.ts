@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterEach, beforeEach, type TestContext } from 'node:test';
 
 import { processorSeconds } from './processor-time.ts';
@@ -9,6 +9,10 @@ import { processorSeconds } from './processor-time.ts';
  * with that of the programs that it starts, and writes it to the folder `BATON_TEST_USAGE` at the end.
  */
 const folder = process.env.BATON_TEST_USAGE;
+
+/** The file of a process that runs only one. */
+const [, entry = ''] = process.argv;
+const onlyFile = entry.endsWith('.test.ts') ? relative('', entry) : undefined;
 
 /** Rows of the whole title of a test, a store and seconds. */
 const notes: [title: string, store: string, seconds: number][] = [];
@@ -32,12 +36,12 @@ const noteTest = (t: unknown) => {
 if (folder !== undefined) {
   beforeEach((t) => {
     // What ran before the first test loaded the files of the group.
-    if (noted === 0) note('loading', 'no store');
+    if (noted === 0) note(onlyFile ?? 'loading', 'no store');
     else noteTest(t);
   });
   afterEach(noteTest);
   process.once('exit', () => {
-    note('ending', 'no store');
+    note(onlyFile ?? 'ending', 'no store');
     writeFileSync(join(folder, `${process.pid}.json`), JSON.stringify(notes));
   });
 }

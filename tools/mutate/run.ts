@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { runsAlone, startsPrograms } from '../../scripts/test-files.ts';
+import { startsPrograms } from '../../scripts/test-files.ts';
 import { type Change, changesOf } from './changes.ts';
 
 /**
  * Makes small wrong changes to the code and tells which of them no test finds: `node tools/mutate/run.ts src/handoff/rules ...`.
  * Each change runs the test files that execute its place, on SQLite in memory, the nearest first, until one fails. `--count N` takes
- * N changes of all, always the same for one `--seed N`; `--most N` runs at most N files for each. By hand: it takes hours for a service.
+ * N changes of all, always the same for one `--seed N`; `--most N` runs at most N files for each, and `--tests FOLDER` only those of a
+ * folder of `test`. By hand: it takes hours for a service.
  */
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -20,6 +21,7 @@ const { positionals, values } = parseArgs({
     count: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
     most: { type: 'string', default: '20' },
+    tests: { type: 'string' },
   },
 });
 
@@ -36,7 +38,7 @@ symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 
 /** Runs a test file; resolves with whether it passed. */
 async function passes(file: string, environment: Readonly<Record<string, string>> = {}): Promise<boolean> {
-  const env = { ...process.env, BATON_TEST_STORE: 'memory', ...environment };
+  const env = { ...process.env, BATON_TEST_STORE: 'memory', NODE_COMPILE_CACHE: join(copy, '.cache'), ...environment };
   const child: ChildProcess = spawn(process.execPath, [file], { cwd: copy, env, stdio: 'ignore' });
   const late = setTimeout(() => child.kill('SIGKILL'), limitSeconds * 1000);
   const [code] = (await once(child, 'close')) as [number | null];
@@ -118,10 +120,9 @@ const all = sources.flatMap((source) => {
   return changesOf(text).map((change) => ({ source, text, change, order: random() }));
 });
 const chosen = all.sort((one, other) => one.order - other.order).slice(0, Number(values.count));
-const services = new Set(sources.map((source) => source.split('/')[1]));
-const tests = globSync('test/**/*.test.ts', { cwd: root })
-  .filter((file) => !startsPrograms(file) && (!runsAlone(file) || !file.includes('turns')))
-  .filter((file) => services.has(file.split('/')[1]) || file.split('/').length === 2);
+const tests = [...new Set(sources.map((source) => `test/${source.split('/')[1]}`))]
+  .flatMap((folder) => globSync(`${values.tests ?? folder}/**/*.test.ts`, { cwd: root }))
+  .filter((file) => !startsPrograms(file));
 
 console.log(`${all.length} changes are possible; ${chosen.length} are made. Running ${tests.length} test files as they are ...`);
 const covered = new Map<string, { coverage: Coverage; ms: number }>();
