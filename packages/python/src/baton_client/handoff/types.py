@@ -413,7 +413,7 @@ HitlSchema = TypedDict(
     "HitlSchema",
     {
         "$schema": "NotRequired[str]",
-        "type": "Literal[\"object\"]",
+        "type": 'Literal["object"]',
         "title": "NotRequired[str]",
         "description": "NotRequired[str]",
         "properties": "dict[str, HitlSchemaProperties]",
@@ -851,7 +851,7 @@ AskRequestSchema = TypedDict(
     "AskRequestSchema",
     {
         "$schema": "NotRequired[str | None]",
-        "type": "Literal[\"object\"]",
+        "type": 'Literal["object"]',
         "title": "NotRequired[str | None]",
         "description": "NotRequired[str | None]",
         "properties": "dict[str, HitlSchemaProperties]",
