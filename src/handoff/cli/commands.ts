@@ -148,22 +148,32 @@ const packets: readonly Row[] = [
     body: { status: 'failed' },
     show: view.onePacket,
   }),
-  row('patchPacket', {
+  row('askQuestion', {
     name: 'packets ask',
     text: 'ask a person a question; the packet awaits the answer',
     flags: [
       { flags: '--question <text>', text: 'the question', required: true },
-      { flags: '--reason <text>', text: 'why a person must answer it', required: true },
+      { flags: '--reason <text>', text: 'why a person must answer it' },
       { flags: '--option <text>', text: 'a possible answer (repeatable)', field: 'options', parse: several },
+      { flags: '--strict-options', text: 'the answer must be one of the options' },
+      { flags: '--responder <name>', text: 'who is asked: a name or a mail address' },
+      { flags: '--exclude-source', text: 'the key that asks may not answer' },
       {
         flags: '--timeout <seconds>',
         text: 'how long to wait for the answer (default: no limit)',
         field: 'timeout_seconds',
         parse: whole(1, 1_000_000_000),
       },
+      { flags: '--on-timeout <end>', text: 'what happens then (default: keep)', choices: ['keep', 'fail', 'expire'] },
+      {
+        flags: '--remind-after <seconds>',
+        text: 'when to remind the channels once',
+        field: 'remind_after_seconds',
+        parse: whole(1, 1_000_000_000),
+      },
+      { flags: '--key <name>', text: 'your own name of the question; asked again with it, it is the same question' },
       token,
     ],
-    prepare: (fields) => ({ status: 'awaiting_human', hitl: { required: true, ...fields } }),
     show: view.onePacket,
   }),
   row('deletePacket', {

@@ -47,7 +47,10 @@ async function ask(context: Context, prompt: Prompt, packet: Packet): Promise<Pi
   const text = await prompt(options.length > 0 ? `Answer (1 to ${options.length}, or any text): ` : 'Answer: ');
   if (text === undefined) throw new CliError('No answer was given; pass one with --response.');
   // The digest has the service refuse the answer if the question has changed since it was shown.
-  return { response: options[Number(text) - 1]?.value ?? text, ...(digest === undefined ? {} : { digest }) };
+  // A number that is an option itself is that option, whatever its place.
+  const isOption = options.some(({ value }) => value === text);
+  const chosen = !isOption && /^[1-9]\d*$/.test(text) ? options[Number(text) - 1] : undefined;
+  return { response: chosen?.value ?? text, ...(digest === undefined ? {} : { digest }) };
 }
 
 function questionLines({ status, hitl }: Packet) {

@@ -19,6 +19,7 @@ export const changed = (found: Packet | undefined): ToolResult => {
 
 /** A question as a tool tells of it. */
 export interface ToldQuestion {
+  readonly question_id: string | null;
   readonly state: QuestionView['state'] | 'draft' | 'none';
   readonly question: string | null;
   readonly expires_at: string | null;
@@ -28,18 +29,19 @@ export interface ToldQuestion {
 /** The latest question of a packet. */
 export function toldOf(packet: Packet, now: Date): ToldQuestion {
   const latest = latestQuestion(packet, now);
-  if (latest.state === 'none') return { state: 'none', question: null, expires_at: null, answer: null };
+  if (latest.state === 'none') return { question_id: null, state: 'none', question: null, expires_at: null, answer: null };
   const { question } = latest.question;
-  if (latest.state === 'draft') return { state: 'draft', question, expires_at: null, answer: null };
-  return { state: latest.state, question, expires_at: latest.asked.expires_at, answer: latest.answer };
+  if (latest.state === 'draft') return { question_id: null, state: 'draft', question, expires_at: null, answer: null };
+  const { question_id, expires_at } = latest.asked;
+  return { question_id, state: latest.state, question, expires_at, answer: latest.answer };
 }
 
 /** The result of a question: the answer, or why there is none. */
 export function answerOf({ id, status }: Pick<Packet, 'id' | 'status'>, told: ToldQuestion): ToolResult {
-  const { question, answer, state, expires_at } = told;
+  const { question_id, question, answer, state, expires_at } = told;
   const { response = null, responded_by = null, notes = null } = answer ?? {};
   const reason = state === 'timed_out' || state === 'replaced' ? state : null;
-  const structured = { packet_id: id, answered: answer !== null, status, question, response, responded_by, notes, reason };
+  const structured = { packet_id: id, question_id, answered: answer !== null, status, question, response, responded_by, notes, reason };
   if (answer !== null)
     return { structured, text: `A person has answered.\n${fenced(`${responded_by}: ${response}${notes === null ? '' : `\n${notes}`}`)}` };
   return { structured, text: withoutAnswer[state](id, status, expires_at) };

@@ -1,7 +1,8 @@
 import Type, { type TSchema } from 'typebox';
 
-import { choice, name, object, prose, statement } from '../../kit/schemas.ts';
+import { choice, name, object, statement } from '../../kit/schemas.ts';
 import { priorities, statuses } from '../model/common.ts';
+import { askedFields } from '../model/hitl.ts';
 import { ClaimNextRequest, CreateRequest, maxLeaseSeconds, PatchRequest, RenewRequest } from '../model/packet.ts';
 
 /** The longest that a tool waits, in seconds: clients of MCP give a request up after a minute. */
@@ -54,6 +55,8 @@ const content = PatchRequest.properties;
 const { tags, priorities: wanted, framework, agent_name } = ClaimNextRequest.properties;
 const holder = { ...agent, agent_name, framework };
 
+const { required: _, ...asked } = askedFields;
+
 /** The arguments of the tools. Their names are those of the fields of the API. */
 export const inputs = {
   hand_over: object({
@@ -88,14 +91,15 @@ export const inputs = {
   }),
   ask_human: object({
     ...change,
+    ...asked,
     question: statement('The question. Say what you need to know, and what you will do with the answer.'),
-    reason: optional(prose('Why a person must answer it.')),
-    options: optional(Type.Array(Type.Unknown(), { description: 'Possible answers.' })),
-    timeout_seconds: CreateRequest.properties.hitl.properties.timeout_seconds,
-    on_timeout: CreateRequest.properties.hitl.properties.on_timeout,
     wait_seconds: waitSeconds,
   }),
-  get_answer: object({ packet_id: packetId, wait_seconds: waitSeconds }),
+  get_answer: object({
+    packet_id: packetId,
+    question_id: optional(Type.String({ description: 'The id of the question; the latest one of the packet if left out.' })),
+    wait_seconds: waitSeconds,
+  }),
   complete: object({ ...change, actions: content.actions, decisions: content.decisions }),
   fail: object({ ...change, reason: statement('Why the work failed.') }),
   wait_for_packet: object({
@@ -144,12 +148,16 @@ const packet = Type.Object({
 });
 const answer = Type.Object({
   packet_id: packetId,
+  question_id: nullable('string', 'The id of the question.'),
   answered: Type.Boolean(),
   status: Type.String({ description: 'The status of the packet.' }),
   question: nullable('string', 'The question.'),
   response: nullable('string', 'The answer of the person.'),
   responded_by: nullable('string', 'Who answered.'),
-  reason: nullable('string', '`timed_out` when the question was not answered in time; otherwise null.'),
+  reason: nullable(
+    'string',
+    '`timed_out` when the question was not answered in time, `replaced` when another agent has changed it; otherwise null.',
+  ),
   notes: nullable('string', 'Remarks of the person.'),
 });
 

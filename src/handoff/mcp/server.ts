@@ -258,9 +258,16 @@ export async function callTool(
   } catch (error) {
     const { code, message, faults, extra } = refusalOf(error);
     const lines = faults.length > 1 ? faults.map(({ detail }) => detail) : [message];
-    return { isError: true, content: [{ type: 'text', text: `${lines.join('\n')} (${code})${askedFor(extra)}` }] };
+    return {
+      isError: true,
+      content: [{ type: 'text', text: `${lines.join('\n')} (${code})${askedFor(extra)}${openQuestion(code, extra)}` }],
+    };
   }
 }
+
+/** How to go on where another question of the packet is open. */
+const openQuestion = (code: string, { question_id }: Refusal['extra']): string =>
+  code === 'QUESTION_OPEN' ? `\nCall get_answer with the question_id ${String(question_id)} first.` : '';
 
 /** What the contract asks for that refuses a packet, in the words of its agent. */
 function askedFor({ contract }: Refusal['extra']): string {

@@ -3,6 +3,7 @@ import { routes } from '../model/api.ts';
 import { type Status, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { askedStatus, finalStatuses } from '../rules/packet-life.ts';
+import { followedQuestion } from './questions.ts';
 import { answerOf, changed, must, type ToolResult } from './results.ts';
 import { changeHeaders, type Session } from './session.ts';
 
@@ -36,10 +37,10 @@ type Subject =
 /** How often a client should read a task, in milliseconds. */
 const pollIntervalMs = 2000;
 
-/** The task that is completed by the answer to the packet's open question. */
-export function askTask(packet: Packet): Task {
-  const { id: packetId, hitl, updated_at: createdAt } = packet;
-  return working({ kind: 'ask', packetId, questionId: hitl!.question_id!, createdAt }, packet);
+/** The task that is completed by the answer to a question. */
+export function askTask(packet: Packet, questionId: string): Task {
+  const { id: packetId, updated_at: createdAt } = packet;
+  return working({ kind: 'ask', packetId, questionId, createdAt }, packet);
 }
 
 /** The task that is completed when the packet has one of the statuses. */
@@ -65,31 +66,23 @@ export async function cancelTask(session: Session, taskId: string): Promise<bool
   const subject = subjectOf(taskId);
   if (subject === undefined) return false;
   const { packetId: id } = subject;
-  const { status, hitl, revision } = must(await session.packet(id));
-  if (subject.kind === 'ask' && status === askedStatus && hitl?.question_id === subject.questionId) {
-    const headers = changeHeaders({ agent: session.agentId, if_revision: revision });
+  const packet = must(await session.packet(id));
+  if (subject.kind !== 'ask' || packet.status !== askedStatus) return true;
+  // What became of its question is withdrawn, and no other one.
+  const { question_id } = await followedQuestion(session, id, subject.questionId);
+  if (packet.hitl?.question_id === question_id) {
+    const headers = changeHeaders({ agent: session.agentId, if_revision: packet.revision });
     await session.call(routes.withdrawQuestion, { params: { id }, headers });
   }
   return true;
 }
 
-/** The most changes of an open question that its task follows. */
-const maxChanges = 100;
-
-async function askedTask({ call }: Session, subject: Subject & { kind: 'ask' }, packet: Packet): Promise<Task> {
-  const read = async (question_id: string) => must(await call(routes.getQuestion, { params: { id: packet.id, question_id } }));
-  let question = await read(subject.questionId);
-  // biome-ignore lint/plugin: an open question was changed a few times, and the calls take turns.
-  for (let changes = 0; question.replaced_by !== null && changes < maxChanges; changes += 1) {
-    const next = await read(question.replaced_by);
-    if (next.asked_by.agent_id !== question.asked_by.agent_id) break;
-    question = next;
-  }
-  const told = { ...question, question: question.question.question };
-  if (question.state === 'open') return working(subject, packet);
-  if (question.state === 'withdrawn') return { task: { ...fieldsOf(subject, packet, 'The question was withdrawn.'), status: 'cancelled' } };
+async function askedTask(session: Session, subject: Subject & { kind: 'ask' }, packet: Packet): Promise<Task> {
+  const told = await followedQuestion(session, packet.id, subject.questionId);
+  if (told.state === 'open') return working(subject, packet);
+  if (told.state === 'withdrawn') return { task: { ...fieldsOf(subject, packet, 'The question was withdrawn.'), status: 'cancelled' } };
   const result = answerOf(packet, told);
-  if (question.state === 'timed_out' || question.state === 'replaced') return withoutAnswer(subject, packet, question.state, result.text);
+  if (told.state === 'timed_out' || told.state === 'replaced') return withoutAnswer(subject, packet, told.state, result.text);
   return completed(subject, packet, result);
 }
 

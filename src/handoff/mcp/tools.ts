@@ -1,9 +1,9 @@
 import type { Static, TObject } from 'typebox';
 import { readJson } from '../../kit/json.ts';
 import { routes } from '../model/api.ts';
-import { type Scope, statuses } from '../model/common.ts';
+import type { Scope } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
-import { askedStatus } from '../rules/packet-life.ts';
+import { answeredQuestion, askedIn } from './questions.ts';
 import { answerOf, changed, must, type ToolResult, toldOf } from './results.ts';
 import { defaultLeaseSeconds, inputs, maxWaitSeconds, outputs } from './schemas.ts';
 import { agentOf, changeHeaders, type Session } from './session.ts';
@@ -144,26 +144,32 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     waitsFor: maxWaitSeconds,
     annotations: writes,
     run: async (args, session) => {
-      const { question, reason = '', options, timeout_seconds, on_timeout, wait_seconds = maxWaitSeconds } = args;
-      const hitl = defined({ required: true, reason, question, options, timeout_seconds, on_timeout });
-      const packet = (await patch(args, session, { status: 'awaiting_human', hitl })).structured as unknown as Packet;
-      if (session.takesTasks) return askTask(packet);
-      const after = await afterQuestion(session, packet, wait_seconds);
-      return answerOf(after, toldOf(after, session.now()));
+      const { packet_id: id, agent_id, lease_token, if_revision, wait_seconds = maxWaitSeconds, ...body } = args;
+      const headers = changeHeaders({ agent: actingAgent(session, agent_id), lease_token, if_revision });
+      const packet = must(await session.call(routes.askQuestion, { params: { id }, body: defined(body), headers }));
+      const questionId = await askedIn(session, packet, args.key);
+      if (session.takesTasks) return askTask(packet, questionId);
+      const isLatest = packet.hitl?.question_id === questionId;
+      if (wait_seconds === 0 && isLatest) return answerOf(packet, toldOf(packet, session.now()));
+      const told = await answeredQuestion(session, packet, questionId, wait_seconds);
+      return answerOf(must(await session.packet(id)), told);
     },
   }),
 
   get_answer: tool('get_answer', {
     title: 'Get the answer of a person',
-    description: 'The answer to the last question of a packet. Waits for the answer if the person has not given it yet.',
+    description:
+      'The answer to the last question of a packet, or to one by its id. Waits for the answer if the person has not given it yet.',
     output: outputs.answer,
     waitsFor: maxWaitSeconds,
     annotations: reads,
-    run: async ({ packet_id: id, wait_seconds = maxWaitSeconds }, session) => {
+    run: async ({ packet_id: id, question_id, wait_seconds = maxWaitSeconds }, session) => {
       const packet = must(await session.packet(id));
       await keepLease(session, id, packet);
-      const after = await afterQuestion(session, packet, wait_seconds);
-      return answerOf(after, toldOf(after, session.now()));
+      const questionId = question_id ?? packet.hitl?.question_id ?? null;
+      if (questionId === null) return answerOf(packet, toldOf(packet, session.now()));
+      const told = await answeredQuestion(session, packet, questionId, wait_seconds);
+      return answerOf(must(await session.packet(id)), told);
     },
   }),
 
@@ -315,18 +321,6 @@ async function patch(args: Change, session: Session, body: Record<string, unknow
   const { packet_id: id, agent_id, lease_token, if_revision } = args;
   const headers = changeHeaders({ agent: actingAgent(session, agent_id), lease_token, if_revision });
   return changed(await session.call(routes.patchPacket, { params: { id }, body: defined(body), headers }));
-}
-
-/** The statuses that end the wait for an answer. */
-const afterAsking = statuses.filter((status) => status !== askedStatus).join(',');
-
-/** The packet once its question has been answered, or as it is when the wait ends. */
-async function afterQuestion({ call, now }: Session, packet: Packet, given: number): Promise<Packet> {
-  // An overdue question may stay open, but nobody can answer it any more.
-  const left = packet.hitl?.expires_at == null ? given : Math.ceil((Date.parse(packet.hitl.expires_at) - now().getTime()) / 1000);
-  const wait_seconds = Math.min(given, left);
-  if (packet.status !== askedStatus || wait_seconds <= 0) return packet;
-  return must(await call(routes.getPacket, { params: { id: packet.id }, query: { wait_seconds, until: afterAsking } }));
 }
 
 /** The text for the agent that has claimed a packet: how to go on, and the brief. */

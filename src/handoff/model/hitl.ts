@@ -88,13 +88,18 @@ const answer = Answer.properties;
 
 const repeated = Type.Optional(Type.Unknown({ description: 'The service sets it; a request may repeat what stands there.' }));
 
-/** A request to ask: the fields of `hitl`, of which only the question is required. */
-export const AskRequest = described('The fields of `hitl`.', {
+/** The fields of a request to ask: those of a question, of which only the text is required. */
+export const askedFields = {
   ...question,
   required: Type.Optional(
     Type.Boolean({ description: 'Whether a person must answer before the packet can be completed; true if left out.' }),
   ),
   reason: Type.Optional(question.reason),
+};
+
+/** A request to ask. */
+export const AskRequest = described('The fields of `hitl`.', {
+  ...askedFields,
   ...(Object.fromEntries([...Object.keys(asked), ...Object.keys(answer)].map((name) => [name, repeated])) as Record<
     keyof Asked | keyof Answer,
     typeof repeated

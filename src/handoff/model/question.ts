@@ -106,6 +106,7 @@ const questionRoutes = routeTable('packets', {
       limit: Type.Optional(
         Type.Integer({ minimum: 1, maximum: 200, description: 'The maximum number of items to return; 50 if left out.' }),
       ),
+      key: Type.Optional(name('Only questions with this `key`; the last of them is the one that has it.')),
       cursor: Type.Optional(name('The `next_cursor` of the previous page.')),
     }),
     responses: {

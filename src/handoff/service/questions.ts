@@ -41,12 +41,13 @@ export function createQuestionService({ store, views, clock }: QuestionParts) {
     },
 
     /** A page of the questions of a packet, oldest first. */
-    async list(caller: Caller, packetId: string, { limit = 50, cursor }: { limit?: number | undefined; cursor?: string | undefined }) {
-      const open = openQuestionOf(await packetOf(caller, packetId));
-      const scope = `questions ${caller.tenant_id} ${packetId}`;
+    async list(caller: Caller, packetId: string, { limit = 50, cursor, key }: { limit?: number; cursor?: string; key?: string }) {
+      const latest = openQuestionOf(await packetOf(caller, packetId));
+      const open = key === undefined || latest?.question.key === key ? latest : undefined;
+      const scope = `questions ${caller.tenant_id} ${packetId} ${key ?? ''}`;
       const after = cursor === undefined ? 0 : Number(readCursor(scope, cursor));
       if (!Number.isSafeInteger(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
-      const { questions: stored, hasMore } = await store.of(caller.tenant_number).questions.page(packetId, after, limit);
+      const { questions: stored, hasMore } = await store.of(caller.tenant_number).questions.page(packetId, { after, limit, key });
       const questions = stored.map(storedView);
       // It may have ended since its packet was read.
       const isLast = !hasMore && open !== undefined && questions.every(({ question_id }) => question_id !== open.question_id);

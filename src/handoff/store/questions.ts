@@ -120,6 +120,14 @@ const writes: Writes<QuestionNeeds, QuestionBuffer> = {
 
 const columns = ['seq', 'packet_id', 'question_id', 'key', 'state', 'record', 'shown', 'replaced_by', 'ended_at'] as const;
 
+/** Which questions of a packet to read. */
+interface QuestionPage {
+  /** The `seq` of the last question of the page before; 0 for the first page. */
+  readonly after: number;
+  readonly limit: number;
+  readonly key: string | undefined;
+}
+
 /** The most characters of the questions of a page, which has at least one: what was shown may be as long as a packet. */
 const maxPageLength = 4 * 1024 * 1024;
 
@@ -132,8 +140,9 @@ function reads({ database: { reads: db } }: ReadParts) {
         ofPacket(packetId).select(columns).where('question_id', '=', questionId).executeTakeFirst(),
 
       /** The ended questions of a packet after one, oldest first, and whether there are more. */
-      async page(packetId: string, after: number, limit: number): Promise<{ questions: StoredQuestion[]; hasMore: boolean }> {
-        const sizes = await ofPacket(packetId)
+      async page(packetId: string, { after, limit, key }: QuestionPage): Promise<{ questions: StoredQuestion[]; hasMore: boolean }> {
+        const wanted = key === undefined ? ofPacket(packetId) : ofPacket(packetId).where('key', '=', key);
+        const sizes = await wanted
           .select(['seq', sql<number>`length(record) + coalesce(length(shown), 0)`.as('length')])
           .where('seq', '>', after)
           .orderBy('seq')
@@ -146,12 +155,7 @@ function reads({ database: { reads: db } }: ReadParts) {
         });
         const last = fitting.at(-1);
         if (last === undefined) return { questions: [], hasMore: false };
-        const rows = await ofPacket(packetId)
-          .select(columns)
-          .where('seq', '>', after)
-          .where('seq', '<=', last.seq)
-          .orderBy('seq')
-          .execute();
+        const rows = await wanted.select(columns).where('seq', '>', after).where('seq', '<=', last.seq).orderBy('seq').execute();
         return { questions: rows, hasMore: fitting.length < sizes.length };
       },
     };

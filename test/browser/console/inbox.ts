@@ -104,13 +104,15 @@ export function inboxTests(on: TestConsole): void {
     await page.getByText('half', { exact: true }).waitFor();
     await button(page, 'What I saw').click();
     await page.getByText('Charged twice.').waitFor();
-    assert.equal(await page.getByText('The packet has changed since your answer.').count(), 0);
     await on.call(key, 'PATCH', `/packets/${id}`, { context: { summary: 'Charged once.' } });
-    await page.getByText('The packet has changed since your answer.').waitFor();
+    await page.reload();
+    await button(page, 'What I saw').click();
+    await page.getByText('Charged twice.').waitFor();
+    assert.equal(await page.getByText('Charged once.').count(), 0);
     await assertAccessible(page);
   });
 
-  test('of many answers of a day only the packets of the shown ones are read, once each', async (t) => {
+  test('of many answers of a day no packet is read, and a question only when it is opened', async (t) => {
     const { key } = await newTenant(on.service, { tier: 'business' });
     for (let index = 0; index < 21; index += 1) {
       const id = await on.ask(key, { ...refund, question: `Refund ${index} EUR?` });
@@ -120,15 +122,17 @@ export function inboxTests(on: TestConsole): void {
     await page.evaluate("localStorage.setItem('baton.name', 'dana')");
     const read: string[] = [];
     page.on('request', (request) => {
-      if (/\/packets\/[0-9a-f-]{36}$/.test(request.url())) read.push(request.url());
+      if (/\/packets\/[0-9a-f-]{36}/.test(request.url())) read.push(request.url());
     });
     await go(page, '/inbox/answers');
     await page.getByText('Refund 20 EUR?', { exact: true }).waitFor();
     await page.getByText('Refund 1 EUR?', { exact: true }).waitFor();
-    assert.deepEqual([read.length, new Set(read).size], [20, 20]);
     await button(page, 'Show earlier answers (1)').click();
     await page.getByText('Refund 0 EUR?', { exact: true }).waitFor();
-    assert.equal(new Set(read).size, 21);
+    assert.deepEqual(read, []);
+    await button(page, 'What I saw').first().click();
+    await page.getByText('Charged twice.').waitFor();
+    assert.equal(read.length, 1);
   });
 
   test('an answer with an entered name is marked as unverified; only the link that took it is answered; an empty secret is not to be copied', async (t) => {

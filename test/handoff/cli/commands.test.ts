@@ -294,7 +294,8 @@ describe('service-cli packets', () => {
     assert.match(await output(bench, ...asked, '--timeout', '60'), /^Status +awaiting_human$[\s\S]*^Option 2 +No$/m);
     const { body } = await bench.service.call('GET', `/packets/${id}`);
     assert.deepEqual([body.hitl.options, body.hitl.timeout_seconds, body.hitl.required], [['Yes', 'No'], 60, true]);
-    refused(await bench.run(['packets', 'ask', id, '--question', 'Why?']), 2, /--reason/);
+    refused(await bench.run(['packets', 'ask', id]), 2, /--question/);
+    refused(await bench.run(['packets', 'ask', id, '--question', 'Why?']), 1, /is open/);
     await output(bench, 'packets', 'delete', id);
     assert.equal((await bench.service.call('GET', `/packets/${id}`)).body.status, 'expired');
     await output(bench, 'packets', 'delete', id, '--hard');
@@ -488,9 +489,9 @@ context:
 
   test('the answer to a question from a prompt, as the number of an option or any text [H293, H311]', async (t) => {
     const bench = await startCliBench(t);
-    const ask = async () => {
+    const ask = async (options = ['Approve', 'Refuse']) => {
       const { id } = await createPacket(bench.service);
-      const hitl = { required: true, reason: 'Over 50', question: 'Refund?', options: ['Approve', 'Refuse'] };
+      const hitl = { required: true, reason: 'Over 50', question: 'Refund?', options };
       await bench.service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });
       return id as string;
     };
@@ -502,6 +503,16 @@ context:
     assert.match(stdout, /^Answer +Refuse \(dana\)$/m);
     const second = await ask();
     assert.match((await bench.run(['respond', second, '--by', 'dana'], { input: 'Half of it\n' })).stdout, /^Answer +Half of it \(dana\)/m);
+    // A number that is an option itself is that option, and only a plain number is the place of one.
+    for (const [typed, recorded] of [
+      ['3', '3'],
+      ['1', '2'],
+      ['0x2', '0x2'],
+      ['1.0', '1.0'],
+    ] as const) {
+      const numbers = await bench.run(['respond', await ask(['2', '3', '4']), '--by', 'dana'], { input: `${typed}\n` });
+      assert.match(numbers.stdout, new RegExp(`^Answer +${recorded.replace('.', '\\.')} \\(dana\\)`, 'm'), typed);
+    }
     refused(await bench.run(['respond', await ask(), '--by', 'dana'], { input: '' }), 2, /No answer was given/);
     refused(await bench.run(['respond', await ask(), '--response', 'Yes']), 2, /Name the person who answers with --by/);
     const { body: own } = await bench.service.call('POST', '/keys', { body: { name: 'desk', responder: 'mia' } });

@@ -455,7 +455,7 @@ for (const store of stores)
     assert.deepEqual([before.status, before.hitl.exclude_source], ['awaiting_human', true]);
     for (const [who, key] of Object.entries(family))
       for (const [way, end] of Object.entries(endings))
-        refused(await end({ service, key, id, taskId }), /with another key|excludes/, `${who}, by ${way}`);
+        refused(await end({ service, key, id, taskId }), /with another key|excludes|QUESTION_OPEN/, `${who}, by ${way}`);
     assert.deepEqual((await service.call('GET', `/packets/${id}`, { key: parent })).body, before);
   });
 

@@ -112,6 +112,10 @@ export const useRespond = ({ id, hitl }: Packet, onSuccess: () => void) => {
   );
 };
 
+/** A question of a packet that was asked: its answer, and what the person was shown. */
+export const useQuestion = (id: string, question_id: string, enabled: boolean) =>
+  useAnswer(['packets', id, question_id], (client, signal) => client.getQuestion({ params: { id, question_id }, signal }), { enabled });
+
 /** What happened to a packet, oldest first. */
 export const useHistory = (id: string, revision: number, enabled = true) =>
   useAnswer(['history', id, revision], async (client, signal) => (await client.packetHistory({ params: { id }, signal })).events, {

@@ -21,7 +21,7 @@ import { askedAt, maxQuestions, useInbox, useNotifiesNobody, usePacket } from '.
 import type { AnswerKeys } from '../parts/answer-form.tsx';
 import { Command } from '../parts/form-dialog.tsx';
 import { InboxTabs } from '../parts/inbox-tabs.tsx';
-import { Background, Question } from '../parts/question.tsx';
+import { Background, Question, shownOf } from '../parts/question.tsx';
 import { Ago, Name, TimeLeft } from '../parts/texts.tsx';
 import styles from './inbox.module.css';
 
@@ -198,7 +198,7 @@ function Selected({ id, keys }: { id: string; keys: RefObject<AnswerKeys | null>
             ) : (
               <>
                 <Callout tone="info">This question is no longer open.</Callout>
-                <Background packet={found} />
+                <Background shown={shownOf(found)} />
               </>
             )}
             <div>

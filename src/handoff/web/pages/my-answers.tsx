@@ -4,13 +4,13 @@ import { Link } from 'react-router';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
-import { Callout, Empty } from '../../../kit/web/components/feedback.tsx';
+import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import type { AuditEntry } from '../../model/audit.ts';
-import { useHistory, useMyAnswers, useOwnKey, useUnpolledPacket } from '../data/queries.ts';
+import { useMyAnswers, useOwnKey, useQuestion } from '../data/queries.ts';
 import { keptName } from '../parts/answer-form.tsx';
 import { InboxTabs } from '../parts/inbox-tabs.tsx';
-import { Background, textOf } from '../parts/question.tsx';
+import { Background, type Shown, textOf } from '../parts/question.tsx';
 import { Ago, Name, Prose } from '../parts/texts.tsx';
 import { answerText } from '../parts/timeline.tsx';
 import styles from './my-answers.module.css';
@@ -72,36 +72,29 @@ function Answers({ entries }: { entries: readonly AuditEntry[] }) {
 
 function Answer({ entry: { packet_id: id, timestamp, details } }: { entry: AuditEntry }) {
   const [open, setOpen] = useState(false);
-  const packet = useUnpolledPacket(id ?? '', id !== null);
-  const question = packet.data?.hitl;
-  // A packet may be asked several questions, of which it keeps the last.
-  const isLast = question?.question_id === details.question_id;
-  const history = useHistory(id ?? '', packet.data?.revision ?? 0, packet.data !== undefined && (open || !isLast)).data ?? [];
-  const own = history.filter((event) => event.details.question_id === details.question_id);
-  const asked = own.find(({ event_type }) => event_type === 'awaiting_human');
-  const answered = own.findLast(({ event_type }) => event_type === 'hitl_responded');
-  const isChanged = answered !== undefined && history.slice(history.indexOf(answered) + 1).some((event) => 'fields' in event.details);
+  const question = useQuestion(id ?? '', String(details.question_id), open && id !== null);
   return (
     <li>
       <p className="muted">
         <Ago at={timestamp} />
       </p>
-      <Prose>{isLast ? (question?.question ?? '') : textOf(asked?.details.question ?? 'A question')}</Prose>
+      <Prose>{question.data?.question.question ?? textOf(details.question ?? 'A question')}</Prose>
       <p className={styles.answer} dir="auto">
         {answerText(details)}
       </p>
       <p className={styles.links}>
-        <Button look="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>
-          {open ? 'Hide what I saw' : 'What I saw'}
-        </Button>
+        {id === null ? null : (
+          <Button look="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>
+            {open ? 'Hide what I saw' : 'What I saw'}
+          </Button>
+        )}
         {id === null ? null : <Link to={`/packets/${id}`}>Open the packet</Link>}
       </p>
       {open ? (
-        <Load query={packet} what="The packet">
-          {(found) => (
+        <Load query={question} what="The question">
+          {({ shown }) => (
             <div className={styles.seen}>
-              {isChanged ? <Callout tone="info">The packet has changed since your answer. This is what it says now.</Callout> : null}
-              <Background packet={found} />
+              {shown === null ? 'It is not known what was shown.' : <Background shown={shown as unknown as Shown} />}
             </div>
           )}
         </Load>

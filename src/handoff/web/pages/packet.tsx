@@ -15,7 +15,7 @@ import { useHistory, usePacket } from '../data/queries.ts';
 import { Markdown } from '../parts/markdown.tsx';
 import { PacketChain } from '../parts/packet-chain.tsx';
 import { AnswerLinks, Commands } from '../parts/packet-commands.tsx';
-import { Background, Question, textOf } from '../parts/question.tsx';
+import { Background, Question, shownOf, textOf } from '../parts/question.tsx';
 import { Ago, Name, Prose, StatusBadge, TimeLeft } from '../parts/texts.tsx';
 import { Timeline } from '../parts/timeline.tsx';
 import styles from './packet.module.css';
@@ -48,7 +48,7 @@ export const PacketPage = byId(function PacketById({ id }) {
               {allows(found, 'respond') ? null : (
                 <>
                   <Answered packet={found} />
-                  <Background packet={found} />
+                  <Background shown={shownOf(found)} />
                 </>
               )}
               <Content packet={found} />

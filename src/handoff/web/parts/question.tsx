@@ -26,7 +26,7 @@ export function Question({ packet, keys }: QuestionProps) {
       <div className={styles.asked}>
         <Asked packet={packet} />
         <Clipped className={styles.about!}>
-          <Background packet={packet} />
+          <Background shown={shownOf(packet)} />
         </Clipped>
         {/* What was chosen for another question is not kept. */}
         <section className={styles.answer} aria-label="Answer">
@@ -81,19 +81,32 @@ function Clipped({ className, children }: { className: string; children: ReactNo
   );
 }
 
+/** What a question is about, as a person is shown it. */
+export interface Shown extends Pick<Packet, 'decisions'> {
+  readonly summary: string;
+  readonly pending: Packet['actions']['pending'];
+}
+
+/** What the question of a packet is about now. */
+export const shownOf = ({ context, actions, decisions }: Packet): Shown => ({
+  summary: context.summary,
+  pending: actions.pending,
+  decisions,
+});
+
 /** What a question is about: all of it is part of the digest that is sent with the answer. */
-export function Background({ packet: { context, actions, decisions } }: { packet: Packet }) {
+export function Background({ shown: { summary, pending, decisions } }: { shown: Shown }) {
   return (
     <>
       <Panel title="Summary">
-        <Suspense fallback={<Prose>{context.summary}</Prose>}>
-          <Markdown text={context.summary} />
+        <Suspense fallback={<Prose>{summary}</Prose>}>
+          <Markdown text={summary} />
         </Suspense>
       </Panel>
-      {actions.pending.length === 0 ? null : (
+      {pending.length === 0 ? null : (
         <Panel title="To be done">
           <ul className={styles.items}>
-            {actions.pending.map(({ id, description, assignee, priority }) => (
+            {pending.map(({ id, description, assignee, priority }) => (
               <li key={id}>
                 <Prose>{description}</Prose>
                 <p className="muted">

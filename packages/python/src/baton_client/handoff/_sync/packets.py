@@ -641,6 +641,7 @@ class Packets(Connection):
         id: str,
         *,
         limit: int | None = None,
+        key: str | None = None,
         cursor: str | None = None,
         timeout: float | None = None,
     ) -> types.ListQuestionsAnswer:
@@ -654,6 +655,7 @@ class Packets(Connection):
         Args:
             id: The id.
             limit: The maximum number of items to return; 50 if left out.
+            key: Only questions with this `key`; the last of them is the one that has it.
             cursor: The `next_cursor` of the previous page.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
@@ -662,6 +664,7 @@ class Packets(Connection):
             f"/api/v1/packets/{segment(id)}/questions",
             query={
                 "limit": limit,
+                "key": key,
                 "cursor": cursor,
             },
             timeout=timeout,
@@ -673,6 +676,7 @@ class Packets(Connection):
         id: str,
         *,
         limit: int | None = None,
+        key: str | None = None,
         timeout: float | None = None,
     ) -> Iterator[types.QuestionView]:
         """All items of all pages of `list_questions`; `limit` is the size of a page."""
@@ -680,6 +684,7 @@ class Packets(Connection):
             self.list_questions,
             id=id,
             limit=limit,
+            key=key,
             timeout=timeout,
         )
 
