@@ -121,7 +121,7 @@ const writes: Writes<QuestionNeeds, QuestionBuffer> = {
 const columns = ['seq', 'packet_id', 'question_id', 'key', 'state', 'record', 'shown', 'replaced_by', 'ended_at'] as const;
 
 /** Which questions of a packet to read. */
-interface QuestionPage {
+export interface QuestionPage {
   /** The `seq` of the last question of the page before; 0 for the first page. */
   readonly after: number;
   readonly limit: number;
