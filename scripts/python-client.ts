@@ -4,21 +4,10 @@ import { fileURLToPath } from 'node:url';
 
 import { writeGenerated } from './generated.ts';
 import { docstring, indent, literal, pascal, snake, width, wrapped } from './python-text.ts';
+import { header, type Schema, Types, typeModules } from './python-types.ts';
 
 // Writes the operations and types of `packages/python` from `openapi/*.json`: `node scripts/python-client.ts`. With --check it only compares.
 
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly [type: string, or: 'null'];
-  readonly description?: string;
-  readonly enum?: readonly (string | null)[];
-  readonly anyOf?: readonly Schema[];
-  readonly items?: Schema;
-  readonly not?: object;
-  readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: boolean | Schema;
-}
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
 interface Parameter {
   readonly name: string;
@@ -58,9 +47,7 @@ interface Method {
   readonly item: string | undefined;
 }
 
-const header = '# Written by `node scripts/python-client.ts` from the API description; change that, not this file.';
 const root = fileURLToPath(new URL('..', import.meta.url));
-const keyword = /\b(?:as|class|from|global|import|in|is|not|or|with)\b/;
 /** Operations of the description without a generated method: `events` is written by hand, `socket` is a WebSocket. */
 const byHand = new Set(['events', 'socket']);
 /** Operations whose answer depends on a parameter: its name, the value, and the status or the type of that answer. */
@@ -71,108 +58,6 @@ const variants: Readonly<Record<string, readonly [name: string, value: string, a
   runTest: ['dry_run', 'True', '200'],
   importChain: ['dry_run', 'True', '200'],
 };
-
-/** The classes and aliases of a description, named after where they occur first. */
-class Types {
-  readonly aliases = new Map<string, string[]>();
-  readonly classes = new Map<string, string[]>();
-  private readonly names = new Map<string, string>();
-  private readonly enums = new Map<string, string>();
-
-  constructor(schemas: Readonly<Record<string, Schema>>) {
-    for (const [name, schema] of Object.entries(schemas)) if (schema.properties) this.names.set(structure(schema), name);
-    for (const [name, schema] of Object.entries(schemas)) {
-      if (schema.properties) this.addClass(name, schema);
-      else this.aliases.set(name, [`${name} = ${this.of(schema, name)}`]);
-    }
-  }
-
-  /** The Python type of a schema; `hint` names a class or an alias that it needs. */
-  of(schema: Schema, hint: string): string {
-    if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1)!;
-    if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map((option) => this.of(option, hint)))].join(' | ');
-    if (Array.isArray(schema.type)) return `${this.of(withoutNull(schema), hint)} | None`;
-    if (schema.enum !== undefined) return this.literal(schema.enum as readonly string[], hint);
-    if (schema.type === 'array') return `list[${this.of(schema.items ?? {}, hint)}]`;
-    if (schema.type !== 'object')
-      return (
-        { string: 'str', integer: 'int', number: 'float', boolean: 'bool', null: 'None' }[(schema.type as string | undefined) ?? ''] ??
-        'Any'
-      );
-    if (schema.properties !== undefined && Object.keys(schema.properties).length > 0) return this.class(hint, schema);
-    const { additionalProperties: values } = schema;
-    return `dict[str, ${this.of(typeof values === 'object' ? values : {}, hint)}]`;
-  }
-
-  private literal(values: readonly string[], hint: string): string {
-    const key = values.join();
-    const known = this.enums.get(key);
-    if (known !== undefined) return known;
-    const short = `Literal[${values.map(literal).join(', ')}]`;
-    if (values.length < 3) return short;
-    // A short name if it is free: `Priority`, not `PacketMetadataPriority`.
-    const last = hint.match(/[A-Z][a-z0-9]*$/)![0];
-    const name = this.isTaken(last) ? hint : last;
-    this.enums.set(key, name);
-    this.aliases.set(
-      name,
-      short.length + name.length < width ? [`${name} = ${short}`] : [`${name} = Literal[`, ...values.map((v) => `    ${literal(v)},`), ']'],
-    );
-    return name;
-  }
-
-  private class(hint: string, schema: Schema): string {
-    const key = structure(schema);
-    const known = this.names.get(key);
-    if (known !== undefined) return known;
-    let name = hint;
-    for (let number = 2; this.isTaken(name); number += 1) name = hint + number;
-    this.names.set(key, name);
-    this.addClass(name, schema);
-    return name;
-  }
-
-  private isTaken(name: string): boolean {
-    return this.classes.has(name) || this.aliases.has(name) || [...this.names.values()].includes(name);
-  }
-
-  private addClass(name: string, { properties = {}, required = [], description }: Schema): void {
-    const lines: string[] = [];
-    this.classes.set(name, lines);
-    // A class can't have a member with the name of a keyword, or with one that is none in Python.
-    if (keyword.test(Object.keys(properties).join(' ')) || !Object.keys(properties).every((key) => /^\w+$/.test(key))) {
-      const member = ([key, property]: [string, Schema]) => {
-        const type = this.of(property, name + pascal(key));
-        return `    ${literal(key)}: ${literal(required.includes(key) ? type : `NotRequired[${type}]`)},`;
-      };
-      lines.push('', ...Object.entries(properties).map(member));
-      return;
-    }
-    if (description !== undefined) lines.push(...docstring(description, width - 4), '');
-    for (const [key, property] of Object.entries(properties)) {
-      if (property.not !== undefined) continue;
-      const type = this.of(property, name + pascal(key));
-      lines.push(`${key}: ${required.includes(key) ? type : `NotRequired[${type}]`}`);
-      if (property.description !== undefined) lines.push(...docstring(property.description, width - 4));
-    }
-  }
-}
-
-/** A schema without the null that it allows. */
-function withoutNull({ type, enum: values, ...schema }: Schema): Schema {
-  return { ...schema, type: type![0]!, ...(values === undefined ? {} : { enum: values.filter((value) => value !== null) }) };
-}
-
-/** What makes two objects the same type. */
-function structure(schema: Schema): string {
-  return JSON.stringify(schema, (name, value: unknown) =>
-    name === 'examples' ||
-    (/^(description|example|default|(min|max)[A-Z]\w*|minimum|maximum|pattern|format|additionalProperties)$/.test(name) &&
-      typeof value !== 'object')
-      ? undefined
-      : value,
-  );
-}
 
 function argumentsOf(operation: Operation, types: Types): Argument[] {
   const { parameters = [], requestBody, operationId } = operation;
@@ -390,8 +275,9 @@ function modulesOf(service: string): Record<string, string> {
       '',
     ].join('\n');
   }
-  files[`${folder}/types.py`] = typesText(service, types);
-  return files;
+  const named = ({ args, answer = '', item = '' }: Method) => [answer, item, ...args.map(({ type }) => type)].join(' ');
+  const typesByTag = new Map([...byTag].map(([tag, methods]) => [tag, methods.map(named).join(' ')]));
+  return { ...files, ...typeModules(service, folder, types, typesByTag) };
 }
 
 function operationsText(service: string, tag: string, methods: readonly Method[], types: Types, asynchronous: boolean): string {
@@ -424,21 +310,14 @@ function operationsText(service: string, tag: string, methods: readonly Method[]
   return lines.join('\n').replace(/annotations\n\n\nfrom/, 'annotations\n\nfrom');
 }
 
-function typesText(service: string, types: Types): string {
-  const classes = [...types.classes].flatMap(([name, lines]) =>
-    lines[0] === ''
-      ? ['', '', `${name} = TypedDict(`, `    ${literal(name)},`, '    {', ...indent(lines.slice(1)), '    },', ')']
-      : ['', '', `class ${name}(TypedDict):`, ...indent(lines)],
-  );
-  const intro = `"""The bodies and answers of the ${service} service. Times are texts of ISO 8601."""`;
-  const imports = 'from __future__ import annotations\n\nfrom typing import Any, Literal, TypedDict\n\nfrom .._compat import NotRequired\n';
-  return [header, intro, '', imports, ...[...types.aliases.values()].flat(), ...classes, ''].join('\n');
-}
-
 const files = { ...modulesOf('handoff'), ...modulesOf('fallback') };
+for (const [file, text] of Object.entries(files))
+  if (text.split('\n').length > 1500) throw new Error(`${file} has over 1,500 lines, which editors and readers can't take: divide it.`);
 if (!process.argv.includes('--check')) for (const file of Object.keys(files)) mkdirSync(dirname(join(root, file)), { recursive: true });
 // Modules of tags that no longer exist.
-const left = globSync('packages/python/src/baton_client/*/{_aio,_sync}/*.py', { cwd: root }).filter((file) => !(file in files));
+const left = globSync('packages/python/src/baton_client/*/{{_aio,_sync,types}/*,types}.py', { cwd: root }).filter(
+  (file) => !(file in files),
+);
 if (process.argv.includes('--check')) for (const file of left) Object.assign(files, { [file]: '' });
 else for (const file of left) rmSync(join(root, file));
 writeGenerated(files, 'node scripts/python-client.ts');

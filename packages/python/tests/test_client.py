@@ -6,14 +6,19 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import itertools
 import json
 import os
 import signal
+import socket
+import socketserver
+import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -153,6 +158,90 @@ def test_a_pause_that_is_no_number_is_ignored_and_a_long_one_cut(retry: str, sec
     parser = Parser()
     assert list(parser.feed(f"retry: {retry}\n\n")) == []
     assert parser.retry == seconds
+
+
+def test_an_async_client_works_in_a_second_loop_and_in_loops_of_several_threads(handoff_service: Service) -> None:
+    client = AsyncHandoff(handoff_service.url, KEY)
+    packet = Handoff(handoff_service.url, KEY).create_packet(body=request_for("loops"))
+
+    async def read() -> str:
+        return (await client.get_packet(packet["id"]))["id"]
+
+    async def close() -> None:
+        assert await read() == packet["id"]
+        await client.close()
+        assert await read() == packet["id"]
+        await client.close()
+
+    assert [asyncio.run(read()) for _ in range(3)] == [packet["id"]] * 3
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda _: asyncio.run(read()), range(8))) == [packet["id"]] * 8
+    asyncio.run(close())
+
+
+def test_a_worker_in_a_running_loop_says_what_to_do_instead() -> None:
+    async def notebook() -> None:
+        Handoff("http://127.0.0.1:9").work("x", lambda _: None)
+
+    with pytest.raises(RuntimeError, match="as in a notebook: use `await AsyncHandoff"):
+        asyncio.run(notebook())
+
+
+class Stream(socketserver.StreamRequestHandler):
+    """Resets the first connection, refuses the second, cuts the third after `connected`, later ones after an event."""
+
+    last_ids: list[str | None]
+
+    def handle(self) -> None:
+        last_id = None
+        while line := self.rfile.readline().strip():
+            name, _, value = line.partition(b": ")
+            if name.lower() == b"last-event-id":
+                last_id = value.decode()
+        self.last_ids.append(last_id)
+        turn = len(self.last_ids)
+        if turn == 1:
+            self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            return
+        if turn == 2:
+            self.wfile.write(
+                b"HTTP/1.1 503 No\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\nretry-after: 0\r\n\r\nno!"
+            )
+            return
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        texts = ["id: 7\nevent: connected\nretry: 1\ndata: {}\n\n"]
+        if turn > 3:
+            texts.append(f'id: {turn}\nevent: packet.created\ndata: {{"packet_id": "p{turn}"}}\n\nid: 99\nevent: pack')
+        self.wfile.write(head + b"".join(b"%x\r\n%s\r\n" % (len(text), text.encode()) for text in texts))
+
+
+def test_a_stream_whose_first_connections_fail_gets_all_that_came_since_it_was_connected() -> None:
+    def served(read: Callable[[str], list[str | None]]) -> tuple[list[str | None], list[str | None]]:
+        handler = type("Own", (Stream,), {"last_ids": []})
+        with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            found = read(f"http://127.0.0.1:{server.server_address[1]}")
+            server.shutdown()
+            return found, handler.last_ids  # type: ignore[attr-defined]
+
+    def sync(url: str) -> list[str | None]:
+        with Handoff(url, KEY) as client:
+            return [event.packet_id for event in itertools.islice(client.events(), 2)]
+
+    def aio(url: str) -> list[str | None]:
+        async def read() -> list[str | None]:
+            found: list[str | None] = []
+            async with AsyncHandoff(url, KEY) as client:
+                async for event in client.events():
+                    found.append(event.packet_id)
+                    if len(found) == 2:
+                        break
+            return found
+
+        return asyncio.run(read())
+
+    for read in (sync, aio):
+        assert served(read) == (["p4", "p5"], [None, None, None, "7", "4"])
 
 
 class Answering(BaseHTTPRequestHandler):

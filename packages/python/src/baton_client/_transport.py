@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import re
@@ -11,6 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 import httpx
 
@@ -192,6 +194,14 @@ def _result(response: httpx.Response) -> Any:
     return response.text
 
 
+def _text_of(response: httpx.Response) -> str:
+    """The body; empty if it could not be read."""
+    try:
+        return response.text
+    except httpx.ResponseNotRead:
+        return ""
+
+
 def _next(page: Any, query: dict[str, Any]) -> tuple[list[Any], dict[str, Any] | None]:
     """The items of a page, and the query of the next one."""
     lists = [page] if isinstance(page, list) else [value for value in page.values() if isinstance(value, list)]
@@ -238,7 +248,7 @@ class Connection(_Base):
         while True:
             try:
                 return _result(self._sent(request))
-            except (ApiError, ConnectionFailed, RequestTimeout) as error:
+            except (ApiError, ConnectionFailed, RequestTimeout, UnreadableAnswer) as error:
                 pause = self._pause(request, error, attempt)
                 if pause is None:
                     raise
@@ -275,8 +285,10 @@ class Connection(_Base):
             response = self._http.send(request, stream=True)
             try:
                 if not response.is_success:
-                    response.read()
-                    raise api_error(response.status_code, response.headers, response.text)
+                    # The status alone says that the stream is refused.
+                    with contextlib.suppress(httpx.RequestError):
+                        response.read()
+                    raise api_error(response.status_code, response.headers, _text_of(response))
                 for text in response.iter_text():
                     yield from parser.feed(text)
             finally:
@@ -312,14 +324,26 @@ def _stream_pause(parser: Parser, failures: int, wait: float | None) -> float:
 
 
 class AsyncConnection(_Base):
-    """The same over asyncio."""
+    """The same over asyncio. Each event loop has connections of its own: a second `asyncio.run` is another one."""
 
     def _open(self, **options: Any) -> None:
-        self._http = httpx.AsyncClient(**options)
+        self._options = options
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+
+    @property
+    def _http(self) -> httpx.AsyncClient:
+        """The client of httpx for the running loop."""
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            client = self._clients[loop] = httpx.AsyncClient(**self._options)
+        return client
 
     async def close(self) -> None:
-        """Closes the connections."""
-        await self._http.aclose()
+        """Closes the connections of the running loop."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
 
     async def __aenter__(self: AsyncSelf) -> AsyncSelf:
         return self
@@ -342,7 +366,7 @@ class AsyncConnection(_Base):
         while True:
             try:
                 return _result(await self._sent(request))
-            except (ApiError, ConnectionFailed, RequestTimeout) as error:
+            except (ApiError, ConnectionFailed, RequestTimeout, UnreadableAnswer) as error:
                 pause = self._pause(request, error, attempt)
                 if pause is None:
                     raise
@@ -379,8 +403,9 @@ class AsyncConnection(_Base):
             response = await self._http.send(request, stream=True)
             try:
                 if not response.is_success:
-                    await response.aread()
-                    raise api_error(response.status_code, response.headers, response.text)
+                    with contextlib.suppress(httpx.RequestError):
+                        await response.aread()
+                    raise api_error(response.status_code, response.headers, _text_of(response))
                 async for text in response.aiter_text():
                     for event in parser.feed(text):
                         yield event

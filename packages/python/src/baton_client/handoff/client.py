@@ -12,6 +12,14 @@ from ._aio import Operations as AsyncOperations
 from ._sync import Operations
 
 
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 class Handoff(Operations):
     """The handoff packet service: one method for each operation, the stream of events, and a worker."""
 
@@ -46,7 +54,15 @@ class Handoff(Operations):
         The lease is renewed meanwhile. The packet ends as `completed`, with the PATCH that the handler returns, or as
         `failed` with its exception. On SIGTERM, SIGINT or `stop`, packets in progress have `grace_seconds` to end, and
         are given back afterwards. If the process dies, another worker gets the packet when its lease expires.
+
+        Raises:
+            RuntimeError: if an event loop runs in this thread, as in a notebook.
         """
+        if _is_in_loop():
+            raise RuntimeError(
+                "An event loop runs in this thread, as in a notebook: use `await AsyncHandoff(...).work(...)`, "
+                "or run `work` in a thread of its own."
+            )
 
         async def main() -> None:
             stopping = asyncio.Event()

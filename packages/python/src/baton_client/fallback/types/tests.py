@@ -1,0 +1,351 @@
+# Written by `node scripts/python-client.ts` from the API description; change that, not this file.
+"""Bodies and answers of the fallback service."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from ..._compat import NotRequired
+from .common import (
+    Action,
+    ChainDefinition,
+    Condition,
+    DecisionCondition,
+    Finding,
+    Mode,
+    Status,
+    Verdict,
+)
+
+Preset = Literal["coverage", "healthy", "primary_down", "cascade", "flap", "blackout"]
+
+
+InjectedFaultRequest = TypedDict(
+    "InjectedFaultRequest",
+    {
+        "provider": "str",
+        "condition": "NotRequired[DecisionCondition | None]",
+        "times": "NotRequired[int | None]",
+        "from": "NotRequired[int | None]",
+        "to": "NotRequired[int | None]",
+        "probability": "NotRequired[float | None]",
+        "status_code": "NotRequired[int | None]",
+        "retry_after_ms": "NotRequired[int | None]",
+        "latency_ms": "NotRequired[int | None]",
+    },
+)
+
+
+class TestRequest(TypedDict):
+    """The test to run."""
+
+    prompt_count: NotRequired[int | None]
+    mode: NotRequired[Mode | None]
+    preset: NotRequired[Preset | None]
+    seed: NotRequired[int | None]
+    faults: NotRequired[list[InjectedFaultRequest] | None]
+    prompts: NotRequired[list[str] | None]
+    deadline_ms: NotRequired[int | None]
+    stream: NotRequired[bool | None]
+    gateway: NotRequired[Gateway | None]
+
+
+class Attempt(TypedDict):
+    """A call of a provider."""
+
+    provider: str
+    """The provider that was called."""
+    model_id: str
+    """The model."""
+    start_ms: float
+    """When it started, relative to the start of the prompt."""
+    latency_ms: float
+    """How long it took."""
+    status_code: int | None
+    """The HTTP status; null without a response."""
+    condition: DecisionCondition | None
+    """The failure; null if the provider answered."""
+    action: Action | None
+    """The next action of the chain; null if the provider answered."""
+    wait_ms: float
+    """The wait before the next attempt."""
+    injected: bool
+    """Whether the plan injected a failure or a delay."""
+    rule: int | None
+    """The index in `fallback_rules` of the rule that decided; null for a default."""
+    error: str | None
+    """The error in a few words; null without an error."""
+    cost_usd: float | None
+    """The cost; null if the price or the tokens are unknown."""
+
+
+class PromptResult(TypedDict):
+    """The result of a prompt."""
+
+    index: int
+    """The index in the test, from 0."""
+    scenario: str
+    """The scenario of the plan for this prompt."""
+    success: bool
+    """Whether a provider answered."""
+    served_by: str | None
+    """Who answered."""
+    fallback_triggered: bool
+    """Whether another provider than the first was called."""
+    retries_used: int
+    """Retries at all providers."""
+    total_wait_ms: float
+    """Total wait between attempts."""
+    latency_ms: float
+    """End to end, including failed attempts and waits."""
+    error: DecisionCondition | None
+    """The final failure; null if the prompt was served."""
+    attempts: list[Attempt]
+    """The first calls, in order: at most 100, and at most 16 MiB in a result."""
+    expected: NotRequired[Expected]
+    agrees: NotRequired[bool]
+    """With the mode `rehearsal`: whether the gateway did what the chain says. Waits are not
+    compared.
+    """
+    tested: NotRequired[bool]
+    """With the mode `rehearsal`: false if a call should have failed and none did, so that
+    agreement says nothing.
+    """
+    attempts_omitted: NotRequired[int]
+    """The number of further calls, whose details are left out. Absent if there are none."""
+
+
+class Check(TypedDict):
+    """A check behind the verdict."""
+
+    name: str
+    """The name of the check."""
+    passed: bool
+    advisory: bool
+    """Whether a failure only makes the verdict `partial`."""
+    detail: str
+    """The finding as a sentence."""
+
+
+class TestResult(TypedDict):
+    """A test and its result. While it runs, the figures cover the finished prompts."""
+
+    id: str
+    """A UUID."""
+    chain_id: str
+    """A UUID."""
+    chain_name: str
+    chain_version: int
+    status: Status
+    """`running`: also while it waits in the queue and, with several instances on one database,
+    until the lease of a dead instance expires (30 s); the figures then cover the stored
+    prompts. `failed`: the run itself failed. `cancelled`: stopped by a caller or by a stop of
+    the service.
+    """
+    error: str | None
+    """Why the run failed or was cancelled, or why a gateway gave no answers."""
+    progress: TestResultProgress
+    mode: Mode
+    preset: Preset | None
+    """The preset; null if the request has faults or the mode takes none."""
+    seed: int
+    """The seed of the simulation."""
+    prompt_count: int
+    """All prompts."""
+    deadline_ms: int | None
+    """The longest duration of a prompt."""
+    started_at: str
+    """When the test was requested."""
+    completed_at: str | None
+    duration_ms: float | None
+    success_count: int
+    """Prompts served."""
+    failure_count: int
+    """Prompts lost."""
+    success_rate: float | None
+    fallback_count: int
+    """Prompts not served by the first provider."""
+    fallback_rate: float | None
+    retry_count: int
+    """Retries."""
+    attempts_total: int
+    """Calls."""
+    latency_ms: TestResultLatencyMs | None
+    """Of prompts, end to end; null if none is finished."""
+    added_latency_ms: float | None
+    """The mean time before the successful attempt; null if no prompt is served."""
+    cost_usd: TestResultCostUsd
+    assumptions: list[str]
+    """Assumptions of a simulation; empty for real calls."""
+    providers: list[TestResultProviders]
+    """Figures of each provider."""
+    rules: list[TestResultRules]
+    """Figures of each rule, in the order of `fallback_rules`."""
+    verdict: Verdict | None
+    """`pass`: all prompts served, all checks passed. `partial`: all served, an advisory check
+    failed. `lost_as_ruled`: a prompt was lost, but as the rules say and within the bounds; it
+    is no pass. `fail`: otherwise. `differs`: the gateway of a rehearsal does not do what the
+    chain says. Null until the test has ended.
+    """
+    checks: list[Check]
+    """The checks behind the verdict; empty until the test has ended."""
+    agreement: NotRequired[Agreement]
+    differences: NotRequired[list[Difference]]
+    """With the mode `rehearsal`: what the gateway does otherwise."""
+    chain: ChainDefinition
+    findings: list[Finding]
+    """The findings of the import about a condition, of a provider or of none in particular, as
+    they were at the start.
+    """
+    results: list[PromptResult]
+    """The finished prompts, in order."""
+
+
+class TestResultProgress(TypedDict):
+    done: int
+    """Finished prompts."""
+    total: int
+    """All prompts."""
+
+
+class TestResultLatencyMs(TypedDict):
+    min: float
+    """min"""
+    avg: float
+    """avg"""
+    p50: float
+    """p50"""
+    p90: float
+    """p90"""
+    p95: float
+    """p95"""
+    p99: float
+    """p99"""
+    max: float
+    """max"""
+
+
+class TestResultCostUsd(TypedDict):
+    total: float | None
+    """Of all answered attempts; null if a price or the tokens are unknown."""
+    wasted: float | None
+    """Of unusable answers."""
+
+
+class TestResultProviders(TypedDict):
+    name: str
+    attempts: int
+    """Calls."""
+    successes: int
+    """Answers."""
+    failures: int
+    """Failures."""
+    served: int
+    """Prompts."""
+
+
+class TestResultRules(TypedDict):
+    condition: Condition
+    action: Action
+    hits: int
+    """The number of failures that the rule decided."""
+    never_hit: bool
+    """Whether the rule decided none."""
+
+
+class Gateway(TypedDict):
+    """The gateway to rehearse, with the mode `rehearsal`."""
+
+    url: str
+    """The base URL of its OpenAI-compatible API, with the version path."""
+    model: NotRequired[str | None]
+    api_key_env: NotRequired[str | None]
+    headers: NotRequired[dict[str, str] | None]
+    timeout_ms: NotRequired[int | None]
+
+
+class Expected(TypedDict):
+    """What the chain does with the same failures, by simulation."""
+
+    served_by: str | None
+    """Who answers; null if nobody does."""
+    attempts: list[ExpectedAttempts]
+    """The calls, in order."""
+
+
+class ExpectedAttempts(TypedDict):
+    provider: str
+    condition: DecisionCondition | None
+    """The failure; null for an answer."""
+
+
+class Agreement(TypedDict):
+    """How far the gateway does what the chain says."""
+
+    prompts: int
+    """The finished prompts."""
+    agreeing: int
+    """The prompts in which the gateway called the same providers in the same order as often,
+    with the same end.
+    """
+    differing: int
+    """The prompts in which it did something else."""
+    not_tested: int
+    """The prompts in which a call should have failed, and the gateway made none that did: they
+    test nothing.
+    """
+    stray_calls: int
+    """Calls of the fake providers that belong to no prompt."""
+
+
+class Difference(TypedDict):
+    """What the gateway does otherwise than the chain says."""
+
+    provider: str
+    """The provider whose failure, or answer, is followed by something else."""
+    condition: DecisionCondition | None
+    """How it failed; null if it answered."""
+    expected: DifferenceExpected
+    actual: DifferenceExpected
+    prompts: int
+    """In how many prompts."""
+    first_index: int
+    """The index of the first of them."""
+    sentence: str
+    """The difference as a sentence."""
+
+
+class DifferenceExpected(TypedDict):
+    calls: list[DifferenceExpectedCalls]
+    """The calls, in order."""
+    served_by: str | None
+    """Who answered; null if nobody did."""
+
+
+class DifferenceExpectedCalls(TypedDict):
+    provider: str
+    calls: int
+    """How often, in a row."""
+
+
+class RehearsalToken(TypedDict):
+    """The token in the addresses of a chain's fake providers."""
+
+    token: str
+    """128 random bits in hexadecimal."""
+    base: str
+    """The address below which each provider has its own, by its percent-encoded name."""
+
+
+class RunTestAnswer(TypedDict):
+    """What a test would do at most, without starting it."""
+
+    mode: Mode
+    preset: Preset | None
+    """The preset; null if the request has faults or the mode takes none."""
+    prompt_count: int
+    """All prompts."""
+    max_calls: int
+    """The maximum number of calls of providers, injected failures included."""
+    max_calls_per_prompt: int
+    """The maximum number of calls for one prompt."""

@@ -1,0 +1,241 @@
+# Written by `node scripts/python-client.ts` from the API description; change that, not this file.
+"""Bodies and answers of the handoff service."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+from ..._compat import NotRequired
+from .common import Priority
+
+StepOnTimeout = Literal["reject", "next", "keep"]
+
+
+class Policy(TypedDict):
+    name: str
+    """The name of the policy."""
+    version: int
+    """The number of the version. Each change increments it, also after a removal."""
+    description: str | None
+    order: int
+    match: PolicyMatch
+    rules: list[PolicyRules]
+    """The first rule that fits decides; if none fits, anybody who may answer is asked."""
+    mode: Literal["enforce", "shadow"]
+    remember: PolicyRemember | None
+    warnings: list[str]
+    """What will probably not work as it should, one sentence each."""
+    created_at: str
+    """When it was first published, or published again after a removal."""
+    updated_at: str
+    """When its version was published."""
+
+
+class PolicyMatch(TypedDict):
+    agents: list[str]
+    tools: list[str]
+    tags: list[str]
+
+
+class PolicyRules(TypedDict):
+    when: NotRequired[dict[str, Any]]
+    """A JSON Schema (2020-12) of `{tool, arguments, agent, framework, tags, priority, custom}`,
+    with the bounds of contracts; left out: any. A rule that approves may use only `type`,
+    `properties`, `required`, `const`, `enum`, `minimum`, `maximum`, `exclusiveMinimum`,
+    `exclusiveMaximum`, `minLength`, `maxLength`, `items` and `allOf`, and everything that it
+    names must be there and have the type that it is compared as.
+    """
+    then: PolicyRulesThen
+    """What the rule decides: one of `approve`, `reject` and `ask`."""
+
+
+class PolicyRulesThen(TypedDict):
+    """What the rule decides: one of `approve`, `reject` and `ask`."""
+
+    approve: NotRequired[str]
+    """The reason. The action is approved without a person."""
+    reject: NotRequired[str]
+    """The reason. The action is rejected without a person."""
+    ask: NotRequired[list[Step]]
+    """The steps, one after the other."""
+
+
+class PolicyRemember(TypedDict):
+    scope: Literal["call", "tool"]
+    max_seconds: int
+
+
+class PolicyRequest(TypedDict):
+    description: NotRequired[str | None]
+    """What the policy is for."""
+    order: NotRequired[int | None]
+    """Policies are tried by this number, 0 if left out, then by name."""
+    match: NotRequired[PolicyRequestMatch | None]
+    """Which actions it judges; what is left out or empty fits everything."""
+    rules: list[PolicyRequestRules]
+    """The first rule that fits decides; if none fits, anybody who may answer is asked."""
+    mode: NotRequired[Literal["enforce", "shadow"] | None]
+    """`shadow`: it decides nothing; what it would have decided is recorded. `enforce` if left
+    out.
+    """
+    remember: NotRequired[PolicyRequestRemember | None]
+    """Whether an approval may stand for later actions. Left out: it may not."""
+
+
+class PolicyRequestMatch(TypedDict):
+    """Which actions it judges; what is left out or empty fits everything."""
+
+    agents: NotRequired[list[str] | None]
+    tools: NotRequired[list[str] | None]
+    tags: NotRequired[list[str] | None]
+
+
+class PolicyRequestRules(TypedDict):
+    when: NotRequired[dict[str, Any] | None]
+    """A JSON Schema (2020-12) of `{tool, arguments, agent, framework, tags, priority, custom}`,
+    with the bounds of contracts; left out: any. A rule that approves may use only `type`,
+    `properties`, `required`, `const`, `enum`, `minimum`, `maximum`, `exclusiveMinimum`,
+    `exclusiveMaximum`, `minLength`, `maxLength`, `items` and `allOf`, and everything that it
+    names must be there and have the type that it is compared as.
+    """
+    then: PolicyRequestRulesThen
+    """What the rule decides: one of `approve`, `reject` and `ask`."""
+
+
+class PolicyRequestRulesThen(TypedDict):
+    """What the rule decides: one of `approve`, `reject` and `ask`."""
+
+    approve: NotRequired[str | None]
+    """The reason. The action is approved without a person."""
+    reject: NotRequired[str | None]
+    """The reason. The action is rejected without a person."""
+    ask: NotRequired[list[Step] | None]
+    """The steps, one after the other."""
+
+
+class PolicyRequestRemember(TypedDict):
+    """Whether an approval may stand for later actions. Left out: it may not."""
+
+    scope: Literal["call", "tool"]
+    """For the same arguments, or for any arguments of the tool."""
+    max_seconds: int
+    """For how long."""
+
+
+Step = TypedDict(
+    "Step",
+    {
+        "from": "list[str]",
+        "count": "NotRequired[int]",
+        "timeout_seconds": "NotRequired[int]",
+        "on_timeout": "NotRequired[StepOnTimeout]",
+        "escalate": "NotRequired[list[StepEscalate]]",
+    },
+)
+
+
+class StepEscalate(TypedDict):
+    after_seconds: int
+    """When, from the beginning of the step."""
+    to: list[str]
+    """Who is asked in addition from then on."""
+
+
+class TryRequest(TypedDict):
+    agent: str
+    """The id of the agent that would ask."""
+    framework: NotRequired[str | None]
+    """What the agent runs on."""
+    action: TryRequestAction
+    tags: NotRequired[list[str] | None]
+    priority: NotRequired[Priority | None]
+    """How urgent it is. Default: normal."""
+    custom: NotRequired[dict[str, Any] | None]
+    """`context.custom` of the packet."""
+
+
+class TryRequestAction(TypedDict):
+    tool: str
+    """The tool."""
+    arguments: dict[str, Any]
+    """The arguments of the call."""
+
+
+class Group(TypedDict):
+    name: str
+    """The name of the group; policies name it as `group:NAME`."""
+    version: int
+    """The number of the version. Each change increments it, also after a removal."""
+    members: list[str]
+    """The people of the group. Names are compared trimmed, in Unicode NFC, without case."""
+    created_at: str
+    """When it was first published, or published again after a removal."""
+    updated_at: str
+    """When its version was published."""
+
+
+class GroupRequest(TypedDict):
+    members: list[str]
+    """The people of the group. Names are compared trimmed, in Unicode NFC, without case."""
+
+
+Delegation = TypedDict(
+    "Delegation",
+    {
+        "person": "str",
+        "version": "int",
+        "to": "str",
+        "from": "str | None",
+        "until": "str",
+        "reason": "str | None",
+        "created_at": "str",
+        "updated_at": "str",
+    },
+)
+
+
+DelegationRequest = TypedDict(
+    "DelegationRequest",
+    {
+        "to": "str",
+        "from": "NotRequired[str | None]",
+        "until": "str",
+        "reason": "NotRequired[str | None]",
+    },
+)
+
+
+class ListPoliciesAnswer(TypedDict):
+    policies: list[Policy]
+    next_cursor: str | None
+
+
+class TryPoliciesAnswer(TypedDict):
+    policy: str | None
+    """The policy that decides; null if none fits."""
+    rule: int | None
+    """The number of its rule, from 1; null if none fits."""
+    then: PolicyRulesThen | None
+    """What it decides; null: anybody who may answer is asked. A rule approves only for an agent
+    that the asking key is bound to.
+    """
+    skipped: list[TryPoliciesAnswerSkipped]
+    """The policies and rules before it, and where they do not fit."""
+
+
+class TryPoliciesAnswerSkipped(TypedDict):
+    policy: str
+    rule: int | None
+    """The number of the rule, from 1; null if the policy does not match."""
+    path: str
+    """The part of `match`, or of the action, that does not fit."""
+
+
+class ListGroupsAnswer(TypedDict):
+    groups: list[Group]
+    next_cursor: str | None
+
+
+class ListDelegationsAnswer(TypedDict):
+    delegations: list[Delegation]
+    next_cursor: str | None

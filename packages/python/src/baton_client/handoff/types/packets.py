@@ -1,0 +1,665 @@
+# Written by `node scripts/python-client.ts` from the API description; change that, not this file.
+"""Bodies and answers of the handoff service."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+from ..._compat import NotRequired
+from .common import (
+    Artifact,
+    BatchRefusedErrors,
+    CompletedAction,
+    Decision,
+    Dependency,
+    FailedAction,
+    FailureLimit,
+    Hitl,
+    HitlAskedBy,
+    HitlSchema,
+    HitlSchemaProperties,
+    Packet,
+    PacketClaimedBy,
+    PacketLease,
+    PacketLinks,
+    PacketMetadata,
+    PendingAction,
+    Priority,
+    SourceAgent,
+    Status,
+    TargetAgent,
+    Timeout,
+    Turn,
+)
+
+TrialErrorsCode = Literal["VALIDATION_ERROR", "CONTRACT_VIOLATION", "LOOP_GUARD", "RATE_LIMITED"]
+State = Literal["open", "answered", "replaced", "withdrawn", "timed_out", "ended"]
+Kind = Literal[
+    "summary",
+    "question",
+    "answer",
+    "pending",
+    "decisions",
+    "dependencies",
+    "failed",
+    "artifacts",
+    "conversation",
+]
+BriefOmittedKind = Literal[
+    "summary",
+    "question",
+    "answer",
+    "pending",
+    "decisions",
+    "dependencies",
+    "failed",
+    "artifacts",
+    "conversation",
+    "ancestors",
+]
+
+
+class PacketSummary(TypedDict):
+    id: str
+    """A UUID."""
+    version: str
+    """The version of the packet schema."""
+    parent_packet_id: str | None
+    status: Status
+    """The status of the packet."""
+    revision: int
+    """The number of the revision; each change increments it."""
+    lease: PacketLease | None
+    """The lease of the claim; null when the packet is not claimed or the claim does not expire."""
+    metadata: PacketMetadata
+    hitl: Hitl | None
+    claimed_by: PacketClaimedBy | None
+    claimed_at: str | None
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+    _links: PacketLinks
+    context: PacketSummaryContext
+    counts: PacketSummaryCounts
+
+
+class PacketSummaryContext(TypedDict):
+    summary: str
+
+
+class PacketSummaryCounts(TypedDict):
+    decisions: int
+    pending: int
+    completed: int
+    failed: int
+    dependencies: int
+    turns: int
+    artifacts: int
+
+
+class CreateRequest(TypedDict):
+    parent_packet_id: NotRequired[str | None]
+    """A UUID."""
+    metadata: CreateRequestMetadata
+    context: CreateRequestContext
+    decisions: NotRequired[list[Decision] | None]
+    actions: NotRequired[CreateRequestActions | None]
+    dependencies: NotRequired[list[Dependency] | None]
+    hitl: NotRequired[Question | None]
+
+
+class CreateRequestMetadata(TypedDict):
+    source_agent: SourceAgent
+    target_agent: TargetAgent
+    priority: NotRequired[Priority | None]
+    """How urgent it is. Default: normal."""
+    tags: NotRequired[list[str] | None]
+    """Freeform tags, used for filtering."""
+
+
+class CreateRequestContext(TypedDict):
+    summary: str
+    """The work so far, in natural language."""
+    conversation_state: NotRequired[list[Turn] | None]
+    """The conversation so far."""
+    artifacts: NotRequired[list[Artifact] | None]
+    """Named values to hand on."""
+    custom: NotRequired[dict[str, Any] | None]
+    """Framework-specific or user-defined fields."""
+
+
+class CreateRequestActions(TypedDict):
+    pending: NotRequired[list[PendingAction] | None]
+    completed: NotRequired[list[CompletedAction] | None]
+    failed: NotRequired[list[FailedAction] | None]
+
+
+class ChainRequest(TypedDict):
+    metadata: CreateRequestMetadata
+    context: CreateRequestContext
+    decisions: NotRequired[list[Decision] | None]
+    actions: NotRequired[CreateRequestActions | None]
+    dependencies: NotRequired[list[Dependency] | None]
+    hitl: NotRequired[Question | None]
+
+
+class PatchRequest(TypedDict):
+    status: NotRequired[Status]
+    """The status to move to."""
+    metadata: NotRequired[PatchRequestMetadata]
+    context: NotRequired[PatchRequestContext]
+    decisions: NotRequired[list[PatchRequestDecisions]]
+    actions: NotRequired[PatchRequestActions]
+    dependencies: NotRequired[list[PatchRequestDependencies]]
+    hitl: NotRequired[PatchRequestHitl | None]
+
+
+class PatchRequestMetadata(TypedDict):
+    target_agent: NotRequired[TargetAgent]
+    priority: NotRequired[Priority]
+    """How urgent it is."""
+    tags: NotRequired[list[str]]
+    """Freeform tags, used for filtering."""
+
+
+class PatchRequestContext(TypedDict):
+    summary: NotRequired[str]
+    """The work so far."""
+    conversation_state: NotRequired[list[Turn]]
+    """The conversation so far."""
+    artifacts: NotRequired[list[Artifact]]
+    """Named values to hand on."""
+    custom: NotRequired[dict[str, Any]]
+    """Framework-specific or user-defined fields."""
+
+
+class PatchRequestDecisions(TypedDict):
+    id: str
+    """The id of the decision within the packet."""
+    decision: NotRequired[str]
+    """What was decided."""
+    rationale: NotRequired[str]
+    """Why."""
+    alternatives: NotRequired[list[Any]]
+    decided_by: NotRequired[str]
+    """Who decided."""
+
+
+class PatchRequestActions(TypedDict):
+    pending: NotRequired[list[PatchRequestActionsPending]]
+    completed: NotRequired[list[PatchRequestActionsCompleted]]
+    failed: NotRequired[list[PatchRequestActionsFailed]]
+
+
+class PatchRequestActionsPending(TypedDict):
+    id: str
+    """The id of the action within the packet."""
+    description: NotRequired[str]
+    """What needs to be done."""
+    assignee: NotRequired[str]
+    """Who should do it."""
+    priority: NotRequired[Priority]
+    """How urgent it is."""
+    depends_on: NotRequired[list[str]]
+    """Ids of the actions to complete first."""
+
+
+class PatchRequestActionsCompleted(TypedDict):
+    id: str
+    """The id of the action within the packet."""
+    description: NotRequired[str]
+    """What was done."""
+    result: NotRequired[str]
+    """The result."""
+    completed_by: NotRequired[str]
+    """Who did it."""
+
+
+class PatchRequestActionsFailed(TypedDict):
+    id: str
+    """The id of the action within the packet."""
+    description: NotRequired[str]
+    """What was tried."""
+    error: NotRequired[str]
+    """What went wrong."""
+
+
+class PatchRequestDependencies(TypedDict):
+    id: str
+    """The id of the dependency within the packet."""
+    type: NotRequired[str]
+    """The kind of dependency."""
+    description: NotRequired[str]
+    """What the packet depends on."""
+    status: NotRequired[str]
+    """The status of the dependency."""
+    source: NotRequired[str]
+    """Where it comes from."""
+
+
+class PatchRequestHitl(TypedDict):
+    required: NotRequired[bool]
+    """Whether a person must answer before the packet can be completed."""
+    reason: NotRequired[str]
+    """Why a person is asked."""
+    question: NotRequired[str]
+    """The question."""
+    options: NotRequired[list[Any]]
+    strict_options: NotRequired[bool]
+    """Whether the response must be one of the options."""
+    schema: NotRequired[HitlSchema]
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
+    choices.
+    """
+    responder: NotRequired[str]
+    """Who is asked: a name or a mail address. It is shown, and is no permission."""
+    remind_after_seconds: NotRequired[int]
+    """When to remind the channels once of the open question, from the moment it was first asked."""
+    timeout_seconds: NotRequired[int]
+    """How long to wait for an answer, from the moment the question was first asked."""
+    exclude_source: NotRequired[bool]
+    """Whether the answer is refused from the keys that created or claimed the packet or asked
+    the question, and from keys that they created. These keys can neither withdraw nor change
+    the open question, nor lift this before it is asked, and it stays for later questions of
+    the packet until another key lifts it; while a question is open, nobody can.
+    """
+    on_timeout: NotRequired[Timeout]
+    """What happens at the timeout; `keep` if left out."""
+    key: NotRequired[str]
+    """The asker's own name of the question, unique in the packet: asking again with the same key
+    and the same fields is the same question, open or answered.
+    """
+
+
+class ClaimRequest(TypedDict):
+    agent_id: str
+    """The id of the agent that claims the packet."""
+    agent_name: NotRequired[str | None]
+    """The name of the agent; its id if left out."""
+    framework: NotRequired[str | None]
+    """What the agent runs on."""
+    lease_seconds: NotRequired[int | None]
+    """How long the claim lasts unless it is renewed. Without it the claim does not expire."""
+
+
+class RespondRequest(TypedDict):
+    response: NotRequired[str | None]
+    """The person's answer; the history keeps it. Required unless the question has a schema."""
+    data: NotRequired[dict[str, Any] | None]
+    """The fields of the question's schema. Required if it has one."""
+    digest: NotRequired[str | None]
+    """The `hitl.digest` of what the person was shown; 409 `STALE` if the question or what it is
+    about has changed since.
+    """
+    responded_by: str
+    """The person who answers."""
+    notes: NotRequired[str | None]
+    """Additional remarks."""
+
+
+class HistoryEvent(TypedDict):
+    timestamp: str
+    """When it happened."""
+    event_type: str
+    """What happened."""
+    actor: str
+    """Who did it."""
+    key_id: str | None
+    """The API key that was used; null when the service itself acted."""
+    details: dict[str, Any]
+
+
+class PacketList(TypedDict):
+    packets: list[PacketSummary | Packet]
+    total: int
+    limit: int
+    offset: int
+    next_cursor: str | None
+
+
+class PacketHit(TypedDict):
+    id: str
+    """A UUID."""
+    version: str
+    """The version of the packet schema."""
+    parent_packet_id: str | None
+    status: Status
+    """The status of the packet."""
+    revision: int
+    """The number of the revision; each change increments it."""
+    lease: PacketLease | None
+    """The lease of the claim; null when the packet is not claimed or the claim does not expire."""
+    metadata: PacketMetadata
+    hitl: Hitl | None
+    claimed_by: PacketClaimedBy | None
+    claimed_at: str | None
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+    _links: PacketLinks
+    context: PacketSummaryContext
+    counts: PacketSummaryCounts
+    snippet: str
+    """An excerpt around the words that match."""
+
+
+class SearchList(TypedDict):
+    packets: list[PacketHit]
+    order: Literal["rank", "newest"]
+    """`rank`: the best match first; `newest`: too many packets match to rank them, so the newest
+    comes first.
+    """
+    total: int
+    limit: int
+    offset: int
+    next_cursor: str | None
+    total_is: Literal["exact", "at_least"]
+    """Whether `total` is the number of matches or a lower bound."""
+
+
+class Trial(TypedDict):
+    ok: bool
+    """Whether the packet would be created."""
+    errors: list[TrialErrors]
+    """Why it would be refused, at most 100 faults."""
+
+
+class TrialErrors(TypedDict):
+    code: TrialErrorsCode
+    """Why it would be refused, for a program."""
+    field: str | None
+    """The dotted path of the invalid field; null if the fault is not about a field."""
+    message: str
+    """What is wrong, in a sentence."""
+    detail: str
+    """The same as `message`."""
+
+
+class QuestionView(TypedDict):
+    question_id: str
+    """A UUID."""
+    state: State
+    """`replaced`: an update made another question of it, named in `replaced_by`; `timed_out`:
+    from the second in which the time to answer elapses; `ended`: its packet ended first.
+    """
+    question: Question
+    asked_by: HitlAskedBy
+    requested_at: str
+    """When the question was first asked."""
+    expires_at: str | None
+    shown: dict[str, Any] | None
+    """What a person is shown, or was shown who answered: the document of which `digest` is the
+    SHA-256; null if it ended without an answer.
+    """
+    digest: str
+    """The SHA-256, in hex, of what a person is shown: the canonical JSON (RFC 8785) of
+    `{question, reason, options, schema, summary, pending, decisions}`, with null for options
+    or a schema that the question does not have. It is set when the question is asked.
+    """
+    answer: Answer | None
+    approvals: list[Any]
+    """Who has approved so far; empty for a question that one person answers."""
+    replaced_by: str | None
+
+
+class AskRequest(TypedDict):
+    """The fields of `hitl`."""
+
+    required: NotRequired[bool | None]
+    """Whether a person must answer before the packet can be completed; true if left out."""
+    reason: NotRequired[str | None]
+    """Why a person is asked."""
+    question: str
+    """The question."""
+    options: NotRequired[list[Any] | None]
+    strict_options: NotRequired[bool | None]
+    """Whether the response must be one of the options."""
+    schema: NotRequired[AskRequestSchema | None]
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
+    choices.
+    """
+    responder: NotRequired[str | None]
+    """Who is asked: a name or a mail address. It is shown, and is no permission."""
+    remind_after_seconds: NotRequired[int | None]
+    """When to remind the channels once of the open question, from the moment it was first asked."""
+    timeout_seconds: NotRequired[int | None]
+    """How long to wait for an answer, from the moment the question was first asked."""
+    exclude_source: NotRequired[bool | None]
+    """Whether the answer is refused from the keys that created or claimed the packet or asked
+    the question, and from keys that they created. These keys can neither withdraw nor change
+    the open question, nor lift this before it is asked, and it stays for later questions of
+    the packet until another key lifts it; while a question is open, nobody can.
+    """
+    on_timeout: NotRequired[Timeout | None]
+    """What happens at the timeout; `keep` if left out."""
+    key: NotRequired[str | None]
+    """The asker's own name of the question, unique in the packet: asking again with the same key
+    and the same fields is the same question, open or answered.
+    """
+    question_id: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    asked_by: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    requested_at: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    expires_at: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    remind_at: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    digest: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    first_question_id: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    ended_at: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    response: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    data: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    responded_by: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    responded_at: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    notes: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+
+
+AskRequestSchema = TypedDict(
+    "AskRequestSchema",
+    {
+        "$schema": "NotRequired[str | None]",
+        "type": 'Literal["object"]',
+        "title": "NotRequired[str | None]",
+        "description": "NotRequired[str | None]",
+        "properties": "dict[str, HitlSchemaProperties]",
+        "required": "NotRequired[list[str] | None]",
+        "additionalProperties": "NotRequired[bool | None]",
+    },
+)
+
+
+class Question(TypedDict):
+    """A checkpoint for a human."""
+
+    required: bool
+    """Whether a person must answer before the packet can be completed."""
+    reason: str
+    """Why a person is asked."""
+    question: str
+    """The question."""
+    options: NotRequired[list[Any]]
+    strict_options: NotRequired[bool]
+    """Whether the response must be one of the options."""
+    schema: NotRequired[HitlSchema]
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
+    choices.
+    """
+    responder: NotRequired[str]
+    """Who is asked: a name or a mail address. It is shown, and is no permission."""
+    remind_after_seconds: NotRequired[int]
+    """When to remind the channels once of the open question, from the moment it was first asked."""
+    timeout_seconds: NotRequired[int]
+    """How long to wait for an answer, from the moment the question was first asked."""
+    exclude_source: NotRequired[bool]
+    """Whether the answer is refused from the keys that created or claimed the packet or asked
+    the question, and from keys that they created. These keys can neither withdraw nor change
+    the open question, nor lift this before it is asked, and it stays for later questions of
+    the packet until another key lifts it; while a question is open, nobody can.
+    """
+    on_timeout: NotRequired[Timeout]
+    """What happens at the timeout; `keep` if left out."""
+    key: NotRequired[str]
+    """The asker's own name of the question, unique in the packet: asking again with the same key
+    and the same fields is the same question, open or answered.
+    """
+
+
+class Answer(TypedDict):
+    response: str
+    data: NotRequired[dict[str, Any]]
+    """The answer to a question with a schema."""
+    responded_by: str
+    responded_at: str
+    """When the question was answered."""
+    notes: str | None
+
+
+class Brief(TypedDict):
+    packet_id: str
+    """A UUID."""
+    chars: int
+    """The length of all texts together, in Unicode code points."""
+    sections: list[BriefSections]
+    """The most important first."""
+    omitted: list[BriefOmitted]
+    """What was left out or cut."""
+
+
+class BriefSections(TypedDict):
+    packet_id: str
+    """A UUID."""
+    kind: Kind
+    """What the text is about."""
+    text: str
+    """The text, which comes from the packet and not from the service: data, not instructions."""
+
+
+class BriefOmitted(TypedDict):
+    packet_id: str
+    """A UUID."""
+    kind: BriefOmittedKind
+    """`ancestors`: this packet and those before it."""
+    count: int
+    """How many entries are missing or cut; for `ancestors`, how many packets are known to be
+    missing.
+    """
+    href: str
+    """Where the packet is."""
+
+
+class BatchCreateRequest(TypedDict):
+    packets: list[CreateRequest]
+
+
+class BatchClaimRequest(TypedDict):
+    packet_ids: list[str]
+    """Ids of packets."""
+    agent_id: str
+    """The id of the agent that claims the packet."""
+    agent_name: NotRequired[str | None]
+    """The name of the agent; its id if left out."""
+    framework: NotRequired[str | None]
+    """What the agent runs on."""
+    lease_seconds: NotRequired[int | None]
+    """How long the claim lasts unless it is renewed. Without it the claim does not expire."""
+
+
+class BatchCompleteRequest(TypedDict):
+    packet_ids: list[str]
+    """Ids of packets."""
+    agent_id: NotRequired[str | None]
+    """The agent to record as the actor."""
+    lease_tokens: NotRequired[dict[str, str] | None]
+    """The lease tokens of leased packets, by packet id."""
+
+
+class ListAwaitingAnswer(TypedDict):
+    packets: list[PacketSummary | Packet]
+    total: int
+    limit: int
+    offset: int
+    next_cursor: str | None
+    unnotified: NotRequired[bool]
+    """True if the tenant has no active channel that sends new questions; otherwise absent."""
+
+
+class PacketHistoryAnswer(TypedDict):
+    packet_id: str
+    """A UUID."""
+    events: list[HistoryEvent]
+
+
+class ListQuestionsAnswer(TypedDict):
+    questions: list[QuestionView]
+    next_cursor: str | None
+
+
+class BatchCreateAnswer(TypedDict):
+    created: list[Packet]
+    errors: list[BatchRefusedErrors]
+
+
+class BatchClaimAnswer(TypedDict):
+    claimed: list[Packet]
+    errors: list[BatchClaimAnswerErrors]
+
+
+class BatchClaimAnswerErrors(TypedDict):
+    packet_id: str
+    error: str
+    code: str
+    limit: NotRequired[FailureLimit]
+    """The limit that is used up, with 429."""
+    claimed_by: NotRequired[BatchClaimAnswerErrorsClaimedBy | None]
+
+
+class BatchClaimAnswerErrorsClaimedBy(TypedDict):
+    agent_id: str
+    agent_name: str
+    framework: str | None
+    claimed_at: str | None
+
+
+class BatchCompleteAnswer(TypedDict):
+    completed: list[Packet]
+    errors: list[BatchClaimAnswerErrors]
+
+
+class ClaimNextRequest(TypedDict):
+    agent_id: str
+    """The id of the agent that claims the packet."""
+    agent_name: NotRequired[str | None]
+    """The name of the agent; its id if left out."""
+    framework: NotRequired[str | None]
+    """What the agent runs on."""
+    lease_seconds: NotRequired[int | None]
+    """How long the claim lasts unless it is renewed. Without it the claim does not expire."""
+    target_agent: NotRequired[str | None]
+    """The target agent of the packets; `agent_id` if left out, `*` for any."""
+    tags: NotRequired[list[str] | None]
+    """Only packets that have all of these tags."""
+    priorities: NotRequired[list[Priority] | None]
+    """Only packets of these priorities; all if left out."""
+    wait_seconds: NotRequired[int | None]
+    """How long to wait if no packet is available. Default: 0."""
+
+
+class RenewLeaseRequest(TypedDict):
+    lease_seconds: NotRequired[int | None]
+    """The duration of the lease from now; the previous duration if left out."""
+
+
+class RenewLeaseAnswer(TypedDict):
+    lease: PacketLease
