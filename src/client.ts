@@ -1,5 +1,6 @@
 // biome-ignore-all lint/performance/noBarrelFile: the package's export for programs that call the services.
 export { createFallbackClient, type FallbackClient, type FallbackClientOptions, type TestEvent } from './fallback/client/client.ts';
+export type { FallbackAnswer, FallbackBody, FallbackTypes } from './fallback/client/types.ts';
 export {
   createHandoffClient,
   type EventsOptions,
@@ -8,7 +9,10 @@ export {
   type StreamEvent,
   type StreamReset,
 } from './handoff/client/client.ts';
+export type { HandoffAnswer, HandoffBody, HandoffTypes } from './handoff/client/types.ts';
+export { type DeliveredEvent, verifyWebhook, WebhookError } from './handoff/client/webhook.ts';
 export type { CreateRequest, Packet, PacketSummary } from './handoff/model/packet.ts';
+export type { CallOptions } from './kit/client.ts';
 export { ApiError, ClientError, NetworkError, TimeoutError } from './kit/client-errors.ts';
 export type { ClientDependencies, ClientStep } from './kit/connection.ts';
 export type { Transport, TransportAnswer, TransportRequest } from './kit/transport.ts';

@@ -233,7 +233,14 @@ describe('The packed package', () => {
 
 /** A program of a user of `baton-client`. It fails if anything needs Node's types, or a field that the API does not have. */
 const clientProgram = `
-import { ApiError, createFallbackClient, createHandoffClient, type HandoffClient, type Packet, type StreamEvent } from 'baton-client';
+import { ApiError, createFallbackClient, createHandoffClient, verifyWebhook, WebhookError } from 'baton-client';
+import type { FallbackAnswer, HandoffAnswer, HandoffBody, HandoffClient, HandoffTypes, Packet, StreamEvent } from 'baton-client';
+
+export const body: HandoffBody<'claimPacket'> = { agent_id: 'a', lease_seconds: 60 };
+export const chains: FallbackAnswer<'listChains'> = [];
+export const actions = (packet: HandoffAnswer<'getPacket'>): HandoffTypes['PendingAction'][] => packet.actions.pending;
+// @ts-expect-error a hook has no such field
+export const hook: HandoffTypes['WebhookRequest'] = { url: 'https://example.com', secret: 's', evnts: [] };
 
 export async function work(handoffUrl: string, apiKey: string, fallbackUrl: string): Promise<unknown[]> {
   const client: HandoffClient = createHandoffClient({ baseUrl: handoffUrl, apiKey });
@@ -255,6 +262,8 @@ export async function work(handoffUrl: string, apiKey: string, fallbackUrl: stri
   // @ts-expect-error the id is required
   void (() => client.getPacket());
   const refused = await client.getPacket({ params: { id: 'unknown' } }).catch((error: unknown) => error instanceof ApiError && error.code);
+  const unsigned = await verifyWebhook('secret', {}, '{}').catch((error: unknown) => error instanceof WebhookError);
+  if (unsigned !== true) throw new Error('The webhook has no signature.');
   const event = (await first).value as StreamEvent;
   await events.return();
   const chains = await createFallbackClient({ baseUrl: fallbackUrl }).listChains();

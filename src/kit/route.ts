@@ -78,6 +78,14 @@ type RoutesOf<Parts extends readonly ApiPart[]> = Parts extends readonly [
   ? First['routes'] & RoutesOf<Rest>
   : unknown;
 
+/** The types of the schemas of all parts, by name. */
+export type SchemasOf<Parts extends readonly ApiPart[]> = Parts extends readonly [
+  infer First extends ApiPart,
+  ...infer Rest extends readonly ApiPart[],
+]
+  ? { readonly [Name in keyof First['schemas']]: Static<First['schemas'][Name]> } & SchemasOf<Rest>
+  : unknown;
+
 /** The routes of all parts, by operation name. */
 export const routesOf = <const Parts extends readonly ApiPart[]>(parts: Parts): RoutesOf<Parts> =>
   Object.assign({}, ...parts.map(({ routes }) => routes));

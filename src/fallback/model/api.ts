@@ -18,7 +18,8 @@ const systemApi = {
   schemas: {},
 };
 
-const parts = [chainApi, routingApi, findingApi, summaryApi, testApi, rehearsalApi, exportApi, accessApi, systemApi] as const;
+/** What each noun declares of the API. */
+export const parts = [chainApi, routingApi, findingApi, summaryApi, testApi, rehearsalApi, exportApi, accessApi, systemApi] as const;
 
 /** All routes of the service, by operation name. */
 export const routes = routesOf(parts);

@@ -43,10 +43,7 @@ export interface EventsOptions {
 
 /** A create request that only tries. */
 interface Trying {
-  createPacket: (
-    input: { readonly body: CreateRequest; readonly query: { readonly dry_run: true } },
-    options?: CallOptions,
-  ) => Promise<Trial>;
+  createPacket: (request: { readonly body: CreateRequest; readonly query: { readonly dry_run: true } } & CallOptions) => Promise<Trial>;
 }
 
 /** One method per route, and the stream of events. */

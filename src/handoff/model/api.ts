@@ -36,8 +36,8 @@ export const serviceTitle = 'Baton handoff packet service';
 /** The prefix of every route; the system routes are mounted at the root as well. */
 export const apiPrefix = '/api/v1';
 
-/** What clients call; the description lists it in this order. */
-const parts = [
+/** What clients call, as each noun declares it; the description lists it in this order. */
+export const parts = [
   packetApi,
   questionApi,
   answerLinkApi,
