@@ -19,6 +19,7 @@ class AuditEntry(TypedDict):
     resource: str
     """The kind of resource."""
     details: dict[str, Any]
+    """What was done; empty once the packet is erased."""
     timestamp: str
     """When it happened."""
 
