@@ -28,7 +28,7 @@ export type Action = (typeof actions)[number];
 
 /** The limits of a chain. */
 export const maxProviders = 50;
-const maxRules = 50;
+export const maxRules = 50;
 export const maxTo = 20;
 export const maxRetries = 10;
 export const maxTimeoutMs = 600_000;

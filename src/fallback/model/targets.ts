@@ -59,7 +59,11 @@ const targetsGiven = {
     label: 'Portkey',
     ending: 'portkey.json',
     contentType: 'application/json',
-    importedBy: [/"targets"\s*:/, /"strategy"\s*:/],
+    importedBy: [
+      /"(targets|provider|virtual_key)"\s*:/,
+      /^(?![\s\S]*"(providers|model_list|model_id)"\s*:)/,
+      /"(strategy|override_params|custom_host|virtual_key|retry)"\s*:/,
+    ],
     rehearsal: {
       hasAzureAddress: false,
       gateway: {

@@ -21,6 +21,7 @@ import {
   targets,
 } from '../model/targets.ts';
 import { type Preset, presets, type TestResult } from '../model/test.ts';
+import type { Reason } from '../rules/finding-list.ts';
 import type { Groups } from '../rules/rehearsal.ts';
 import { yamlText } from '../rules/targets/export.ts';
 import { gateways } from '../rules/targets/table.ts';
@@ -75,6 +76,8 @@ interface Configuration {
   readonly groups: Groups;
   readonly notes: readonly string[];
   readonly warnings: readonly Warning[];
+  /** What the changes of a file make different from it. */
+  readonly reasons?: readonly Reason[];
   /** The user's own file with other addresses and keys; undefined for an export. */
   readonly own?: unknown;
 }
@@ -107,7 +110,7 @@ export async function rehearse(
   const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'));
   let program: Program | undefined;
   try {
-    const imported = await importFile(service.client, { text, format, group: options.group });
+    const imported = await importFile(service.client, { content: contentOf(options, text, format, words), format, group: options.group });
     const configuration = await configure(service, imported, { options, text, format, words });
     for (const [name, group] of configuration.groups) groups.set(name, group);
     config = configuration.own;
@@ -121,7 +124,11 @@ export async function rehearse(
       program = await startProgram(filled, url, gateways[configuration.gateway].environmentOf(environment, key), signal);
     }
     const result = await runTest(service.client, imported.chain.id, requestOf(options, url, configuration, words && key), listener, signal);
-    return { result, differences: explained(result, imported.findings, configuration.warnings), notes: configuration.notes };
+    return {
+      result,
+      differences: explained(result, [...imported.findings, ...(configuration.reasons ?? [])], configuration.warnings),
+      notes: configuration.notes,
+    };
   } catch (error) {
     throw forUser(error);
   } finally {
@@ -185,13 +192,27 @@ async function startService(
 /** @throws RehearsalError if the file can't be imported, with the candidates for --group */
 async function importFile(
   client: FallbackClient,
-  { text, format, group }: { text: string; format: ImportFormat; group: string | undefined },
+  { content, format, group }: { content: unknown; format: ImportFormat; group: string | undefined },
 ): Promise<Imported> {
   try {
-    return await client.importChain({ query: { format, ...(group === undefined ? {} : { group }) }, body: { content: text } });
+    return await client.importChain({ query: { format, ...(group === undefined ? {} : { group }) }, body: { content } });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     throw new RehearsalError(`The file can't be imported as ${format}: ${error.message.replace(/\bas group\b/, 'with --group')}`);
+  }
+}
+
+/** What is imported: the file, without the memory that its own rehearsal switches off. */
+function contentOf({ own, keepState }: RehearseOptions, text: string, format: ImportFormat, words: readonly string[] | undefined): unknown {
+  const gateway = gatewayFor(format, words);
+  const { redirectFile, memory } = gateways[gateway];
+  const isOwn = own ?? (format === gateway && redirectFile !== undefined);
+  if (!isOwn || keepState || memory === undefined) return text;
+  try {
+    return memory.without(parse(text, { merge: true }));
+  } catch {
+    // The import says what is wrong with the file.
+    return text;
   }
 }
 
@@ -213,11 +234,17 @@ async function configure(service: OwnService, { chain }: Imported, { options, te
     if (format !== gateway || redirectFile === undefined)
       throw new RehearsalError(`--own is only for files of ${listed(redirectable)}, which are rehearsed as they are.`);
     const names = chain.providers.map(({ name }) => name);
-    const { file, groups, models, notes } = redirectFile(parse(text, { merge: true }), service.base, { keepState, providers: names });
+    const {
+      file,
+      groups,
+      models,
+      notes,
+      reasons = [],
+    } = redirectFile(parse(text, { merge: true }), service.base, { keepState, providers: names });
     const model = options.group ?? names.map((name) => models.get(name)).find((group) => group !== undefined) ?? chain.name;
     const { ending, contentType } = targets[gateway];
     const written = contentType === 'application/yaml' ? yamlText(file) : `${JSON.stringify(file, null, 2)}\n`;
-    return { gateway, filename: `config.${ending}`, text: written, model, groups, notes, warnings: [], own: file };
+    return { gateway, filename: `config.${ending}`, text: written, model, groups, notes, reasons, warnings: [], own: file };
   }
   const made = await service.client.exportChain({ params, query: { format: gateway, rehearsal: true } });
   const left = made.warnings.filter(({ code }) => code === 'left_out').map(({ detail }) => detail);

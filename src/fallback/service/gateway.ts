@@ -1,6 +1,7 @@
 import { pauseFor } from '../../kit/awaitable.ts';
 import { type Fault, invalid, invalidRequest } from '../../kit/errors.ts';
 import type { RandomSource } from '../../kit/id.ts';
+import { duration } from '../../kit/wording.ts';
 import { type ChainDefinition, type Provider, providerDefaults } from '../model/chain.ts';
 import type { Gateway } from '../model/rehearsal.ts';
 import { type GatewayFormat, gatewayFormats, gatewayOf } from '../model/targets.ts';
@@ -130,7 +131,7 @@ export function gatewayRun({
     const attempts = rehearsal.end(mark);
     callSignal.throwIfAborted();
     signal.throwIfAborted();
-    const problem = problemOf(answer, attempts);
+    const problem = problemOf(answer, attempts, timeoutMs);
     if (problem !== undefined) rehearsal.markUnusable(problem);
     const success = answer.condition === null;
     const served_by = success ? (attempts.find(({ condition }) => condition === null)?.provider ?? null) : null;
@@ -163,8 +164,14 @@ function resultOf(measured: Measured, attempts: Attempt[], compared: Pick<Prompt
 }
 
 /** Why a gateway is not usable, as a sentence; undefined for one that works, whatever its answer is. */
-function problemOf({ condition, status_code: status, error }: CallResult, attempts: readonly Attempt[]): string | undefined {
+function problemOf(
+  { condition, status_code: status, error }: CallResult,
+  attempts: readonly Attempt[],
+  timeoutMs: number,
+): string | undefined {
   if (condition === null) return undefined;
+  if (status === null && condition === 'timeout' && attempts.length > 0)
+    return `The gateway had not answered after ${duration(timeoutMs)}, and the rehearsal ended the prompt; what it would have done then is unknown.`;
   if (error === 'redirect_refused') return `The gateway answered with a redirect (HTTP ${status}), which is not followed.`;
   if (status === null && condition === 'connection_error') return `The gateway could not be called: ${error}.`;
   const passedOn = attempts.at(-1)?.condition;

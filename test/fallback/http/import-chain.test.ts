@@ -623,6 +623,89 @@ describe('LiteLLM', () => {
     }
   });
 
+  test('retry_after is the least wait between retries [F106]', async () => {
+    const router_settings = { ...still, num_retries: 3, retry_after: 12, fallbacks: [{ a: ['b'] }] };
+    const body = await imported('litellm', { model_list: models('a', 'b'), router_settings });
+    const waits = body.chain.fallback_rules.flatMap((rule: Record<string, unknown>) =>
+      rule.action === 'retry' ? [[rule.wait_ms, rule.max_wait_ms]] : [],
+    );
+    assert.ok(waits.length > 0);
+    for (const wait of waits) assert.deepEqual(wait, [12_000, 12_000]);
+    assert.ok(!body.findings.some(({ field }: Finding) => field?.includes('retry_after')));
+  });
+
+  test('a provider that LiteLLM does not know is never called, which is a loss for every failure [F106]', async () => {
+    const model_list = [model('a', { model: 'zhipu/glm' }), ...models('b')];
+    const body = await imported('litellm', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b'] }] } });
+    for (const condition of conditions) assert.ok(losses(body).includes(`unknown_provider a ${condition}`), condition);
+  });
+
+  test('the address of Ollama has the version in a chain and none in the file, and Gemini stays Gemini [F106]', async () => {
+    const model_list = [
+      model('a', { model: 'ollama/llama3.1:8b', api_base: 'http://ollama:11434' }),
+      model('b', { model: 'ollama_chat/qwen3:4b', api_base: 'http://ollama:11434' }),
+      model('c', { model: 'gemini/flash', api_base: 'https://gemini.example.com/v1/publishers/google', api_key: 'os.environ/G_KEY' }),
+    ];
+    const { chain } = await imported('litellm', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b', 'c'] }] } });
+    assert.deepEqual(
+      chain.providers.map(({ api_base }: { api_base: string }) => api_base),
+      ['http://ollama:11434/v1', 'http://ollama:11434/v1', 'https://gemini.example.com/v1/publishers/google'],
+    );
+    const definition = define(chain);
+    const { config } = exportChain('litellm', { chain: definition, routing: routingOf(definition), prefer: 'failover' });
+    assert.deepEqual(
+      (config as typeof litellm).model_list.map(({ litellm_params }) => [
+        litellm_params.model,
+        (litellm_params as { api_base?: string }).api_base,
+      ]),
+      [
+        ['ollama/llama3.1:8b', 'http://ollama:11434'],
+        ['ollama_chat/qwen3:4b', 'http://ollama:11434'],
+        ['gemini/flash', 'https://gemini.example.com/v1/publishers/google'],
+      ],
+    );
+  });
+
+  test('a ConfigMap, a compose file, a name in a variable and a chain of more than 50 rules are refused with a sentence about the file [F106]', async () => {
+    const service = await shareFallback();
+    const refused = async (content: unknown, group?: string) => {
+      const { status, body } = await service.call(
+        'POST',
+        `/import?format=litellm&dry_run=true${group === undefined ? '' : `&group=${group}`}`,
+        { body: { content } },
+      );
+      assert.equal(status, 400);
+      return [body.field, body.detail];
+    };
+    assert.match(
+      (await refused({ kind: 'ConfigMap', data: { 'config.yaml': 'model_list: []' } })).join(' '),
+      /^data The file is a ConfigMap/,
+    );
+    assert.match((await refused({ services: { litellm: { image: 'litellm' } } })).join(' '), /^services The file is a compose file/);
+    assert.match(
+      (await refused({ model_list: [model('os.environ/NAME', { model: 'openai/m' })] })).join(' '),
+      /^model_list\.0\.model_name model_list\.0\.model_name is in the variable NAME/,
+    );
+    assert.match((await refused({ model_list: [model('a', { model: 'os.environ/MODEL' })] })).join(' '), /in the variable MODEL/);
+    const names = Array.from({ length: 10 }, (_, index) => `g${index}`);
+    const policy = (retries: number) => ({
+      RateLimitErrorRetries: retries,
+      TimeoutErrorRetries: (retries + 1) % 10,
+      AuthenticationErrorRetries: (retries + 2) % 10,
+      InternalServerErrorRetries: (retries + 3) % 10,
+      BadRequestErrorRetries: (retries + 4) % 10,
+      NotFoundErrorRetries: (retries + 5) % 10,
+    });
+    const model_group_retry_policy = Object.fromEntries(names.map((name, index) => [name, policy(index)]));
+    const router_settings = { model_group_retry_policy, max_fallbacks: 20, fallbacks: [{ g0: names.slice(1) }] };
+    const [field, detail] = await refused({ model_list: models(...names), router_settings });
+    assert.equal(field, 'content');
+    assert.match(
+      detail,
+      /^The file treats its failures in so many ways that a chain needs \d+ rules for it, and can have at most 50; name a group/,
+    );
+  });
+
   test('with drop_params, a 422 is lost where LiteLLM calls by the client of OpenAI, which is a finding', async () => {
     const model_list = [model('a', { model: 'openai/m' }), model('b', { model: 'mistral/m' })];
     const router_settings = { ...still, fallbacks: [{ a: ['b'] }] };

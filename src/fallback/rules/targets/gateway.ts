@@ -1,4 +1,5 @@
 import type { ChainDefinition } from '../../model/chain.ts';
+import type { Reason } from '../finding-list.ts';
 import type { Groups } from '../rehearsal.ts';
 
 /** The key in every configuration for a rehearsal. */
@@ -17,6 +18,8 @@ export interface RehearsedGateway {
   readonly memory?: {
     /** The sentence about an export that switches it off. */
     readonly note: string;
+    /** A user's file without it. */
+    readonly without: (file: unknown) => unknown;
     /** The configuration of an export, with it. */
     readonly kept: (config: unknown) => unknown;
   };
@@ -40,4 +43,6 @@ export interface RedirectedFile {
   readonly models: ReadonlyMap<string, string>;
   /** What else was changed, as sentences. */
   readonly notes: readonly string[];
+  /** What a change makes different from the file. */
+  readonly reasons?: readonly Reason[];
 }

@@ -1,4 +1,5 @@
 import { invalid } from '../../../kit/errors.ts';
+import { maxRules } from '../../model/chain.ts';
 import type { Finding } from '../../model/finding.ts';
 import { type ImportFormat, importFormats, targets } from '../../model/targets.ts';
 import { FindingList } from '../finding-list.ts';
@@ -27,5 +28,10 @@ export function importChain({ format, value, name, group }: FileToImport): { req
   if (group !== undefined && !targets[format].hasGroups) throw invalid('group', `group is only for the format ${listed(grouped)}.`);
   const findings = new FindingList();
   const request = importers[format](new Section(value, '', findings), group);
+  const rules = Array.isArray(request.fallback_rules) ? request.fallback_rules.length : 0;
+  const tooMany = `The file treats its failures in so many ways that a chain needs ${rules} rules for it, and can have at most ${maxRules}; ${
+    targets[format].hasGroups ? 'name a group with fewer models, or split the file.' : 'split it.'
+  }`;
+  if (rules > maxRules && format !== 'json' && format !== 'yaml') throw invalid('content', tooMany);
   return { request: { ...request, name: name ?? request.name ?? `imported-${format}` }, findings: findings.items };
 }

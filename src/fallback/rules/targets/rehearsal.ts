@@ -2,7 +2,7 @@ import { invalid } from '../../../kit/errors.ts';
 import type { ChainDefinition, Params, Provider } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
 import { type ExportFormat, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
-import { isAzure, knownKind } from '../kinds.ts';
+import { isAzure, knownKind, twoProtocolKinds } from '../kinds.ts';
 import { variableOf } from '../params.ts';
 import { rehearsable } from '../rehearsal.ts';
 import { routingOf } from '../routing.ts';
@@ -65,7 +65,7 @@ function redirect(provider: Provider, format: RehearsalFormat, base: string): Pr
   const address = fakeAddress(base, name);
   return {
     ...provider,
-    provider: knownKind(kind) !== undefined || staysAzure ? kind : 'openai',
+    provider: staysAzure ? kind : isPlayedAs(kind) ? kind : 'openai',
     api_base: staysAzure ? address : `${address}/v1`,
     api_key_env: rehearsalKey,
     params: staysAzure ? azureParams(provider.params) : plainParams(provider.params),
@@ -73,6 +73,9 @@ function redirect(provider: Provider, format: RehearsalFormat, base: string): Pr
 }
 
 const azureParams = ({ api_version }: Params): Params => (api_version === undefined ? {} : { api_version });
+
+/** Whether fake providers have the protocol by which programs call a kind. */
+const isPlayedAs = (kind: string | null): boolean => knownKind(kind) !== undefined && !twoProtocolKinds.has(kind ?? '');
 
 /** The parameters that need no secret and no account. */
 function plainParams({ headers }: Params): Params {

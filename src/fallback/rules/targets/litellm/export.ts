@@ -5,7 +5,7 @@ import { listed, listedProviders, shortened, times, uniqueName } from '../../wor
 import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
 import { classOf } from './errors.ts';
-import { groupName, kindNames, nativeKinds, repeatsOf, repeatsSentence, retryNames, specialOf, specialSettings } from './names.ts';
+import { groupName, isOllama, isOpenaiAt, kindNames, repeatsOf, repeatsSentence, retryNames, specialOf, specialSettings } from './names.ts';
 import { equivalentStatuses, failures } from './reached.ts';
 
 /** LiteLLM's default for the most backups it tries. */
@@ -24,7 +24,7 @@ export const exportLitellm: Exporter = (source) => {
     // A model of an unknown kind goes out as it came in.
     const isAsIs = isUnknown(provider);
     const { kind: named, base } = isAsIs ? { kind: provider.provider!, base: provider.api_base } : addressed(kindNames, exported);
-    const kind = base !== null && nativeKinds.has(named) ? 'openai' : named;
+    const kind = base !== null && isOpenaiAt(named, base) ? 'openai' : named;
     const litellm_params = {
       model: isAsIs ? provider.model_id : `${kind}/${modelName(provider)}`,
       ...(base === null ? {} : { api_base: addressIn(kind, base, exported) }),
@@ -39,7 +39,7 @@ export const exportLitellm: Exporter = (source) => {
     return { model_name: groups[index], litellm_params, model_info: names };
   });
   const kinds = providers.map(({ provider }) =>
-    provider.api_base !== null && nativeKinds.has(provider.provider ?? '') ? 'openai' : provider.provider,
+    provider.api_base !== null && isOpenaiAt(provider.provider ?? '', provider.api_base) ? 'openai' : provider.provider,
   );
   // A chain tries its providers anew for each prompt.
   const router_settings = { ...retrySettings(source, kinds), disable_cooldowns: true, ...fallbacks(source, groups) };
@@ -80,6 +80,7 @@ function paramsOf({ provider, loss }: ExportedProvider): Params {
 /** The address as LiteLLM expects it: of Anthropic's API without the version, since it appends `/v1/messages`. */
 function addressIn(kind: string, base: string, { loss }: ExportedProvider): string {
   const plain = base.replace(/\/+$/, '');
+  if (isOllama(kind)) return plain.replace(/\/v1$/, '');
   if (kind !== 'anthropic') return plain;
   if (!plain.endsWith('/v1')) loss('api_base', 'api_base', `LiteLLM calls ${plain}/v1/messages; the chain calls ${plain}/messages.`);
   return plain.replace(/\/v1$/, '');

@@ -9,6 +9,11 @@ export const litellmGateway: RehearsedGateway = {
   environmentOf: (given, key) => ({ LITELLM_LOCAL_MODEL_COST_MAP: 'True', ...given, LITELLM_MASTER_KEY: key }),
   memory: {
     note: 'The export for LiteLLM switches cool-downs off (disable_cooldowns), so scenes do not disturb one another; --keep-state keeps them.',
+    without(file) {
+      if (typeof file !== 'object' || file === null) return file;
+      const { router_settings } = file as { router_settings?: object | null };
+      return { ...file, router_settings: { ...router_settings, disable_cooldowns: true } };
+    },
     kept(config) {
       const { router_settings, ...others } = config as { router_settings: Record<string, unknown> };
       const { disable_cooldowns: _, ...kept } = router_settings;

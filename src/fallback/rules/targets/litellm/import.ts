@@ -1,6 +1,7 @@
 import { invalid } from '../../../../kit/errors.ts';
-import { maxPrice, maxTimeoutMs, maxTokens, providerDefaults } from '../../../model/chain.ts';
+import { conditions, maxPrice, maxTimeoutMs, maxTokens, providerDefaults } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
+import type { FindingList } from '../../finding-list.ts';
 import { modelName } from '../../kinds.ts';
 import { isSecret, paramNames, variableOf } from '../../params.ts';
 import { uniqueName } from '../../wording.ts';
@@ -11,12 +12,15 @@ import { noteDifferences, noteInferred, noteLeftOut, notePrefixed } from './diff
 import { isLostOn422, measuredKinds } from './errors.ts';
 import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
-import { inferredKind, kindNames, policyNames } from './names.ts';
+import { inferredKind, isOllama, kindNames, policyNames } from './names.ts';
 import { type Reached, reachedFrom, rowsOf } from './reached.ts';
 import { type Deployment, type Policy, type Router, requireFewModels, weighed } from './router.ts';
 
-/** LiteLLM's waits between retries, as fields of a rule. */
-const waits = { wait_ms: 500, max_wait_ms: 8_000 };
+/** LiteLLM's waits between retries, as fields of a rule: with `retry_after`, none is shorter. */
+function waitsOf(settings: Section): Draft {
+  const least = Math.min((settings.number('retry_after', Number.MAX_SAFE_INTEGER) ?? 0) * 1000, maxTimeoutMs);
+  return { wait_ms: Math.max(least, 500), max_wait_ms: Math.max(least, 8_000) };
+}
 
 /** What LiteLLM does if a file does not say it (version 1.106.2). */
 const usual = { retries: 2, fallbacks: 5, timeoutSeconds: 6000 };
@@ -29,7 +33,15 @@ const mostFallbacks = 1000;
 const maxTokenPrice = maxPrice / 1_000_000;
 
 const routerOnly = [
-  ...['retry_policy', 'model_group_retry_policy', 'timeout', 'disable_cooldowns', 'model_group_alias', 'enable_pre_call_checks'],
+  ...[
+    'retry_after',
+    'retry_policy',
+    'model_group_retry_policy',
+    'timeout',
+    'disable_cooldowns',
+    'model_group_alias',
+    'enable_pre_call_checks',
+  ],
 ];
 const litellmOnly = ['request_timeout', 'drop_params'];
 const routerNames = [
@@ -73,6 +85,8 @@ const parameterNames = [
 interface FileModel extends Deployment {
   readonly index: number;
   readonly inferred: string | undefined;
+  /** The provider that LiteLLM does not know; undefined for one that it knows or infers. */
+  readonly unknown: string | undefined;
   readonly provider: Draft & { name: string };
 }
 
@@ -81,6 +95,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   const { findings } = file;
   if (file.fields.include !== undefined)
     throw invalid('include', 'include names other files, which an import does not have; put their models and settings into this file.');
+  refuseOtherFile(file);
   file.leaveOutUnknown(['model_list', 'router_settings', 'litellm_settings'], harmlessSections);
   const settings = settingsOf(file);
   const timeout = milliseconds(settings, settings.get('timeout') === undefined ? 'request_timeout' : 'timeout');
@@ -110,14 +125,36 @@ export function importLitellm(file: Section, group?: string): Draft {
     name: first,
     providers: providers.map((provider, priority) => ({ ...provider, priority })),
     fallback_rules:
-      chain.length === 1 && chain[0]!.outcomes.every(({ retries }) => retries === 0) ? [] : rulesOf(rowsOf(chain, nameOf), waits),
+      chain.length === 1 && chain[0]!.outcomes.every(({ retries }) => retries === 0)
+        ? []
+        : rulesOf(rowsOf(chain, nameOf), waitsOf(settings)),
   };
   noteDifferences(findings, { draft, router, first, chain });
   notePrefixed(findings, { router, chain });
   noteInferred(findings, chain);
   noteKinds(settings, chain);
+  noteUnknown(findings, chain);
   noteChecks(settings, chain);
   return draft;
+}
+
+/** @throws ServiceError 400 for a file that contains a configuration, or names the file of one */
+function refuseOtherFile({ fields }: Section): void {
+  if (fields.model_list !== undefined) return;
+  if (fields.kind === 'ConfigMap')
+    throw invalid('data', 'The file is a ConfigMap of Kubernetes; give the text of the entry of its data that has model_list.');
+  if (fields.services !== undefined)
+    throw invalid('services', 'The file is a compose file; give the configuration that its service mounts, which has model_list.');
+}
+
+/** Finds models whose provider LiteLLM does not know, so that it never calls them. */
+function noteUnknown(findings: FindingList, chain: readonly Reached<FileModel>[]): void {
+  for (const { provider, unknown } of chain.map(({ deployment }) => deployment)) {
+    const sentence = `LiteLLM does not know the provider ${unknown}, so it never calls ${provider.name}; the chain calls it.`;
+    if (unknown === undefined) continue;
+    for (const condition of conditions)
+      findings.add('unknown_provider', 'model_list', sentence, { provider: provider.name, condition, loss: true });
+  }
 }
 
 /** Finds kinds whose errors were not measured, and those that lose a prompt by `drop_params`. */
@@ -233,10 +270,11 @@ function settingsOf(file: Section): Section {
 function readDeployment(entry: Section, index: number, taken: Set<string>, timeout: number | undefined): Omit<FileModel, 'inferred'> {
   entry.leaveOutUnknown(['model_name', 'litellm_params', 'model_info']);
   const group = entry.text('model_name');
+  refuseVariable(entry, 'model_name');
   const parameters = entry.section('litellm_params');
   const { display_name, model_id } = entry.optional('model_info')?.fields ?? {};
   const name = typeof display_name === 'string' && display_name !== '' ? display_name : group;
-  const model = readModel(parameters, model_id);
+  const { unknown, ...model } = readModel(parameters, model_id);
   const { api_base } = parameters.fields;
   const address = variableOf(api_base) === undefined ? api_base : undefined;
   const params = readParams(parameters, model.provider ?? null);
@@ -244,7 +282,7 @@ function readDeployment(entry: Section, index: number, taken: Set<string>, timeo
     parameters.leaveOut('max_retries', "LiteLLM's router ignores it; num_retries is what counts");
   const provider = withoutNulls({
     ...model,
-    api_base: model.provider === 'anthropic' && typeof address === 'string' ? anthropicBase(address) : address,
+    api_base: typeof address === 'string' ? versionedBase(model.provider, address) : address,
     api_key_env: parameters.keyVariable('api_key', /^os\.environ\/([A-Za-z_]\w*)$/),
     timeout_ms: milliseconds(parameters, 'timeout') ?? timeout,
     max_tokens: parameters.count('max_tokens', maxTokens),
@@ -256,6 +294,7 @@ function readDeployment(entry: Section, index: number, taken: Set<string>, timeo
     group,
     index,
     kind: model.provider ?? 'openai',
+    unknown,
     order: parameters.number('order', Number.MAX_SAFE_INTEGER) ?? null,
     retries: parameters.count('num_retries', mostRetries),
     weights: ['weight', 'rpm', 'tpm'].map((name) => Number(parameters.get(name)) || 0),
@@ -263,8 +302,11 @@ function readDeployment(entry: Section, index: number, taken: Set<string>, timeo
   };
 }
 
-/** LiteLLM appends `/v1/messages` to the address of Anthropic's API. */
-const anthropicBase = (address: string) => `${address.replace(/\/+$/, '').replace(/\/v1(\/messages)?$/, '')}/v1`;
+/** The address with its version: LiteLLM appends `/v1/messages` to that of Anthropic's API, and Ollama has OpenAI's protocol at `/v1`. */
+function versionedBase(kind: string | undefined, address: string): string {
+  if (kind !== 'anthropic' && !isOllama(kind ?? null)) return address;
+  return `${address.replace(/\/+$/, '').replace(/\/v1(\/messages)?$/, '')}/v1`;
+}
 
 /** A number of seconds, or its text, in milliseconds and at most ten minutes. */
 function milliseconds(section: Section, name: string): number | undefined {
@@ -311,9 +353,17 @@ function withoutSecrets(section: Section, names = Object.keys(section.fields)): 
   );
 }
 
+/** @throws ServiceError 400 for a name that is in a variable */
+function refuseVariable(section: Section, name: string): void {
+  const variable = variableOf(section.fields[name]);
+  const sentence = `${section.at(name)} is in the variable ${variable}, whose value an import does not have; put the name itself into the file.`;
+  if (variable !== undefined) throw invalid(section.at(name), sentence);
+}
+
 /** The model and its provider kind, which LiteLLM writes as `provider/model`. */
-function readModel(parameters: Section, modelId: unknown): { model_id: string; provider?: string } {
+function readModel(parameters: Section, modelId: unknown): { model_id: string; provider?: string; unknown?: string } {
   const model = parameters.text('model');
+  refuseVariable(parameters, 'model');
   const { custom_llm_provider: provider } = parameters.fields;
   const named = typeof provider === 'string' ? provider : model.slice(0, Math.max(model.indexOf('/'), 0));
   const guess = named === '' ? inferredKind(model) : undefined;
@@ -322,7 +372,7 @@ function readModel(parameters: Section, modelId: unknown): { model_id: string; p
     const isKind = /^[a-z0-9][a-z0-9._-]{0,63}$/.test(named);
     const what = named === '' ? 'does not name a provider' : `names the unknown provider ${named}`;
     parameters.note('provider_kind', 'model', `${what}; the model is imported unchanged.`);
-    return { model_id: model, ...(isKind ? { provider: named } : {}) };
+    return { model_id: model, ...(isKind ? { provider: named } : {}), ...(named === '' ? {} : { unknown: named }) };
   }
   const sent = model.startsWith(`${named}/`) ? model.slice(named.length + 1) : model;
   // Exports keep the chain's original spelling of the model, with or without its kind.

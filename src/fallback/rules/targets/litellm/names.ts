@@ -16,6 +16,13 @@ export const groupName = (name: string): string => name.replaceAll('*', '-');
 /** Kinds that LiteLLM calls by their own protocol, and a chain by OpenAI's; with an address of their own they are `openai`. */
 export const nativeKinds = twoProtocolKinds;
 
+/** Whether a kind is one of Ollama, whose address has no version in LiteLLM. */
+export const isOllama = (kind: string | null): boolean => kind === 'ollama' || kind === 'ollama_chat';
+
+/** Whether LiteLLM calls a kind at an address of its own by OpenAI's protocol: of kinds with two, where the address is that of OpenAI's. */
+export const isOpenaiAt = (kind: string, base: string): boolean =>
+  nativeKinds.has(kind) && !(isOllama(kind) && base.endsWith('/v1')) && !(kind === 'gemini' && !base.endsWith('/openai'));
+
 /** The settings of LiteLLM's retry policy for a condition; none for one that it does not distinguish. */
 export const retryNames: Readonly<Record<Condition, readonly string[]>> = {
   rate_limit: ['RateLimitErrorRetries'],

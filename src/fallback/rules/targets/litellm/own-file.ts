@@ -1,11 +1,14 @@
+import type { Reason } from '../../finding-list.ts';
 import { isAzure, knownKind } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
 import { isOutside } from '../../rehearsal.ts';
 import { listed, uniqueName } from '../../wording.ts';
 import { fakeAddress, type RedirectedFile, type RedirectOptions, rehearsalKey } from '../gateway.ts';
 import { kindNamed } from '../kind-names.ts';
+import { classOf } from './errors.ts';
 import { patternOf } from './groups.ts';
 import { kindNames, nativeKinds } from './names.ts';
+import { failures } from './reached.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -13,7 +16,7 @@ type Fields = Record<string, unknown>;
 const keptSections = new Set(['model_list', 'router_settings', 'litellm_settings']);
 
 /** Settings that would send the prompts, the failures or the state of a rehearsal to other systems. */
-const outward = /callback|^cache|^redis|alert|^s3_|^langfuse|^datadog|guardrail/;
+const outward = /callback|custom_provider_map|^cache|^redis|alert|^s3_|^langfuse|^datadog|guardrail/;
 
 /** Parameters of a deployment that are no address and no key, besides those whose value is neither a secret nor a reference. */
 const accounts =
@@ -42,7 +45,8 @@ export function redirectFile(value: unknown, base: string, { keepState, provider
   const kept = named.filter(({ entry }) => !isLeftOut(entry));
   const left = named.filter((one) => !kept.includes(one)).map(({ name }) => name);
   if (left.length > 0) notes.push(`Left out, because their protocols can't be redirected to fake providers: ${listed(left)}.`);
-  const asOpenai = kept.filter(({ entry }) => isReplaced(modelOf(fieldsOf(entry.litellm_params)))).map(({ name }) => name);
+  const replaced = kept.filter(({ entry }) => isReplaced(modelOf(fieldsOf(entry.litellm_params))));
+  const asOpenai = replaced.map(({ name }) => name);
   if (asOpenai.length > 0)
     notes.push(`Rehearsed by OpenAI's protocol, because LiteLLM calls them by one that fake providers don't have: ${listed(asOpenai)}.`);
   const missing = new Set(named.map(({ group }) => group).filter((group) => !kept.some((one) => one.group === group)));
@@ -71,7 +75,8 @@ export function redirectFile(value: unknown, base: string, { keepState, provider
   const groups = new Map(
     [...sizes].flatMap(([key, members]) => (members.length > 1 ? members.map(({ name }) => [name, key] as const) : [])),
   );
-  return { file, groups, models: new Map(kept.map(({ name, group }) => [name, group.includes('*') ? name : group])), notes };
+  const reasons = replaced.flatMap(({ entry, name }) => readOtherwise(name, modelOf(fieldsOf(entry.litellm_params)).kind ?? 'openai'));
+  return { file, groups, reasons, models: new Map(kept.map(({ name, group }) => [name, group.includes('*') ? name : group])), notes };
 }
 
 /** The name of the provider that an import makes of a deployment. */
@@ -108,6 +113,17 @@ function filledIn(entry: Fields, pattern: string, name: string): Fields {
   const rest = name.slice(pattern.indexOf('*'));
   const parameters = fieldsOf(entry.litellm_params);
   return { ...entry, model_name: name, litellm_params: { ...parameters, model: String(parameters.model).replace('*', () => rest) } };
+}
+
+/** The failures that LiteLLM reads otherwise at the kind of a provider than at OpenAI's, by whose protocol it is rehearsed. */
+function readOtherwise(provider: string, kind: string): Reason[] {
+  const unlike = failures.filter((failing) => JSON.stringify(classOf(failing, kind)) !== JSON.stringify(classOf(failing, 'openai')));
+  return [...new Set(unlike.map(({ condition }) => condition))].map((condition) => ({
+    detail: `LiteLLM reads ${condition} of the kind ${kind} otherwise than that of OpenAI, by whose protocol ${provider} is rehearsed.`,
+    loss: true,
+    provider,
+    condition,
+  }));
 }
 
 /** The kind of a deployment and the name of its model. */
