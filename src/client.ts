@@ -11,6 +11,7 @@ export {
 } from './handoff/client/client.ts';
 export type { HandoffAnswer, HandoffBody, HandoffTypes } from './handoff/client/types.ts';
 export { type DeliveredEvent, verifyWebhook, WebhookError } from './handoff/client/webhook.ts';
+export type { WorkContext, WorkHandler, WorkOptions, WorkResult } from './handoff/client/worker.ts';
 export type { CreateRequest, Packet, PacketSummary } from './handoff/model/packet.ts';
 export type { CallOptions } from './kit/client.ts';
 export { ApiError, ClientError, NetworkError, TimeoutError } from './kit/client-errors.ts';

@@ -111,6 +111,11 @@ export class Connection {
     this.#dependencies = dependencies;
   }
 
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.#dependencies.sleep(ms, signal);
+  }
+
   newIdempotencyKey(): string {
     return this.#dependencies.newIdempotencyKey();
   }

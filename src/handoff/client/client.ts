@@ -5,6 +5,7 @@ import type { routes } from '../model/api.ts';
 import type { CreateRequest, PacketSummary } from '../model/packet.ts';
 import type { Trial } from '../model/packet-routes.ts';
 import { operations } from './operations.ts';
+import { runWorker, type WorkHandler, type WorkOptions } from './worker.ts';
 
 export interface HandoffClientOptions extends ConnectionOptions {
   /** Where the service is, with or without `/api/v1`: `http://localhost:8080`. */
@@ -55,19 +56,27 @@ export type HandoffClient = Trying &
      * with the signal's reason when that aborts it.
      */
     events(options?: EventsOptions): AsyncGenerator<StreamEvent | StreamReset, void, undefined>;
+    /**
+     * Claims the packets for an agent and hands each to the handler, until it is stopped. The lease is renewed meanwhile. The packet is
+     * completed with the PATCH that the handler returns; if the handler throws, or its result is refused, the packet fails with that
+     * sentence. When the worker stops, packets in progress have `graceSeconds` to end, and are given back afterwards.
+     */
+    work(agentId: string, handler: WorkHandler, options?: WorkOptions): Promise<void>;
   };
 
 /** Makes a client of the handoff service: `await createHandoffClient({ baseUrl, apiKey }).listPackets()`. */
 export function createHandoffClient({ baseUrl, apiKey, headers, ...options }: HandoffClientOptions): HandoffClient {
   const connection = new Connection({ ...options, baseUrl: rootOf(baseUrl), headers: { ...keyHeader(apiKey), ...headers } });
-  return {
+  const client: HandoffClient = {
     ...(createClient<typeof routes>(operations, connection) as Client<typeof routes> & Trying),
     async *events({ subscribe, ...rest }: EventsOptions = {}) {
       for await (const { id, type, data } of connection.stream({ path: '/events', query: { subscribe }, ...rest })) {
         if (type !== 'connected' && type !== 'ping') yield { ...(eventJson(data) as StreamEvent), type, event_id: id };
       }
     },
+    work: (agentId, handler, how = {}) => runWorker({ client, sleep: (ms, signal) => connection.sleep(ms, signal) }, agentId, handler, how),
   };
+  return client;
 }
 
 /** The address without the API prefix, which is part of every operation's path. */

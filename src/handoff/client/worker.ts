@@ -1,0 +1,258 @@
+import { ApiError, NetworkError, TimeoutError } from '../../kit/client-errors.ts';
+import type { Packet, PatchRequest } from '../model/packet.ts';
+import type { HandoffClient } from './client.ts';
+
+/** What a handler works on. */
+export interface WorkContext {
+  readonly packet: Packet;
+  /** Aborts when another agent may have the packet: stop working on it. */
+  readonly lost: AbortSignal;
+}
+
+/** The PATCH that ends the packet; its status is `completed` unless it says otherwise. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing completes the packet.
+export type WorkResult = PatchRequest | undefined | void;
+
+export interface WorkOptions {
+  /** How long a claim lasts unless it is renewed; 60 by default. */
+  readonly leaseSeconds?: number;
+  /** How many packets are worked on at once; 1 by default. */
+  readonly concurrency?: number;
+  /** Stops the worker. In Node, SIGTERM and SIGINT do as well. */
+  readonly signal?: AbortSignal;
+  /** How long packets in progress have to end when the worker stops; 10 by default. */
+  readonly graceSeconds?: number;
+  /** Called with what goes wrong, and the packet if it is about one; by default it is written to the console. */
+  readonly onError?: (error: unknown, packet: Packet | undefined) => void;
+}
+
+export type WorkHandler = (context: WorkContext) => WorkResult | Promise<WorkResult>;
+
+/** What the worker needs of its client. */
+interface WorkerParts {
+  readonly client: HandoffClient;
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+}
+
+type Outcome = { readonly result: unknown } | { readonly error: unknown };
+
+/** The most characters of an error in a packet. */
+const longestError = 2000;
+/** How often the end of a packet is tried while the service is unavailable. */
+const attempts = 8;
+/** After so many failed renewals, a third of the lease apart, the lease may have ended. */
+const missedRenewals = 3;
+
+/**
+ * Claims the packets for an agent and hands each to the handler, until it is stopped. Rejects when the service refuses to give any,
+ * once the other packets in progress have ended.
+ */
+export async function runWorker(
+  { client, sleep }: WorkerParts,
+  agentId: string,
+  handler: WorkHandler,
+  options: WorkOptions,
+): Promise<void> {
+  const { concurrency = 1, signal, onError = (error, packet) => console.error(packet?.id ?? 'No packet', error) } = options;
+  const ending = new AbortController();
+  const stop = () => ending.abort();
+  signal?.addEventListener('abort', stop);
+  if (signal?.aborted) stop();
+  const unwatch = onSignals(stop);
+  const worker = new Worker({ client, sleep }, agentId, handler, { ...options, onError }, ending.signal);
+  try {
+    const ended = await Promise.allSettled(Array.from({ length: concurrency }, () => worker.run().finally(stop)));
+    const refused = ended.find(({ status }) => status === 'rejected');
+    if (refused?.status === 'rejected') throw refused.reason;
+  } finally {
+    unwatch();
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+class Worker {
+  readonly #client: HandoffClient;
+  readonly #sleep: WorkerParts['sleep'];
+  readonly #agentId: string;
+  readonly #handler: WorkHandler;
+  readonly #leaseSeconds: number;
+  readonly #graceSeconds: number;
+  readonly #onError: NonNullable<WorkOptions['onError']>;
+  readonly #ending: AbortSignal;
+
+  constructor(
+    { client, sleep }: WorkerParts,
+    agentId: string,
+    handler: WorkHandler,
+    { leaseSeconds = 60, graceSeconds = 10, onError }: WorkOptions & Required<Pick<WorkOptions, 'onError'>>,
+    ending: AbortSignal,
+  ) {
+    this.#client = client;
+    this.#sleep = sleep;
+    this.#agentId = agentId;
+    this.#handler = handler;
+    this.#leaseSeconds = leaseSeconds;
+    this.#graceSeconds = graceSeconds;
+    this.#onError = onError;
+    this.#ending = ending;
+  }
+
+  /** Claims and handles packets, one after the other. */
+  async run(): Promise<void> {
+    for (let failures = 0; !this.#ending.aborted; ) {
+      try {
+        const body = { agent_id: this.#agentId, lease_seconds: this.#leaseSeconds, wait_seconds: 60 };
+        // An aborted request closes its connection, and the service gives it no packet.
+        const packet = await this.#client.claimNext({ body, signal: this.#ending });
+        failures = 0;
+        if (packet !== undefined) await this.#handle(packet);
+      } catch (error) {
+        if (this.#ending.aborted) return;
+        if (!isPassing(error)) throw error;
+        failures += 1;
+        this.#onError(error, undefined);
+        await this.#sleep(Math.min(30_000, 250 * 2 ** Math.min(failures, 7)), this.#ending).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Ends the packet with the outcome of the handler, whatever that is. Never rejects. */
+  async #handle(packet: Packet): Promise<void> {
+    const lost = new AbortController();
+    const done = new AbortController();
+    const renewing = this.#renew(packet, lost, done.signal);
+    try {
+      const working = outcomeOf(this.#handler, { packet, lost: lost.signal });
+      const outcome = await Promise.race([working, this.#grace(done.signal)]);
+      if (outcome === undefined) {
+        lost.abort(new Error('The worker stops.'));
+        await this.#client.releasePacket({ params: { id: packet.id }, headers: this.#headersOf(packet) });
+      } else if (!lost.signal.aborted) await this.#end(packet, outcome);
+    } catch (error) {
+      this.#onError(error, packet);
+    } finally {
+      done.abort();
+      await renewing;
+    }
+  }
+
+  /** Resolves when the worker has stopped for as long as packets in progress have. */
+  async #grace(done: AbortSignal): Promise<undefined> {
+    if (!this.#ending.aborted)
+      await new Promise<void>((resolve) => {
+        this.#ending.addEventListener('abort', () => resolve(), { once: true, signal: done });
+      });
+    await this.#sleep(this.#graceSeconds * 1000, done).catch(() => undefined);
+  }
+
+  /** Renews the lease until the packet has ended or the lease is lost. */
+  async #renew(packet: Packet, lost: AbortController, done: AbortSignal): Promise<void> {
+    const request = { params: { id: packet.id }, headers: this.#headersOf(packet), timeoutSeconds: this.#leaseSeconds / 3, signal: done };
+    for (let missed = 0; !lost.signal.aborted; ) {
+      try {
+        await this.#sleep((this.#leaseSeconds * 1000) / 3, done);
+        await this.#client.renewLease(request);
+        missed = 0;
+      } catch (error) {
+        if (done.aborted) return;
+        missed += 1;
+        if (!isPassing(error) || missed >= missedRenewals) lost.abort(error);
+        this.#onError(error, packet);
+      }
+    }
+  }
+
+  /** Completes the packet, or fails it with what the handler raised, or with why its result was refused. */
+  async #end(packet: Packet, outcome: Outcome): Promise<void> {
+    let fault: unknown;
+    try {
+      if ('error' in outcome) throw outcome.error;
+      await this.#patch(packet, endingOf(outcome.result));
+      return;
+    } catch (error) {
+      if (error instanceof ApiError && (error.code === 'LEASE_LOST' || error.status_code === 404)) throw error;
+      fault = error;
+    }
+    this.#onError(fault, packet);
+    const { status } = await this.#client.getPacket({ params: { id: packet.id } });
+    // The handler may have ended the packet itself.
+    if (status !== 'claimed' && status !== 'in_progress' && status !== 'awaiting_human') return;
+    const failure = { id: 'failure', description: 'The work on this packet', error: wordsOf(fault) };
+    await this.#patch(packet, { status: 'failed', actions: { failed: [failure] } }).catch((error: unknown) => {
+      // The packet has no room for the sentence, or a contract none for the action.
+      if (!(error instanceof ApiError) || (error.status_code !== 400 && error.status_code !== 413)) throw error;
+      return this.#patch(packet, { status: 'failed' });
+    });
+  }
+
+  /** Changes the packet as the holder of its lease; tries again while the service is unavailable. */
+  async #patch(packet: Packet, body: PatchRequest): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.#client.patchPacket({ params: { id: packet.id }, headers: this.#headersOf(packet), body });
+        return;
+      } catch (error) {
+        if (!isPassing(error) || attempt >= attempts) throw error;
+        this.#onError(error, packet);
+      }
+      await this.#sleep(Math.min(10_000, 250 * 2 ** attempt));
+      const current = await this.#client.getPacket({ params: { id: packet.id } }).catch(() => undefined);
+      // The change may have been made although its answer did not arrive.
+      if (current !== undefined && current.status === body.status && current.revision > packet.revision) return;
+    }
+  }
+
+  #headersOf({ lease }: Packet): Record<string, string> {
+    return { 'x-agent-id': this.#agentId, ...(lease?.token === undefined ? {} : { 'x-lease-token': lease.token }) };
+  }
+}
+
+async function outcomeOf(handler: WorkHandler, context: WorkContext): Promise<Outcome> {
+  try {
+    return { result: await handler(context) };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** The PATCH that ends the packet with what the handler returned. @throws TypeError for what is none */
+function endingOf(result: unknown): PatchRequest {
+  if (result === undefined || result === null) return { status: 'completed' };
+  if (typeof result !== 'object' || Array.isArray(result))
+    throw new TypeError(`The handler returned ${Array.isArray(result) ? 'an array' : typeof result}, not the fields of a PATCH.`);
+  const body: PatchRequest = { status: 'completed', ...result };
+  if (body.status === 'in_progress') throw new TypeError('The handler returned the status in_progress, which ends nothing.');
+  JSON.stringify(body, (name, value: unknown) => {
+    const isJson = typeof value === 'number' ? Number.isFinite(value) : typeof value !== 'string' || value.isWellFormed();
+    if (!isJson)
+      throw new TypeError(`The handler returned what is no JSON: ${name} is ${typeof value === 'number' ? value : 'cut in a character'}.`);
+    return value;
+  });
+  return body;
+}
+
+/** The name and the text of what was thrown, which a packet can hold. */
+function wordsOf(thrown: unknown): string {
+  let text: string;
+  try {
+    text = String(thrown);
+  } catch {
+    text = 'The handler failed.';
+  }
+  return text.toWellFormed().replaceAll('\0', ' ').slice(0, longestError).toWellFormed() || 'The handler failed.';
+}
+
+/** Whether an error ends by itself. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof NetworkError ||
+  error instanceof TimeoutError ||
+  (error instanceof ApiError && (error.status_code === 429 || error.status_code >= 500 || error.status_code === 200));
+
+/** Calls back on SIGTERM and SIGINT, where there are signals; returns what ends that. */
+function onSignals(stop: () => void): () => void {
+  const { process } = globalThis as { process?: { on?(name: string, call: () => void): void; off?(name: string, call: () => void): void } };
+  for (const name of ['SIGTERM', 'SIGINT']) process?.on?.(name, stop);
+  return () => {
+    for (const name of ['SIGTERM', 'SIGINT']) process?.off?.(name, stop);
+  };
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { createHandoffClient, type Packet, type WorkHandler } from '../../src/client.ts';
+import { adminKey, createPacket, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+const failing = (thrown: unknown): WorkHandler => {
+  return () => {
+    throw thrown;
+  };
+};
+
+/** Handlers, and how the error of the packet begins. */
+const cases: Record<string, [WorkHandler, RegExp]> = {
+  error: [failing(new RangeError('No such order')), /^RangeError: No such order$/],
+  nothing: [failing(undefined), /^undefined$/],
+  strange: [failing(Object.create(null)), /^The handler failed\.$/],
+  letters: [failing(new Error('a\0b\ud83d')), /^Error: a b\ufffd$/],
+  text: [(() => 'done') as never, /^TypeError: The handler returned string/],
+  list: [(() => []) as never, /^TypeError: The handler returned an array/],
+  number: [
+    (() => ({ context: { custom: { rate: Number.NaN } } })) as never,
+    /^TypeError: The handler returned what is no JSON: rate is NaN/,
+  ],
+  emoji: [(() => ({ context: { custom: { text: '\ud83d' } } })) as never, /^TypeError: The handler returned what is no JSON: text is cut/],
+  big: [(() => ({ context: { custom: { id: 1n } } })) as never, /^TypeError: /],
+  going: [() => ({ status: 'in_progress' }), /^TypeError: The handler returned the status in_progress/],
+  field: [(() => ({ contxt: {} })) as never, /^ApiError: contxt is not a field/],
+  large: [() => ({ context: { custom: { text: 'x'.repeat(2_000_000) } } }), /^ApiError: The body is larger than/],
+};
+
+test('A worker of the client completes packets, and fails each once with whatever its handler threw or returned', async (t) => {
+  const service = await startService(t);
+  const client = createHandoffClient({ baseUrl: await service.handoff.start(), apiKey: adminKey });
+  const made = new Map<string, string>();
+  for (const name of [...Object.keys(cases), 'plain', 'result'])
+    made.set(name, (await createPacket(service, { context: { summary: name } })).id);
+  const [{ metadata }] = (await service.call('GET', '/packets?limit=1')).body.packets;
+  const seen: string[] = [];
+  const stopping = new AbortController();
+  const errors: unknown[] = [];
+  const working = client.work(
+    metadata.target_agent.id,
+    (context) => {
+      const { summary } = context.packet.context;
+      seen.push(summary);
+      if (summary === 'result') return { context: { custom: { answer: 42 } } };
+      return cases[summary]?.[0](context);
+    },
+    { concurrency: 2, signal: stopping.signal, onError: (error) => errors.push(error) },
+  );
+  const find = async (name: string): Promise<Packet> => (await service.call('GET', `/packets/${made.get(name)}`)).body;
+  await until(async () => (await service.call('GET', '/packets?status=created,claimed')).body.total === 0);
+  stopping.abort();
+  await working;
+  for (const [name, [, sentence]] of Object.entries(cases)) {
+    const { status, actions } = await find(name);
+    assert.deepEqual([status, actions.failed.length], ['failed', 1], name);
+    assert.match(actions.failed[0]!.error, sentence, name);
+  }
+  const { status, context } = await find('result');
+  assert.deepEqual([status, context.custom.answer, (await find('plain')).status], ['completed', 42, 'completed']);
+  assert.deepEqual(seen.sort(), [...made.keys()].sort());
+  assert.equal(errors.length, Object.keys(cases).length);
+});
+
+test('A worker renews a lease, gives its packet back when it stops, and rejects when the service refuses its key', async (t) => {
+  const service = await startService(t);
+  const baseUrl = await service.handoff.start();
+  const { id, metadata } = await createPacket(service);
+  const agent = metadata.target_agent.id;
+  const stopping = new AbortController();
+  let lost: AbortSignal | undefined;
+  const client = createHandoffClient({ baseUrl, apiKey: adminKey });
+  const working = client.work(
+    agent,
+    (context) => {
+      lost = context.lost;
+      return new Promise(() => undefined);
+    },
+    { leaseSeconds: 1, graceSeconds: 0, signal: stopping.signal },
+  );
+  const packet = async (): Promise<Packet> => (await service.call('GET', `/packets/${id}`)).body;
+  await until(async () => (await packet()).status === 'claimed');
+  await until(() => service.logs.some((line) => line.includes('/lease"') && line.includes('"status":200')));
+  assert.equal(lost!.aborted, false);
+  stopping.abort();
+  await working;
+  assert.deepEqual([(await packet()).status, lost!.aborted], ['created', true]);
+  await assert.rejects(
+    createHandoffClient({ baseUrl, apiKey: 'svc_wrong' }).work(agent, () => undefined),
+    { status_code: 401 },
+  );
+});
