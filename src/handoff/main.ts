@@ -46,6 +46,7 @@ import { WaitingList } from './live/waiting.ts';
 import type { Extension as McpExtension } from './mcp/server.ts';
 import { AgentService } from './service/agents.ts';
 import { createAnswerLinkService } from './service/answer-links.ts';
+import { createAuditService, createHeadSigner } from './service/audit.ts';
 import { createBriefService } from './service/brief.ts';
 import { createChannelService } from './service/channels.ts';
 import { Connections } from './service/connections.ts';
@@ -320,6 +321,9 @@ interface HttpParts {
   redis: RedisLink | undefined;
 }
 
+/** The signer of the audit log's heads, if the settings have its key. */
+const signerOf = ({ auditSigningKey }: Settings) => (auditSigningKey === undefined ? undefined : createHeadSigner(auditSigningKey));
+
 /** The handlers of all nouns. */
 function createHandlers({ settings, clock }: Base, { store, live: { turns }, services }: HttpParts): NounHandlers {
   const { packets, waiting, keys, tenants, agents, contracts, answerLinks, webhooks, channels, views } = services;
@@ -336,7 +340,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
     ...delegationHandlers(services.delegations),
     ...statsHandlers(createStatsService(store, clock)),
     ...answerLinkHandlers(answerLinks),
-    ...trailHandlers(createTrailService(store)),
+    ...trailHandlers(createTrailService(store), createAuditService({ store, signer: signerOf(settings) })),
     ...briefHandlers(createBriefService(views)),
     ...webhookHandlers(webhooks),
     ...channelHandlers(channels),

@@ -1,3 +1,5 @@
+import { createPrivateKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { drainSettings, logSettings, metricsToken, publicUrl, tracingSettings } from '../kit/common-settings.ts';
 import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
 import {
@@ -62,6 +64,18 @@ function secondsList(value: string): readonly number[] {
   })(value);
   if (delays.length === 0) throw new Error('a comma-separated list of seconds with at least one');
   return delays;
+}
+
+/** The PEM of a private key, given itself or by the path of its file. The value is not repeated. */
+function signingKey(value: string): string {
+  const expected = 'a private key of Ed25519 as PEM, or the path of a file with it';
+  try {
+    const pem = value.includes('-----BEGIN') ? value : readFileSync(value, 'utf8');
+    if (createPrivateKey(pem).asymmetricKeyType === 'ed25519') return pem;
+  } catch {
+    // The reason may have a part of the key.
+  }
+  throw new Error(expected);
 }
 
 /** What is wrong with the first admin key. */
@@ -152,6 +166,12 @@ export const settingsTable = {
     fallback: '',
     help: 'Private hosts or CIDRs that webhooks, channels and `SERVICE_SMTP_URL` may reach, also over plain http or SMTP without TLS.',
     parse: privateHosts,
+  },
+  auditSigningKey: {
+    variable: 'SERVICE_AUDIT_SIGNING_KEY',
+    fallback: undefined,
+    help: 'A private key of Ed25519 as PEM, or the path of a file with it: the heads of audit logs are then signed.',
+    parse: signingKey,
   },
   smtpUrl: {
     variable: 'SERVICE_SMTP_URL',

@@ -1,7 +1,7 @@
 import { andThen } from '../../kit/awaitable.ts';
 import { notFound } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
-import { HttpResponse, JsonPieces, JsonText } from '../../kit/http/response.ts';
+import { HttpResponse, TextPieces, JsonText } from '../../kit/http/response.ts';
 import { faultsOf } from '../rules/chain.ts';
 import type { ChainService } from '../service/chains.ts';
 import type { StoredChain } from '../store/chains.ts';
@@ -25,7 +25,7 @@ export const chainHandlers = (chains: ChainService) =>
       const pages = chains.pages(query);
       const [first, second] = [await pages.next(), await pages.next()];
       if (second.done) return new HttpResponse<never>({ headers, body: new JsonText(`[${(first.value ?? []).join(',')}]`) });
-      return new HttpResponse<never>({ headers, body: new JsonPieces(arrayOf([first.value!, second.value], pages)) });
+      return new HttpResponse<never>({ headers, body: new TextPieces(arrayOf([first.value!, second.value], pages)) });
     },
     getChain: ({ params }, { headers }) => {
       // The most frequent read: with a synchronous store the answer needs no promise either.

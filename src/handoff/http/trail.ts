@@ -1,21 +1,35 @@
 import { defined } from '../../kit/defined.ts';
+import { HttpResponse, TextPieces } from '../../kit/http/response.ts';
+import type { AuditService } from '../service/audit.ts';
 import { momentOf } from '../service/filters.ts';
 import type { TrailService } from '../service/trail.ts';
 import { handlersOf } from './handlers.ts';
 
+type FilterQuery = Partial<Record<'actor' | 'action' | 'packet_id' | 'key_id' | 'created_after' | 'created_before', string | undefined>>;
+
 /** The handlers of the routes of packet histories and the audit log. */
-export const trailHandlers = (trail: TrailService) =>
+export const trailHandlers = (trail: TrailService, audit: AuditService) =>
   handlersOf({
     packetHistory: ({ params }, { caller }) => trail.history(caller, params.id),
     listAudit: ({ query }, { caller, signal }) => {
-      const { actor, action, limit, offset } = query;
-      const filter = defined({
-        actor,
-        action,
-        packet_id: query.packet_id?.toLowerCase(),
-        created_after: momentOf(query.created_after),
-        created_before: momentOf(query.created_before),
-      });
-      return trail.audit(caller, filter, { limit, offset }, signal);
+      const { limit, offset } = query;
+      return trail.audit(caller, filterOf(query), { limit, offset }, signal);
     },
+    auditHead: (_, { caller }) => audit.head(caller),
+    auditKeys: () => audit.keys(),
+    exportAudit: async ({ query: { from, to, format, ...query } }, { caller }) => {
+      const body = new TextPieces(await audit.export(caller, { ...defined({ from, to }), ...filterOf(query) }, format));
+      return new HttpResponse<never>({ ...(format === 'csv' ? { headers: { 'content-type': 'text/csv; charset=utf-8' } } : {}), body });
+    },
+  });
+
+/** The filter of a query. */
+const filterOf = ({ actor, action, packet_id, key_id, created_after, created_before }: FilterQuery) =>
+  defined({
+    actor,
+    action,
+    packet_id: packet_id?.toLowerCase(),
+    key_id: key_id?.toLowerCase(),
+    created_after: momentOf(created_after),
+    created_before: momentOf(created_before),
   });

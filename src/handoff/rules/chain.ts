@@ -27,6 +27,17 @@ export interface ChainPlace {
   readonly previous: string;
 }
 
+/** The end of a tenant's trail: the last entry's place and time; without entries position 0 and 64 zeros. */
+export interface ChainHead {
+  readonly tenant_id: string;
+  readonly position: number;
+  readonly digest: string;
+  readonly at: string | null;
+}
+
+/** What the signature of a head covers: the canonical JSON (RFC 8785) of its four members. */
+export const headText = ({ tenant_id, position, digest, at }: ChainHead): string => canonicalJson({ tenant_id, position, digest, at });
+
 /**
  * The digest of an entry's details: SHA-256, in lower-case hexadecimal, over 16 random bytes and the UTF-8 of the canonical details
  * (RFC 8785). Without the salt, which is removed with the details, nothing can be guessed from it.

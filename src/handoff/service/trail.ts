@@ -1,11 +1,11 @@
 import { notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
-import type { AuditEntry } from '../model/audit.ts';
 import type { HistoryEvent } from '../model/packet.ts';
 import type { Page } from '../store/page-size.ts';
 import type { Store } from '../store/store.ts';
 import type { AuditFilter, AuditRecord } from '../store/trail.ts';
+import { auditEntryOf } from './audit.ts';
 import { actorOf, type Caller } from './authentication.ts';
 
 /** The details of a stored entry; empty once they are erased. */
@@ -35,17 +35,7 @@ export function createTrailService(store: Store) {
     /** A page of the tenant's audit log, newest first, with the number of entries. The read is cancelled by `signal`. */
     async audit(caller: Caller, filter: AuditFilter, page: Page, signal: AbortSignal) {
       const { rows, ...total } = await store.of(caller.tenant_number, signal).trail.audit(filter, page);
-      const entries: AuditEntry[] = rows.map(({ id, packet_id, actor, key_id, event_type, resource, details, timestamp }) => ({
-        id,
-        packet_id,
-        actor,
-        key_id,
-        action: event_type,
-        resource,
-        details: detailsOf(details),
-        timestamp,
-      }));
-      return { entries, ...total, ...page };
+      return { entries: rows.map(auditEntryOf), ...total, ...page };
     },
   };
 }

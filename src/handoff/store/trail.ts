@@ -237,6 +237,7 @@ export interface AuditFilter {
   readonly actor?: string;
   readonly action?: string;
   readonly packet_id?: string;
+  readonly key_id?: string;
   readonly created_after?: Date;
   readonly created_before?: Date;
 }
@@ -407,7 +408,7 @@ export const trail = { writes, reads };
 function matches(
   { name }: Pick<ReadParts['database'], 'name'>,
   tenant: number,
-  { actor, action, packet_id, created_after, created_before }: AuditFilter,
+  { actor, action, packet_id, key_id, created_after, created_before }: AuditFilter,
 ) {
   // Of an actor and an action, SQLite would take the index of the action, which has far more entries and not the other column.
   const ofAction = name === 'sqlite' && actor !== undefined ? sql<string>`+event_type` : 'event_type';
@@ -416,6 +417,7 @@ function matches(
     if (actor !== undefined) conditions.push(eb('actor', '=', actor));
     if (action !== undefined) conditions.push(eb(ofAction, '=', action));
     if (packet_id !== undefined) conditions.push(eb('packet_id', '=', packet_id));
+    if (key_id !== undefined) conditions.push(eb('key_id', '=', key_id));
     if (created_after !== undefined) conditions.push(eb('timestamp', '>=', created_after.toISOString()));
     if (created_before !== undefined) conditions.push(eb('timestamp', '<=', created_before.toISOString()));
     return eb.and(conditions);

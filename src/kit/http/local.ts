@@ -7,7 +7,7 @@ import type { Turns } from '../turns.ts';
 import { Endpoint } from './endpoint.ts';
 import type { HandlerContext } from './exchange.ts';
 import { lowerCase, type Mount } from './mount.ts';
-import { HttpResponse, JsonPieces, JsonText, largeFrom } from './response.ts';
+import { HttpResponse, JsonText, largeFrom, TextPieces } from './response.ts';
 import { tooManyAnswers } from './sender.ts';
 
 /** A request to a route from inside the process, before defaults are filled in. */
@@ -76,7 +76,7 @@ export function mountLocally<Context, Traits extends object>(
       const context: HandlerContext<Context> = { caller, headers, rawBody, origin: '', signal, endSignal: signal, via };
       const result = await endpoint.handler(input as never, context);
       const returned = result instanceof HttpResponse ? result.parts.body : result;
-      if (returned instanceof JsonPieces) throw new Error(`The route ${route.id} answers in pieces.`);
+      if (returned instanceof TextPieces) throw new Error(`The route ${route.id} answers in pieces.`);
       if (!(returned instanceof JsonText)) return returned as ResultOf<R> | undefined;
       const text = returned.payload();
       const held = text.length > largeFrom ? text.length : 0;

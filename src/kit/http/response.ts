@@ -19,8 +19,8 @@ export class JsonText {
   }
 }
 
-/** JSON that is read in pieces while it is sent, because all of it may not fit into memory. */
-export class JsonPieces {
+/** A text, such as JSON, that is read in pieces while it is sent, because all of it may not fit into memory. */
+export class TextPieces {
   readonly pieces: AsyncIterable<string>;
 
   /** @param pieces each of them of about a MiB at most */
@@ -35,7 +35,7 @@ export interface ResponseParts<T> {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** A 204 has none. */
-  readonly body?: T | JsonText | JsonPieces;
+  readonly body?: T | JsonText | TextPieces;
 }
 
 /** A response with a status or headers of its own. A class, so that a body with a field called `status` is not mistaken for one. */

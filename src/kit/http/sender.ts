@@ -5,7 +5,7 @@ import { type ServiceError, tooManyPending } from '../errors.ts';
 import { MemoryBudget, SharedBuffers } from '../memory-budget.ts';
 import type { ResponseShape } from '../route.ts';
 import type { Exchange } from './exchange.ts';
-import { HttpResponse, JsonPieces, JsonText, largeFrom, type ResponseParts, StreamResponse } from './response.ts';
+import { HttpResponse, JsonText, largeFrom, type ResponseParts, StreamResponse, TextPieces } from './response.ts';
 import type { SchemaShape } from './validate.ts';
 
 /** The size of the pieces of a large response. Each piece that the connection accepts is progress. */
@@ -61,7 +61,7 @@ export class Sender {
     }
     const shape = route.responses[status];
     if (!reply.hasHeader('content-type')) reply.type(shape?.contentType ?? 'application/json; charset=utf-8');
-    if (!(body instanceof JsonPieces)) this.sendText(reply, owner, serialized(body, shape));
+    if (!(body instanceof TextPieces)) this.sendText(reply, owner, serialized(body, shape));
     else if (request.method === 'HEAD') reply.send('');
     else this.#sendPieces(reply, owner, body.pieces);
   }

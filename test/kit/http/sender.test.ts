@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import Type from 'typebox';
 
 import { listen } from '../../../src/kit/http/app.ts';
-import { HttpResponse, JsonPieces, JsonText } from '../../../src/kit/http/response.ts';
+import { HttpResponse, JsonText, TextPieces } from '../../../src/kit/http/response.ts';
 import { MemoryBudget } from '../../../src/kit/memory-budget.ts';
 import { defineRoute } from '../../../src/kit/route.ts';
 import { mountOn, quietApp } from '../../support/app.ts';
@@ -56,7 +56,7 @@ async function startTexts(t: TestContext, maxAnswerBytes: number) {
       pieces.open -= 1;
     }
   }
-  mount({ ...plain, id: 'getPieces', path: '/pieces' }, () => new HttpResponse<never>({ body: new JsonPieces(readPieces()) }));
+  mount({ ...plain, id: 'getPieces', path: '/pieces' }, () => new HttpResponse<never>({ body: new TextPieces(readPieces()) }));
   const address = await listen(app, '127.0.0.1', 0);
 
   /** A client that stops reading once the answer has started, and the server's side of its connection. */

@@ -14,9 +14,9 @@ import { toast } from '../../../kit/web/components/toasts.tsx';
 import { download } from '../../../kit/web/download.ts';
 import { count, cut, moment, words } from '../../../kit/web/format.ts';
 import type { AuditEntry } from '../../model/audit.ts';
+import { csvOf, jsonLinesOf } from '../../rules/audit-file.ts';
 import { filtersIn, isTime, useFilters } from '../data/filters.ts';
 import { readAudit, rowsPerPage, useAudit, useKeyNames } from '../data/queries.ts';
-import { csvOf, jsonLinesOf } from '../parts/audit-file.ts';
 import { detailText } from '../parts/question.tsx';
 import { Long } from '../parts/texts.tsx';
 

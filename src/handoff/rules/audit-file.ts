@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../model/audit.ts';
+import type { AuditEntry } from '../model/audit.ts';
 
 const columns = ['timestamp', 'action', 'resource', 'packet_id', 'actor', 'key_id', 'details', 'id'] as const;
 
@@ -10,12 +10,14 @@ function cellOf(value: unknown): string {
 }
 
 /** The entries of an audit log as a CSV file with a header. It begins with a byte order mark, without which spreadsheets read it as Latin-1. */
-export const csvOf = (entries: readonly AuditEntry[]): string => `\uFEFF${rowsOf(entries)}`;
+export const csvOf = (entries: readonly AuditEntry[]): string => csvHead + csvRowsOf(entries);
 
-const rowsOf = (entries: readonly AuditEntry[]): string =>
-  [columns.join(','), ...entries.map((entry) => columns.map((name) => cellOf(entry[name])).join(','))]
-    .map((line) => `${line}\r\n`)
-    .join('');
+/** The beginning of such a file. */
+export const csvHead = `\uFEFF${columns.join(',')}\r\n`;
+
+/** The rows of these entries, each with its line break. */
+export const csvRowsOf = (entries: readonly AuditEntry[]): string =>
+  entries.map((entry) => `${columns.map((name) => cellOf(entry[name])).join(',')}\r\n`).join('');
 
 /** The entries of an audit log as JSON Lines. */
 export const jsonLinesOf = (entries: readonly AuditEntry[]): string => entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');

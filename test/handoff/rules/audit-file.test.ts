@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { csvOf } from '../../../src/handoff/web/parts/audit-file.ts';
+import { csvOf } from '../../../src/handoff/rules/audit-file.ts';
 
 test('In the CSV file of an audit log a spreadsheet finds no formula, and each value is one cell', () => {
   const entry = (actor: string, details = {}) => ({

@@ -1,0 +1,145 @@
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
+
+import { invalid } from '../../kit/errors.ts';
+import { readJson } from '../../kit/json.ts';
+import type { AuditEntry, AuditHead, AuditKeys } from '../model/audit.ts';
+import { csvHead, csvRowsOf } from '../rules/audit-file.ts';
+import { headText, noDigest } from '../rules/chain.ts';
+import type { Store } from '../store/store.ts';
+import type { AuditFilter, ChainRow } from '../store/trail.ts';
+import type { Caller } from './authentication.ts';
+
+/** Signs heads of trails with an Ed25519 key. */
+export interface HeadSigner {
+  /** The first 16 hexadecimal digits of SHA-256 of the public key (SPKI, DER). */
+  readonly keyId: string;
+  /** The public key as PEM. */
+  readonly publicKey: string;
+  /** The signature in base64. */
+  sign(text: string): string;
+}
+
+/** A signer by a private key. @throws Error if the PEM is no private key of Ed25519 */
+export function createHeadSigner(pem: string): HeadSigner {
+  const key: KeyObject = createPrivateKey(pem);
+  if (key.asymmetricKeyType !== 'ed25519') throw new Error('The key is not of Ed25519.');
+  const spki = createPublicKey(key);
+  return {
+    keyId: createHash('sha256')
+      .update(spki.export({ type: 'spki', format: 'der' }))
+      .digest('hex')
+      .slice(0, 16),
+    publicKey: spki.export({ type: 'spki', format: 'pem' }).toString(),
+    sign: (text) => sign(null, Buffer.from(text), key).toString('base64'),
+  };
+}
+
+/** Which entries an export has: a range of positions, both inclusive, and filters. */
+export interface ExportRange extends AuditFilter {
+  readonly from?: number;
+  readonly to?: number;
+}
+
+/** How many entries an export reads at once. */
+const perRead = 200;
+
+/** The head of a tenant's chain of digests, and exports of the chain. */
+export function createAuditService({ store, signer }: { store: Store; signer: HeadSigner | undefined }) {
+  async function headOf({ tenant_id, tenant_number }: Caller): Promise<AuditHead> {
+    const last = await store.of(tenant_number).trail.head();
+    const head = { tenant_id, position: last?.position ?? 0, digest: last?.digest ?? noDigest, at: last?.at || null };
+    if (signer === undefined) return head;
+    return { ...head, signature: signer.sign(headText(head)), key_id: signer.keyId };
+  }
+
+  /** The entries of a range in order, a read at a time. */
+  async function* entriesOf({ tenant_number }: Caller, from: number, to: number): AsyncGenerator<ChainRow[], void> {
+    let next = from;
+    while (next <= to) {
+      const rows = await store.of(tenant_number).trail.chain(next, to, perRead);
+      if (rows.length === 0) return;
+      yield rows;
+      next = rows.at(-1)!.position + 1;
+    }
+  }
+
+  return {
+    head: headOf,
+
+    /** The public keys that heads are signed with. */
+    keys: (): AuditKeys => ({ keys: signer === undefined ? [] : [{ key_id: signer.keyId, public_key: signer.publicKey }] }),
+
+    /**
+     * The entries of a range as JSON Lines with their places in the chain, or as CSV without them, in pieces.
+     * @throws ServiceError 400 on `from`
+     */
+    async export(caller: Caller, { from = 1, to, ...filter }: ExportRange, format: 'jsonl' | 'csv'): Promise<AsyncIterable<string>> {
+      const head = await headOf(caller);
+      const last = Math.min(to ?? head.position, head.position);
+      if (to !== undefined && from > to) throw invalid('from', 'from must not be greater than to.');
+      const matches = matching(filter);
+      if (format === 'csv') return csvLines(entriesOf(caller, from, last), matches);
+      const before = from === 1 ? [] : await store.of(caller.tenant_number).trail.chain(from - 1, from - 1, 1);
+      const header = { version: 1, tenant_id: caller.tenant_id, from, to: last, previous: before[0]?.digest ?? noDigest };
+      return jsonLines(
+        { ...header, ...(Object.keys(filter).length === 0 ? {} : { filter }) },
+        entriesOf(caller, from, last),
+        matches,
+        head,
+      );
+    },
+  };
+}
+
+export type AuditService = ReturnType<typeof createAuditService>;
+
+/** Whether an entry satisfies all of a filter. */
+function matching({ actor, action, packet_id, key_id, created_after, created_before }: AuditFilter): (row: ChainRow) => boolean {
+  const [after, before] = [created_after?.toISOString(), created_before?.toISOString()];
+  return (row) =>
+    (actor === undefined || row.actor === actor) &&
+    (action === undefined || row.event_type === action) &&
+    (packet_id === undefined || row.packet_id === packet_id) &&
+    (key_id === undefined || row.key_id === key_id) &&
+    (after === undefined || row.timestamp >= after) &&
+    (before === undefined || row.timestamp <= before);
+}
+
+async function* csvLines(reads: AsyncIterable<ChainRow[]>, matches: (row: ChainRow) => boolean): AsyncGenerator<string, void> {
+  yield csvHead;
+  for await (const rows of reads) yield csvRowsOf(rows.filter(matches).map(auditEntryOf));
+}
+
+async function* jsonLines(
+  header: object,
+  reads: AsyncIterable<ChainRow[]>,
+  matches: (row: ChainRow) => boolean,
+  head: AuditHead,
+): AsyncGenerator<string, void> {
+  yield `${JSON.stringify({ header })}\n`;
+  let previous = (header as { previous: string }).previous;
+  for await (const rows of reads) {
+    const lines: string[] = [];
+    for (const row of rows) {
+      if (matches(row)) lines.push(`${JSON.stringify(lineOf(row, previous))}\n`);
+      previous = row.digest;
+    }
+    yield lines.join('');
+  }
+  yield `${JSON.stringify({ head })}\n`;
+}
+
+/** A stored entry as a line of an export. */
+function lineOf({ id, event_type, person, details, ...row }: ChainRow, previous: string) {
+  const { position, resource, packet_id, actor, key_id, timestamp, details_digest, digest, salt } = row;
+  const who = person === null ? null : readJson(person);
+  const covered = { position, previous, event_id: id, type: event_type, resource, packet_id, actor, key_id, person: who, timestamp };
+  return { ...covered, details_digest, digest, salt, details: details === null ? null : readJson(details) };
+}
+
+/** A stored entry as the audit log shows it. Its details are empty once they are erased. */
+export function auditEntryOf({ id, packet_id, actor, key_id, event_type, resource, details, timestamp }: AuditEntryRow): AuditEntry {
+  return { id, packet_id, actor, key_id, action: event_type, resource, details: details === null ? {} : readJson(details), timestamp };
+}
+
+type AuditEntryRow = Pick<ChainRow, 'id' | 'packet_id' | 'actor' | 'key_id' | 'event_type' | 'resource' | 'details' | 'timestamp'>;
