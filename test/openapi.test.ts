@@ -152,7 +152,8 @@ describe('the API description', () => {
     const visit = (node: unknown, pointer: string): void => {
       if (typeof node !== 'object' || node === null) return;
       for (const [key, value] of Object.entries(node)) {
-        if (key === 'default' && pointer.includes('/properties/')) withDefault.push(pointer);
+        // A schema of a caller has a property of that name.
+        if (key === 'default' && pointer.includes('/properties/') && !pointer.endsWith('/properties')) withDefault.push(pointer);
         visit(value, `${pointer}/${key}`);
       }
     };
@@ -335,7 +336,10 @@ function createChecker(service: TestService) {
       if (described.content === undefined) assert.equal(answer.text, '', `${id} ${status} has no body`);
       else if (described.content['application/json'] !== undefined) {
         assert.deepEqual(errorsIn(answer.body, responsePointer(id, status), true), [], `${id} ${status}`);
-      } else assert.ok(String(answer.headers['content-type']).startsWith('text/plain'), `${id} ${status}`);
+      } else {
+        const [type] = String(answer.headers['content-type']).split(';');
+        assert.ok(Object.keys(described.content).some((media) => media.split(';')[0] === type), `${id} ${status}: ${type}`);
+      }
       const own = Object.keys(answer.headers).filter((name) => /^(x-ratelimit-|etag$|retry-after$|idempotency-)/.test(name));
       const names = Object.keys(described.headers ?? {}).map((name) => name.toLowerCase());
       for (const name of own) assert.ok(names.includes(name), `${id} ${status}: the header ${name} is described`);
@@ -459,6 +463,9 @@ describe('the answers of the service', () => {
     }
     await answer('getStats', 200);
     await answer('listAudit', 200);
+    await answer('auditHead', 200);
+    await answer('auditKeys', 200);
+    await answer('exportAudit', 200);
 
     const key = (await answer('createKey', 201, { body: { name: 'ci' } })).body;
     await answer('listKeys', 200);
@@ -598,7 +605,7 @@ describe('Version 1', () => {
       'post /packets/batch': [],
       'post /packets/batch/claim': [],
       'post /packets/batch/complete': [],
-      'get /audit': ['actor', 'action', 'packet_id', 'created_after', 'created_before', 'limit', 'offset'],
+      'get /audit': ['actor', 'action', 'packet_id', 'key_id', 'created_after', 'created_before', 'limit', 'offset'],
       'post /keys': [],
       'get /keys': [],
       'delete /keys/{id}': [],

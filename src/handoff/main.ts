@@ -340,7 +340,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
     ...delegationHandlers(services.delegations),
     ...statsHandlers(createStatsService(store, clock)),
     ...answerLinkHandlers(answerLinks),
-    ...trailHandlers(createTrailService(store), createAuditService({ store, signer: signerOf(settings) })),
+    ...trailHandlers(createTrailService(store), createAuditService({ store, turns, signer: signerOf(settings) })),
     ...briefHandlers(createBriefService(views)),
     ...webhookHandlers(webhooks),
     ...channelHandlers(channels),

@@ -146,7 +146,7 @@ export async function inject(
     headers: { ...(payload === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(payload === undefined ? {} : { payload }),
   });
-  const isJson = String(answer.headers['content-type'] ?? '').includes('json');
+  const isJson = /^application\/([\w.-]+\+)?json\b/.test(String(answer.headers['content-type'] ?? ''));
   return {
     status: answer.statusCode,
     body: isJson && answer.body !== '' ? answer.json() : undefined,

@@ -243,6 +243,27 @@ const trail: readonly Row[] = [
     show: list(view.auditColumns, 'entries'),
   }),
   {
+    name: 'audit export',
+    text: 'print the audit log with its chain of digests, oldest first',
+    operands: [],
+    flags: [
+      { flags: '--from <position>', text: 'the first position (default: 1)' },
+      { flags: '--to <position>', text: 'the last position (default: that of the head)' },
+      { flags: '--as <format>', text: 'jsonl (default), or csv for spreadsheets, without digests', choices: ['jsonl', 'csv'] },
+    ],
+    run: later(async () => (await import('./audit.ts')).exportAudit),
+  },
+  {
+    name: 'audit verify',
+    text: 'check an exported audit log without a service: every digest, gaps, order, and with a key the signature',
+    operands: [{ name: 'file', text: 'a file that audit export or GET /audit/export wrote' }],
+    flags: [
+      { flags: '--head <head>', text: 'a head that was kept elsewhere: POSITION:DIGEST, or a file with the answer of GET /audit/head' },
+      { flags: '--key <file>', text: 'the public key of the signature, as PEM', completion: 'file' },
+    ],
+    run: later(async () => (await import('./audit.ts')).verifyAudit),
+  },
+  {
     name: 'respond',
     text: "answer a packet's question; without --response it shows the question and prompts for the answer",
     operands: packetId,

@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } f
 
 import { invalid } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
+import type { Turns } from '../../kit/turns.ts';
 import type { AuditEntry, AuditHead, AuditKeys } from '../model/audit.ts';
 import { csvHead, csvRowsOf } from '../rules/audit-file.ts';
 import { headText, noDigest } from '../rules/chain.ts';
@@ -44,7 +45,7 @@ export interface ExportRange extends AuditFilter {
 const perRead = 200;
 
 /** The head of a tenant's chain of digests, and exports of the chain. */
-export function createAuditService({ store, signer }: { store: Store; signer: HeadSigner | undefined }) {
+export function createAuditService({ store, turns, signer }: { store: Store; turns: Turns; signer: HeadSigner | undefined }) {
   async function headOf({ tenant_id, tenant_number }: Caller): Promise<AuditHead> {
     const last = await store.of(tenant_number).trail.head();
     const head = { tenant_id, position: last?.position ?? 0, digest: last?.digest ?? noDigest, at: last?.at || null };
@@ -56,6 +57,7 @@ export function createAuditService({ store, signer }: { store: Store; signer: He
   async function* entriesOf({ tenant_number }: Caller, from: number, to: number): AsyncGenerator<ChainRow[], void> {
     let next = from;
     while (next <= to) {
+      await turns.take(tenant_number);
       const rows = await store.of(tenant_number).trail.chain(next, to, perRead);
       if (rows.length === 0) return;
       yield rows;

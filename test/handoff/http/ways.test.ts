@@ -39,6 +39,7 @@ const rightOfRoute: Readonly<Record<string, string>> = {
   ...named('manage', 'putPolicy deletePolicy putGroup deleteGroup'),
   ...named('read|respond', 'getDelegation listDelegations'),
   ...named('manage|respond', 'putDelegation deleteDelegation'),
+  ...named('manage', 'auditHead auditKeys exportAudit'),
   ...named('manage', 'createWebhook patchWebhook deleteWebhook pingWebhook replayDeadLetter retryAll'),
   ...named('manage', 'createChannel patchChannel deleteChannel testChannel replayChannelDelivery createKey rotateKey deleteKey'),
   ...named('read|manage', 'listWebhooks listDeliveries getDelivery listDeadLetters listChannels getChannel listChannelDeliveries listKeys'),
@@ -90,6 +91,8 @@ const rightOfCommand: Readonly<Record<string, string>> = {
   ...named('read|work', 'get', 'agents contract '),
   ...named('manage|work', 'set remove', 'agents contract '),
   ...named('work', 'check', 'agents contract '),
+  ...named('manage', 'export', 'audit '),
+  ...named('none', 'verify', 'audit '),
   ...named('none', 'serve mcp admin-key storage backup export import open'),
 };
 
@@ -163,7 +166,10 @@ test('every route, tool, method, act and command is in the tables of this file, 
   assert.deepEqual(sorted([...methods, 'subscriptions/listen']), sorted(Object.keys(rightOfMcp)));
   await service.handoff.app.ready();
   const known = [...all, ...Object.values({ ...a2aApi.routes, ...mcpApi.routes })].flatMap((route) =>
-    prefixesOf(route).map((prefix) => `${route.method} ${prefix}${route.path}`),
+    prefixesOf(route).flatMap((prefix) => {
+      const mount = `${route.method} ${prefix}${route.path}`;
+      return 'forPeople' in route && route.forPeople ? [mount, `${mount}/`] : [mount];
+    }),
   );
   assert.deepEqual(sorted(mounted(service)), sorted([...known, ...pages.map((path) => `GET ${path}`)]));
 });

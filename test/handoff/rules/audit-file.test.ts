@@ -15,7 +15,7 @@ test('In the CSV file of an audit log a spreadsheet finds no formula, and each v
     id: '1',
   });
   const lines = (actor: string, details = {}) => csvOf([entry(actor, details) as never]).split('\r\n');
-  assert.equal(lines('agent:a')[0], 'timestamp,action,resource,packet_id,actor,key_id,details,id');
+  assert.equal(lines('agent:a')[0], '\uFEFFtimestamp,action,resource,packet_id,actor,key_id,details,id');
   for (const start of ['=', '+', '-', '@', '\t'])
     assert.equal(lines(`${start}1+1`)[1], `2026-03-01T09:30:00.000Z,created,packet,,'${start}1+1,,{},1`);
   assert.equal(lines('\r=1').slice(1).join('\r\n'), `2026-03-01T09:30:00.000Z,created,packet,,"'\r=1",,{},1\r\n`);

@@ -1,0 +1,84 @@
+import { createReadStream, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+import { readJson } from '../../kit/json.ts';
+import { ChainCheck, ChainFault, type KnownHead } from '../rules/chain-check.ts';
+import type { Context } from './context.ts';
+import type { Options } from './rows.ts';
+import { CliError } from './terminal.ts';
+
+/** How many positions of the audit log one request asks for. */
+const perRequest = 1_000;
+
+/** `audit export`: prints the audit log as JSON Lines or CSV, a range at a time. */
+export async function exportAudit(context: Context, { from, to, as }: Options): Promise<void> {
+  const client = await context.client();
+  const { position } = await client.auditHead();
+  const last = Math.min(to === undefined ? position : Number(to), position);
+  const format = as === 'csv' ? 'csv' : 'jsonl';
+  let next = from === undefined ? 1 : Number(from);
+  let isFirst = true;
+  do {
+    const upTo = Math.min(next + perRequest - 1, last);
+    const text = await client.exportAudit({ query: { from: next, ...(upTo >= next ? { to: upTo } : {}), format } });
+    const lines = text.split('\n').filter((line) => line !== '');
+    // Of JSON Lines the first has the range, the last the head.
+    const isLast = upTo >= last;
+    if (isFirst) context.out.line(format === 'csv' ? lines[0]! : withEnd(lines[0]!, last));
+    for (const line of lines.slice(1, format === 'csv' || isLast ? undefined : -1)) context.out.line(line);
+    isFirst = false;
+    next = upTo + 1;
+  } while (next <= last);
+}
+
+/** The header of an export that ends with this position. */
+function withEnd(line: string, to: number): string {
+  const { header } = readJson<{ header: object }>(line);
+  return JSON.stringify({ header: { ...header, to } });
+}
+
+/** `audit verify`: checks an exported audit log without a service. */
+export async function verifyAudit(context: Context, { head, key }: Options, file = ''): Promise<void> {
+  const check = new ChainCheck({ known: knownHead(head), publicKey: key === undefined ? undefined : readText(String(key)) });
+  try {
+    for await (const line of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY })) {
+      if (line !== '') check.take(parsed(line));
+    }
+  } catch (error) {
+    if (error instanceof ChainFault) throw new CliError(error.message, 1);
+    throw new CliError(`${file} can't be read: ${(error as Error).message}`, 2, { cause: error });
+  }
+  try {
+    const { entries, from, to, isFiltered, isSigned } = check.summary();
+    const what = isFiltered ? `${entries} selected entries` : `${entries} entries, positions ${from} to ${to},`;
+    context.say(`The audit log holds: ${what} were checked${isSigned ? ', and the signature of the head' : ''}.`);
+  } catch (error) {
+    throw new CliError((error as Error).message, 1, { cause: error });
+  }
+}
+
+function parsed(line: string): unknown {
+  try {
+    return readJson(line);
+  } catch {
+    throw new ChainFault('A line is no JSON.');
+  }
+}
+
+/** A head that was kept: `POSITION:DIGEST`, or a file with the answer of `GET /audit/head`. */
+function knownHead(given: unknown): KnownHead | undefined {
+  if (given === undefined) return undefined;
+  const [, position, digest] = /^(\d+):([0-9a-f]{64})$/.exec(String(given)) ?? [];
+  if (position !== undefined) return { position: Number(position), digest: digest! };
+  const head = parsed(readText(String(given))) as KnownHead;
+  if (typeof head?.position === 'number' && typeof head.digest === 'string') return head;
+  throw new CliError('--head takes POSITION:DIGEST, or a file with a head.', 2);
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new CliError(`${path} can't be read: ${(error as Error).message}`, 2, { cause: error });
+  }
+}

@@ -1,0 +1,118 @@
+import { createPublicKey, verify } from 'node:crypto';
+
+import { canonicalJson } from '../../kit/canonical-json.ts';
+import { type ChainedEntry, type ChainHead, detailsDigest, entryDigest, headText } from './chain.ts';
+
+/** A head that was kept elsewhere, with which an export is compared. */
+export type KnownHead = Pick<ChainHead, 'position' | 'digest'>;
+
+/** Why an export of an audit log does not hold. */
+export class ChainFault extends Error {}
+
+interface Header {
+  readonly from: number;
+  readonly to: number;
+  readonly previous: string;
+  readonly filter?: object;
+}
+
+interface Entry extends ChainedEntry {
+  readonly position: number;
+  readonly previous: string;
+  readonly digest: string;
+  readonly salt: string | null;
+  readonly details: object | null;
+}
+
+interface SignedHead extends ChainHead {
+  readonly signature?: string;
+}
+
+/** Checks an export of an audit log, line by line, in constant memory. */
+export class ChainCheck {
+  readonly #known: KnownHead | undefined;
+  readonly #publicKey: string | undefined;
+  #header: Header | undefined;
+  #position = 0;
+  #digest = '';
+  #entries = 0;
+  #head: SignedHead | undefined;
+  #isKnownSeen = false;
+
+  /** @param publicKey of the signature of the head, as PEM; undefined: the signature is not checked */
+  constructor({ known, publicKey }: { known?: KnownHead | undefined; publicKey?: string | undefined } = {}) {
+    this.#known = known;
+    this.#publicKey = publicKey;
+  }
+
+  /** Checks the next line, parsed. @throws ChainFault with the first entry that does not hold */
+  take(line: unknown): void {
+    if (typeof line !== 'object' || line === null) throw new ChainFault('A line is no JSON object.');
+    if (this.#head !== undefined) throw new ChainFault('There is a line after the head.');
+    if (this.#header === undefined) this.#begin(line);
+    else if ('head' in line) this.#end(line.head as SignedHead);
+    else this.#entry(line as Entry);
+  }
+
+  /** What was checked, after the last line. @throws ChainFault if the file ends too early */
+  summary(): { entries: number; from: number; to: number; isFiltered: boolean; isSigned: boolean } {
+    const head = this.#head;
+    if (this.#header === undefined || head === undefined) throw new ChainFault('The file ends before the line with the head.');
+    const { from, to, filter } = this.#header;
+    return { entries: this.#entries, from, to, isFiltered: filter !== undefined, isSigned: this.#publicKey !== undefined };
+  }
+
+  #begin(line: object): void {
+    if (!('header' in line)) throw new ChainFault('The first line is no header.');
+    this.#header = line.header as Header;
+    this.#position = this.#header.from - 1;
+    this.#digest = this.#header.previous;
+    this.#compareKnown();
+  }
+
+  #entry(entry: Entry): void {
+    const { position, previous, digest, salt, details, details_digest } = entry;
+    const isFiltered = this.#header!.filter !== undefined;
+    const what = `The entry at position ${position}`;
+    const next = this.#position + 1;
+    if (!Number.isSafeInteger(position)) throw new ChainFault('An entry has no position.');
+    if (isFiltered ? position < next : position !== next) throw new ChainFault(`${what} follows position ${this.#position}.`);
+    if (!(isFiltered && position > next) && previous !== this.#digest) throw new ChainFault(`${what} does not follow the entry before it.`);
+    if (entryDigest(entry, { position, previous }) !== digest) throw new ChainFault(`${what} was changed: its digest does not hold.`);
+    if (details !== null && (salt === null || detailsDigest(salt, canonicalJson(details)) !== details_digest))
+      throw new ChainFault(`${what} was changed: the digest of its details does not hold.`);
+    this.#position = position;
+    this.#digest = digest;
+    this.#entries += 1;
+    this.#compareKnown();
+  }
+
+  /** Compares the entry with a head that was kept, if it is at its position. */
+  #compareKnown(): void {
+    if (this.#known === undefined || this.#known.position !== this.#position) return;
+    if (this.#known.digest !== this.#digest)
+      throw new ChainFault(`The entry at position ${this.#position} is not that of the head that was kept.`);
+    this.#isKnownSeen = true;
+  }
+
+  #end(head: SignedHead): void {
+    const { to, filter } = this.#header!;
+    if (filter === undefined && this.#position !== to)
+      throw new ChainFault(`Entries are missing: the last one is at position ${this.#position}, not ${to}.`);
+    if (filter === undefined && head.position === to && head.digest !== this.#digest)
+      throw new ChainFault('The head is not the last entry.');
+    if (head.position < to) throw new ChainFault(`The head is at position ${head.position}, before the last entry.`);
+    if (this.#known !== undefined && !this.#isKnownSeen)
+      throw new ChainFault(`There is no entry at position ${this.#known.position}, of the head that was kept.`);
+    if (this.#publicKey !== undefined) this.#checkSignature(head, this.#publicKey);
+    this.#head = head;
+  }
+
+  #checkSignature(head: SignedHead, publicKey: string): void {
+    const { signature } = head;
+    if (signature === undefined) throw new ChainFault('The head has no signature.');
+    const key = createPublicKey(publicKey);
+    if (!verify(null, Buffer.from(headText(head)), key, Buffer.from(signature, 'base64')))
+      throw new ChainFault('The signature of the head is not by this key.');
+  }
+}
