@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from ..._transport import Connection
 from .. import types
@@ -17,6 +18,7 @@ class Audit(Connection):
         actor: str | None = None,
         action: str | None = None,
         packet_id: str | None = None,
+        key_id: str | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
         limit: int | None = None,
@@ -34,6 +36,7 @@ class Audit(Connection):
             actor: Who did it.
             action: What happened.
             packet_id: The packet it happened to.
+            key_id: The key that was used.
             created_after: At or after this moment. A date or date-time of ISO 8601.
             created_before: At or before this moment. A date or date-time of ISO 8601.
             limit: The maximum number of items to return.
@@ -47,6 +50,7 @@ class Audit(Connection):
                 "actor": actor,
                 "action": action,
                 "packet_id": packet_id,
+                "key_id": key_id,
                 "created_after": created_after,
                 "created_before": created_before,
                 "limit": limit,
@@ -62,6 +66,7 @@ class Audit(Connection):
         actor: str | None = None,
         action: str | None = None,
         packet_id: str | None = None,
+        key_id: str | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
         limit: int | None = None,
@@ -73,8 +78,105 @@ class Audit(Connection):
             actor=actor,
             action=action,
             packet_id=packet_id,
+            key_id=key_id,
             created_after=created_after,
             created_before=created_before,
             limit=limit,
             timeout=timeout,
         )
+
+    def audit_head(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> types.AuditHead:
+        """Read the end of the audit log.
+
+        Each entry has the digest of what it says and of the entry before it, so the last
+        digest stands for the whole log. A head that is kept elsewhere shows later whether
+        anything before it was changed or removed.
+
+        Needs a key with the scope `manage`.
+
+        Args:
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.AuditHead = self._send(
+            "GET",
+            "/api/v1/audit/head",
+            timeout=timeout,
+        )
+        return answer
+
+    def audit_keys(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> types.AuditKeys:
+        """List the keys that sign heads.
+
+        List the keys that sign heads.
+
+        Needs a key with the scope `manage`.
+
+        Args:
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.AuditKeys = self._send(
+            "GET",
+            "/api/v1/audit/keys",
+            timeout=timeout,
+        )
+        return answer
+
+    def export_audit(
+        self,
+        *,
+        from: int | None = None,
+        to: int | None = None,
+        format: Literal["jsonl", "csv"] | None = None,
+        actor: str | None = None,
+        action: str | None = None,
+        packet_id: str | None = None,
+        key_id: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        timeout: float | None = None,
+    ) -> str:
+        """Export the audit log.
+
+        JSON Lines: a line with the header, one for each entry in the order of positions with
+        what its digest covers, and the head. `salt` and `details` are null once they are
+        erased. With a filter only the entries are checked, not that none is missing.
+
+        Needs a key with the scope `manage`.
+
+        Args:
+            from: The first position; by default 1.
+            to: The last position; by default that of the head.
+            format: `csv`: a table for spreadsheets, without digests.
+            actor: Who did it.
+            action: What happened.
+            packet_id: The packet it happened to.
+            key_id: The key that was used.
+            created_after: At or after this moment. A date or date-time of ISO 8601.
+            created_before: At or before this moment. A date or date-time of ISO 8601.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: str = self._send(
+            "GET",
+            "/api/v1/audit/export",
+            query={
+                "from": from,
+                "to": to,
+                "format": format,
+                "actor": actor,
+                "action": action,
+                "packet_id": packet_id,
+                "key_id": key_id,
+                "created_after": created_after,
+                "created_before": created_before,
+            },
+            timeout=timeout,
+        )
+        return answer

@@ -36,7 +36,7 @@ from .approvals import (
     TryRequest,
     TryRequestAction,
 )
-from .audit import AuditEntry, ListAuditAnswer
+from .audit import AuditEntry, AuditHead, AuditKeys, AuditKeysKeys, ListAuditAnswer
 from .channels import Channel, ChannelDelivery, ChannelEvents, ChannelPatch, ChannelRequest
 from .common import (
     A2aFailure,
@@ -173,6 +173,9 @@ __all__ = [
     "AskRequest",
     "AskRequestSchema",
     "AuditEntry",
+    "AuditHead",
+    "AuditKeys",
+    "AuditKeysKeys",
     "BatchClaimAnswer",
     "BatchClaimAnswerErrors",
     "BatchClaimAnswerErrorsClaimedBy",

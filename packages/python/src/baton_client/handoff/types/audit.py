@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
+from ..._compat import NotRequired
+
 
 class AuditEntry(TypedDict):
     id: str
@@ -22,6 +24,33 @@ class AuditEntry(TypedDict):
     """What was done; empty once the packet is erased."""
     timestamp: str
     """When it happened."""
+
+
+class AuditHead(TypedDict):
+    tenant_id: str
+    """A UUID."""
+    position: int
+    """The position of the last entry; 0 before the first."""
+    digest: str
+    """Its digest; 64 zeros before the first."""
+    at: str | None
+    signature: NotRequired[str]
+    """In base64, over the canonical JSON (RFC 8785) of the four members above, if the service
+    has a key.
+    """
+    key_id: NotRequired[str]
+    """The key of the signature."""
+
+
+class AuditKeys(TypedDict):
+    keys: list[AuditKeysKeys]
+
+
+class AuditKeysKeys(TypedDict):
+    key_id: str
+    """The first 16 hexadecimal digits of SHA-256 of the public key (SPKI)."""
+    public_key: str
+    """The public key (Ed25519) as PEM."""
 
 
 class ListAuditAnswer(TypedDict):
