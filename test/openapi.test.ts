@@ -338,7 +338,10 @@ function createChecker(service: TestService) {
         assert.deepEqual(errorsIn(answer.body, responsePointer(id, status), true), [], `${id} ${status}`);
       } else {
         const [type] = String(answer.headers['content-type']).split(';');
-        assert.ok(Object.keys(described.content).some((media) => media.split(';')[0] === type), `${id} ${status}: ${type}`);
+        assert.ok(
+          Object.keys(described.content).some((media) => media.split(';')[0] === type),
+          `${id} ${status}: ${type}`,
+        );
       }
       const own = Object.keys(answer.headers).filter((name) => /^(x-ratelimit-|etag$|retry-after$|idempotency-)/.test(name));
       const names = Object.keys(described.headers ?? {}).map((name) => name.toLowerCase());

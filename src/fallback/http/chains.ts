@@ -1,7 +1,7 @@
 import { andThen } from '../../kit/awaitable.ts';
 import { notFound } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
-import { HttpResponse, TextPieces, JsonText } from '../../kit/http/response.ts';
+import { HttpResponse, JsonText, TextPieces } from '../../kit/http/response.ts';
 import { faultsOf } from '../rules/chain.ts';
 import type { ChainService } from '../service/chains.ts';
 import type { StoredChain } from '../store/chains.ts';
