@@ -50,7 +50,8 @@ def handle(ctx: Context) -> dict[str, Any]:
             agent.invoke({"summary": ctx.packet["context"]["summary"]}, config)
         while interrupts := agent.get_state(config).interrupts:
             asked = interrupts[0].value
-            answer = ctx.ask(asked["question"], options=asked["options"])
+            # The key is that of the interrupt, so that a graph which goes on in another process asks the same question.
+            answer = ctx.ask(asked["question"], key=interrupts[0].id, options=asked["options"])
             agent.invoke(Command(resume=answer.get("response")), config)
         return {"context": {"custom": agent.get_state(config).values}}
 

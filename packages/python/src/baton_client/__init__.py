@@ -11,10 +11,12 @@ from .errors import (
     ForbiddenError,
     GoneError,
     LeaseLost,
+    NoAnswer,
     NotFoundError,
     NotModified,
     PayloadTooLargeError,
     PreconditionFailedError,
+    QuestionChanged,
     RateLimitedError,
     RequestTimeout,
     ServerError,
@@ -29,7 +31,7 @@ from .events import Event
 from .fallback.client import AsyncFallback, Fallback
 from .handoff.client import AsyncHandoff, Handoff
 from .webhooks import verify_webhook
-from .worker import AsyncContext, Context, NoAnswer
+from .worker import AsyncContext, Context
 
 __all__ = [
     "ApiError",
@@ -52,6 +54,7 @@ __all__ = [
     "NotModified",
     "PayloadTooLargeError",
     "PreconditionFailedError",
+    "QuestionChanged",
     "RateLimitedError",
     "RequestTimeout",
     "ServerError",

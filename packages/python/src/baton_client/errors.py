@@ -102,6 +102,24 @@ class StaleError(ConflictError):
     """409 `STALE`: the question has changed since it was shown; `body["hitl"]` has the current one."""
 
 
+class QuestionChanged(ConflictError):
+    """409 `KEY_CHANGED`: the key belongs to another question of the packet, which may be answered already."""
+
+    @property
+    def question(self) -> dict[str, Any] | None:
+        """The question that has the key, as it was asked."""
+        return self.body.get("question")
+
+    @property
+    def answer(self) -> dict[str, Any] | None:
+        """Its answer; None if it is still open."""
+        return self.body.get("answer")
+
+
+class NoAnswer(BatonError):
+    """Nobody answered the question in time, or another agent changed it. It is withdrawn if it was still open."""
+
+
 class GoneError(ApiError):
     """410: the time for an answer has passed."""
 
@@ -133,6 +151,7 @@ class UnavailableError(ServerError):
 
 _by_code: dict[str | None, type[ApiError]] = {
     "CONTRACT_VIOLATION": ContractViolation,
+    "KEY_CHANGED": QuestionChanged,
     "LEASE_LOST": LeaseLost,
     "STALE": StaleError,
 }

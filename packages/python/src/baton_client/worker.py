@@ -17,6 +17,7 @@ from .errors import (
     BatonError,
     ConnectionFailed,
     LeaseLost,
+    NoAnswer,
     NotFoundError,
     PayloadTooLargeError,
     RateLimitedError,
@@ -42,10 +43,6 @@ _longest_error = 2000
 """The most characters of an error in a packet."""
 
 
-class NoAnswer(Exception):
-    """Nobody answered the question in time."""
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What a handler returned or raised: anything, also `SystemExit`, `KeyboardInterrupt` and `CancelledError`."""
@@ -65,6 +62,8 @@ class Task:
         self.lost = asyncio.Event()
         lease = packet["lease"]
         self.token = lease.get("token") if lease is not None else None
+        self._asking = asyncio.Lock()
+        self._asked = 0
 
     async def renew(self) -> None:
         """Renews the lease until it is lost."""
@@ -105,41 +104,77 @@ class Task:
                 if current["status"] == body.get("status") and current["revision"] > self.packet["revision"]:
                     return current
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        options: Sequence[Any] | None = None,
-        schema: Mapping[str, Any] | None = None,
-        reason: str = "The agent may not decide this",
-        timeout: float | None = None,
-    ) -> types.Hitl:
-        """The question with its answer; asks a person unless this question is answered already."""
-        asked = self.packet["hitl"]
-        if asked is None or asked["question"] != question or asked.get("response") is None:
-            if asked is None or asked["question"] != question or self.packet["status"] != "awaiting_human":
-                hitl: dict[str, Any] = {"required": True, "reason": reason, "question": question}
-                if options is not None:
-                    hitl["options"] = list(options)
-                if schema is not None:
-                    hitl["schema"] = schema
-                if timeout is not None:
-                    hitl["timeout_seconds"] = max(1, round(timeout))
-                self.packet = await self.patch({"status": "awaiting_human", "hitl": hitl})
+    async def ask(self, question: str, *, key: str | None, timeout: float | None, **fields: Any) -> types.QuestionView:
+        """The question with its answer; asks a person unless the question with this key was asked before."""
+        if key is None:
+            self._asked += 1
+            key = f"ask-{self._asked}"
+        body: dict[str, Any] = {"reason": "The agent may not decide this", **fields, "question": question, "key": key}
+        if timeout is not None:
+            body["timeout_seconds"] = max(1, round(timeout))
+        # A packet has one open question, so those that are asked at once wait their turn.
+        async with self._asking:
+            asked = await self._question(body)
             until = None if timeout is None else time.monotonic() + timeout
-            while self.packet["status"] == "awaiting_human" and (until is None or time.monotonic() < until):
-                await self._wait_for_answer(60 if until is None else until - time.monotonic())
-        answered = self.packet["hitl"]
-        if answered is None or answered.get("response") is None:
-            raise NoAnswer(f"Nobody answered: {question}")
-        return answered
+            while asked["state"] == "open" and (until is None or time.monotonic() < until):
+                await self._wait_for_change(60 if until is None else until - time.monotonic())
+                asked = await self._follow(asked)
+            if asked["answer"] is not None:
+                return asked
+            await self._withdraw(asked)
+        raise NoAnswer(f"Nobody answered: {question}")
 
-    async def _wait_for_answer(self, seconds: float) -> None:
+    async def _question(self, body: Mapping[str, Any]) -> types.QuestionView:
+        """Asks the question, which its key makes the same one; tries again while the service is unavailable."""
+        attempt = 0
+        while True:
+            try:
+                self.packet = await self.client.ask_question(
+                    self.packet["id"],
+                    body=body,  # type: ignore[arg-type]
+                    agent_id=self.agent_id,
+                    lease_token=self.token,
+                )
+                found = await self.client.list_questions(self.packet["id"], key=body["key"], limit=200)
+                return found["questions"][-1]
+            except _passing as error:
+                if attempt >= 8 or self.lost.is_set():
+                    raise
+                log.warning("%s could not be asked about: %s", self.packet["id"], error)
+            attempt += 1
+            await asyncio.sleep(min(10.0, 0.25 * 2**attempt))
+
+    async def _follow(self, asked: types.QuestionView) -> types.QuestionView:
+        """What became of the question; one that this agent has changed is followed."""
+        try:
+            now = await self.client.get_question(self.packet["id"], asked["question_id"])
+            while (successor := now["replaced_by"]) is not None:
+                after = await self.client.get_question(self.packet["id"], successor)
+                if after["asked_by"]["agent_id"] != now["asked_by"]["agent_id"]:
+                    break
+                now = after
+            return now
+        except _passing as error:
+            log.warning("Waiting for an answer: %s", error)
+            await asyncio.sleep(1)
+            return asked
+
+    async def _withdraw(self, asked: types.QuestionView) -> None:
+        """Takes a question back that is still open, so that the handler can end the packet."""
+        packet = await self.client.get_packet(self.packet["id"])
+        hitl = packet["hitl"]
+        if packet["status"] == "awaiting_human" and hitl is not None and hitl["question_id"] == asked["question_id"]:
+            packet = await self.client.withdraw_question(
+                packet["id"], agent_id=self.agent_id, if_match=packet["revision"]
+            )
+        self.packet = packet
+
+    async def _wait_for_change(self, seconds: float) -> None:
         try:
             self.packet = await self.client.get_packet(
                 self.packet["id"],
                 wait_seconds=max(1, min(60, round(seconds))),
-                until="claimed,in_progress,completed,failed,expired",
+                until_revision=self.packet["revision"] + 1,
             )
         except _passing as error:
             log.warning("Waiting for an answer: %s", error)
@@ -166,19 +201,44 @@ class AsyncContext:
         self,
         question: str,
         *,
-        options: Sequence[Any] | None = None,
-        schema: Mapping[str, Any] | None = None,
+        key: str | None = None,
         timeout: float | None = None,
-    ) -> types.Hitl:
+        reason: str | None = None,
+        options: Sequence[Any] | None = None,
+        strict_options: bool | None = None,
+        schema: Mapping[str, Any] | None = None,
+        responder: str | None = None,
+        exclude_source: bool | None = None,
+        on_timeout: str | None = None,
+        remind_after_seconds: int | None = None,
+    ) -> types.Answer:
         """Asks a person, and waits for the answer without losing the lease.
 
-        The answer is in `response`, that of a form in `data`. A question that the packet has an answer to already is
-        not asked again, so a handler that another worker starts over goes on.
+        The answer is in `response`, that of a form in `data`. The `key` names the question: asked again with it and the
+        same fields, also by another worker that starts over, it is the same question with the same answer. Without
+        one, questions are numbered within a run of the handler (`ask-1`, ...). Questions asked at once wait their turn.
 
         Raises:
-            NoAnswer: if nobody answers within `timeout` seconds.
+            NoAnswer: if nobody answers within `timeout` seconds; the question is then withdrawn.
+            QuestionChanged: if the key belongs to a question with other fields.
         """
-        return await self._task.ask(question, options=options, schema=schema, timeout=timeout)
+        asked = await self._task.ask(
+            question,
+            key=key,
+            timeout=timeout,
+            **_given(
+                reason=reason,
+                options=options,
+                strict_options=strict_options,
+                schema=schema,
+                responder=responder,
+                exclude_source=exclude_source,
+                on_timeout=on_timeout,
+                remind_after_seconds=remind_after_seconds,
+            ),
+        )
+        assert asked["answer"] is not None
+        return asked["answer"]
 
 
 class Context:
@@ -199,13 +259,37 @@ class Context:
         self,
         question: str,
         *,
-        options: Sequence[Any] | None = None,
-        schema: Mapping[str, Any] | None = None,
+        key: str | None = None,
         timeout: float | None = None,
-    ) -> types.Hitl:
+        reason: str | None = None,
+        options: Sequence[Any] | None = None,
+        strict_options: bool | None = None,
+        schema: Mapping[str, Any] | None = None,
+        responder: str | None = None,
+        exclude_source: bool | None = None,
+        on_timeout: str | None = None,
+        remind_after_seconds: int | None = None,
+    ) -> types.Answer:
         """As `AsyncContext.ask`."""
-        asking = self._task.ask(question, options=options, schema=schema, timeout=timeout)
+        asking = AsyncContext(self._task).ask(
+            question,
+            key=key,
+            timeout=timeout,
+            reason=reason,
+            options=options,
+            strict_options=strict_options,
+            schema=schema,
+            responder=responder,
+            exclude_source=exclude_source,
+            on_timeout=on_timeout,
+            remind_after_seconds=remind_after_seconds,
+        )
         return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    """The fields that are not None."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 AsyncHandler = Callable[[AsyncContext], Awaitable[Result]]
