@@ -85,7 +85,9 @@ export class SqliteConnection {
  */
 function requireOneName(path: string): void {
   if (path === inMemory) return;
-  const links = statSync(path, { throwIfNoEntry: false })?.nlink ?? 1;
+  const found = statSync(path, { throwIfNoEntry: false });
+  // A folder has a link for each folder in it.
+  const links = found?.isFile() ? found.nlink : 1;
   if (links > 1)
     throw new Error(
       `The database file ${path} has ${links} names (hard links), so that two programs could write to it unnoticed. Remove the others, or copy it with \`backup\`.`,

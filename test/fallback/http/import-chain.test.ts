@@ -372,7 +372,7 @@ describe('LiteLLM', () => {
     assert.equal(pathOf(body, 'server_error'), 'a b');
     assert.equal(pathOf(body, 'context_length'), 'a long b');
     assert.equal(pathOf(body, 'content_filter'), 'a');
-    assert.deepEqual(losses(body), ['status null context_length']);
+    assert.deepEqual(losses(body), ['withheld long content_filter', 'status null context_length']);
     const chain = define(body.chain);
     const { config } = exportChain('litellm', { chain, routing: routingOf(chain), prefer: 'failover' });
     const made = config as { router_settings: Record<string, unknown>; model_list: { model_name: string }[] };
@@ -623,6 +623,15 @@ describe('LiteLLM', () => {
     }
   });
 
+  test('an answer that a filter withheld goes to the caller where a group has no content_policy_fallbacks, which is a loss [F106]', async () => {
+    const router_settings = { ...still, fallbacks: [{ a: ['b'] }] };
+    assert.ok(losses(await imported('litellm', { model_list: models('a', 'b'), router_settings })).includes('withheld a content_filter'));
+    for (const more of [{ content_policy_fallbacks: [{ a: ['b'] }] }, { default_fallbacks: ['b'] }]) {
+      const body = await imported('litellm&group=a', { model_list: models('a', 'b'), router_settings: { ...router_settings, ...more } });
+      assert.ok(!losses(body).includes('withheld a content_filter'), JSON.stringify(more));
+    }
+  });
+
   test('retry_after is the least wait between retries [F106]', async () => {
     const router_settings = { ...still, num_retries: 3, retry_after: 12, fallbacks: [{ a: ['b'] }] };
     const body = await imported('litellm', { model_list: models('a', 'b'), router_settings });
@@ -717,10 +726,13 @@ describe('LiteLLM', () => {
   test('calls that LiteLLM repeats by itself are findings of their provider', async () => {
     const model_list = [...models('a'), model('b', { model: 'anthropic/claude' }), model('c', { model: 'nvidia_nim/x' })];
     const body = await imported('litellm', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b', 'c'] }] } });
-    assert.deepEqual(losses(body), [
-      'repeats b connection_error',
-      ...['rate_limit', 'timeout', 'server_error', 'connection_error', 'quota_exceeded'].map((condition) => `repeats c ${condition}`),
-    ]);
+    assert.deepEqual(
+      losses(body).filter((loss) => loss.startsWith('repeats')),
+      [
+        'repeats b connection_error',
+        ...['rate_limit', 'timeout', 'server_error', 'connection_error', 'quota_exceeded'].map((condition) => `repeats c ${condition}`),
+      ],
+    );
   });
 
   test('calls that LiteLLM repeats by itself count where it comes to a model again, by an alias', async () => {
@@ -740,7 +752,7 @@ describe('LiteLLM', () => {
       const body = await imported('litellm', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b'] }] } });
       assert.equal(pathOf(body, 'server_error'), 'a b', param);
       assert.deepEqual(
-        body.findings.map(({ kind, field }: Finding) => `${kind} ${field}`),
+        body.findings.filter(({ kind }: Finding) => kind === 'left_out').map(({ kind, field }: Finding) => `${kind} ${field}`),
         ['left_out model_list.1'],
         param,
       );

@@ -106,9 +106,25 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
     }
   }
   if (router.hasCooldowns) noteCooldowns(findings, parts);
+  noteWithheld(findings, parts);
   const status = 'LiteLLM treats a prompt that is too long as such only with status 400; with 413 its fallbacks for any failure hold.';
   if (router.contextWindow !== null) findings.add('status', null, status, { condition: 'context_length', loss: true });
   noteCells(findings, engine, parts);
+}
+
+/** Finds that LiteLLM returns an answer that a filter withheld to the caller, unless the group has fallbacks for refused content. */
+function noteWithheld<D extends Imported>(findings: FindingList, { router, first, chain }: Parts<D>): void {
+  const { contentPolicy, general } = router;
+  const isRaised = (group: string) =>
+    contentPolicy === null ? general.has('*') : contentPolicy.has(group) || contentPolicy.has(first) || contentPolicy.has('*');
+  for (const { deployment, outcomes } of chain) {
+    const condition = outcomes.find(({ failing, next: after }) => specialOf[failing.condition] === 'content' && after.length > 0)?.failing
+      .condition;
+    if (condition === undefined || isRaised(deployment.group)) continue;
+    const { name } = deployment.provider;
+    const sentence = `LiteLLM returns an answer of ${name} that a filter withheld (status 200) to the caller, since ${deployment.group} has no content_policy_fallbacks; the chain goes on.`;
+    findings.add('withheld', 'fallbacks', sentence, { provider: name, condition, loss: true });
+  }
 }
 
 /** Finds the models that LiteLLM leaves out for a while after failures. */
