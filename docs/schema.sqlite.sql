@@ -115,6 +115,17 @@ CREATE TABLE documents (
 
 CREATE INDEX documents_of_tenant on documents (tenant, kind, name) where removed_at is null;
 
+CREATE TABLE executions (
+  tenant integer not null, packet_id text not null, question_id text not null, id text not null, status text not null,
+  arguments_digest text not null, started_at text not null, agent_id text not null, key_id text, family text not null,
+  ended_at text, result text not null, primary key (tenant, packet_id, question_id));
+
+CREATE TABLE calls (
+  tenant integer not null, agent_id text not null, call_id text not null, packet_id text not null, tool text not null,
+  arguments_digest text not null, primary key (tenant, agent_id, call_id));
+
+CREATE INDEX calls_by_packet on calls (tenant, packet_id);
+
 CREATE TABLE webhooks (
   seq integer primary key autoincrement, tenant integer not null, id text not null, kind text not null, for_packet text,
   url text not null, name text, events text not null, responder text, authentication text,

@@ -448,6 +448,16 @@ describe('the answers of the service', () => {
     await answer('chainPacket', 400, { id, body: unfit });
     assert.equal((await answer('batchCreate', 201, { body: { packets: [body, unfit] } })).body.errors.length, 1);
     await answer('deleteContract', 204, agent);
+    const approval = { ...bodies.askApproval, exclude_source: false, action: { tool: 't', arguments: {}, call_id: 'c' } };
+    const approving = (await answer('askApproval', 201, { body: approval })).body;
+    await answer('askApproval', 200, { body: approval });
+    const { key: responder } = (await answer('createKey', 201, { body: { name: 'dana', scopes: ['respond'], responder: 'dana' } })).body;
+    const decided = { body: { decision: 'approve', responded_by: 'dana' }, key: responder };
+    const { decision } = (await answer('respondPacket', 200, { id: approving.id, ...decided })).body.hitl;
+    await answer('startExecution', 201, { id: approving.id, body: { arguments_digest: decision.arguments_digest } });
+    await answer('startExecution', 409, { id: approving.id, body: { arguments_digest: decision.arguments_digest } });
+    await answer('getExecution', 200, { id: approving.id });
+    await answer('endExecution', 200, { id: approving.id, body: bodies.endExecution });
     for (const [one, plural] of [
       ['Policy', 'Policies'],
       ['Group', 'Groups'],

@@ -21,6 +21,7 @@ import { Turns } from '../kit/turns.ts';
 import { createJobs } from './background.ts';
 import { agentHandlers } from './http/agents.ts';
 import { answerLinkHandlers } from './http/answer-links.ts';
+import { approvalHandlers } from './http/approvals.ts';
 import { briefHandlers } from './http/brief.ts';
 import { channelHandlers } from './http/channels.ts';
 import { contractHandlers } from './http/contracts.ts';
@@ -46,12 +47,14 @@ import { WaitingList } from './live/waiting.ts';
 import type { Extension as McpExtension } from './mcp/server.ts';
 import { AgentService } from './service/agents.ts';
 import { createAnswerLinkService } from './service/answer-links.ts';
+import { createApprovalService } from './service/approvals.ts';
 import { createAuditService, createHeadSigner } from './service/audit.ts';
 import { createBriefService } from './service/brief.ts';
 import { createChannelService } from './service/channels.ts';
 import { Connections } from './service/connections.ts';
 import { createContractService } from './service/contracts.ts';
 import { createDelegationService } from './service/delegations.ts';
+import { createExecutionService } from './service/executions.ts';
 import { createGroupService } from './service/groups.ts';
 import { createKeyService } from './service/keys.ts';
 import { createListService } from './service/lists.ts';
@@ -269,7 +272,6 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
   const agents = new AgentService(store, clock);
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
   const views = createPacketViews(store, live.turns);
-  const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl });
   const { smtpUrl: url, mailFrom: from } = settings;
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
   const checks = new SchemaChecks();
@@ -281,23 +283,29 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     onSeen: (tenant, agentId) => agents.seen(tenant, agentId),
   });
   const policies = createPolicyService({ store, clock, turns: live.turns, checks });
+  const facts = { policies, checks };
+  const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl, facts });
   const onChange = () => {
     contracts.changed();
     policies.changed();
   };
   const keys = createKeyService({ ...parts, onChange });
   const connections = new Connections(keys.isValid, tierLimits(settings));
-  const packets = createPacketService({
+  const creation = {
     ...parts,
+    ...facts,
     contracts,
     limits: tierLimits(settings),
     quotas: { chainDepthMax: settings.chainDepthMax, openPacketsPerAgent: settings.openPacketsPerAgent },
-    onSeen: (tenant, agentId) => agents.seen(tenant, agentId),
+    onSeen: (tenant: number, agentId: string) => agents.seen(tenant, agentId),
     onCreated: live.metrics.handedOver,
-  });
+  };
+  const packets = createPacketService(creation);
   return {
     ...{ keys, connections, agents, checks, contracts, policies, packets, answerLinks, views },
     tenants: createTenantService(parts),
+    approvals: createApprovalService(creation),
+    executions: createExecutionService({ ...parts, views }),
     groups: createGroupService(parts),
     delegations: createDelegationService(parts),
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
@@ -335,6 +343,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
     ...tenantHandlers(tenants),
     ...agentHandlers(agents),
     ...contractHandlers(contracts),
+    ...approvalHandlers(services.approvals, services.executions),
     ...policyHandlers(services.policies),
     ...groupHandlers(services.groups),
     ...delegationHandlers(services.delegations),

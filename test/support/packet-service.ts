@@ -4,6 +4,7 @@ import type { CreateRequest } from '../../src/handoff/model/packet.ts';
 import { createContractService } from '../../src/handoff/service/contracts.ts';
 import { createKeyService } from '../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
+import { createPolicyService } from '../../src/handoff/service/policies.ts';
 import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
 import type { CommittedEvents } from '../../src/handoff/store/event-rows.ts';
 import { openStore, type Store } from '../../src/handoff/store/store.ts';
@@ -42,8 +43,9 @@ export async function openPackets(
     const reported: CommittedEvents[] = [];
     store.onCommit((appended) => void reported.push(appended));
     const contracts = createContractService({ store, clock, turns: new Turns(), checks, onSeen: () => undefined });
+    const policies = createPolicyService({ store, clock, turns: new Turns(), checks });
     const packets = createPacketService({
-      ...{ store, clock, newId, random, contracts },
+      ...{ store, clock, newId, random, contracts, policies, checks },
       quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
       limits: tierLimits(readHandoffSettings({})),
       onSeen: () => undefined,

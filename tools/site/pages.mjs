@@ -9,6 +9,7 @@ export const groups = [
       'docs/events.md': 'Streams and webhooks',
       'docs/agents.md': 'MCP and A2A',
       'docs/contracts.md': 'Contracts of agents',
+      'docs/approvals.md': 'Approvals',
       'docs/packet-life.md': 'The life of a packet',
     },
   },

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/style/noExcessiveLinesPerFile: the table of all commands, one row each, which is read as one.
 import { deliveryStatuses, scopes, statuses, tiers, webhookEvents } from '../model/constants.ts';
 import { answerLinks } from './answer-links.ts';
+import { approvals } from './approvals.ts';
 import { channels } from './channels.ts';
 import {
   actor,
@@ -488,10 +489,24 @@ const local: readonly Row[] = [
 ];
 
 /** Every command, in the order of help. */
-export const commands: readonly Row[] = [...packets, ...answerLinks, ...trail, ...hooks, ...channels, ...keys, ...tenants, ...local];
+export const commands: readonly Row[] = [
+  ...packets,
+  ...answerLinks,
+  ...approvals,
+  ...trail,
+  ...hooks,
+  ...channels,
+  ...keys,
+  ...tenants,
+  ...local,
+];
 
 /** The groups of commands: the names of their commands without the last word. */
 export const groups: Readonly<Record<string, string>> = {
+  approvals: 'ask about tool calls, and decide about them',
+  policies: 'say who must be asked before an agent calls a tool',
+  groups: 'name people together, for policies',
+  delegations: 'say who approves in whose place',
   'agents contract': 'publish what packets for an agent must contain, and check packets',
   packets: 'create, find and work on packets',
   hooks: 'register webhooks, and retry failed deliveries',

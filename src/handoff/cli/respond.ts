@@ -1,3 +1,4 @@
+import { offeredBy } from '../model/offered.ts';
 import { choicesOf } from '../model/options.ts';
 import type { Packet, RespondRequest } from '../model/packet.ts';
 import { askedStatus } from '../rules/packet-life.ts';
@@ -55,10 +56,14 @@ async function ask(context: Context, prompt: Prompt, packet: Packet): Promise<Pi
 
 function questionLines({ status, hitl }: Packet) {
   if (status !== askedStatus || hitl === null) throw new CliError(`The packet is ${status} and awaits no answer.`, 1);
-  const options = choicesOf(hitl.options);
+  const { action, edited } = hitl;
+  const options =
+    action === undefined ? choicesOf(hitl.options) : choicesOf(offeredBy(action).filter((word) => word === 'approve' || word === 'reject'));
   if (hitl.schema !== undefined && options.length === 0)
     throw new CliError('The question has a form; answer it by an answer link (packets answer-link).', 1);
   const why = hitl.reason === '' ? [] : [`Why: ${oneLine(hitl.reason)}`];
-  const lines = [oneLine(hitl.question), ...why, ...options.map(({ label }, index) => `  ${index + 1}  ${oneLine(label)}`)];
+  const shown = edited?.arguments ?? action?.arguments ?? {};
+  const called = action === undefined ? [] : [`Tool: ${oneLine(action.tool)}`, ...JSON.stringify(shown, null, 2).split('\n').map(oneLine)];
+  const lines = [oneLine(hitl.question), ...why, ...called, ...options.map(({ label }, index) => `  ${index + 1}  ${oneLine(label)}`)];
   return { lines, options, digest: hitl.digest };
 }

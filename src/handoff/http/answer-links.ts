@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
+import { readJson } from '../../kit/json.ts';
+import { decisions } from '../model/action.ts';
 import { formData } from '../model/form-values.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
@@ -10,7 +12,7 @@ import { answeredPage, type Entered, endPage, questionPage, refusedPage } from '
 import { handlersOf } from './handlers.ts';
 
 /** The largest form of an answer, in bytes. */
-export const maxFormBytes = 128 * 1024;
+export const maxFormBytes = 256 * 1024;
 
 const maxNameLength = 1024;
 const maxResponseLength = 16_384;
@@ -72,6 +74,7 @@ async function refused(error: unknown, form: URLSearchParams, open: () => Promis
   const askAgain = (status: number, problem: string) =>
     new HttpResponse({ status, body: questionPage(opened, { problem, entered: enteredIn(form) }) });
   if (error.code === 'STALE') return askAgain(409, 'The question, or what it is about, has changed. Read it again before you answer.');
+  if (error.code === 'NOT_AN_APPROVER') return refusal(error.message);
   if (error.code === 'FORBIDDEN')
     return refusal('This link was made by the agent that asks, and the question excludes its answer. Ask for another link.');
   return askAgain(400, error.message.replace(/^data\.(\S+)/, '$1'));
@@ -96,7 +99,14 @@ function enteredIn(form: URLSearchParams): Entered {
   const names = [...form.keys()].filter((name) => name.startsWith(dataPrefix));
   const fields = new Map(names.map((name) => [name.slice(dataPrefix.length), form.getAll(name)]));
   const text = (name: string) => form.get(name) ?? undefined;
-  return { name: text('name'), response: text('response'), notes: text('notes'), fields };
+  return {
+    name: text('name'),
+    response: text('response'),
+    notes: text('notes'),
+    message: text('message'),
+    arguments: text('arguments'),
+    fields,
+  };
 }
 
 /** The answer in a form. @throws ServiceError 400 with a sentence for the person */
@@ -109,9 +119,30 @@ function answerOf({ link, packet }: Open, form: URLSearchParams): RespondRequest
   if (!/^[0-9a-f]{64}$/.test(digest)) throw new ServiceError('STALE', 'The form has no digest.');
   const notes = form.get('notes')?.trim() ?? '';
   const common = { responded_by, digest, ...(notes === '' ? {} : { notes }) };
-  const { schema } = packet.hitl;
+  const { schema, action } = packet.hitl;
+  if (action !== undefined) return { ...common, ...decisionIn(form) };
   if (schema === undefined || form.has('option')) return { ...common, response: responseOf(packet, form) };
   return { ...common, data: formData(schema, (name) => form.getAll(dataPrefix + name)) };
+}
+
+/** The decision in the form of an action. @throws ServiceError 400 with a sentence for the person */
+function decisionIn(form: URLSearchParams): Pick<RespondRequest, 'decision' | 'arguments' | 'message'> {
+  const decision = decisions.find((word) => word === form.get('decision'));
+  if (decision === undefined) throw invalid('decision', 'Choose what to do.');
+  const message = form.get('message')?.trim() ?? '';
+  const said = message === '' || decision === 'approve' || decision === 'edit' ? {} : { message };
+  if (decision === 'respond' && message === '') throw invalid('message', 'Write what to answer the agent.');
+  return { decision, ...said, ...(decision === 'edit' ? { arguments: argumentsIn(form.get('arguments') ?? '') } : {}) };
+}
+
+function argumentsIn(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = readJson(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // The sentence below says what is expected.
+  }
+  throw invalid('arguments', 'The arguments must be a JSON object.');
 }
 
 function responseOf({ hitl }: AskingPacket, form: URLSearchParams): string {
@@ -128,7 +159,8 @@ function responseOf({ hitl }: AskingPacket, form: URLSearchParams): string {
   return response;
 }
 
-function shownAnswer({ hitl }: AskingPacket, form: URLSearchParams, { response, data = {} }: RespondRequest): string {
+function shownAnswer({ hitl }: AskingPacket, form: URLSearchParams, { response, data = {}, decision, message }: RespondRequest): string {
+  if (decision !== undefined) return message === undefined ? decision : `${decision}: ${message}`;
   if (response === undefined)
     return Object.entries(data)
       .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : value}`)

@@ -7,6 +7,7 @@ import { escapeHtml } from '../rules/html.ts';
 import { isQuick, type MarkdownElement, type MarkdownNode, markdownOf } from '../rules/markdown.ts';
 import { roughWords } from '../rules/time-left.ts';
 import type { AskingPacket, OpenedLink } from '../service/answer-links.ts';
+import { actionOf, decisionFields } from './action-parts.ts';
 import { formField } from './form-field.ts';
 
 /** The styles of the page. The look is that of the console, without its files. */
@@ -136,6 +137,8 @@ export interface Entered {
   readonly name?: string | undefined;
   readonly response?: string | undefined;
   readonly notes?: string | undefined;
+  readonly message?: string | undefined;
+  readonly arguments?: string | undefined;
   /** The texts of the fields of the question's form. */
   readonly fields?: ReadonlyMap<string, readonly string[]>;
 }
@@ -174,7 +177,7 @@ export function questionPage(
   const form = `<form class="card" method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${nameField(packet, link.responder, entered)}${answerFields(packet, entered)}</form>`;
   return documentOf(
     beginningOf(hitl.question, 100),
-    `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(question.start)}</h1>${question.rest}${reason}</div>${aboutOf(packet)}${form}${messagesOf(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
+    `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(question.start)}</h1>${question.rest}${reason}${actionOf(packet)}</div>${aboutOf(packet)}${form}${messagesOf(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
     { of: ' class="question"', end: `<script>${localTimes}</script>` },
   );
 }
@@ -193,8 +196,11 @@ function nameField({ hitl }: AskingPacket, responder: string | null, { name = hi
   return `<label>Your name<input name="name" required maxlength="1024" value="${escapeHtml(name)}"></label>`;
 }
 
-function answerFields({ hitl }: AskingPacket, { response = '', notes = '', fields = new Map() }: Entered): string {
+function answerFields(packet: AskingPacket, entered: Entered): string {
+  const { hitl } = packet;
+  const { response = '', notes = '', fields = new Map() } = entered;
   const remarks = `<details${notes === '' ? '' : ' open'}><summary>Add a remark</summary><label>Remark<textarea name="notes">${escapeHtml(notes)}</textarea></label></details>`;
+  if (hitl.action !== undefined) return `${decisionFields(packet, entered)}${remarks}`;
   if (hitl.schema !== undefined) {
     const { properties, required = [] } = hitl.schema;
     const rows = Object.entries(properties).map(([name, field]) => formField(name, field, required.includes(name), fields.get(name)));

@@ -148,10 +148,10 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
 
 /** An answer needs a response or, for a question with a schema, data. */
 function answerFaults(body: unknown): Fault[] {
-  const { response, data, digest } = (body ?? {}) as { response?: unknown; data?: unknown; digest?: unknown };
+  const { response, data, digest, decision } = (body ?? {}) as Partial<Record<'response' | 'data' | 'digest' | 'decision', unknown>>;
   const isLeftOut = (value: unknown) => value === undefined || value === null;
   // An answer to something else than the current question is 409 `STALE`, whatever else is wrong with it.
-  return isLeftOut(response) && isLeftOut(data) && isLeftOut(digest) ? [{ field: 'response', detail: 'response is required.' }] : [];
+  return [response, data, digest, decision].every(isLeftOut) ? [{ field: 'response', detail: 'response is required.' }] : [];
 }
 
 /** Whether a packet is as a request waits for it. @throws ServiceError 400 when the request names no condition, or an unknown status */
@@ -207,7 +207,7 @@ function trialOf(refusal: ServiceError | undefined): Trial {
 }
 
 /** The answer to a create request. */
-async function createAnswer(making: Promise<CreateAnswer>): Promise<HttpResponse<never>> {
+export async function createAnswer(making: Promise<CreateAnswer>): Promise<HttpResponse<never>> {
   const { text, status, etag, replayed } = await making;
   return new HttpResponse<never>({
     status,

@@ -5,6 +5,7 @@ import { systemRoutes } from '../../kit/system.ts';
 import { a2aApi } from './a2a.ts';
 import { agentApi } from './agent.ts';
 import { answerLinkApi } from './answer-link.ts';
+import { approvalApi } from './approval.ts';
 import { auditApi } from './audit.ts';
 import { batchApi } from './batch-routes.ts';
 import { briefApi } from './brief.ts';
@@ -48,6 +49,7 @@ export const parts = [
   workApi,
   agentApi,
   contractApi,
+  approvalApi,
   policyApi,
   groupApi,
   delegationApi,

@@ -18,7 +18,8 @@ const events = Type.Array(choice(channelEvents), {
   maxItems: 100,
   description: 'The events it sends: `asked` for a new question, `reminded` for its reminder, `answered` for its answer.',
 });
-const responder = 'The person whose questions it gets (`hitl.responder`), and in whose name its answer links answer.';
+const responder =
+  'The person whose questions it gets (`hitl.responder`, and steps of policies that ask the person), and in whose name its answer links answer. A group (`group:finance`) gets the steps that ask it, without answer links.';
 
 export const Channel = object({
   id: Id,

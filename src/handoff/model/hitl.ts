@@ -1,13 +1,14 @@
 import Type, { type Static } from 'typebox';
 
 import { choice, described, orNull, prose, record, remark, statement, timestamp } from '../../kit/schemas.ts';
+import { Action, ActionDecision, EditedArguments, ShadowVerdict, ShownApproval, ShownStep } from './action.ts';
 import { FormSchema } from './form.ts';
 
 /** What an agent asks: the fields of `hitl` in a request. */
 export const question = {
   required: Type.Boolean({ description: 'Whether a person must answer before the packet can be completed.' }),
   reason: prose('Why a person is asked.', { example: 'Refunds over 50 need approval' }),
-  question: statement('The question.'),
+  question: statement('The question. With an action it may be left out.'),
   options: Type.Optional(
     Type.Array(
       Type.Unknown({
@@ -18,6 +19,7 @@ export const question = {
   ),
   strict_options: Type.Optional(Type.Boolean({ description: 'Whether the response must be one of the options.' })),
   schema: Type.Optional(FormSchema),
+  action: Type.Optional(Action),
   responder: Type.Optional(remark('Who is asked: a name or a mail address. It is shown, and is no permission.')),
   remind_after_seconds: Type.Optional(
     Type.Integer({
@@ -66,12 +68,16 @@ export const Asked = Type.Object({
   remind_at: Type.Optional(orNull(timestamp('When the reminder is due.'), 'Null when it was sent, or the question is answered.')),
   digest: Type.String({
     description:
-      'The SHA-256, in hex, of what a person is shown: the canonical JSON (RFC 8785) of `{question, reason, options, schema, summary, pending, decisions}`, with null for options or a schema that the question does not have. It is set when the question is asked.',
+      'The SHA-256, in hex, of what a person is shown: the canonical JSON (RFC 8785) of `{question, reason, options, schema, summary, pending, decisions}`, with null for options or a schema that the question does not have, and with `action` where it has one. It is set when the question is asked.',
   }),
   first_question_id: Type.Optional(
     Type.String({ description: 'The id under which the question was first asked; left out unless it was changed while it was open.' }),
   ),
   ended_at: Type.Optional(timestamp('When the packet ended before an answer; otherwise left out.')),
+  approvals: Type.Optional(Type.Array(ShownApproval, { description: 'Who has approved the action.' })),
+  step: Type.Optional(orNull(ShownStep, 'The step of the policy that is open; null without a policy that asks.')),
+  edited: Type.Optional(EditedArguments),
+  shadow: Type.Optional(Type.Array(ShadowVerdict, { description: 'What policies would have decided that are only tried.' })),
 });
 
 /** What a person answered. */
@@ -81,6 +87,7 @@ export const Answer = Type.Object({
   responded_by: Type.String(),
   responded_at: timestamp('When the question was answered.'),
   notes: orNull(Type.String()),
+  decision: Type.Optional(ActionDecision),
 });
 
 const asked = Asked.properties;
@@ -95,6 +102,7 @@ export const askedFields = {
     Type.Boolean({ description: 'Whether a person must answer before the packet can be completed; true if left out.' }),
   ),
   reason: Type.Optional(question.reason),
+  question: Type.Optional(question.question),
 };
 
 /** A request to ask. */
@@ -125,6 +133,11 @@ export const Hitl = Type.Object({
   digest: Type.Optional(asked.digest),
   first_question_id: asked.first_question_id,
   ended_at: asked.ended_at,
+  approvals: asked.approvals,
+  step: asked.step,
+  shadow: asked.shadow,
+  edited: asked.edited,
+  decision: answer.decision,
 });
 
 export type Question = Static<typeof Question>;

@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox';
 
 import { choice, givenTimestamp, Id, name, object, orNull, prose, record, remark, statement, timestamp } from '../../kit/schemas.ts';
+import { decisions } from './action.ts';
 import { indexedName, priorities, statuses } from './common.ts';
-import { Hitl, Question, question } from './hitl.ts';
+import { Hitl, question } from './hitl.ts';
 
 /** The version of the packet schema that packets carry. */
 export const packetVersion = '1.0.0';
@@ -94,6 +95,9 @@ type Fields = Record<string, Type.TSchema>;
 const optional = <F extends Fields>(fields: F): { [Name in keyof F]: Type.TOptional<F[Name]> } =>
   Object.fromEntries(Object.entries(fields).map(([key, schema]) => [key, Type.Optional(schema)])) as never;
 
+/** A draft of a question: with an action it needs no text. */
+const DraftRequest = Type.Object({ ...question, question: Type.Optional(question.question) }, { description: 'A checkpoint for a human.' });
+
 const createFields = {
   metadata: Type.Object({
     source_agent: SourceAgent,
@@ -111,7 +115,7 @@ const createFields = {
     }),
   ),
   dependencies: Type.Optional(Type.Array(Dependency)),
-  hitl: Type.Optional(Question),
+  hitl: Type.Optional(DraftRequest),
 };
 
 export const ChainRequest = object(createFields);
@@ -186,6 +190,13 @@ export const RenewRequest = object({
 });
 
 export const RespondRequest = object({
+  decision: Type.Optional(
+    choice(decisions, { description: 'What the person decides about an action; `response` alone is read as the decision.' }),
+  ),
+  arguments: Type.Optional(
+    record(Type.Unknown(), { description: 'The whole arguments as the person changed them, with the decision `edit`.' }),
+  ),
+  message: Type.Optional(remark('What the person says to the agent: required with `respond`, optional with `reject`.')),
   response: Type.Optional(
     Type.String({
       maxLength: 16_384,

@@ -94,6 +94,13 @@ function endOf({ timeout_seconds, on_timeout = 'keep' }: AskedStep, began: numbe
   return timeout_seconds === undefined || on_timeout === 'keep' ? Number.POSITIVE_INFINITY : afterSeconds(began, timeout_seconds);
 }
 
+/** The people and groups of a list, with the members of the groups. */
+export const everybodyIn = (from: readonly string[], { groups }: Pick<People, 'groups'>): string[] => [
+  ...new Set(
+    from.flatMap((name) => (name.startsWith(groupPrefix) ? [name, ...(groups.get(name.slice(groupPrefix.length)) ?? [])] : [name])),
+  ),
+];
+
 /** The names in a list of people and groups, in the form in which they are compared. */
 function namesIn(from: readonly string[], { groups }: People): Set<string> {
   const names = from.flatMap((name) => (name.startsWith(groupPrefix) ? (groups.get(name.slice(groupPrefix.length)) ?? []) : [name]));

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../kit/errors.ts';
+import { asksPerson, type Command } from './command.ts';
 import type { KeptOfQuestions } from './kept.ts';
-import { type AnyPacket, asksPerson, type Command, type PacketEvent } from './packet.ts';
+import type { AnyPacket, PacketEvent } from './packet.ts';
 import { isAwaited } from './question-state.ts';
 
 /** The prefix of an admin key among the makers of a key. */
@@ -32,6 +33,9 @@ function isSource(sources: readonly string[], { origin, lineage }: KeyFamily): b
   return sources.includes(origin) || sources.includes(byAdmin + origin) || lineage.some((maker) => sources.includes(firstKeyOf(maker)));
 }
 
+/** Whether a key belongs to the family of the keys that are named. */
+export const isOfFamily = isSource;
+
 /** The sources of a question with those of another key. */
 export function withSource(sources: readonly string[], { origin, lineage }: KeyFamily): readonly string[] {
   const added = [origin, ...lineage].filter((key) => !sources.includes(key));
@@ -55,6 +59,8 @@ export function restrictedAction(
   kept: KeptOfQuestions = {},
 ): 'answered' | 'withdrawn' | 'changed' | undefined {
   const { hitl } = packet;
+  // A step of a policy never counts the asker.
+  if (command.kind === 'respond' && kept.approval?.steps.some(({ from }) => from !== null)) return 'answered';
   if (!(hitl === null ? kept.exclude_source : hitl.exclude_source)) return undefined;
   if (command.kind === 'respond') return 'answered';
   if (command.kind === 'withdraw') return 'withdrawn';

@@ -1,3 +1,4 @@
+import type { OpenCase } from './approving.ts';
 import type { AnyPacket, Decision, QuestionsBefore } from './packet.ts';
 import type { GivenQuestion } from './question.ts';
 import { isAwaited } from './question-state.ts';
@@ -9,7 +10,14 @@ import { isAwaited } from './question-state.ts';
 export interface KeptOfQuestions {
   readonly exclude_source?: true;
   readonly notified_at?: string;
+  /** How the open question about an action is approved. */
+  readonly approval?: OpenCase;
+  /** Set for a packet that was made to ask about an action, and ends by itself. */
+  readonly own?: OwnPacket;
 }
+
+/** Whether the execution of an own packet's action has begun. */
+export type OwnPacket = 'waiting' | 'begun';
 
 /** What a packet's next question has unless the request says otherwise. */
 export const inherited = ({ hitl }: AnyPacket, kept: KeptOfQuestions): GivenQuestion =>
@@ -19,13 +27,17 @@ export const inherited = ({ hitl }: AnyPacket, kept: KeptOfQuestions): GivenQues
 export function keptAfter(
   before: AnyPacket,
   after: AnyPacket,
-  { events }: Decision<AnyPacket>,
+  { events, approval, own }: Decision<AnyPacket>,
   { kept }: QuestionsBefore,
 ): KeptOfQuestions {
   // With a question, the packet itself says whether it excludes its source. Without one, it was withdrawn or never asked.
   const isExcluded = before.hitl === null ? kept.exclude_source : isAwaited(before) && before.hitl.exclude_source;
   const isTold = events.some(({ notifies }) => notifies === 'asked');
+  const open = approval === undefined ? kept.approval : (approval ?? undefined);
+  const marked = own ?? kept.own;
   return {
+    ...(isAwaited(after) && open !== undefined ? { approval: open } : {}),
+    ...(marked === undefined ? {} : { own: marked }),
     ...(after.hitl === null && isExcluded ? { exclude_source: true } : {}),
     ...(isTold
       ? { notified_at: after.updated_at }

@@ -68,6 +68,7 @@ export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: strin
   }
   const choices = choicesOf(options).slice(0, maxOptions);
   const parts = [
+    ...actionParts(hitl!),
     { title: 'Why a person is asked', text: block(reason, maxPart) },
     { title: 'Proposed answers', text: block(choices.map(({ value, label }) => line(label ?? value)).join('\n'), maxPart) },
     { title: 'Summary', text: block(context.summary, maxPart) },
@@ -83,6 +84,24 @@ export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: strin
     ...('url' in link ? { link: link.url } : {}),
     hint: 'url' in link ? `${left} Anyone with the link can answer.` : `${left} ${link.none}`,
   };
+}
+
+/** Tool and arguments of an action, as much as fits; the page has all. */
+function actionParts({ action, edited, step }: NonNullable<Packet['hitl']>): Notice['parts'] {
+  if (action === undefined) return [];
+  const text = JSON.stringify(edited?.arguments ?? action.arguments, null, 2);
+  const parts = [
+    { title: 'Tool', text: line(action.tool) },
+    { title: 'Arguments', text: `${block(text, maxPart)}${text.length > maxPart ? '\n(The page has all of them.)' : ''}` },
+  ];
+  if (!step) return parts;
+  return [
+    ...parts,
+    {
+      title: 'Asked',
+      text: `${line(step.from.join(', '))}, step ${step.index} of ${step.of}: ${step.given} of ${step.count} have approved`,
+    },
+  ];
 }
 
 const withText = (parts: Notice['parts']) => parts.filter(({ text }) => text !== '');

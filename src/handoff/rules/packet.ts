@@ -1,11 +1,14 @@
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import { statuses } from '../model/common.ts';
-import type { Claimant, Packet, PacketSummary, PatchRequest, RespondRequest } from '../model/packet.ts';
+import type { Packet, PacketSummary, PatchRequest } from '../model/packet.ts';
 import type { WebhookEvent } from '../model/webhook.ts';
-import { type AnsweredVia, answerTo, type EndedQuestion, questionsEndedBy, withQuestionEnded } from './answer.ts';
-import { type KeptOfQuestions, keptAfter } from './kept.ts';
-import { isLeaseOver, type LeaseProof, type LeaseTerms, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
+import { answeredPacket, answerTo, type EndedQuestion, questionsEndedBy, withQuestionEnded } from './answer.ts';
+import { type Facts, type OpenCase, typed } from './approving.ts';
+import type { Command } from './command.ts';
+import { considerAtTime, decideAction, withApproval } from './considered.ts';
+import { type KeptOfQuestions, keptAfter, type OwnPacket } from './kept.ts';
+import { isLeaseOver, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
 import { allowedFrom, allows, move, touched, type Verb, verbTo } from './packet-life.ts';
 import {
@@ -22,7 +25,7 @@ import {
   withChanged,
 } from './question.ts';
 import { type EarlierQuestion, sameQuestion } from './question-key.ts';
-import { type AskedRecord, hitlOf, isAwaited, latestQuestion } from './question-state.ts';
+import { type AskedRecord, isAwaited, latestQuestion } from './question-state.ts';
 import { remind } from './reminder.ts';
 
 /** The name of an event on streams. */
@@ -33,8 +36,13 @@ export const packetEventTypes = [
   ...statuses,
   'answer_link_created',
   'answer_link_revoked',
+  'approval_escalated',
+  'approval_given',
   'chained',
   'deleted',
+  'execution_failed',
+  'execution_started',
+  'execution_succeeded',
   'hitl_reminded',
   'hitl_responded',
   'hitl_timed_out',
@@ -52,61 +60,12 @@ export interface PacketEvent {
   readonly details: Record<string, unknown>;
   /** The event that channels send for it. */
   readonly notifies?: ChannelEvent | undefined;
+  /** The people and groups that a step asks, whose channels send it too. */
+  readonly tells?: readonly string[] | undefined;
 }
-
-/** The details of an answer by a link: its id, and whether the person entered a name. */
-interface LinkDetails {
-  readonly answer_link_id: string;
-  readonly unverified?: true;
-}
-
-/** A request to change an existing packet, from a caller or from a background job. */
-export type Command =
-  | { readonly kind: 'claim'; readonly claimant: Claimant; readonly terms?: LeaseTerms | undefined }
-  | ({
-      readonly kind: 'patch';
-      readonly patch: PatchRequest;
-      readonly agentId: string | undefined;
-      /** The id of the question, if the patch asks one or makes one of an open one. */
-      readonly questionId: string;
-    } & LeaseProof)
-  | ({
-      readonly kind: 'ask';
-      readonly question: GivenQuestion;
-      readonly agentId: string | undefined;
-      readonly questionId: string;
-    } & LeaseProof)
-  | { readonly kind: 'withdraw'; readonly agentId: string | undefined }
-  | {
-      readonly kind: 'respond';
-      readonly answer: RespondRequest;
-      readonly via?: AnsweredVia;
-      readonly link?: LinkDetails;
-      readonly actor?: string | undefined;
-    }
-  | { readonly kind: 'complete'; readonly agentId: string | undefined; readonly token?: string | undefined }
-  | { readonly kind: 'delete'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin?: boolean }
-  | ({ readonly kind: 'release'; readonly agentId: string | undefined; readonly byAdmin: boolean } & LeaseProof)
-  | ({ readonly kind: 'renew'; readonly seconds: number | undefined } & LeaseProof)
-  | { readonly kind: 'end_lease'; readonly agentId: string | undefined; readonly token: string | undefined }
-  | { readonly kind: 'remove'; readonly actor: string }
-  | { readonly kind: 'time_out' }
-  | { readonly kind: 'expire_unclaimed' };
-
-/** Whether a command asks a person. */
-export const asksPerson = (command: Command): boolean =>
-  command.kind === 'ask' || (command.kind === 'patch' && command.patch.status !== undefined && verbTo[command.patch.status] === 'ask');
 
 /** A packet summary or a whole packet. Only an update of content needs the whole packet. */
 export type AnyPacket = PacketSummary | Packet;
-
-/** Whether the command changes the packet's content. */
-export function changesContent(command: Command): boolean {
-  return command.kind === 'ask' || (command.kind === 'patch' && Object.keys(command.patch).some((field) => field !== 'status'));
-}
-
-/** Whether the command needs the whole packet: for its content, or for what the person is shown. */
-export const needsWhole = (command: Command): boolean => command.kind === 'respond' || changesContent(command) || asksPerson(command);
 
 /** The packet after a command, and its events; without events nothing changed. */
 export interface Decision<P extends AnyPacket = Packet> {
@@ -120,6 +79,9 @@ export interface Decision<P extends AnyPacket = Packet> {
   readonly lease?: StoredLease | null;
   /** What to keep of the packet's questions; left out when it does not change. */
   readonly kept?: KeptOfQuestions;
+  /** How the open question about an action is approved; left out when it does not change, null when it is decided. */
+  readonly approval?: OpenCase | null;
+  readonly own?: OwnPacket;
   /** The questions that the command ended. */
   readonly ended?: readonly EndedQuestion[];
   /** The id of the question that a request to ask is about, and whether it was asked before. */
@@ -131,6 +93,8 @@ export interface QuestionsBefore {
   readonly kept: KeptOfQuestions;
   /** The questions that ended, if the command asks. */
   readonly earlier: readonly EarlierQuestion[];
+  /** What decides about actions; left out: nothing is published. */
+  readonly facts?: Facts | undefined;
 }
 
 const noQuestions: QuestionsBefore = { kept: {}, earlier: [] };
@@ -189,7 +153,7 @@ function decideOn<P extends AnyPacket>(
     case 'withdraw':
       return withdraw(packet, command.agentId, now);
     case 'respond':
-      return respond(packet, command, now);
+      return respond(packet, command, now, questions);
     case 'complete':
       if (!allows(packet, 'complete')) throw conflict(`The packet can't be completed. ${allowedFrom(packet)}`);
       requireAnswered(packet, conflict);
@@ -214,7 +178,13 @@ function decideOn<P extends AnyPacket>(
       };
     case 'time_out':
       if (isLeaseOver(packet, now)) return setFree(packet, 'lose', 'system:sweeper', now);
-      return timeOut(packet, now) ?? remind(packet, now) ?? unchanged(packet);
+      return (
+        timeOut(packet, now) ??
+        considerAtTime(packet, questions, now) ??
+        expireApproval(packet, questions, now) ??
+        remind(packet, now) ??
+        unchanged(packet)
+      );
     case 'expire_unclaimed':
       if (!allows(packet, 'time_out')) return unchanged(packet);
       return enter(packet, 'time_out', 'system:sweeper', now, { reason: 'unclaimed' });
@@ -297,31 +267,19 @@ function setFree<P extends AnyPacket>(packet: P, verb: 'release' | 'lose', actor
 
 function respond<P extends AnyPacket>(
   packet: P,
-  { answer, via = 'api', link, actor = `human:${answer.responded_by}` }: Command & { kind: 'respond' },
+  { answer, via = 'api', link, decider = typed, actor = `human:${answer.responded_by}` }: Command & { kind: 'respond' },
   now: Date,
+  questions: QuestionsBefore,
 ): Decision<P> {
   const latest = latestQuestion(packet, now);
   if (!isAwaited(packet) || (latest.state !== 'open' && latest.state !== 'timed_out')) {
     throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(latest)}`);
   }
   if (latest.state === 'timed_out') throw new ServiceError('GONE', 'The question is overdue.');
-  const { question, asked } = latest;
-  const given = answerTo(packet, question, answer);
-  const at = now.toISOString();
-  const { target_agent } = packet.metadata;
-  const held = packet.claimed_by !== null;
-  const answered: P = {
-    ...move(packet, 'respond', now),
-    hitl: hitlOf({
-      question,
-      asked: asked.remind_at ? { ...asked, remind_at: null } : asked,
-      answer: { ...given, responded_by: answer.responded_by, responded_at: at, notes: answer.notes ?? null },
-    }),
-    claimed_by: held
-      ? packet.claimed_by
-      : { agent_id: target_agent.id, agent_name: target_agent.name, framework: target_agent.framework ?? null },
-    claimed_at: held ? packet.claimed_at : at,
-  };
+  if (latest.question.action !== undefined) return decideAction(packet, latest, { answer, decider, via, link }, questions, now);
+  const given = answerTo(packet, latest, answer);
+  const { responded_by, notes = null } = answer;
+  const answered = answeredPacket(packet, latest, { ...given, responded_by, responded_at: now.toISOString(), notes }, now);
   const { question_id, ...words } = askedOf(latest);
   const event: PacketEvent = {
     event_type: 'hitl_responded',
@@ -361,6 +319,13 @@ function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> | undef
   const details = { question_id: latest.asked.question_id, expires_at: latest.asked.expires_at };
   const timedOut: PacketEvent = { event_type: 'hitl_timed_out', type: null, actor: 'system:sweeper', details };
   return { ...ended, events: [timedOut, ...ended.events] };
+}
+
+/** Ends a packet that was made to ask, when its approval can't be executed any more and nothing was begun. */
+function expireApproval<P extends AnyPacket>(packet: P, { kept }: QuestionsBefore, now: Date): Decision<P> | undefined {
+  const until = packet.hitl?.decision?.valid_until;
+  if (kept.own !== 'waiting' || !until || now < new Date(until) || !allows(packet, 'expire')) return undefined;
+  return enter(packet, 'expire', 'system:sweeper', now, { reason: 'approval_expired' });
 }
 
 type Refusal = (sentence: string) => ServiceError;
@@ -417,7 +382,7 @@ function updated<P extends AnyPacket>(
   merged: P,
   { agentId, questionId, details }: Pick<Patch, 'agentId' | 'questionId'> & { details: Record<string, unknown> },
   now: Date,
-  { kept }: QuestionsBefore,
+  { kept, facts }: QuestionsBefore,
 ): Decision<P> {
   requireStillExcluded(packet, merged.hitl);
   const actor = actorOf(packet, agentId);
@@ -438,7 +403,8 @@ function updated<P extends AnyPacket>(
     details: isReplaced ? { ...details, ...askedOf(later!), replaced_question_id: earlier!.asked.question_id } : details,
     ...(isNotified ? { notifies: 'asked' as const } : {}),
   };
-  return { packet: touched(after, now), events: [event], searchable: true };
+  const decision: Decision<P> = { packet: touched(after, now), events: [event], searchable: true };
+  return isReplaced ? withApproval(decision, { kept, facts }, now) : decision;
 }
 
 /** Asks a question of exactly the fields that are sent. A question that has timed out may be followed by another one. */
@@ -454,7 +420,7 @@ function askIn<P extends AnyPacket>(
   packet: P,
   { asking, agentId, questionId }: AskingCommand,
   now: Date,
-  { kept, earlier }: QuestionsBefore,
+  { kept, earlier, facts }: QuestionsBefore,
   details: Record<string, unknown> = {},
 ): Decision<P> {
   const latest = latestQuestion(packet, now);
@@ -470,5 +436,5 @@ function askIn<P extends AnyPacket>(
   const asked = withAsked(packet, question, { now, questionId, agentId });
   const more = { ...details, ...askedOf(latestQuestion(asked, now) as AskedRecord) };
   const decision = enter(asked, verb, actorOf(packet, agentId), now, more, true);
-  return { ...decision, asked: { question_id: questionId, isRepeated: false } };
+  return withApproval({ ...decision, asked: { question_id: questionId, isRepeated: false } }, { kept, facts }, now);
 }

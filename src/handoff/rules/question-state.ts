@@ -42,15 +42,22 @@ const askedFields: Record<keyof Asked, true> = {
   digest: true,
   first_question_id: true,
   ended_at: true,
+  approvals: true,
+  step: true,
+  shadow: true,
+  edited: true,
 };
-const answerFields: Record<keyof Answer, true> = { response: true, data: true, responded_by: true, responded_at: true, notes: true };
+const answerFields: Record<keyof Answer, true> = {
+  response: true,
+  data: true,
+  responded_by: true,
+  responded_at: true,
+  notes: true,
+  decision: true,
+};
 
 /** The fields of `hitl` that only the service sets, those of additions to come among them. */
-export const serviceFields: readonly string[] = [
-  ...Object.keys(askedFields),
-  ...Object.keys(answerFields),
-  ...['answered_by', 'decision', 'approvals', 'step', 'shadow'],
-];
+export const serviceFields: readonly string[] = [...Object.keys(askedFields), ...Object.keys(answerFields), ...['answered_by']];
 
 /** The records of a packet's latest question, from its `hitl`. */
 export function recordOf(hitl: Hitl): QuestionRecord {

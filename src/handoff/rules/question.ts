@@ -5,23 +5,41 @@ import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
 import type { Asked, Hitl, Question } from '../model/hitl.ts';
 import { isOption } from '../model/options.ts';
 import type { Packet, PatchRequest } from '../model/packet.ts';
+import { withSoundAction } from './action.ts';
 import { cut } from './cut.ts';
 import { requireSoundForm } from './form.ts';
 import { inherited, type KeptOfQuestions } from './kept.ts';
 import type { AnyPacket } from './packet.ts';
-import { type AskedRecord, hitlOf, isAwaited, type LatestQuestion, latestQuestion, serviceFields } from './question-state.ts';
+import {
+  type AskedRecord,
+  hitlOf,
+  isAwaited,
+  type LatestQuestion,
+  latestQuestion,
+  type QuestionRecord,
+  serviceFields,
+} from './question-state.ts';
 
 /** Fields of `hitl` in a request. */
 export type GivenQuestion = Partial<Question>;
 
 /** Returns the canonical JSON (RFC 8785) of what a person is shown to answer a question. */
-export function shownText({ context, actions, decisions }: Packet, { question, reason, options, schema }: Question): string {
-  const asked = { question, reason, options: options ?? null, schema: schema ?? null };
-  return canonicalJson({ ...asked, summary: context.summary, pending: actions.pending, decisions });
+export function shownText(
+  { context, actions, decisions }: Packet,
+  {
+    question: { question, reason, options, schema, action },
+    asked,
+  }: Pick<QuestionRecord, 'question'> & { asked?: Pick<Asked, 'edited'> | null },
+): string {
+  const words = { question, reason, options: options ?? null, schema: schema ?? null };
+  // An action is shown with the arguments that would be approved now.
+  const shown =
+    action === undefined ? {} : { action: asked?.edited === undefined ? action : { ...action, edited: asked.edited.arguments } };
+  return canonicalJson({ ...words, summary: context.summary, pending: actions.pending, decisions, ...shown });
 }
 
 /** The SHA-256, in hex, of what a person is shown to answer a question. */
-export const digestOf = (packet: Packet, question: Question): string => hash('sha256', shownText(packet, question));
+export const digestOf = (packet: Packet, record: Parameters<typeof shownText>[1]): string => hash('sha256', shownText(packet, record));
 
 /** Requires that people can be shown the options and the form of a question. @throws ServiceError 400 that names the field */
 function requireSoundQuestion({ schema, options = [] }: GivenQuestion, path: string): void {
@@ -36,10 +54,9 @@ function requireSoundQuestion({ schema, options = [] }: GivenQuestion, path: str
 }
 
 /** The draft of a question in a request that creates a packet. What only the service sets is ignored. */
-export function draftOf(given: Question): Hitl {
+export function draftOf(given: GivenQuestion): Hitl {
   const own = Object.entries(given).filter(([name]) => !serviceFields.includes(name));
-  const question = Object.fromEntries(own) as Question;
-  requireSoundQuestion(question, 'hitl.');
+  const question = complete(Object.fromEntries(own), 'hitl.');
   return hitlOf({ question, asked: null, answer: null });
 }
 
@@ -59,7 +76,8 @@ export function givenFields(given: GivenQuestion, current: Hitl | null, path = '
 }
 
 /** Requires the fields that every question has. @throws ServiceError 400 */
-function complete(question: GivenQuestion, path: string): Question {
+function complete(given: GivenQuestion, path: string): Question {
+  const question = withSoundAction(given, path);
   for (const field of ['required', 'reason', 'question'] as const) {
     if (question[field] === undefined) throw invalid(`${path}${field}`, `${path}${field} is required: the packet has no question yet.`);
   }
@@ -163,7 +181,7 @@ export interface QuestionActor {
 
 /** The packet with a new question asked: its time to answer starts now. */
 export function withAsked<P extends AnyPacket>(packet: P, question: Question, { now, questionId, agentId }: QuestionActor): P {
-  const digest = digestOf(whole(packet), question);
+  const digest = digestOf(whole(packet), { question });
   const requested_at = now.toISOString();
   const asked = { question_id: questionId, asked_by: askerOf(packet, agentId), requested_at, expires_at: null, digest };
   return { ...packet, hitl: hitlOf({ question, asked: dated(question, { question, asked, answer: null }, true), answer: null }) };
@@ -177,10 +195,18 @@ export function withChanged<P extends AnyPacket>(packet: P, { now, questionId, a
   const latest = latestQuestion(packet, now);
   if (latest.state !== 'open' && latest.state !== 'timed_out') return packet;
   const { question, asked } = latest;
-  const digest = digestOf(whole(packet), question);
+  const digest = digestOf(whole(packet), latest);
   if (digest === asked.digest) return packet;
   const first_question_id = asked.first_question_id ?? asked.question_id;
-  const changed: Asked = { ...asked, question_id: questionId, first_question_id, digest, asked_by: changerOf(packet, asked, agentId) };
+  // Approvals were of what was shown before.
+  const { approvals: _, step: __, shadow: ___, edited: ____, ...kept } = asked;
+  const changed: Asked = {
+    ...kept,
+    question_id: questionId,
+    first_question_id,
+    digest: asked.edited === undefined ? digest : digestOf(whole(packet), { question }),
+    asked_by: changerOf(packet, asked, agentId),
+  };
   return { ...packet, hitl: hitlOf({ question, asked: changed, answer: null }) };
 }
 

@@ -10,6 +10,7 @@ import { isAwaited, latestQuestion } from '../rules/question-state.ts';
 import { acts, hasRight, requireResponder, requireRight } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
+import { type FactSources, linkDeciderOf, withFacts } from './action-facts.ts';
 import { actorOf, type Caller, callerOfChain, circumstancesOf, familyOf } from './authentication.ts';
 import { actingFor, changeIn } from './change.ts';
 import { requireOrigin } from './origin.ts';
@@ -34,6 +35,7 @@ export type OpenedLink =
 export type AskingPacket = Packet & { readonly hitl: NonNullable<Packet['hitl']> };
 
 interface AnswerLinkParts extends ServiceParts {
+  facts: FactSources;
   views: PacketViews;
   random: RandomSource;
   /** The address of the service for people, without a slash at its end; undefined: the origin of the request. */
@@ -57,7 +59,7 @@ const maxLinks = 1000;
 const nothing = '00000000-0000-7000-8000-000000000000';
 
 /** Links to pages on which people answer a question without a key. */
-export function createAnswerLinkService({ store, views, clock, newId, random, publicUrl }: AnswerLinkParts) {
+export function createAnswerLinkService({ store, views, clock, newId, random, publicUrl, facts }: AnswerLinkParts) {
   /**
    * The link of a token, its packet, and the caller for whom it answers; undefined when its key may no longer answer. An
    * unknown token costs the same reads as a known one.
@@ -185,22 +187,25 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       requireRight(maker, acts.answerByLink);
       requireResponder(maker, answer.responded_by, 'responded_by');
       const at = { ...actingFor(maker, clock()), keyId: key_id };
-      return store.of(link.tenant).commit({
-        packets: [packet_id],
-        notifies: true,
-        answerLinks: [id],
-        work(transaction) {
-          const stored = transaction.answerLinks.get(id);
-          const packet = transaction.packets.get(packet_id);
-          if (stored === undefined || packet === undefined) return 'unknown';
-          const status = linkStatus(stored, packet, at.now);
-          if (status !== 'open') return status;
-          const details = { answer_link_id: id, ...(responder === null ? { unverified: true as const } : {}) };
-          changeIn(transaction, packet_id, { kind: 'respond', answer, via: 'link', link: details }, at);
-          transaction.answerLinks.save(id, { ...stored, answered_at: at.now.toISOString() });
-          return undefined;
-        },
-      });
+      const decider = linkDeciderOf(maker, responder);
+      return withFacts(facts, { tenant: link.tenant }, (known) =>
+        store.of(link.tenant).commit({
+          packets: [packet_id],
+          notifies: true,
+          answerLinks: [id],
+          work(transaction) {
+            const stored = transaction.answerLinks.get(id);
+            const packet = transaction.packets.get(packet_id);
+            if (stored === undefined || packet === undefined) return 'unknown';
+            const status = linkStatus(stored, packet, at.now);
+            if (status !== 'open') return status;
+            const details = { answer_link_id: id, ...(responder === null ? { unverified: true as const } : {}) };
+            changeIn(transaction, packet_id, { kind: 'respond', answer, via: 'link', link: details, decider }, at, { facts: known });
+            transaction.answerLinks.save(id, { ...stored, answered_at: at.now.toISOString() });
+            return undefined;
+          },
+        }),
+      );
     },
   };
 }

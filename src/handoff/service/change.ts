@@ -1,7 +1,9 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
+import type { Facts } from '../rules/approving.ts';
+import { asksPerson, type Command, needsWhole } from '../rules/command.ts';
 import { type KeyFamily, makesSource, requireNoSource, restrictedAction } from '../rules/exclusion.ts';
-import { asksPerson, type Command, type Decision, decide, needsWhole } from '../rules/packet.ts';
+import { type Decision, decide } from '../rules/packet.ts';
 import { withToken } from '../rules/text.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
@@ -75,14 +77,14 @@ export function changeIn(
   id: string,
   command: Command,
   at: Acting,
-  { ifMatch, maxBytes = Number.POSITIVE_INFINITY }: { ifMatch?: string | undefined; maxBytes?: number } = {},
+  { ifMatch, maxBytes = Number.POSITIVE_INFINITY, facts }: { ifMatch?: string | undefined; maxBytes?: number; facts?: Facts } = {},
 ): ChangedText {
   const before = needsWhole(command) ? packets.whole(id) : packets.get(id);
   if (before === undefined) throw notFound('packet');
   requireMatch(ifMatch, entityTagOf(before.revision), 'packet');
   const action = at.family && restrictedAction(before, command, packets.kept(id));
   if (action !== undefined) requireNoSource(packets.sources(id), at.family!, action);
-  const stored = { kept: packets.kept(id), earlier: asksPerson(command) ? questions.earlier(id) : [] };
+  const stored = { kept: packets.kept(id), earlier: asksPerson(command) ? questions.earlier(id) : [], facts };
   const {
     packet,
     events,

@@ -2,8 +2,11 @@ import { type ErrorCode, invalid, LimitReached, notFound, ServiceError } from '.
 import { entityTagOf } from '../../kit/etag.ts';
 import { isId } from '../../kit/id.ts';
 import { type Tier, trialCodes } from '../model/common.ts';
-import type { ChainRequest, CreateRequest, Packet } from '../model/packet.ts';
+import type { ChainRequest, Claimant, CreateRequest, Packet } from '../model/packet.ts';
+import type { Facts } from '../rules/approving.ts';
 import { chained, newPacket } from '../rules/new-packet.ts';
+import { type Decision, decide } from '../rules/packet.ts';
+import type { GivenQuestion } from '../rules/question.ts';
 import { requireAgent } from '../rules/rights.ts';
 import { dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import { createdOn } from '../store/counters.ts';
@@ -40,6 +43,8 @@ export interface CreateOptions {
   readonly idempotency?: Idempotency | undefined;
   /** The size of the request, in bytes. */
   readonly size?: number | undefined;
+  /** The call that the packet asks about. */
+  readonly callOf?: { readonly agent_id: string; readonly call_id: string } | undefined;
   /** Left out: the packet is created. */
   readonly trial?: Trial | undefined;
 }
@@ -152,10 +157,10 @@ async function trialOf(parts: CreationParts, caller: Caller, { metadata }: Creat
 const dailyQuotaOf = ({ limits }: CreationParts, caller: Caller) => caller.handoffs_per_day ?? limits[caller.tenant_tier].handoffsPerDay;
 
 /** Creates packets and returns the answer, or repeats the answer stored under the same idempotency key. */
-function createUnder(
+export function createUnder(
   parts: CreationParts,
   caller: Caller,
-  { idempotency, size = 0, trial }: CreateOptions,
+  { idempotency, size = 0, trial, callOf }: CreateOptions,
   requests: readonly CreateRequest[],
   count: number,
   make: (transaction: Transaction, countCreate: () => void, now: Date) => Created,
@@ -171,6 +176,7 @@ function createUnder(
     // A packet reserves its number.
     ...(trial === undefined ? { creates: count } : {}),
     notifies: true,
+    callOf,
     ...(quotas.openPacketsPerAgent === 0 || trial !== undefined
       ? {}
       : { openPacketsOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
@@ -199,11 +205,11 @@ function createUnder(
 }
 
 /** Creates one packet. `refuseParent` makes the error for a parent that the tenant doesn't have. */
-function createIn(
+export function createIn(
   { newId, quotas }: CreationParts,
-  { packets, openPacketCounts, trail }: Transaction,
+  { packets, questions, openPacketCounts, trail }: Transaction,
   countCreate: () => void,
-  { request, verdict, trial }: { request: CreateRequest; verdict: Verdict | undefined; trial?: Trial | undefined },
+  { request, verdict, trial, asking }: { request: CreateRequest; verdict: Verdict | undefined; trial?: Trial | undefined; asking?: Asking },
   agentId: string | undefined,
   at: Acting,
   refuseParent: () => ServiceError,
@@ -223,10 +229,33 @@ function createIn(
   countCreate();
   if (trial !== undefined) throw new Tried();
   if (quotas.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
-  packets.insert(packet, { ...(parent === undefined ? {} : { parent: parent.id }), source: at.family ?? null });
+  const asked = asking && askIn(packet, asking, at.now);
+  const made = asked?.at(-1)?.packet ?? packet;
+  const insertion = { ...(parent === undefined ? {} : { parent: parent.id }), kept: asked?.at(-1)?.kept };
+  packets.insert(made, { ...insertion, source: at.family ?? null });
   trail.append(packet, events, at);
+  for (const decision of asked ?? []) {
+    trail.append(decision.packet, decision.events, at);
+    for (const question of decision.ended ?? []) questions.insert(packet.id, question, at.now);
+  }
   if (parent !== undefined) trail.append(parent, [chained(packet, agentId)], at);
-  return packet;
+  return made;
+}
+
+/** The question of a packet that is made to ask about an action. */
+interface Asking {
+  readonly claimant: Claimant;
+  readonly question: GivenQuestion;
+  readonly questionId: string;
+  readonly facts: Facts;
+}
+
+/** The claim of a new packet by the agent that asks, and its question, which may be decided at once. */
+function askIn(packet: Packet, { claimant, question, questionId, facts }: Asking, now: Date): Decision[] {
+  const claimed = decide(packet, { kind: 'claim', claimant }, now);
+  const kept = { own: 'waiting' as const };
+  const ask = { kind: 'ask' as const, question, questionId, agentId: claimant.agent_id, token: undefined };
+  return [claimed, decide(claimed.packet, ask, now, null, { kept, earlier: [], facts })];
 }
 
 async function createOne(
@@ -257,7 +286,7 @@ function requireFewOpen(count: number, sourceAgent: string, max: number): void {
   throw new ServiceError('LOOP_GUARD', `${sourceAgent} has ${count} open packets; a source agent may have at most ${max}.`);
 }
 
-const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id must be the id of a packet of this tenant.');
+export const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id must be the id of a packet of this tenant.');
 
 function quotaReached(quota: number, now: Date): LimitReached {
   const seconds = secondsToMidnight(now);

@@ -1,6 +1,7 @@
 import type { Clock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
+import { groupPrefix } from '../model/people.ts';
 import { isStillSo, type Notice, noticeOf, testNotice } from '../rules/notice.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/delivery-queues.ts';
 import type { AnswerLinkService } from './answer-links.ts';
@@ -16,6 +17,8 @@ interface NoticeParts {
 export function createNoticeService({ views, clock, answerLinks }: NoticeParts) {
   /** A new link to a packet's question, or why there is none. */
   async function linkFor(queue: DeliveryQueue, packetId: string): Promise<{ url: string } | { none: string } | undefined> {
+    if (queue.responder?.startsWith(groupPrefix))
+      return { none: 'Answer in the console or with your own key: a link for a group does not say who you are.' };
     try {
       const link = await answerLinks.createFor(queue, packetId);
       return link === 'not allowed' ? { none: 'Answer with a key: this channel has no answer links.' } : link;

@@ -3,17 +3,18 @@ import { isId, type RandomSource } from '../../kit/id.ts';
 import type { AskRequest } from '../model/hitl.ts';
 import type { Claimant, ClaimRequest, PatchRequest, RespondRequest } from '../model/packet.ts';
 import type { AnsweredVia } from '../rules/answer.ts';
+import { asksPerson, type Command, changesContent, needsWhole } from '../rules/command.ts';
 import type { LeaseTerms } from '../rules/lease.ts';
-import { asksPerson, type Command, changesContent, needsWhole } from '../rules/packet.ts';
 import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
+import { deciderOf, type FactSources, withFacts } from './action-facts.ts';
 import { actorOf, type Caller } from './authentication.ts';
 import { actingFor, type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
 import { type CreationParts, createPacketCreation } from './create.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
 
-interface PacketServiceParts extends CreationParts {
+interface PacketServiceParts extends CreationParts, FactSources {
   random: RandomSource;
 }
 
@@ -48,7 +49,8 @@ function createChanges(parts: PacketServiceParts) {
       const { via = 'api' } = options;
       // Over A2A an agent answers, unless the key is a person's.
       const actor = via === 'a2a' && !caller.responder ? `agent:${caller.name}` : undefined;
-      return change(parts, caller, id, { kind: 'respond', answer, via, actor }, options);
+      const decider = deciderOf(caller, answer.responded_by);
+      return change(parts, caller, id, { kind: 'respond', answer, via, actor, decider }, options);
     },
     patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, holder, ...options }: ChangeOptions = {}) =>
       change(
@@ -98,11 +100,13 @@ function createChanges(parts: PacketServiceParts) {
     /** Applies a change that time causes to a packet of any tenant; does nothing when it is no longer due. */
     async sweep(tenant: number, id: string, command: Command & { kind: 'time_out' | 'expire_unclaimed' }): Promise<void> {
       const at = { now: clock(), keyId: null };
-      await store.of(tenant).commit({
-        packets: [id],
-        notifies: true,
-        work: (transaction) => transaction.packets.get(id) && changeIn(transaction, id, command, at),
-      });
+      await withFacts(parts, { tenant }, (facts) =>
+        store.of(tenant).commit({
+          packets: [id],
+          notifies: true,
+          work: (transaction) => transaction.packets.get(id) && changeIn(transaction, id, command, at, { facts }),
+        }),
+      );
     },
   };
 }
@@ -164,12 +168,13 @@ function keyOf(command: Command): string | undefined {
 }
 
 async function change(
-  { store, clock, limits, onSeen }: PacketServiceParts,
+  parts: PacketServiceParts,
   caller: Caller,
   id: string,
   command: Command,
   { ifMatch, idempotency }: Pick<ChangeOptions, 'ifMatch' | 'idempotency'> = {},
 ): Promise<Changed> {
+  const { store, clock, limits, onSeen } = parts;
   if (!isId(id)) throw notFound('packet');
   const at = actingFor(caller, clock());
   // Only new content can exceed the size limit: a packet of any size can still be claimed, answered and moved.
@@ -177,18 +182,20 @@ async function change(
   const maxBytes = changesContent(command) ? limits[caller.tenant_tier].packetBytes : Number.POSITIVE_INFINITY;
   if (command.kind === 'claim') requireAgent(caller, command.claimant.agent_id);
   if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
-  return store.of(caller.tenant_number).commit({
-    packets: [id],
-    notifies: true,
-    whole,
-    questionsOf: asksPerson(command) ? { packetId: id, key: keyOf(command) } : undefined,
-    idempotencyKey: idempotency?.key,
-    work: (transaction) =>
-      idempotently<never>(transaction, idempotency, at, () => ({
-        id,
-        changed: changeIn(transaction, id, command, at, { ifMatch, maxBytes }),
-      })),
-  });
+  return withFacts(parts, { tenant: caller.tenant_number, caller }, (facts) =>
+    store.of(caller.tenant_number).commit({
+      packets: [id],
+      notifies: true,
+      whole,
+      questionsOf: asksPerson(command) ? { packetId: id, key: keyOf(command) } : undefined,
+      idempotencyKey: idempotency?.key,
+      work: (transaction) =>
+        idempotently<never>(transaction, idempotency, at, () => ({
+          id,
+          changed: changeIn(transaction, id, command, at, { ifMatch, maxBytes, facts }),
+        })),
+    }),
+  );
 }
 
 /** Changes many packets in one unit of work. A refused packet is reported and does not affect the others. */

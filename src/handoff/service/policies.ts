@@ -8,7 +8,7 @@ import { type Judgement, judge, policyFaults, policyWarnings, type Subject } fro
 import { strictSchema } from '../rules/strict-schema.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { Caller } from './authentication.ts';
-import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
+import { createDocumentService, type DocumentNoun, type Preconditions, versionName } from './documents.ts';
 import type { ServiceParts } from './parts.ts';
 import { PolicyCache, storedPolicy } from './policy-cache.ts';
 
@@ -82,6 +82,14 @@ export function createPolicyService({ store, clock, turns, checks }: PolicyServi
     async judge(tenant: number, subject: Subject): Promise<Judgement> {
       const { policies } = await cache.of(tenant);
       return judge(await cache.ready(tenant, policies, subject), subject);
+    },
+
+    /** What one version of a policy says to an action, also after it was replaced or removed. */
+    async judgeByVersion(tenant: number, { name, version }: { name: string; version: number }, subject: Subject): Promise<Judgement> {
+      const stored = await store.of(tenant).documents.find('policy_version', versionName(name, version));
+      if (stored === undefined) throw new Error('A version of a policy is missing.');
+      const policy = { ...storedPolicy({ ...stored, name, version }), mode: 'enforce' as const };
+      return judge(await cache.ready(tenant, [policy], subject), subject);
     },
 
     /** What a policy says to an action that need not be stored. */

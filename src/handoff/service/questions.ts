@@ -27,7 +27,7 @@ export function createQuestionService({ store, views, clock }: QuestionParts) {
   function openQuestionOf(packet: Packet): QuestionView | undefined {
     const latest = latestQuestion(packet, clock());
     if (!isAwaited(packet) || (latest.state !== 'open' && latest.state !== 'timed_out')) return undefined;
-    return viewOf(latest, { state: latest.state, shown: shownText(packet, latest.question), replaced_by: null });
+    return viewOf(latest, { state: latest.state, shown: shownText(packet, latest), replaced_by: null });
   }
 
   return {
@@ -69,7 +69,7 @@ function viewOf(
   return {
     ...{ question_id, state, question, asked_by, requested_at, expires_at },
     shown: shown === null ? null : (readJson(shown) as Record<string, unknown>),
-    ...{ digest, answer, approvals: [], replaced_by },
+    ...{ digest, answer, approvals: asked.approvals ?? [], replaced_by },
   };
 }
 

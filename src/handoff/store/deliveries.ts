@@ -67,7 +67,7 @@ interface Notification {
   body(): string;
   /** What it is for channels, and who is asked. A message to a channel is made when it is sent. */
   readonly notifies?: ChannelEvent | undefined;
-  readonly responder?: string | undefined;
+  readonly people?: readonly string[];
   /** The numbers of the webhooks that are for this packet alone. What they get is made when it is sent. */
   readonly followers?: readonly number[];
 }
@@ -113,10 +113,10 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
   notify(event: Notification): void {
     const subscribed = this.#webhooks.subscribedTo(event.type);
     if (subscribed.length > 0) this.send(event, subscribed);
-    const { notifies, followers = [] } = event;
+    const { notifies, followers = [], people = [] } = event;
     for (const seq of followers) this.add(event, { seq, id: '' });
     if (notifies === undefined) return;
-    for (const channel of this.#webhooks.notifiedOf(notifies, event.responder)) this.add({ ...event, type: notifies }, channel);
+    for (const channel of this.#webhooks.notifiedOf(notifies, people)) this.add({ ...event, type: notifies }, channel);
   }
 
   /** Adds a delivery for each of the webhooks; returns the deliveries as callers see them. */

@@ -5,6 +5,7 @@ import { claimQueue } from './claim-queue.ts';
 import { counters } from './counters.ts';
 import { deliveries } from './deliveries.ts';
 import { documents } from './documents.ts';
+import { executions } from './executions.ts';
 import { idempotency } from './idempotency.ts';
 import { keys } from './keys.ts';
 import type { Noun } from './noun.ts';
@@ -30,6 +31,7 @@ export const nouns = {
   claimQueue,
   answerLinks,
   deliveries,
+  executions,
   idempotency,
   counters,
   openPacketCounts,

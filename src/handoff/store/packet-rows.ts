@@ -3,6 +3,7 @@ import { readJson } from '../../kit/json.ts';
 import type { Row, Values } from '../../kit/sql/dialect.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import { dueAt } from '../rules/due.ts';
+import type { KeptOfQuestions } from '../rules/kept.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { askedStatus, openStatuses } from '../rules/packet-life.ts';
@@ -164,7 +165,7 @@ function packetRow(tenant: number, stored: StoredPacket): Row {
     target_agent: storable(metadata.target_agent.id),
     priority: metadata.priority,
     hitl_required: hitl?.required === true ? 1 : 0,
-    due_at: dueAt(packet),
+    due_at: dueAt(packet, isOwn(kept)),
     asked_at: askedAt(packet),
     state: parts.state,
     digest: parts.digest,
@@ -190,7 +191,7 @@ function changedRow(change: Changed): Row {
     id,
     status,
     revision,
-    due_at: dueAt(after.packet),
+    due_at: dueAt(after.packet, isOwn(after.kept)),
     asked_at: askedAt(after.packet),
     state: after.parts.state,
     digest: after.parts.digest,
@@ -216,6 +217,9 @@ function sameFilters({ before: { packet: before }, after: { packet: after } }: C
     (before.hitl?.required === true) === (after.hitl?.required === true)
   );
 }
+
+/** Whether a packet was made to ask about an action whose execution has not begun. */
+export const isOwn = (kept: string | null): boolean => kept !== null && (readJson(kept) as KeptOfQuestions).own === 'waiting';
 
 /** When the packet's open question was asked; null without one. */
 const askedAt = ({ status, hitl }: StoredPacket['packet']): string | null => (status === askedStatus ? (hitl?.requested_at ?? null) : null);

@@ -111,7 +111,10 @@ export class PacketBuffer {
   }
 
   /** Inserts a packet, into the chain of `parent`. `source`: the key that is a source of its question. */
-  insert(packet: Packet, { parent, source = null }: { parent?: string; source?: KeyFamily | null } = {}): void {
+  insert(
+    packet: Packet,
+    { parent, source = null, kept = {} }: { parent?: string; source?: KeyFamily | null; kept?: KeptOfQuestions | undefined } = {},
+  ): void {
     const chain = parent === undefined ? { depth: 1, root: null } : { depth: this.depth(parent) + 1, root: this.root(parent) };
     const sources = source === null ? null : JSON.stringify(withSource([], source));
     this.#journal.set(this.inserted, packet.id, {
@@ -122,7 +125,7 @@ export class PacketBuffer {
       ...chain,
       followers: null,
       sources,
-      kept: null,
+      kept: Object.keys(kept).length === 0 ? null : JSON.stringify(kept),
     });
     this.#count(packet, 1);
     this.#countInHour(undefined, packet, packet.created_at);

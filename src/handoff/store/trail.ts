@@ -62,10 +62,10 @@ export class TrailBuffer {
 
   /** Appends the events of a packet that has already been saved, inserted or removed. */
   append(packet: AnyPacket, events: readonly PacketEvent[], at: Circumstances): void {
-    for (const { event_type, type, actor, details, notifies } of events) {
+    for (const { event_type, type, actor, details, notifies, tells } of events) {
       const entry = this.#entry({ event_type, resource: 'packet', actor, details }, at);
       this.#push({ ...entry, packet_id: packet.id, ...this.#streamColumns(packet, type, entry.timestamp) });
-      if (type !== null && type !== 'packet.deleted') this.#notify(packet, type, { ...entry, notifies });
+      if (type !== null && type !== 'packet.deleted') this.#notify(packet, type, { ...entry, notifies, tells });
     }
   }
 
@@ -78,12 +78,12 @@ export class TrailBuffer {
   #notify(
     { id: packet_id, hitl }: AnyPacket,
     type: EventType,
-    entry: { id: string; timestamp: string } & Pick<PacketEvent, 'notifies'>,
+    entry: { id: string; timestamp: string } & Pick<PacketEvent, 'notifies' | 'tells'>,
   ): void {
-    const { id, timestamp, notifies } = entry;
+    const { id, timestamp, notifies, tells = hitl?.step?.from ?? [] } = entry;
+    const people = hitl?.responder === undefined ? tells : [hitl.responder, ...tells];
     const body = () => envelope(type, packet_id, this.#packets.text(packet_id), timestamp);
-    const followers = this.#packets.followers(packet_id);
-    this.#deliveries.notify({ id, type, packet_id, timestamp, body, notifies, responder: hitl?.responder, followers });
+    this.#deliveries.notify({ id, type, packet_id, timestamp, body, notifies, people, followers: this.#packets.followers(packet_id) });
   }
 
   #push(draft: Draft): void {

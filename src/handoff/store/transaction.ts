@@ -23,6 +23,10 @@ export class Transaction {
     return this.#group.of(nouns.keys.writes, everyTenant);
   }
 
+  get executions() {
+    return this.#group.of(nouns.executions.writes, this.#tenant);
+  }
+
   get documents() {
     return this.#group.of(nouns.documents.writes, this.#tenant);
   }

@@ -16,11 +16,13 @@ import { Group, type TenantUnit, type Writes } from './engine/group.ts';
 import { createGroups, type GroupResult, type Outcome } from './engine/groups.ts';
 import type { Session } from './engine/session.ts';
 import type { CommittedEvents } from './event-rows.ts';
+import type { ExecutionNeeds } from './executions.ts';
 import type { IdempotencyNeeds } from './idempotency.ts';
 import type { KeyNeeds } from './keys.ts';
 import type { Noun } from './noun.ts';
 import { nouns } from './nouns.ts';
 import type { OpenPacketNeeds } from './open-packets.ts';
+import { isOwn } from './packet-rows.ts';
 import { type PacketNeeds, packets } from './packets.ts';
 import type { QuestionNeeds } from './questions.ts';
 import type { Tables } from './tables.ts';
@@ -46,6 +48,7 @@ export interface Unit<T>
     DocumentNeeds,
     CounterNeeds,
     DeliveryNeeds,
+    ExecutionNeeds,
     IdempotencyNeeds,
     KeyNeeds,
     OpenPacketNeeds,
@@ -176,8 +179,8 @@ function noteDue(group: UnitGroup, { packets: walk }: DueTenants): void {
 /** Adds the tenants that have work for jobs after the commit. */
 function addDue(group: UnitGroup, due: DueTenants): void {
   group.each(packets.writes, ({ inserted, changed }, tenant) => {
-    for (const { packet } of [...inserted.values(), ...[...changed.values()].map(({ after }) => after)]) {
-      const at = dueAt(packet);
+    for (const { packet, kept } of [...inserted.values(), ...[...changed.values()].map(({ after }) => after)]) {
+      const at = dueAt(packet, isOwn(kept));
       if (at !== null) due.add('sweep', tenant, at);
       if (due.unclaimedTtlSeconds > 0 && packet.status === claimableStatus)
         due.add('expire', tenant, new Date(Date.parse(packet.created_at) + due.unclaimedTtlSeconds * 1000));

@@ -2,6 +2,7 @@ import { type Generated, type Kysely, sql } from 'kysely';
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import type { ChannelEvent, ChannelKind } from '../model/channel.ts';
+import { isSamePerson } from '../model/people.ts';
 import type { DisabledReason, Webhook, WebhookEvent } from '../model/webhook.ts';
 import { rowsOfAll } from './all-tenants.ts';
 import type { Writes } from './engine/group.ts';
@@ -142,8 +143,10 @@ export class WebhookBuffer extends TableBuffer<string, StoredWebhook> {
   }
 
   /** The channels that notify the person who is asked of an event. */
-  notifiedOf(event: ChannelEvent, person: string | undefined): StoredWebhook[] {
-    return this.#active('channel', event).filter(({ responder }) => responder === null || responder === person);
+  notifiedOf(event: ChannelEvent, people: readonly string[]): StoredWebhook[] {
+    return this.#active('channel', event).filter(
+      ({ responder }) => responder === null || people.some((person) => isSamePerson(person, responder)),
+    );
   }
 
   #active(destination: DestinationKind, event: string): StoredWebhook[] {

@@ -126,7 +126,7 @@ for (const store of stores) {
       }
       const { link, digest } = await asking(service);
       for (const [status, fields, headers] of [
-        [413, { digest, response: 'x'.repeat(200_000) }, {}],
+        [413, { digest, response: 'x'.repeat(300_000) }, {}],
         [415, { digest }, { 'content-type': 'text/xml' }],
       ] as const) {
         const refused = await send(service, link, fields, headers);

@@ -202,6 +202,21 @@ for (const store of stores) {
       assert.equal((await service.call('PUT', '/agents/strict/contract', { body: bodies.publishContract })).status, 201);
       await meet('publishContract', 412, 'strict', stale);
       await meet('deleteContract', 412, 'strict', stale);
+      const call = { ...bodies.askApproval, exclude_source: false, action: { tool: 't', arguments: {}, call_id: 'c' } };
+      const { body: approving } = await service.call('POST', '/approvals', { body: call });
+      await meet('askApproval', 409, claimed, { body: { ...call, action: { ...call.action, tool: 'other' } } });
+      await meet('startExecution', 409, approving.id);
+      const responder = (await service.call('POST', '/keys', { body: { name: 'dana', scopes: ['respond'] } })).body.key;
+      const approved = await service.call('POST', `/packets/${approving.id}/respond`, {
+        body: { decision: 'approve', responded_by: 'dana' },
+        key: responder,
+      });
+      const { arguments_digest } = approved.body.hitl.decision;
+      assert.equal((await service.call('POST', `/packets/${approving.id}/execution`, { body: { arguments_digest } })).status, 201);
+      const { body: worker } = await service.call('POST', '/keys', { body: { name: 'worker', scopes: ['work'] }, key: responder });
+      assert.equal(worker.code, 'FORBIDDEN');
+      assert.equal((await service.call('PATCH', `/packets/${approving.id}/execution`, { body: { status: 'failed' } })).status, 200);
+      await meet('endExecution', 409, approving.id);
       // Tenants with as many as they may have: see contracts.test.ts and policies.test.ts.
       for (const name of ['publishContract', 'putPolicy', 'putGroup', 'putDelegation']) met.add(`${name} 409`);
       for (const noun of ['Policy', 'Group', 'Delegation'] as const) {

@@ -35,6 +35,8 @@ const rightOfRoute: Readonly<Record<string, string>> = {
   ...named('read|respond', 'listAnswerLinks'),
   ...named('read|work', 'getContract listContracts'),
   ...named('manage|work', 'publishContract deleteContract'),
+  ...named('work', 'askApproval startExecution endExecution'),
+  ...named('read', 'getExecution'),
   ...named('read|manage', 'getPolicy listPolicies tryPolicies getGroup listGroups'),
   ...named('manage', 'putPolicy deletePolicy putGroup deleteGroup'),
   ...named('read|respond', 'getDelegation listDelegations'),
@@ -87,6 +89,15 @@ const rightOfCommand: Readonly<Record<string, string>> = {
   ...named('read|manage', 'list', 'keys '),
   ...named('manage', 'create rotate delete', 'keys '),
   ...named('admin', 'list create get update delete keys', 'tenants '),
+  ...named('work', 'ask', 'approvals '),
+  ...named('read', 'list', 'approvals '),
+  ...named('respond', 'decide', 'approvals '),
+  ...named('read|manage', 'try list get', 'policies '),
+  ...named('manage', 'set remove', 'policies '),
+  ...named('read|manage', 'list get', 'groups '),
+  ...named('manage', 'set remove', 'groups '),
+  ...named('read|respond', 'list', 'delegations '),
+  ...named('manage|respond', 'set remove', 'delegations '),
   // The tools of `mcp` send the requests of the tools above; the others work on files, or on the database itself.
   ...named('read|work', 'get', 'agents contract '),
   ...named('manage|work', 'set remove', 'agents contract '),
@@ -107,6 +118,8 @@ const optionsOf: Readonly<Record<string, string>> = {
   ...{ 'hooks create': '--url https://example.com --secret a-secret-of-16-characters', 'hooks update': '--active' },
   ...{ 'channels create': '--kind slack --target https://example.com', 'keys create': '--name k', 'tenants create': '--name t' },
   'tenants update': '--name t',
+  ...{ 'approvals ask': '--agent a --tool t', 'approvals decide': '--decision approve --by dana', 'policies try': '--agent a --tool t' },
+  ...{ 'groups set': '--member a', 'delegations set': '--to eli --until 2099-01-01' },
 };
 
 /** Pages that anyone may get, and what they consist of. */
@@ -500,7 +513,7 @@ test('every body that names an agent or a person who answers is in the tables of
   assert.deepEqual(sorted(agents.map(({ id }) => id)), sorted(Object.keys(asAgent)));
   // The responder of a question says who is asked, and is no right.
   const people = naming('responder', 'responded_by').filter(
-    ({ id }) => !['createPacket', 'chainPacket', 'batchCreate', 'patchPacket', 'askQuestion'].includes(id),
+    ({ id }) => !['createPacket', 'chainPacket', 'batchCreate', 'patchPacket', 'askQuestion', 'askApproval'].includes(id),
   );
   assert.deepEqual(sorted(people.map(({ id }) => id)), sorted(Object.keys(asPerson)));
 });

@@ -3,10 +3,11 @@ import { describe, test } from 'node:test';
 
 import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { Packet } from '../../../src/handoff/model/packet.ts';
+import type { Command } from '../../../src/handoff/rules/command.ts';
 import { dueAt } from '../../../src/handoff/rules/due.ts';
 import type { StoredLease } from '../../../src/handoff/rules/lease.ts';
 import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
-import { type Command, decide } from '../../../src/handoff/rules/packet.ts';
+import { decide } from '../../../src/handoff/rules/packet.ts';
 
 const now = new Date('2026-03-01T10:00:00.000Z');
 const later = (seconds: number) => new Date(now.getTime() + seconds * 1000);

@@ -72,6 +72,16 @@ async function newChannel(bench: Bench, target = slack.target): Promise<string> 
   return (await bench.call('POST', '/channels', { ...slack, target })).body.id;
 }
 
+/** A packet whose action a policy has approved, and the digest of its arguments. */
+async function approvedIn({ call, service, tenant }: Bench): Promise<{ id: string; digest: string }> {
+  const agent = randomUUID();
+  const action = { tool: 'refund', arguments: {}, call_id: randomUUID() };
+  const { key } = (await call('POST', '/keys', { name: 'agent', scopes: ['work', 'read'], agents: [agent] })).body;
+  await call('PUT', '/policies/all', { rules: [{ then: { approve: 'all' } }] });
+  const { body } = await service.call('POST', '/approvals', { body: { agent: { id: agent }, action }, key: key ?? tenant.key });
+  return { id: body.id, digest: body.hitl.decision.arguments_digest };
+}
+
 /** A dead letter of a new webhook. */
 async function deadLetter(bench: Bench): Promise<{ hook: string; id: string }> {
   const hook = await newHook(bench);
@@ -239,6 +249,19 @@ const operations: Record<string, Prepare> = {
     const path = `/agents/${randomUUID()}/contract`;
     await call('PUT', path, { schema: {} });
     return () => call('DELETE', path);
+  },
+  'ask about an action': async ({ call }) => {
+    const body = { agent: { id: 'refunds' }, action: { tool: 'refund', arguments: {}, call_id: randomUUID() } };
+    return () => call('POST', '/approvals', body);
+  },
+  'start an execution': async (bench) => {
+    const { id, digest } = await approvedIn(bench);
+    return () => bench.call('POST', `/packets/${id}/execution`, { arguments_digest: digest });
+  },
+  'end an execution': async (bench) => {
+    const { id, digest } = await approvedIn(bench);
+    await bench.call('POST', `/packets/${id}/execution`, { arguments_digest: digest });
+    return () => bench.call('PATCH', `/packets/${id}/execution`, { status: 'succeeded', result: {} });
   },
   'publish a policy': async ({ call }) => {
     const path = `/policies/${randomUUID()}`;
@@ -510,6 +533,7 @@ const writesOf: Readonly<Record<keyof Nouns, readonly string[]>> = {
   claimQueue: [],
   answerLinks: ['insert answer_links', 'update answer_links', 'delete answer_links'],
   deliveries: ['insert deliveries', 'update deliveries', 'delete deliveries', 'insert messages', 'delete messages'],
+  executions: ['insert executions', 'update executions', 'delete executions', 'insert calls', 'delete calls'],
   idempotency: [
     'insert idempotency',
     'update idempotency',

@@ -130,6 +130,18 @@ export const first: Migration = {
           created_at ${text} not null, updated_at ${text} not null, removed_at ${text}, primary key (tenant, kind, name))`,
         `create index documents_of_tenant on documents (tenant, kind, name) where removed_at is null`,
       ],
+      executions: [
+        `create table executions (
+          tenant ${number} not null, packet_id ${text} not null, question_id ${text} not null, id ${text} not null, status text not null,
+          arguments_digest text not null, started_at ${text} not null, agent_id text not null, key_id text, family text not null,
+          ended_at ${text}, result text not null, primary key (tenant, packet_id, question_id))`,
+      ],
+      calls: [
+        `create table calls (
+          tenant ${number} not null, agent_id ${text} not null, call_id ${text} not null, packet_id ${text} not null, tool text not null,
+          arguments_digest text not null, primary key (tenant, agent_id, call_id))`,
+        `create index calls_by_packet on calls (tenant, packet_id)`,
+      ],
       webhooks: [
         `create table webhooks (
           ${seq}, tenant ${number} not null, id ${text} not null, kind text not null, for_packet ${text},

@@ -10,7 +10,7 @@ import type { AuditEntry } from '../../model/audit.ts';
 import type { ChannelDelivery } from '../../model/channel.ts';
 import type { Scope, Status } from '../../model/common.ts';
 import type { OwnKey } from '../../model/key.ts';
-import type { Packet, PacketSummary } from '../../model/packet.ts';
+import type { Packet, PacketSummary, RespondRequest } from '../../model/packet.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
 import { askedStatus, claimableStatus } from '../../rules/packet-life.ts';
 import { api, consoleApi } from './api.ts';
@@ -94,12 +94,7 @@ export const usePacket = (id: string) =>
   useAnswer(['packets', id], (client, signal) => client.getPacket({ params: { id }, signal }), polled);
 
 /** An answer to a question, in the name of a person. */
-export interface Answer {
-  response?: string;
-  data?: Record<string, unknown>;
-  notes?: string;
-  responded_by: string;
-}
+export type Answer = Omit<RespondRequest, 'digest'>;
 
 /** Answers the question of a packet, with the digest of what is shown, so that the service rejects it if the question has changed. */
 export const useRespond = ({ id, hitl }: Packet, onSuccess: () => void) => {

@@ -9,17 +9,14 @@ import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { Fields, Form } from '../../../kit/web/components/form.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
-import { keptText } from '../../../kit/web/shared-value.ts';
 import { defaultTexts, formData } from '../../model/form-values.ts';
 import type { Hitl } from '../../model/hitl.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { Packet } from '../../model/packet.ts';
 import { type Answer, useMay, useOwnKey, useRespond } from '../data/queries.ts';
 import styles from './answer-form.module.css';
+import { keptName } from './kept-name.ts';
 import { SchemaField } from './schema-field.tsx';
-
-/** The name that the person answered with last, in this browser. */
-export const keptName = keptText('localStorage', 'baton.name');
 
 /** What keys of a page can do with the form. */
 export interface AnswerKeys {

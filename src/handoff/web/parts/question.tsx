@@ -6,7 +6,9 @@ import { Panel } from '../../../kit/web/components/layout.tsx';
 import { askerName } from '../../model/asker.ts';
 import type { Hitl } from '../../model/hitl.ts';
 import type { Packet } from '../../model/packet.ts';
+import { Action } from './action.tsx';
 import { AnswerForm, type AnswerKeys } from './answer-form.tsx';
+import { DecisionForm } from './decision-form.tsx';
 import styles from './question.module.css';
 import { Ago, Name, Prose, TimeLeft } from './texts.tsx';
 
@@ -30,7 +32,11 @@ export function Question({ packet, keys }: QuestionProps) {
         </Clipped>
         {/* What was chosen for another question is not kept. */}
         <section className={styles.answer} aria-label="Answer">
-          <AnswerForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
+          {hitl.action === undefined ? (
+            <AnswerForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
+          ) : (
+            <DecisionForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
+          )}
         </section>
       </div>
     </div>
@@ -51,6 +57,7 @@ function Asked({ packet }: { packet: Packet & { hitl: Hitl } }) {
       </p>
       <h2 dir="auto">{hitl.question}</h2>
       {hitl.reason === '' ? null : <Prose>{hitl.reason}</Prose>}
+      <Action hitl={hitl} />
       {hitl.digest === first ? null : (
         <Callout tone="warn" alert title="The question has changed since you opened it.">
           Read it again before you answer.

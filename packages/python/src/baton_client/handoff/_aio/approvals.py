@@ -4,12 +4,152 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from ..._transport import AsyncConnection, entity_tag, segment
+from ..._transport import AsyncConnection, entity_tag, new_key, segment
 from .. import types
 
 
 class Approvals(AsyncConnection):
     """Operations of the handoff service: approvals."""
+
+    async def ask_approval(
+        self,
+        *,
+        body: types.ApprovalRequest,
+        agent_id: str | None = None,
+        timeout: float | None = None,
+    ) -> types.Packet:
+        """Ask for the approval of an action.
+
+        Makes a packet of the agent, held by it, that asks about a tool call; a policy may
+        decide at once. The same agent and `action.call_id` again, at any time, gets the same
+        packet, whatever became of it, so that an agent that was started over asks again; with
+        another tool or other arguments 409 `CALL_CHANGED`. The packet ends by itself:
+        `completed` when the execution ends or the action is not approved, `expired` when
+        nothing was begun while the approval was valid.
+
+        Needs a key with the scope `work`.
+
+        Args:
+            agent_id: The agent to record as the actor in history and audit log. 1 to 255
+              characters.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Packet = await self._send(
+            "POST",
+            "/api/v1/approvals",
+            body=body,
+            headers={
+                "X-Agent-Id": agent_id or self._agent_id,
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    async def start_execution(
+        self,
+        id: str,
+        *,
+        body: types.StartExecutionRequest,
+        idempotency_key: str | None = None,
+        agent_id: str | None = None,
+        lease_token: str | None = None,
+        timeout: float | None = None,
+    ) -> types.StartExecutionAnswer:
+        """Start the execution of an approved action.
+
+        Of all calls for an approval one gets 201, and may execute the action with
+        `hitl.decision.arguments`; every other gets 409: `ALREADY_EXECUTED` with the
+        `execution`, `NOT_APPROVED`, `DIGEST_MISMATCH` or `APPROVAL_EXPIRED`. Send an
+        `Idempotency-Key`, so that a lost answer can be repeated.
+
+        Needs a key with the scope `work`.
+
+        Args:
+            id: The id.
+            idempotency_key: For 24 hours, a repeated request with the same key returns the first
+              answer. 1 to 255 characters.
+            agent_id: The agent to record as the actor in history and audit log. 1 to 255
+              characters.
+            lease_token: The token of the packet's lease, from the answer to its claim. Required for
+              a leased packet; must be left out for any other.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.StartExecutionAnswer = await self._send(
+            "POST",
+            f"/api/v1/packets/{segment(id)}/execution",
+            body=body,
+            headers={
+                "Idempotency-Key": idempotency_key or new_key(),
+                "X-Agent-Id": agent_id or self._agent_id,
+                "X-Lease-Token": lease_token,
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    async def end_execution(
+        self,
+        id: str,
+        *,
+        body: types.EndExecutionRequest,
+        agent_id: str | None = None,
+        lease_token: str | None = None,
+        timeout: float | None = None,
+    ) -> types.Execution:
+        """Report the end of an execution.
+
+        Once, by the key that started it, by one of its family, or by an admin key.
+
+        Needs a key with the scope `work`.
+
+        Args:
+            id: The id.
+            agent_id: The agent to record as the actor in history and audit log. 1 to 255
+              characters.
+            lease_token: The token of the packet's lease, from the answer to its claim. Required for
+              a leased packet; must be left out for any other.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Execution = await self._send(
+            "PATCH",
+            f"/api/v1/packets/{segment(id)}/execution",
+            body=body,
+            headers={
+                "X-Agent-Id": agent_id or self._agent_id,
+                "X-Lease-Token": lease_token,
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    async def get_execution(
+        self,
+        id: str,
+        *,
+        question_id: str | None = None,
+        timeout: float | None = None,
+    ) -> types.Execution:
+        """Get the execution of an approved action.
+
+        Of the latest question of the packet, or of the one that is named. 404 where it was
+        not begun.
+
+        Needs a key with the scope `read`.
+
+        Args:
+            id: The id.
+            question_id: The id of a question of the packet.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.Execution = await self._send(
+            "GET",
+            f"/api/v1/packets/{segment(id)}/execution",
+            query={
+                "question_id": question_id,
+            },
+            timeout=timeout,
+        )
+        return answer
 
     async def put_policy(
         self,

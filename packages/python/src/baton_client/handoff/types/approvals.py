@@ -6,9 +6,75 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 from ..._compat import NotRequired
-from .common import Priority
+from .common import Action, Artifact, Priority, Timeout, Turn
 
+ExecutionStatus = Literal["started", "succeeded", "failed"]
 StepOnTimeout = Literal["reject", "next", "keep"]
+
+
+class ApprovalRequest(TypedDict):
+    agent: ApprovalRequestAgent
+    """The agent that asks, and holds the packet."""
+    action: Action
+    reason: NotRequired[str | None]
+    """Why a person is asked."""
+    summary: NotRequired[str | None]
+    """The work so far, in natural language; the action in words if left out."""
+    context: NotRequired[ApprovalRequestContext | None]
+    tags: NotRequired[list[str] | None]
+    """Freeform tags, used for filtering."""
+    priority: NotRequired[Priority | None]
+    """How urgent it is. Default: normal."""
+    responder: NotRequired[str | None]
+    """Who is asked: a name or a mail address. It is shown, and is no permission."""
+    exclude_source: NotRequired[bool | None]
+    """Whether the key that asks may not answer; true if left out."""
+    timeout_seconds: NotRequired[int | None]
+    """How long to wait for an answer, from the moment the question was first asked."""
+    on_timeout: NotRequired[Timeout | None]
+    """What happens at the timeout; `keep` if left out."""
+    parent_packet_id: NotRequired[str | None]
+    """A UUID."""
+
+
+class ApprovalRequestAgent(TypedDict):
+    """The agent that asks, and holds the packet."""
+
+    id: str
+    """The agent's id."""
+    name: NotRequired[str | None]
+    """The agent's name; its id if left out."""
+    framework: NotRequired[str | None]
+    """What the agent runs on."""
+
+
+class ApprovalRequestContext(TypedDict):
+    conversation_state: NotRequired[list[Turn] | None]
+    """The conversation so far."""
+    artifacts: NotRequired[list[Artifact] | None]
+    """Named values to hand on."""
+    custom: NotRequired[dict[str, Any] | None]
+    """Framework-specific or user-defined fields."""
+
+
+class Execution(TypedDict):
+    id: str
+    question_id: str
+    status: ExecutionStatus
+    """`started` stays if the process dies before it reports the end: then it may have happened."""
+    arguments_digest: str
+    """The SHA-256, in hex, of the canonical JSON (RFC 8785) of the arguments."""
+    started_at: str
+    """When it was started."""
+    started_by: ExecutionStartedBy
+    ended_at: str | None
+    result: Any
+    """What was reported, any JSON; null before."""
+
+
+class ExecutionStartedBy(TypedDict):
+    agent_id: str
+    key_id: str | None
 
 
 class Policy(TypedDict):
@@ -203,6 +269,24 @@ DelegationRequest = TypedDict(
         "reason": "NotRequired[str | None]",
     },
 )
+
+
+class StartExecutionRequest(TypedDict):
+    arguments_digest: str
+    """The `hitl.decision.arguments_digest` of what is executed: the SHA-256 of the canonical
+    JSON (RFC 8785) of the arguments.
+    """
+
+
+class StartExecutionAnswer(TypedDict):
+    execution: Execution
+
+
+class EndExecutionRequest(TypedDict):
+    status: Literal["succeeded", "failed"]
+    """How it ended."""
+    result: NotRequired[Any]
+    """What came of it, any JSON of at most 64 KiB."""
 
 
 class ListPoliciesAnswer(TypedDict):

@@ -27,8 +27,9 @@ class Channel(TypedDict):
     for its answer.
     """
     responder: str | None
-    """The person whose questions it gets (`hitl.responder`), and in whose name its answer links
-    answer. Null: all questions; the person enters a name.
+    """The person whose questions it gets (`hitl.responder`, and steps of policies that ask the
+    person), and in whose name its answer links answer. A group (`group:finance`) gets the
+    steps that ask it, without answer links. Null: all questions; the person enters a name.
     """
     links: bool
     """Whether its messages have answer links: they do if the key that set its target or
@@ -56,8 +57,9 @@ class ChannelRequest(TypedDict):
     for its answer. Default: asked,reminded.
     """
     responder: NotRequired[str | None]
-    """The person whose questions it gets (`hitl.responder`), and in whose name its answer links
-    answer. If left out: all questions.
+    """The person whose questions it gets (`hitl.responder`, and steps of policies that ask the
+    person), and in whose name its answer links answer. A group (`group:finance`) gets the
+    steps that ask it, without answer links. If left out: all questions.
     """
 
 

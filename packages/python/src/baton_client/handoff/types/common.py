@@ -12,9 +12,16 @@ Code = Literal[
     "CONTRACT_VIOLATION",
     "UNAUTHORIZED",
     "FORBIDDEN",
+    "NOT_AN_APPROVER",
     "NOT_FOUND",
     "METHOD_NOT_ALLOWED",
     "CONFLICT",
+    "ALREADY_APPROVED",
+    "ALREADY_EXECUTED",
+    "APPROVAL_EXPIRED",
+    "CALL_CHANGED",
+    "DIGEST_MISMATCH",
+    "NOT_APPROVED",
     "LEASE_LOST",
     "LOOP_GUARD",
     "QUESTION_OPEN",
@@ -46,6 +53,8 @@ Type = Literal["string", "number", "integer", "boolean", "array"]
 HitlSchemaPropertiesItemsType = Literal["string", "number", "integer"]
 Format = Literal["email", "uri", "date", "date-time"]
 Timeout = Literal["keep", "fail", "expire"]
+Method = Literal["sign_in", "key", "link", "token", "typed"]
+HitlDecisionDecision = Literal["approve", "edit", "reject", "respond"]
 DeliveryStatus = Literal["pending", "failed", "delivered", "dead_letter", "cancelled"]
 Error = Literal[
     "timeout",
@@ -277,7 +286,7 @@ class Hitl(TypedDict):
     reason: str
     """Why a person is asked."""
     question: str
-    """The question."""
+    """The question. With an action it may be left out."""
     options: NotRequired[list[Any]]
     strict_options: NotRequired[bool]
     """Whether the response must be one of the options."""
@@ -285,6 +294,7 @@ class Hitl(TypedDict):
     """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
     choices.
     """
+    action: NotRequired[Action]
     responder: NotRequired[str]
     """Who is asked: a name or a mail address. It is shown, and is no permission."""
     remind_after_seconds: NotRequired[int]
@@ -322,7 +332,8 @@ class Hitl(TypedDict):
     digest: NotRequired[str]
     """The SHA-256, in hex, of what a person is shown: the canonical JSON (RFC 8785) of
     `{question, reason, options, schema, summary, pending, decisions}`, with null for options
-    or a schema that the question does not have. It is set when the question is asked.
+    or a schema that the question does not have, and with `action` where it has one. It is set
+    when the question is asked.
     """
     first_question_id: NotRequired[str]
     """The id under which the question was first asked; left out unless it was changed while it
@@ -330,6 +341,14 @@ class Hitl(TypedDict):
     """
     ended_at: NotRequired[str]
     """When the packet ended before an answer; otherwise left out."""
+    approvals: NotRequired[list[HitlApprovals]]
+    """Who has approved the action."""
+    step: NotRequired[HitlStep | None]
+    """The step of the policy that is open; null without a policy that asks."""
+    shadow: NotRequired[list[HitlShadow]]
+    """What policies would have decided that are only tried."""
+    edited: NotRequired[HitlEdited]
+    decision: NotRequired[HitlDecision]
 
 
 HitlSchema = TypedDict(
@@ -400,6 +419,93 @@ class HitlSchemaPropertiesItems(TypedDict):
 class HitlAskedBy(TypedDict):
     agent_id: str
     agent_name: str
+
+
+class HitlApprovals(TypedDict):
+    step: int
+    """The step in which it was given, from 1."""
+    name: str
+    for: str | None
+    """Whose place the person took as a delegate; null: the own one."""
+    decision: Literal["approve", "edit"]
+    at: str
+    """When it was given."""
+    void: bool
+    """Whether it counts for nothing any more, since the action was changed."""
+    verified: bool
+    method: Method
+    """How the person was known."""
+    key_id: str | None
+
+
+HitlStep = TypedDict(
+    "HitlStep",
+    {
+        "index": "int",
+        "of": "int",
+        "count": "int",
+        "given": "int",
+        "from": "list[str]",
+        "changes_at": "str | None",
+    },
+)
+
+
+class HitlShadow(TypedDict):
+    policy: str
+    version: int
+    rule: int | None
+    then: dict[str, Any] | None
+
+
+class HitlEdited(TypedDict):
+    arguments: dict[str, Any]
+    """The arguments as they would be approved now."""
+    arguments_digest: str
+    """The SHA-256, in hex, of the canonical JSON (RFC 8785) of the arguments."""
+    name: str
+    """Who changed them last."""
+    at: str
+    """When."""
+
+
+class HitlDecision(TypedDict):
+    decision: HitlDecisionDecision
+    """`edit`: the approved arguments are edited ones."""
+    arguments: dict[str, Any]
+    """The arguments that were approved, or those that were not."""
+    arguments_digest: str
+    """The SHA-256, in hex, of the canonical JSON (RFC 8785) of the arguments."""
+    message: str | None
+    """What the person says to the agent."""
+    decided_at: str
+    """When it was decided."""
+    valid_until: str | None
+    """Until when it can be executed; null if it was not approved."""
+    by: list[HitlDecisionBy]
+    """Who decided; empty where a rule or the time did."""
+    policy: HitlDecisionPolicy | None
+    """The policy that decided or whose steps were asked; null without one."""
+
+
+class HitlDecisionBy(TypedDict):
+    name: str
+    verified: bool
+    method: Method
+    """How the person was known."""
+    key_id: str | None
+    for: str | None
+    """Whose place the person took as a delegate; null: the own one."""
+    decision: HitlDecisionDecision
+    at: str
+    """When the person decided."""
+
+
+class HitlDecisionPolicy(TypedDict):
+    name: str
+    version: int
+    rule: int | None
+    """The number of the rule, from 1; null if no rule fits."""
 
 
 class BatchRefused(TypedDict):
@@ -474,6 +580,35 @@ class ContractViolation(TypedDict):
     """The limit that is used up, with 429."""
     contract: NotRequired[BatchRefusedErrorsContract]
     """The contract of the target agent, with `CONTRACT_VIOLATION`."""
+
+
+class Action(TypedDict):
+    """A tool call that waits for an approval."""
+
+    tool: str
+    """The tool."""
+    arguments: dict[str, Any]
+    """The arguments of the call: at most 64 KiB as JSON, 32 deep, without numbers that a double
+    does not hold exactly as an integer.
+    """
+    arguments_digest: NotRequired[str]
+    """The SHA-256, in hex, of the canonical JSON (RFC 8785) of the arguments. The service sets
+    it; a request may repeat it.
+    """
+    title: NotRequired[str]
+    """What the action is called, for people."""
+    description: NotRequired[str]
+    """What the action does, for people."""
+    schema: NotRequired[dict[str, Any]]
+    """A JSON Schema (2020-12) of the arguments, with the bounds of contracts; proposed and
+    edited ones must satisfy it.
+    """
+    decisions: NotRequired[list[HitlDecisionDecision]]
+    """What is offered; `approve`, `edit` and `reject` if left out. `reject` always is."""
+    call_id: NotRequired[str]
+    """The id of the call in the agent's framework."""
+    valid_seconds: NotRequired[int]
+    """How long an approval can be executed after it was given; 86,400 if left out."""
 
 
 class ApiKey(TypedDict):

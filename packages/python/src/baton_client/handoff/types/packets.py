@@ -7,6 +7,7 @@ from typing import Any, Literal, TypedDict
 
 from ..._compat import NotRequired
 from .common import (
+    Action,
     Artifact,
     BatchRefusedErrors,
     CompletedAction,
@@ -16,6 +17,8 @@ from .common import (
     FailureLimit,
     Hitl,
     HitlAskedBy,
+    HitlDecision,
+    HitlDecisionDecision,
     HitlSchema,
     HitlSchemaProperties,
     Packet,
@@ -106,7 +109,8 @@ class CreateRequest(TypedDict):
     decisions: NotRequired[list[Decision] | None]
     actions: NotRequired[CreateRequestActions | None]
     dependencies: NotRequired[list[Dependency] | None]
-    hitl: NotRequired[Question | None]
+    hitl: NotRequired[CreateRequestHitl | None]
+    """A checkpoint for a human."""
 
 
 class CreateRequestMetadata(TypedDict):
@@ -135,13 +139,65 @@ class CreateRequestActions(TypedDict):
     failed: NotRequired[list[FailedAction] | None]
 
 
+class CreateRequestHitl(TypedDict):
+    """A checkpoint for a human."""
+
+    required: bool
+    """Whether a person must answer before the packet can be completed."""
+    reason: str
+    """Why a person is asked."""
+    question: NotRequired[str | None]
+    """The question. With an action it may be left out."""
+    options: NotRequired[list[Any] | None]
+    strict_options: NotRequired[bool | None]
+    """Whether the response must be one of the options."""
+    schema: NotRequired[CreateRequestHitlSchema | None]
+    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
+    choices.
+    """
+    action: NotRequired[Action | None]
+    responder: NotRequired[str | None]
+    """Who is asked: a name or a mail address. It is shown, and is no permission."""
+    remind_after_seconds: NotRequired[int | None]
+    """When to remind the channels once of the open question, from the moment it was first asked."""
+    timeout_seconds: NotRequired[int | None]
+    """How long to wait for an answer, from the moment the question was first asked."""
+    exclude_source: NotRequired[bool | None]
+    """Whether the answer is refused from the keys that created or claimed the packet or asked
+    the question, and from keys that they created. These keys can neither withdraw nor change
+    the open question, nor lift this before it is asked, and it stays for later questions of
+    the packet until another key lifts it; while a question is open, nobody can.
+    """
+    on_timeout: NotRequired[Timeout | None]
+    """What happens at the timeout; `keep` if left out."""
+    key: NotRequired[str | None]
+    """The asker's own name of the question, unique in the packet: asking again with the same key
+    and the same fields is the same question, open or answered.
+    """
+
+
+CreateRequestHitlSchema = TypedDict(
+    "CreateRequestHitlSchema",
+    {
+        "$schema": "NotRequired[str | None]",
+        "type": 'Literal["object"]',
+        "title": "NotRequired[str | None]",
+        "description": "NotRequired[str | None]",
+        "properties": "dict[str, HitlSchemaProperties]",
+        "required": "NotRequired[list[str] | None]",
+        "additionalProperties": "NotRequired[bool | None]",
+    },
+)
+
+
 class ChainRequest(TypedDict):
     metadata: CreateRequestMetadata
     context: CreateRequestContext
     decisions: NotRequired[list[Decision] | None]
     actions: NotRequired[CreateRequestActions | None]
     dependencies: NotRequired[list[Dependency] | None]
-    hitl: NotRequired[Question | None]
+    hitl: NotRequired[CreateRequestHitl | None]
+    """A checkpoint for a human."""
 
 
 class PatchRequest(TypedDict):
@@ -244,7 +300,7 @@ class PatchRequestHitl(TypedDict):
     reason: NotRequired[str]
     """Why a person is asked."""
     question: NotRequired[str]
-    """The question."""
+    """The question. With an action it may be left out."""
     options: NotRequired[list[Any]]
     strict_options: NotRequired[bool]
     """Whether the response must be one of the options."""
@@ -252,6 +308,7 @@ class PatchRequestHitl(TypedDict):
     """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
     choices.
     """
+    action: NotRequired[Action]
     responder: NotRequired[str]
     """Who is asked: a name or a mail address. It is shown, and is no permission."""
     remind_after_seconds: NotRequired[int]
@@ -284,6 +341,12 @@ class ClaimRequest(TypedDict):
 
 
 class RespondRequest(TypedDict):
+    decision: NotRequired[HitlDecisionDecision | None]
+    """What the person decides about an action; `response` alone is read as the decision."""
+    arguments: NotRequired[dict[str, Any] | None]
+    """The whole arguments as the person changed them, with the decision `edit`."""
+    message: NotRequired[str | None]
+    """What the person says to the agent: required with `respond`, optional with `reject`."""
     response: NotRequired[str | None]
     """The person's answer; the history keeps it. Required unless the question has a schema."""
     data: NotRequired[dict[str, Any] | None]
@@ -396,7 +459,8 @@ class QuestionView(TypedDict):
     digest: str
     """The SHA-256, in hex, of what a person is shown: the canonical JSON (RFC 8785) of
     `{question, reason, options, schema, summary, pending, decisions}`, with null for options
-    or a schema that the question does not have. It is set when the question is asked.
+    or a schema that the question does not have, and with `action` where it has one. It is set
+    when the question is asked.
     """
     answer: Answer | None
     approvals: list[Any]
@@ -411,15 +475,16 @@ class AskRequest(TypedDict):
     """Whether a person must answer before the packet can be completed; true if left out."""
     reason: NotRequired[str | None]
     """Why a person is asked."""
-    question: str
-    """The question."""
+    question: NotRequired[str | None]
+    """The question. With an action it may be left out."""
     options: NotRequired[list[Any] | None]
     strict_options: NotRequired[bool | None]
     """Whether the response must be one of the options."""
-    schema: NotRequired[AskRequestSchema | None]
+    schema: NotRequired[CreateRequestHitlSchema | None]
     """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
     choices.
     """
+    action: NotRequired[Action | None]
     responder: NotRequired[str | None]
     """Who is asked: a name or a mail address. It is shown, and is no permission."""
     remind_after_seconds: NotRequired[int | None]
@@ -454,6 +519,14 @@ class AskRequest(TypedDict):
     """The service sets it; a request may repeat what stands there."""
     ended_at: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
+    approvals: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    step: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    edited: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    shadow: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
     response: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
     data: NotRequired[Any]
@@ -464,20 +537,8 @@ class AskRequest(TypedDict):
     """The service sets it; a request may repeat what stands there."""
     notes: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
-
-
-AskRequestSchema = TypedDict(
-    "AskRequestSchema",
-    {
-        "$schema": "NotRequired[str | None]",
-        "type": 'Literal["object"]',
-        "title": "NotRequired[str | None]",
-        "description": "NotRequired[str | None]",
-        "properties": "dict[str, HitlSchemaProperties]",
-        "required": "NotRequired[list[str] | None]",
-        "additionalProperties": "NotRequired[bool | None]",
-    },
-)
+    decision: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
 
 
 class Question(TypedDict):
@@ -488,7 +549,7 @@ class Question(TypedDict):
     reason: str
     """Why a person is asked."""
     question: str
-    """The question."""
+    """The question. With an action it may be left out."""
     options: NotRequired[list[Any]]
     strict_options: NotRequired[bool]
     """Whether the response must be one of the options."""
@@ -496,6 +557,7 @@ class Question(TypedDict):
     """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
     choices.
     """
+    action: NotRequired[Action]
     responder: NotRequired[str]
     """Who is asked: a name or a mail address. It is shown, and is no permission."""
     remind_after_seconds: NotRequired[int]
@@ -524,6 +586,7 @@ class Answer(TypedDict):
     responded_at: str
     """When the question was answered."""
     notes: str | None
+    decision: NotRequired[HitlDecision]
 
 
 class Brief(TypedDict):

@@ -1,0 +1,124 @@
+import { InvalidArgumentError } from 'commander';
+import { readJson } from '../../kit/json.ts';
+import { paged } from './flags.ts';
+import { approvalColumns, delegationColumns, groupColumns, policyColumns } from './output/approval-views.ts';
+import { done, list, shown } from './output/show.ts';
+import { onePacket } from './output/views.ts';
+import { type Fields, type Flag, type Row, row, several } from './rows.ts';
+
+/** A JSON object in an option. */
+function objectIn(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = readJson(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // The sentence below says what is expected.
+  }
+  throw new InvalidArgumentError('It must be a JSON object, such as {"amount": 500}.');
+}
+
+const call: readonly Flag[] = [
+  { flags: '--agent <id>', text: 'the agent', required: true },
+  { flags: '--tool <name>', text: 'the tool', required: true },
+  { flags: '--arguments <json>', text: 'the arguments of the call, as a JSON object', parse: objectIn, value: {} },
+];
+const decisionFlags: readonly Flag[] = [
+  {
+    flags: '--decision <decision>',
+    text: 'approve, edit, reject or respond',
+    choices: ['approve', 'edit', 'reject', 'respond'],
+    required: true,
+  },
+  { flags: '--by, --responded-by <name>', text: 'the person who decides', required: true },
+  { flags: '--arguments <json>', text: 'with edit: the whole arguments, as a JSON object', parse: objectIn },
+  { flags: '--message <text>', text: 'with reject or respond: what to say to the agent' },
+  { flags: '--notes <text>', text: 'additional remarks' },
+];
+
+const json = shown((body: unknown) => JSON.stringify(body, null, 2).split('\n'));
+
+/** The commands of approvals: actions, policies, groups and delegations. */
+export const approvals: readonly Row[] = [
+  row('askApproval', {
+    name: 'approvals ask',
+    text: 'ask for the approval of a tool call; the same agent and call id again finds the same packet',
+    flags: [
+      ...call,
+      { flags: '--call-id <id>', text: "the id of the call in the agent's framework" },
+      { flags: '--reason <text>', text: 'why a person is asked' },
+      { flags: '--responder <name>', text: 'who is asked' },
+    ],
+    prepare: ({ agent, tool, arguments: given, call_id, ...fields }: Fields) => ({
+      agent: { id: agent },
+      action: { tool, arguments: given, ...(call_id === undefined ? {} : { call_id }) },
+      ...fields,
+    }),
+    show: onePacket,
+  }),
+  row('listAwaiting', {
+    name: 'approvals list',
+    text: 'list the packets that await a person, the longest waiting first, with tool and step',
+    flags: paged,
+    show: list(approvalColumns, 'packets', { none: 'Nothing awaits a person.' }),
+  }),
+  row('respondPacket', {
+    name: 'approvals decide',
+    text: 'approve, edit, reject or answer an action',
+    flags: decisionFlags,
+    show: onePacket,
+  }),
+  row('tryPolicies', {
+    name: 'policies try',
+    text: 'say which policy would decide about a tool call, and where the others do not fit',
+    flags: call,
+    prepare: ({ agent, tool, arguments: given }: Fields) => ({ agent, action: { tool, arguments: given } }),
+    show: json,
+  }),
+  row('listPolicies', {
+    name: 'policies list',
+    text: 'list the policies, by name',
+    show: list(policyColumns, 'policies', { none: 'No policies.', id: 'name' }),
+  }),
+  row('getPolicy', { name: 'policies get', text: 'show a policy', show: json }),
+  {
+    name: 'policies set',
+    text: 'publish a policy; questions that are open keep the version with which they were asked',
+    operands: [
+      { name: 'name', text: 'its name' },
+      { name: 'file', text: 'a JSON or YAML file with {match, rules, ...}; - reads standard input' },
+    ],
+    flags: [{ flags: '--if-match <etag>', text: 'change it only if this is still its ETag' }],
+    run: async (...given) => (await import('./policies.ts')).setPolicy(...given),
+  },
+  row('deletePolicy', { name: 'policies remove', text: 'remove a policy', show: done('The policy is removed.') }),
+  row('listGroups', {
+    name: 'groups list',
+    text: 'list the groups, by name',
+    show: list(groupColumns, 'groups', { id: 'name' }),
+  }),
+  row('getGroup', { name: 'groups get', text: 'show the members of a group', show: json }),
+  row('putGroup', {
+    name: 'groups set',
+    text: 'set the members of a group',
+    flags: [{ flags: '--member <name>', text: 'a member (repeatable)', field: 'members', parse: several, required: true }],
+    show: json,
+  }),
+  row('deleteGroup', { name: 'groups remove', text: 'remove a group', show: done('The group is removed.') }),
+  row('listDelegations', {
+    name: 'delegations list',
+    text: 'list who approves in whose place',
+    show: list(delegationColumns, 'delegations', { id: 'person' }),
+  }),
+  row('putDelegation', {
+    name: 'delegations set',
+    text: "let a person's approvals be given by another one",
+    flags: [
+      { flags: '--to <name>', text: 'who approves in that place', required: true },
+      { flags: '--until <time>', text: 'until when (ISO 8601)', required: true },
+      { flags: '--from <time>', text: 'from when (ISO 8601; default: now)' },
+      { flags: '--reason <text>', text: 'why' },
+    ],
+    show: json,
+  }),
+  row('deleteDelegation', { name: 'delegations remove', text: 'end a delegation', show: done('The delegation has ended.') }),
+];

@@ -1,0 +1,111 @@
+import type { Answer } from '../model/hitl.ts';
+import type { RespondRequest } from '../model/packet.ts';
+import { type AnsweredVia, answeredPacket, type LinkDetails, requireShown } from './answer.ts';
+import { everybodyIn } from './approval.ts';
+import {
+  actorOfDecision,
+  beginApproval,
+  type Considered,
+  considerAnswer,
+  considerTime,
+  type Decider,
+  type Facts,
+  noFacts,
+} from './approving.ts';
+import type { KeptOfQuestions, OwnPacket } from './kept.ts';
+import type { AnyPacket, Decision, PacketEvent } from './packet.ts';
+import { move, touched } from './packet-life.ts';
+import { askedOf } from './question.ts';
+import { type AskedRecord, hitlOf, latestQuestion } from './question-state.ts';
+
+/** What the question of an action is considered with. */
+export interface Considering {
+  readonly kept: KeptOfQuestions;
+  readonly facts?: Facts | undefined;
+}
+
+/** A decision that asked a question, with what policies make of it if it is about an action. */
+export function withApproval<P extends AnyPacket>(decision: Decision<P>, { kept, facts = noFacts }: Considering, now: Date): Decision<P> {
+  const { packet } = decision;
+  const record = latestQuestion(packet, now) as AskedRecord;
+  if (record.question.action === undefined) return decision;
+  const considered = beginApproval(packet, record, facts, now);
+  // Nobody needs to be told of a question that a policy decides.
+  const events = considered.decision === null ? decision.events : decision.events.map(({ notifies: _, ...event }) => event);
+  return applied(packet, record, considered, { events, now, own: kept.own, searchable: decision.searchable, facts }, decision);
+}
+
+/** The decision of a person about an action. */
+export function decideAction<P extends AnyPacket>(
+  packet: P,
+  record: AskedRecord,
+  { answer, decider, ...circumstances }: { answer: RespondRequest; decider: Decider; via: AnsweredVia; link: LinkDetails | undefined },
+  { kept, facts = noFacts }: Considering,
+  now: Date,
+): Decision<P> {
+  requireShown(packet, record, answer.digest);
+  if (kept.approval === undefined) throw new Error('The open question of an action has no case.');
+  const considered = considerAnswer(packet, record, { answer, decider, open: kept.approval, facts }, now);
+  const { via, link } = circumstances;
+  const details = { ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, ...link };
+  const events = considered.events.map((event): PacketEvent => ({ ...event, details: { ...event.details, ...details } }));
+  const notes = answer.notes ?? null;
+  return applied(packet, record, { ...considered, events }, { events: [], now, own: kept.own, notes, details, searchable: false, facts });
+}
+
+/** The decision that time makes about the question of an action; undefined when it changes nothing. */
+export function considerAtTime<P extends AnyPacket>(packet: P, { kept, facts = noFacts }: Considering, now: Date): Decision<P> | undefined {
+  const latest = latestQuestion(packet, now);
+  if (latest.state !== 'open' || latest.question.action === undefined || kept.approval === undefined) return undefined;
+  const considered = considerTime(packet, latest, kept.approval, facts, now);
+  if (considered.decision === null && considered.events.length === 0) return undefined;
+  return applied(packet, latest, considered, { events: [], now, own: kept.own, searchable: false, facts });
+}
+
+interface Applying {
+  readonly events: readonly PacketEvent[];
+  readonly now: Date;
+  readonly own: OwnPacket | undefined;
+  readonly notes?: string | null;
+  readonly details?: Record<string, unknown>;
+  readonly searchable: boolean;
+  readonly facts: Facts;
+}
+
+/** The packet with what was considered: its question goes on, or is answered. */
+function applied<P extends AnyPacket>(
+  packet: P,
+  record: AskedRecord,
+  { asked, open, decision, events }: Considered,
+  { events: earlier, now, own, notes = null, details = {}, searchable, facts }: Applying,
+  rest: Partial<Decision<P>> = {},
+): Decision<P> {
+  if (decision === null) {
+    const after: P = { ...packet, hitl: hitlOf({ question: record.question, asked, answer: null }) };
+    const from = asked.step?.from;
+    const tells = from === undefined ? undefined : everybodyIn(from, facts.people());
+    const all = [...earlier, ...events].map((event) => (event.notifies === undefined || tells === undefined ? event : { ...event, tells }));
+    // What was just asked has its revision already.
+    return { ...rest, packet: earlier.length > 0 ? after : touched(after, now), events: all, searchable, approval: open };
+  }
+  const actor = actorOfDecision(decision);
+  const answer: Answer = {
+    response: decision.decision,
+    responded_by: decision.by.at(-1)?.name ?? actor,
+    responded_at: now.toISOString(),
+    notes,
+    decision,
+  };
+  const answered = answeredPacket(packet, { ...record, asked }, answer, now);
+  const { question_id, question } = askedOf(record);
+  const event: PacketEvent = {
+    ...{ event_type: 'hitl_responded', type: 'hitl.response_ready', actor, notifies: 'answered' },
+    details: { response: decision.decision, question_id, question, ...details, ...decision },
+  };
+  const all = [...earlier, ...events, event];
+  const isApproved = decision.valid_until !== null;
+  if (own === undefined || isApproved) return { ...rest, packet: answered, events: all, searchable, approval: null };
+  // A packet that was made to ask ends with the answer, unless there is something to execute.
+  const completed: PacketEvent = { event_type: 'completed', type: 'packet.completed', actor, details: { decision: decision.decision } };
+  return { ...rest, packet: move(answered, 'complete', now), events: [...all, completed], searchable, approval: null };
+}

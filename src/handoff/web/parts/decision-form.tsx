@@ -1,0 +1,152 @@
+import { Check, PencilLine, Reply, X } from 'lucide-react';
+import { type Ref, useImperativeHandle, useState } from 'react';
+
+import { ApiError } from '../../../kit/client-errors.ts';
+import { readJson } from '../../../kit/json.ts';
+import { Button } from '../../../kit/web/components/button.tsx';
+import { Callout } from '../../../kit/web/components/feedback.tsx';
+import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
+import { Fields, Form } from '../../../kit/web/components/form.tsx';
+import { toast } from '../../../kit/web/components/toasts.tsx';
+import type { Hitl } from '../../model/hitl.ts';
+import { offeredBy } from '../../model/offered.ts';
+import type { Packet } from '../../model/packet.ts';
+import { useMay, useOwnKey, useRespond } from '../data/queries.ts';
+import { jsonText } from './action.tsx';
+import styles from './answer-form.module.css';
+import type { AnswerKeys } from './answer-form.tsx';
+import { keptName } from './kept-name.ts';
+
+const words = {
+  approve: { label: 'Approve', icon: Check },
+  reject: { label: 'Reject', icon: X },
+  edit: { label: 'Approve with these arguments', icon: PencilLine },
+  respond: { label: 'Answer the agent instead', icon: Reply },
+} as const;
+type Word = keyof typeof words;
+
+/** The form that decides about the action of a packet. Keys choose a decision by its number. */
+export function DecisionForm({ packet, keys }: { packet: Packet & { hitl: Hitl }; keys?: Ref<AnswerKeys> }) {
+  const { action, edited } = packet.hitl;
+  const own = useOwnKey();
+  const mayAnswer = useMay('respond');
+  const offered = offeredBy(action!);
+  const [name, setName] = useState(() => packet.hitl.responder ?? keptName.read() ?? '');
+  const [message, setMessage] = useState('');
+  const [text, setText] = useState(() => jsonText(edited?.arguments ?? action!.arguments));
+  const [chosen, setChosen] = useState<Word | undefined>();
+  const [problem, setProblem] = useState<string | undefined>();
+  const answer = useRespond(packet, () => toast({ text: 'The decision is recorded.', tone: 'good' }));
+  const responder = own?.responder ?? name.trim();
+
+  const send = (decision: Word | undefined): boolean => {
+    if (decision === undefined || !mayAnswer || answer.isPending) return false;
+    const given = decision === 'edit' ? objectIn(text) : undefined;
+    const fault =
+      responder === ''
+        ? 'Enter your name.'
+        : decision === 'edit' && given === undefined
+          ? 'The arguments must be a JSON object.'
+          : decision === 'respond' && message.trim() === ''
+            ? 'Write what to answer the agent.'
+            : undefined;
+    setProblem(fault);
+    if (fault !== undefined) return true;
+    keptName.write(responder);
+    const says = (decision === 'reject' || decision === 'respond') && message.trim() !== '';
+    answer.mutate({
+      decision,
+      responded_by: responder,
+      ...(says ? { message } : {}),
+      ...(given === undefined ? {} : { arguments: given }),
+    });
+    return true;
+  };
+  useImperativeHandle(keys, () => ({
+    choose: (number) => setChosen(offered[number - 1]),
+    send: () => send(chosen),
+  }));
+  if (!mayAnswer)
+    return (
+      <Callout tone="info">
+        This key can’t answer: it needs the scope <code>respond</code>.
+      </Callout>
+    );
+  return (
+    <Form onSubmit={() => send(chosen)}>
+      <fieldset className={styles.options}>
+        <legend className="visually-hidden">Decisions</legend>
+        {offered.map((word, index) => (
+          <button
+            key={word}
+            type="button"
+            className={styles.option}
+            data-danger={word === 'reject' || undefined}
+            aria-pressed={chosen === word}
+            onClick={() => setChosen(chosen === word ? undefined : word)}
+          >
+            <kbd>{index + 1}</kbd>
+            {words[word].label}
+          </button>
+        ))}
+      </fieldset>
+      <Fields>
+        {chosen === 'edit' ? (
+          <TextArea label="Arguments, as JSON" rows={8} value={text} spellCheck={false} onChange={({ target }) => setText(target.value)} />
+        ) : null}
+        {chosen === 'reject' || chosen === 'respond' ? (
+          <TextField
+            label={chosen === 'reject' ? 'Message to the agent (optional)' : 'Answer to the agent'}
+            value={message}
+            onChange={({ target }) => setMessage(target.value)}
+          />
+        ) : null}
+        {own?.responder ? null : <TextField label="Your name" value={name} onChange={({ target }) => setName(target.value)} />}
+      </Fields>
+      <Refused problem={problem} error={answer.error} />
+      <div className={styles.send}>
+        <Button
+          type="submit"
+          look={chosen === 'reject' ? 'danger' : 'primary'}
+          icon={chosen === undefined ? Check : words[chosen].icon}
+          busy={answer.isPending}
+          aria-disabled={chosen === undefined || undefined}
+        >
+          {chosen === undefined ? 'Choose a decision' : words[chosen].label}
+        </Button>
+        {own?.responder ? <span className="muted">as {own.responder}</span> : null}
+      </div>
+    </Form>
+  );
+}
+
+/** The object in a JSON text; undefined if it is none. */
+function objectIn(text: string): Record<string, unknown> | undefined {
+  try {
+    const value = readJson(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why a decision was refused. */
+function Refused({ problem, error }: { problem: string | undefined; error: Error | null }) {
+  if (problem !== undefined)
+    return (
+      <Callout tone="bad" alert title="Nothing was sent.">
+        {problem}
+      </Callout>
+    );
+  if (error === null) return null;
+  const isStale = error instanceof ApiError && error.code === 'STALE';
+  return (
+    <Callout
+      tone={isStale ? 'warn' : 'bad'}
+      alert
+      title={isStale ? 'The action has changed since you read it.' : 'The decision was not recorded.'}
+    >
+      {isStale ? 'Nothing was sent. Read it again: what is shown now is what you would approve.' : error.message}
+    </Callout>
+  );
+}

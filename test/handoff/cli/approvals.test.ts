@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { refused, startCliBench } from '../../support/cli.ts';
+
+const policyFile = fileURLToPath(new URL('../../../examples/policy.json', import.meta.url));
+
+test('an action is asked about, listed and decided, and policies, groups and delegations are set by commands', async (t) => {
+  const bench = await startCliBench(t);
+  const succeed = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await bench.run(args);
+    assert.equal(exitCode, 0, `${args.join(' ')}: ${stdout}${stderr}`);
+    return stdout;
+  };
+  await succeed('groups', 'set', 'finance', '--member', 'dana', '--member', 'eli');
+  assert.match(await succeed('groups', 'list'), /finance +dana, eli/);
+  assert.match(await succeed('policies', 'set', 'refunds', policyFile), /refunds is published, version 1/);
+  assert.match(await succeed('policies', 'list'), /refunds +1 +0 +enforce +refund +3/);
+  assert.match(await succeed('policies', 'try', '--agent', 'a', '--tool', 'refund', '--arguments', '{"amount": 20000}'), /"rule": 2/);
+  await succeed('delegations', 'set', 'dana', '--to', 'fay', '--until', '2099-01-01');
+  assert.match(await succeed('delegations', 'list'), /dana +fay/);
+  refused(await bench.run(['policies', 'try', '--agent', 'a', '--tool', 'refund', '--arguments', '[]']), 2, /JSON object/);
+  const [id = ''] =
+    /[0-9a-f-]{36}/.exec(await succeed('approvals', 'ask', '--agent', 'a', '--tool', 'pay', '--call-id', 'c', '--quiet')) ?? [];
+  assert.match(await succeed('approvals', 'list'), new RegExp(`${id} +a +pay`));
+  refused(await bench.run(['approvals', 'decide', id, '--decision', 'approve', '--by', 'dana']), 1, /another key/);
+  for (const args of [
+    ['policies', 'remove', 'refunds'],
+    ['groups', 'remove', 'finance'],
+    ['delegations', 'remove', 'dana'],
+  ])
+    await succeed(...args);
+});

@@ -1,0 +1,365 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { historyOf } from '../../support/life.ts';
+import { type CallOptions, createPacket, type TestService } from '../../support/service.ts';
+import { shareService } from '../../support/shared.ts';
+import { stores } from '../../support/stores.ts';
+
+const action = { tool: 'refund', arguments: { order: 'ORD-1', amount: 500 }, call_id: 'call-1' };
+const requestFor = (more: object = {}, over: object = {}) => ({ agent: { id: 'refunds' }, action: { ...action, ...more }, ...over });
+
+/** The keys of the tests: an agent's, bound to its id, and one for each person. */
+async function keysOf(service: TestService, people: readonly string[]) {
+  const make = async (rights: object) => {
+    const { body, text } = await service.call('POST', '/keys', { body: { name: 'k', ...rights } });
+    assert.ok(body.key, text);
+    return body.key as string;
+  };
+  const agent = await make({ scopes: ['read', 'work'], agents: ['refunds'] });
+  const of: Record<string, string> = {};
+  for (const person of people) of[person] = await make({ scopes: ['read', 'respond'], responder: person });
+  return { agent, of };
+}
+
+const ask = (service: TestService, body: object, options: CallOptions = {}) => service.call('POST', '/approvals', { body, ...options });
+const decide = (service: TestService, id: string, body: object, options: CallOptions = {}) =>
+  service.call('POST', `/packets/${id}/respond`, { body, ...options });
+const start = (service: TestService, id: string, arguments_digest: string, options: CallOptions = {}) =>
+  service.call('POST', `/packets/${id}/execution`, { body: { arguments_digest }, ...options });
+const put = async (service: TestService, path: string, body: object) => {
+  const { status, text } = await service.call('PUT', path, { body });
+  assert.ok(status < 300, text);
+};
+
+/** The id of a new packet that asks. */
+async function asked(service: TestService, key: string, more: object = {}, over: object = {}) {
+  const answer = await ask(service, requestFor(more, over), { key });
+  assert.equal(answer.status, 201, answer.text);
+  return answer.body;
+}
+
+for (const store of stores) {
+  describe(`Approvals, on ${store.name}`, () => {
+    test('an agent asks about a call, a person approves it, and it is executed once', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['dana']);
+      const packet = await asked(service, agent);
+      assert.equal(packet.status, 'awaiting_human');
+      assert.deepEqual([packet.claimed_by.agent_id, packet.hitl.question, packet.hitl.exclude_source], ['refunds', 'Run refund?', true]);
+      assert.match(packet.hitl.action.arguments_digest, /^[0-9a-f]{64}$/);
+      assert.deepEqual([packet.hitl.approvals, packet.hitl.step], [[], null]);
+      assert.equal((await start(service, packet.id, packet.hitl.action.arguments_digest, { key: agent })).body.code, 'NOT_APPROVED');
+
+      assert.equal((await decide(service, packet.id, { decision: 'maybe', responded_by: 'dana' }, { key: of.dana! })).status, 400);
+      const answered = await decide(
+        service,
+        packet.id,
+        { decision: 'approve', responded_by: 'dana', digest: packet.hitl.digest },
+        { key: of.dana! },
+      );
+      assert.equal(answered.status, 200, answered.text);
+      const { hitl, status } = answered.body;
+      assert.deepEqual([status, hitl.response, hitl.responded_by], ['claimed', 'approve', 'dana']);
+      const { by, decided_at, valid_until, ...decision } = hitl.decision;
+      assert.deepEqual(decision, {
+        ...{
+          decision: 'approve',
+          arguments: action.arguments,
+          arguments_digest: packet.hitl.action.arguments_digest,
+          message: null,
+          policy: null,
+        },
+      });
+      assert.equal(Date.parse(valid_until) - Date.parse(decided_at), 86_400_000);
+      assert.deepEqual([by[0].name, by[0].verified, by[0].method, by[0].decision], ['dana', true, 'key', 'approve']);
+
+      assert.equal((await start(service, packet.id, '0'.repeat(64), { key: agent })).body.code, 'DIGEST_MISMATCH');
+      const first = await start(service, packet.id, decision.arguments_digest, { key: agent, headers: { 'Idempotency-Key': 'x' } });
+      assert.equal(first.status, 201, first.text);
+      assert.equal(first.body.execution.status, 'started');
+      const again = await start(service, packet.id, decision.arguments_digest, { key: agent, headers: { 'Idempotency-Key': 'x' } });
+      assert.deepEqual([again.status, again.body], [201, first.body], 'a lost answer is repeated');
+      const other = await start(service, packet.id, decision.arguments_digest, { key: agent });
+      assert.deepEqual([other.status, other.body.code, other.body.execution], [409, 'ALREADY_EXECUTED', first.body.execution]);
+
+      const report = { status: 'succeeded', result: { refund: 'R-1' } };
+      const path = `/packets/${packet.id}/execution`;
+      assert.equal((await service.call('PATCH', path, { body: report, key: of.dana! })).status, 403);
+      const ended = await service.call('PATCH', path, { body: report, key: agent });
+      assert.deepEqual([ended.status, ended.body.status, ended.body.result], [200, 'succeeded', { refund: 'R-1' }]);
+      assert.equal((await service.call('PATCH', path, { body: report, key: agent })).status, 409);
+      assert.deepEqual((await service.call('GET', path, { key: agent })).body, ended.body);
+      assert.equal((await service.call('GET', `/packets/${packet.id}`)).body.status, 'completed');
+      const events = await historyOf(service, packet.id);
+      assert.deepEqual(
+        events.map(({ event_type }: { event_type: string }) => event_type),
+        [
+          ...['created', 'claimed', 'awaiting_human', 'approval_given', 'hitl_responded'],
+          ...['execution_started', 'execution_succeeded', 'completed'],
+        ],
+      );
+    });
+
+    test('of fifty concurrent starts one gets 201', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['dana']);
+      const { id, hitl } = await asked(service, agent);
+      assert.equal((await decide(service, id, { response: 'approve', responded_by: 'dana' }, { key: of.dana! })).status, 200);
+      const answers = await Promise.all(Array.from({ length: 50 }, () => start(service, id, hitl.action.arguments_digest, { key: agent })));
+      assert.equal(answers.filter(({ status }) => status === 201).length, 1);
+      assert.equal(answers.filter(({ body }) => body.code === 'ALREADY_EXECUTED').length, 49);
+    });
+
+    test('the same call of an agent is the same packet, whatever became of it; another call under its id is refused', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['dana']);
+      const answers = await Promise.all(Array.from({ length: 8 }, () => ask(service, requestFor(), { key: agent })));
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 200, 200, 200, 200, 200, 201]);
+      const [{ body }] = answers as [(typeof answers)[0]];
+      assert.equal(new Set(answers.map((answer) => answer.body.id)).size, 1);
+      assert.equal(
+        (await decide(service, body.id, { decision: 'reject', message: 'Too much', responded_by: 'dana' }, { key: of.dana! })).status,
+        200,
+      );
+      const again = await ask(service, requestFor(), { key: agent });
+      assert.deepEqual([again.status, again.body.status, again.body.hitl.decision.message], [200, 'completed', 'Too much']);
+      const changed = await ask(service, requestFor({ arguments: { order: 'ORD-1', amount: 501 } }), { key: agent });
+      assert.deepEqual([changed.status, changed.body.code, changed.body.packet_id], [409, 'CALL_CHANGED', body.id]);
+      assert.notEqual((await asked(service, agent, { call_id: 'call-2' })).id, body.id);
+    });
+
+    test('the key that asks, and keys of its family, never approve [H562]', async () => {
+      const service = await shareService(store);
+      const { agent } = await keysOf(service, []);
+      const { id } = await asked(service, agent);
+      assert.equal((await decide(service, id, { decision: 'approve', responded_by: 'x' }, { key: agent })).status, 403);
+      const rights = { scopes: ['read', 'work', 'respond'], agents: ['refunds'], responder: 'self' };
+      const { key } = (await service.call('POST', '/keys', { body: { name: 'both', ...rights } })).body;
+      await put(service, '/policies/own', { rules: [{ then: { ask: [{ from: ['self'] }] } }] });
+      const own = await asked(service, key, { call_id: 'own' }, { exclude_source: false });
+      const self = await decide(service, own.id, { decision: 'approve', responded_by: 'self' }, { key });
+      assert.deepEqual([self.status, self.body.code], [403, 'FORBIDDEN'], 'a step never counts the asker, whatever the request says');
+    });
+
+    test('a policy approves, rejects, or asks its steps, and its name is in the history [H559, H561, H564]', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['ann', 'bob', 'cfo', 'eve']);
+      await put(service, '/groups/finance', { members: ['ann', 'bob'] });
+      const below = (maximum: number) => ({ properties: { arguments: { properties: { amount: { maximum } } } } });
+      await put(service, '/policies/refunds', {
+        rules: [
+          { when: below(50), then: { approve: 'small' } },
+          { when: below(9999), then: { ask: [{ from: ['group:finance'], count: 2 }, { from: ['cfo'] }] } },
+          { then: { reject: 'too large' } },
+        ],
+      });
+      const small = await asked(service, agent, { arguments: { amount: 30 }, call_id: 's' });
+      assert.equal(small.status, 'claimed');
+      assert.deepEqual([small.hitl.decision.by, small.hitl.decision.policy], [[], { name: 'refunds', version: 1, rule: 1 }]);
+      assert.equal((await historyOf(service, small.id)).at(-1)!.actor, 'policy:refunds@1');
+      assert.equal((await start(service, small.id, small.hitl.decision.arguments_digest, { key: agent })).status, 201);
+      const seen = (await service.call('GET', `/packets/${small.id}/questions/${small.hitl.question_id}`)).body;
+      assert.deepEqual([seen.state, seen.shown.action.tool], ['answered', 'refund'], 'what a rule decided about is kept');
+      await put(service, '/policies/crew', {
+        ...{ order: -1, match: { tools: ['pay'] } },
+        rules: [{ when: { properties: { framework: { const: 'crewai' } } }, then: { approve: 'crew' } }, { then: { reject: 'other' } }],
+      });
+      await put(service, '/agents/refunds/contract', { schema: { properties: { context: { required: ['custom'] } } } });
+      for (const [framework, response] of [
+        ['crewai', 'approve'],
+        [undefined, 'reject'],
+      ] as const) {
+        const { hitl: paid } = await asked(
+          service,
+          agent,
+          { tool: 'pay', call_id: `pay ${framework}` },
+          { agent: { id: 'refunds', ...(framework && { framework }) } },
+        );
+        assert.equal(paid.response, response);
+      }
+      const unbound = await ask(service, requestFor({ arguments: { amount: 30 }, call_id: 'u' }), {});
+      assert.equal(unbound.body.status, 'awaiting_human', 'the key is bound to no agent');
+      const large = await asked(service, agent, { arguments: { amount: 10_000 }, call_id: 'l' });
+      assert.deepEqual([large.status, large.hitl.response, large.hitl.decision.message], ['completed', 'reject', 'too large']);
+
+      const { id, hitl } = await asked(service, agent);
+      assert.deepEqual(hitl.step, { index: 1, of: 2, count: 2, given: 0, from: ['group:finance'], changes_at: null });
+      const approve = (name: string) => decide(service, id, { decision: 'approve', responded_by: name }, { key: of[name]! });
+      const stranger = await approve('eve');
+      assert.deepEqual([stranger.status, stranger.body.code], [403, 'NOT_AN_APPROVER']);
+      const { body: nameless } = await service.call('POST', '/keys', { body: { name: 'nameless', scopes: ['respond'] } });
+      const typed = await decide(service, id, { decision: 'approve', responded_by: 'ann' }, { key: nameless.key });
+      assert.deepEqual([typed.status, typed.body.code], [403, 'NOT_AN_APPROVER'], 'a typed name never counts');
+      const first = await approve('ann');
+      assert.deepEqual([first.status, first.body.status, first.body.hitl.step.given], [200, 'awaiting_human', 1]);
+      assert.equal((await approve('ann')).body.code, 'ALREADY_APPROVED');
+      assert.equal((await approve('cfo')).status, 403, 'the second step has not begun');
+      assert.equal((await approve('bob')).body.hitl.step.index, 2);
+      const done = await approve('cfo');
+      assert.equal(done.body.status, 'claimed');
+      assert.deepEqual(
+        done.body.hitl.decision.by.map(({ name }: { name: string }) => name),
+        ['ann', 'bob', 'cfo'],
+      );
+      assert.deepEqual(done.body.hitl.decision.policy, { name: 'refunds', version: 1, rule: 2 });
+    });
+
+    test('an edit makes the arguments new: earlier approvals are void, and the policy judges them again [H558]', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['ann', 'bob', 'cyd']);
+      await put(service, '/groups/finance', { members: ['ann', 'bob', 'cyd'] });
+      const when = { properties: { arguments: { properties: { amount: { maximum: 50 } } } } };
+      await put(service, '/policies/refunds', {
+        rules: [{ when, then: { approve: 'small' } }, { then: { ask: [{ from: ['group:finance'], count: 2 }] } }],
+      });
+      const schema = { properties: { amount: { type: 'number' } }, required: ['amount'] };
+      const { id, hitl } = await asked(service, agent, { schema });
+      const say = (name: string, body: object) => decide(service, id, { responded_by: name, ...body }, { key: of[name]! });
+      assert.equal((await say('ann', { decision: 'approve' })).status, 200);
+      const wrong = await say('bob', { decision: 'edit', arguments: { amount: 'much' } });
+      assert.deepEqual([wrong.status, wrong.body.field], [400, 'arguments.amount']);
+      const edited = await say('bob', { decision: 'edit', arguments: { amount: 400 }, digest: hitl.digest });
+      assert.equal(edited.status, 200, edited.text);
+      assert.deepEqual(
+        edited.body.hitl.approvals.map(({ name, void: isVoid, decision }: Record<string, unknown>) => [name, decision, isVoid]),
+        [
+          ['ann', 'approve', true],
+          ['bob', 'edit', false],
+        ],
+      );
+      assert.notEqual(edited.body.hitl.digest, hitl.digest);
+      assert.equal(
+        (await say('cyd', { decision: 'approve', digest: hitl.digest })).body.code,
+        'STALE',
+        'the next person approves what is shown now',
+      );
+      const done = await say('ann', { decision: 'approve', digest: edited.body.hitl.digest });
+      assert.equal(done.body.status, 'claimed', done.text);
+      const { decision, arguments: approved, by } = done.body.hitl.decision;
+      assert.deepEqual([decision, approved, by.length], ['edit', { amount: 400 }, 2]);
+      assert.deepEqual(done.body.hitl.action.arguments, action.arguments, 'what was asked stays');
+
+      const second = await asked(service, agent, { call_id: 'second' });
+      const small = await decide(service, second.id, { decision: 'edit', arguments: { amount: 5 }, responded_by: 'ann' }, { key: of.ann! });
+      assert.deepEqual(
+        [small.body.hitl.decision.decision, small.body.hitl.decision.policy.rule, small.body.hitl.decision.by],
+        ['edit', 1, []],
+      );
+    });
+
+    test('escalation, the time of a step and the end of an approval are the sweeper’s [H559, H563]', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['cfo', 'ann']);
+      await put(service, '/groups/board', { members: ['ann'] });
+      await put(service, '/policies/late', {
+        rules: [
+          {
+            then: {
+              ask: [{ from: ['cfo'], timeout_seconds: 60, on_timeout: 'reject', escalate: [{ after_seconds: 30, to: ['group:board'] }] }],
+            },
+          },
+        ],
+      });
+      const at = async (id: string) => (await service.call('GET', `/packets/${id}`)).body;
+      const { id, hitl } = await asked(service, agent);
+      assert.equal(Date.parse(hitl.step.changes_at) - Date.parse(hitl.requested_at), 30_000);
+      service.clock.turn(30);
+      await service.handoff.runOnce.sweep();
+      assert.deepEqual((await at(id)).hitl.step.from, ['cfo', 'group:board']);
+      assert.equal((await historyOf(service, id)).at(-1)!.event_type, 'approval_escalated');
+      service.clock.turn(30);
+      await service.handoff.runOnce.sweep();
+      const ended = await at(id);
+      assert.deepEqual([ended.status, ended.hitl.response, ended.hitl.decision.by], ['completed', 'reject', []]);
+
+      const shownOf = async (of: string, question: string) =>
+        (await service.call('GET', `/packets/${of}/questions/${question}`)).body.shown;
+      assert.equal(await shownOf(id, ended.hitl.question_id), null, 'where the time decided, nobody was shown anything');
+
+      const { id: gone } = await asked(service, agent, { call_id: 'gone' });
+      assert.equal((await decide(service, gone, { decision: 'approve', responded_by: 'cfo' }, { key: of.cfo! })).status, 200);
+      assert.equal((await service.call('PATCH', `/packets/${gone}`, { body: { status: 'completed' }, key: agent })).status, 200);
+      const over = await start(service, gone, hitl.action.arguments_digest, { key: agent });
+      assert.deepEqual([over.status, over.body.code], [409, 'CONFLICT']);
+
+      const { id: other } = await asked(service, agent, { call_id: 'valid', valid_seconds: 10 });
+      assert.equal((await decide(service, other, { decision: 'approve', responded_by: 'cfo' }, { key: of.cfo! })).body.status, 'claimed');
+      service.clock.turn(10);
+      const late = await start(service, other, hitl.action.arguments_digest, { key: agent });
+      assert.equal(late.body.code, 'APPROVAL_EXPIRED');
+      await service.handoff.runOnce.sweep();
+      assert.equal((await at(other)).status, 'expired');
+    });
+
+    test('channels of the people and groups of a step are told when it begins, and when it escalates', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['ann']);
+      await put(service, '/groups/finance', { members: ['ann', 'Bob'] });
+      await put(service, '/policies/told', {
+        rules: [{ then: { ask: [{ from: ['group:finance'] }, { from: ['cfo'], escalate: [{ after_seconds: 60, to: ['ceo'] }] }] } }],
+      });
+      const channels: Record<string, string> = {};
+      for (const responder of ['bob', 'group:finance', 'cfo', 'ceo', 'eve']) {
+        const { body, text } = await service.call('POST', '/channels', {
+          body: { kind: 'slack', target: 'https://hooks.slack.com/services/x', responder },
+        });
+        assert.ok(body.id, text);
+        channels[responder] = body.id;
+      }
+      const told = async () => {
+        const counts: Record<string, number> = {};
+        for (const [responder, id] of Object.entries(channels))
+          counts[responder] = (await service.call('GET', `/channels/${id}/deliveries`)).body.length;
+        return counts;
+      };
+      const { id } = await asked(service, agent);
+      assert.deepEqual(await told(), { bob: 1, 'group:finance': 1, cfo: 0, ceo: 0, eve: 0 });
+      assert.equal((await decide(service, id, { decision: 'approve', responded_by: 'ann' }, { key: of.ann! })).body.hitl.step.index, 2);
+      assert.deepEqual(await told(), { bob: 1, 'group:finance': 1, cfo: 1, ceo: 0, eve: 0 });
+      service.clock.turn(60);
+      await service.handoff.runOnce.sweep();
+      assert.deepEqual(await told(), { bob: 1, 'group:finance': 1, cfo: 2, ceo: 1, eve: 0 });
+    });
+
+    test('a PATCH that asks about an action applies policies too, and a changed action is judged anew [H560]', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['ann', 'bob']);
+      await put(service, '/policies/p', { match: { tools: ['refund'] }, rules: [{ then: { ask: [{ from: ['ann', 'bob'], count: 2 }] } }] });
+      const source = { id: 'refunds', name: 'R', framework: 'x' };
+      const { id } = await createPacket(service, { metadata: { source_agent: source, target_agent: source } }, agent);
+      const patch = (body: object) => service.call('PATCH', `/packets/${id}`, { body, key: agent });
+      const first = await patch({ status: 'awaiting_human', hitl: { action } });
+      assert.equal(first.status, 200, first.text);
+      assert.equal(first.body.hitl.step.count, 2);
+      assert.equal((await decide(service, id, { decision: 'approve', responded_by: 'ann' }, { key: of.ann! })).body.hitl.step.given, 1);
+      const changed = await patch({ hitl: { action: { ...action, arguments: { amount: 1 } } } });
+      assert.equal(changed.status, 200, changed.text);
+      assert.notEqual(changed.body.hitl.question_id, first.body.hitl.question_id);
+      assert.deepEqual([changed.body.hitl.approvals, changed.body.hitl.step.given], [[], 0], 'approvals were of another action');
+      const read = changed.body.hitl;
+      assert.equal((await patch({ hitl: read })).status, 200, 'a client may send back what it read');
+      assert.equal((await patch({ hitl: { ...read, step: { ...read.step, count: 1 } } })).status, 400);
+    });
+
+    test('an action is sound: bounds, its own schema, no options beside it [H557]', async () => {
+      const service = await shareService(store);
+      const { agent } = await keysOf(service, []);
+      const deep = JSON.parse(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`);
+      for (const [more, field] of [
+        [{ arguments: { n: 2 ** 53 } }, 'action.arguments'],
+        [{ arguments: deep }, 'action.arguments'],
+        [{ arguments: { text: 'x'.repeat(66_000) } }, 'action.arguments'],
+        [{ arguments_digest: '0'.repeat(64) }, 'action.arguments_digest'],
+        [{ schema: { properties: { amount: { type: 'string' } } } }, 'hitl.action.arguments.amount'],
+        [{ schema: { nope: 1 } }, 'hitl.action.schema.nope'],
+      ] as const) {
+        const answer = await ask(service, requestFor(more), { key: agent });
+        assert.deepEqual([answer.status, answer.body.field], [400, field], answer.text);
+      }
+      const { id } = await createPacket(service, {});
+      const beside = await service.call('POST', `/packets/${id}/questions`, { body: { action, options: ['a'] } });
+      assert.deepEqual([beside.status, beside.body.field], [400, 'options']);
+    });
+  });
+}
