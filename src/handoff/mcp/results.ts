@@ -39,11 +39,15 @@ export function toldOf(packet: Packet, now: Date): ToldQuestion {
 /** The result of a question: the answer, or why there is none. */
 export function answerOf({ id, status }: Pick<Packet, 'id' | 'status'>, told: ToldQuestion): ToolResult {
   const { question_id, question, answer, state, expires_at } = told;
-  const { response = null, responded_by = null, notes = null } = answer ?? {};
+  const { response = null, responded_by = null, notes = null, decision = null } = answer ?? {};
   const reason = state === 'timed_out' || state === 'replaced' ? state : null;
-  const structured = { packet_id: id, question_id, answered: answer !== null, status, question, response, responded_by, notes, reason };
-  if (answer !== null)
-    return { structured, text: `A person has answered.\n${fenced(`${responded_by}: ${response}${notes === null ? '' : `\n${notes}`}`)}` };
+  const ids = { packet_id: id, question_id, answered: answer !== null, status };
+  const structured = { ...ids, question, response, responded_by, notes, decision, reason };
+  if (answer !== null) {
+    const called = decision === null ? [] : [`arguments: ${JSON.stringify(decision.arguments)}`];
+    const said = [`${responded_by}: ${response}`, ...called, decision?.message ?? '', notes ?? ''].filter((line) => line !== '');
+    return { structured, text: `A person has answered.\n${fenced(said.join('\n'))}` };
+  }
   return { structured, text: withoutAnswer[state](id, status, expires_at) };
 }
 

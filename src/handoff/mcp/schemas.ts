@@ -159,6 +159,10 @@ const answer = Type.Object({
     '`timed_out` when the question was not answered in time, `replaced` when another agent has changed it; otherwise null.',
   ),
   notes: nullable('string', 'Remarks of the person.'),
+  decision: nullable(
+    'object',
+    'For a question about an action: decision, the arguments to execute with their digest, message and valid_until; otherwise null.',
+  ),
 });
 
 /** The structured results of the tools. */

@@ -14,8 +14,6 @@ const maxEscalations = 5;
 const maxNames = 100;
 /** The longest time of a step: a year. */
 const maxSeconds = 31_536_000;
-/** The longest time for which an approval may stand where no policy says: 30 days. */
-export const maxRememberSeconds = 2_592_000;
 
 const names = (description: string) =>
   Type.Array(name('The name of a person, or `group:` and the name of a group.', { maxLength: 200 }), {
@@ -102,12 +100,6 @@ export const PolicyRequest = object({
       description: '`shadow`: it decides nothing; what it would have decided is recorded. `enforce` if left out.',
     }),
   ),
-  remember: Type.Optional(
-    described('Whether an approval may stand for later actions. Left out: it may not.', {
-      scope: choice(['call', 'tool'], { description: 'For the same arguments, or for any arguments of the tool.' }),
-      max_seconds: seconds('For how long.'),
-    }),
-  ),
 });
 
 export type Rule = Static<typeof Rule>;
@@ -122,7 +114,6 @@ export const Policy = object({
   match: object({ agents: Type.Array(Type.String()), tools: Type.Array(Type.String()), tags: Type.Array(Type.String()) }),
   rules: PolicyRequest.properties.rules,
   mode: choice(['enforce', 'shadow']),
-  remember: orNull(object({ scope: choice(['call', 'tool']), max_seconds: Type.Integer() })),
   warnings: Type.Array(Type.String(), { description: 'What will probably not work as it should, one sentence each.' }),
   created_at: timestamp('When it was first published, or published again after a removal.'),
   updated_at: timestamp('When its version was published.'),
@@ -182,7 +173,7 @@ const policyRequestExample = {
 const policyExample = {
   ...{ name: 'refunds', version: 1, description: null, order: 0, ...policyRequestExample },
   match: { ...policyRequestExample.match, tags: [] },
-  ...{ mode: 'enforce', remember: null, warnings: [] },
+  ...{ mode: 'enforce', warnings: [] },
   ...{ created_at: '2026-03-01T09:30:00.000Z', updated_at: '2026-03-01T09:30:00.000Z' },
 };
 const policy = (description: string) => ({ schema: Policy, description, example: policyExample, headers: ETag });

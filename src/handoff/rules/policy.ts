@@ -15,7 +15,7 @@ export interface Subject {
 }
 
 /** A policy that actions are judged by. */
-export interface JudgedPolicy extends Pick<PolicyRequest, 'match' | 'rules' | 'order' | 'mode' | 'remember'> {
+export interface JudgedPolicy extends Pick<PolicyRequest, 'match' | 'rules' | 'order' | 'mode'> {
   readonly name: string;
   readonly version: number;
   /**

@@ -82,15 +82,17 @@ class ReadFacts implements Facts {
 /**
  * Commits a unit of work that may need facts about actions: when it does, they are read, and it is committed again with them. What is
  * about no action costs nothing.
+ * @param prepare asks for facts that are needed for certain, so that they are read before the first commit
  */
 export async function withFacts<T>(
   sources: FactSources,
-  { tenant, caller }: { tenant: number; caller?: Caller | undefined },
+  { tenant, caller, prepare }: { tenant: number; caller?: Caller | undefined; prepare?: (facts: Facts) => void },
   commit: (facts: Facts) => Promise<T>,
 ): Promise<T> {
   const facts = new ReadFacts(sources, tenant, caller);
   const attempt = async (left: number): Promise<T> => {
     try {
+      prepare?.(facts);
       return await commit(facts);
     } catch (error) {
       if (!(error instanceof FactNeeded) || left === 0) throw error;

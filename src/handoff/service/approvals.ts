@@ -2,7 +2,9 @@ import { ServiceError } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { CreateRequest } from '../model/packet.ts';
-import { withSoundAction } from '../rules/action.ts';
+import { subjectOf, withSoundAction } from '../rules/action.ts';
+import type { Facts } from '../rules/approving.ts';
+import { newPacket } from '../rules/new-packet.ts';
 import { requireAgent } from '../rules/rights.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
 import type { Caller } from './authentication.ts';
@@ -29,8 +31,21 @@ export function createApprovalService(parts: CreationParts & FactSources) {
       const { question, create } = partsOf(request);
       const { tool, arguments_digest, call_id } = question.action;
       const callOf = call_id === undefined ? undefined : { agent_id: request.agent.id, call_id };
+      const claimant = claimantOf(request);
+      const prepare = (facts: Facts) => {
+        if (question.action.schema !== undefined) facts.faultsOf(question.action.schema, question.action.arguments);
+        facts.judge(
+          subjectOf(
+            { ...newPacket(create, { id: '', now: parts.clock(), agentId: undefined }).packet, claimed_by: claimant },
+            question.action,
+            question.action.arguments,
+            request.agent.id,
+          ),
+        );
+        facts.people();
+      };
       try {
-        return await withFacts(parts, { tenant: caller.tenant_number, caller }, (facts) =>
+        return await withFacts(parts, { tenant: caller.tenant_number, caller, prepare }, (facts) =>
           createUnder(parts, caller, { ...options, callOf }, [create], 1, (transaction, countCreate, now) => {
             const known = callOf && transaction.executions.call(callOf);
             if (known !== undefined && (known.tool !== tool || known.arguments_digest !== arguments_digest))
@@ -38,8 +53,6 @@ export function createApprovalService(parts: CreationParts & FactSources) {
                 extra: { packet_id: known.packet_id },
               });
             if (known !== undefined) throw new KnownCall(known.packet_id);
-            const { agent } = request;
-            const claimant = { agent_id: agent.id, agent_name: agent.name ?? agent.id, framework: agent.framework ?? null };
             const asking = { claimant, question, questionId: newId(now), facts };
             const making = { request: create, verdict: undefined, asking };
             const packet = createIn(parts, transaction, countCreate, making, options.agentId, actingFor(caller, now), unknownParent);
@@ -59,6 +72,10 @@ export function createApprovalService(parts: CreationParts & FactSources) {
 }
 
 export type ApprovalService = ReturnType<typeof createApprovalService>;
+
+const claimantOf = ({ agent }: ApprovalRequest) => ({
+  ...{ agent_id: agent.id, agent_name: agent.name ?? agent.id, framework: agent.framework ?? null },
+});
 
 /** The question and the packet that a request asks with. */
 function partsOf({

@@ -33,11 +33,11 @@ export function createPolicyService({ store, clock, turns, checks }: PolicyServi
   /** The policy of a document, with the warnings about its groups as they are now. */
   async function shown(caller: Caller, stored: StoredDocument): Promise<Policy> {
     const { people } = await cache.of(caller.tenant_number);
-    const { description = null, order = 0, match = {}, rules, mode = 'enforce', remember = null } = requestIn(stored);
+    const { description = null, order = 0, match = {}, rules, mode = 'enforce' } = requestIn(stored);
     const { agents = [], tools = [], tags = [] } = match;
     const { name, version, created_at, updated_at } = stored;
     const warnings = policyWarnings({ rules }, people.groups);
-    return { name, version, description, order, match: { agents, tools, tags }, rules, mode, remember, warnings, created_at, updated_at };
+    return { name, version, description, order, match: { agents, tools, tags }, rules, mode, warnings, created_at, updated_at };
   }
 
   return {

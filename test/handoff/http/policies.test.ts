@@ -25,7 +25,6 @@ const refunds = {
     },
     { then: { ask: [{ from: ['group:support'] }] } },
   ],
-  remember: { scope: 'call', max_seconds: 86_400 },
 };
 
 const put = (service: TestService, path: string, body: unknown, options: CallOptions = {}) =>

@@ -88,7 +88,6 @@ class Policy(TypedDict):
     rules: list[PolicyRules]
     """The first rule that fits decides; if none fits, anybody who may answer is asked."""
     mode: Literal["enforce", "shadow"]
-    remember: PolicyRemember | None
     warnings: list[str]
     """What will probably not work as it should, one sentence each."""
     created_at: str
@@ -126,11 +125,6 @@ class PolicyRulesThen(TypedDict):
     """The steps, one after the other."""
 
 
-class PolicyRemember(TypedDict):
-    scope: Literal["call", "tool"]
-    max_seconds: int
-
-
 class PolicyRequest(TypedDict):
     description: NotRequired[str | None]
     """What the policy is for."""
@@ -144,8 +138,6 @@ class PolicyRequest(TypedDict):
     """`shadow`: it decides nothing; what it would have decided is recorded. `enforce` if left
     out.
     """
-    remember: NotRequired[PolicyRequestRemember | None]
-    """Whether an approval may stand for later actions. Left out: it may not."""
 
 
 class PolicyRequestMatch(TypedDict):
@@ -177,15 +169,6 @@ class PolicyRequestRulesThen(TypedDict):
     """The reason. The action is rejected without a person."""
     ask: NotRequired[list[Step] | None]
     """The steps, one after the other."""
-
-
-class PolicyRequestRemember(TypedDict):
-    """Whether an approval may stand for later actions. Left out: it may not."""
-
-    scope: Literal["call", "tool"]
-    """For the same arguments, or for any arguments of the tool."""
-    max_seconds: int
-    """For how long."""
 
 
 Step = TypedDict(
