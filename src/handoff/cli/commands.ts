@@ -323,7 +323,7 @@ const hooks: readonly Row[] = [
     text: 'register a webhook',
     flags: [
       { flags: '--url <url>', text: 'where deliveries go: an https URL with a public address', required: true },
-      events('repeatable; default: all'),
+      events('repeatable; default: all but packet.overdue'),
       {
         flags: '--secret <text>',
         text: 'signs every delivery, at least 16 characters; SERVICE_WEBHOOK_SECRET keeps it out of the process list',

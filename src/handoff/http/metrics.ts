@@ -48,6 +48,11 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
       'Age of the oldest packet that nobody has claimed; 0 without one.',
       store.ages.oldestUnclaimed,
     ),
+    {
+      name: 'service_packets_overdue',
+      help: 'Packets that are open and whose due_at has passed.',
+      read: () => store.ages.countOverdue().catch(() => Number.NaN),
+    },
     ageGauge(
       'service_oldest_claim_without_lease_age_seconds',
       'Age of the oldest claim without a lease, which nothing ends but its holder; 0 without one.',

@@ -1,4 +1,4 @@
-import { momentOf } from '../service/filters.ts';
+import { momentOf } from '../../kit/dates.ts';
 import type { StatsService } from '../service/stats.ts';
 import { handlersOf } from './handlers.ts';
 

@@ -1,7 +1,7 @@
+import { momentOf } from '../../kit/dates.ts';
 import { defined } from '../../kit/defined.ts';
 import { HttpResponse, TextPieces } from '../../kit/http/response.ts';
 import type { AuditService } from '../service/audit.ts';
-import { momentOf } from '../service/filters.ts';
 import type { TrailService } from '../service/trail.ts';
 import { handlersOf } from './handlers.ts';
 

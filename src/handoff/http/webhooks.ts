@@ -1,5 +1,5 @@
+import { momentOf } from '../../kit/dates.ts';
 import { HttpResponse } from '../../kit/http/response.ts';
-import { momentOf } from '../service/filters.ts';
 import type { WebhookService } from '../service/webhooks.ts';
 import { handlersOf } from './handlers.ts';
 import { idempotencyOf } from './headers.ts';

@@ -57,7 +57,7 @@ const inboxSize = 50;
 export async function readResource({ call, packet }: Session, uri: string): Promise<{ mimeType: string; text: string } | undefined> {
   const [, scheme, authority = '', path = ''] = /^(packet|inbox):\/\/([^/?#]+)(\/brief|\/history)?$/.exec(uri) ?? [];
   if (scheme === 'inbox' && path === '') {
-    const query = { status: claimableStatus, target_agent: decoded(authority), limit: inboxSize, order: 'asc' };
+    const query = { status: claimableStatus, scheduled: false, target_agent: decoded(authority), limit: inboxSize, order: 'asc' };
     return { mimeType: json, text: JSON.stringify(await call(routes.listPackets, { query })) };
   }
   if (scheme !== 'packet') return undefined;

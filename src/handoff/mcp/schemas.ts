@@ -49,10 +49,10 @@ const idempotencyKey = optional(
 );
 const change = { packet_id: packetId, ...agent, lease_token: leaseToken, if_revision: ifRevision };
 
-const { context, decisions, actions, dependencies } = CreateRequest.properties;
+const { context, decisions, actions, dependencies, not_before, due_at } = CreateRequest.properties;
 const { conversation_state, artifacts, custom } = context.properties;
 const content = PatchRequest.properties;
-const { tags, priorities: wanted, framework, agent_name } = ClaimNextRequest.properties;
+const { tags, priorities: wanted, order, framework, agent_name } = ClaimNextRequest.properties;
 const holder = { ...agent, agent_name, framework };
 
 const { required: _, ...asked } = askedFields;
@@ -67,13 +67,13 @@ export const inputs = {
     parent_packet_id: CreateRequest.properties.parent_packet_id,
     priority: optional(choice(priorities, { description: 'How urgent it is.' })),
     tags: CreateRequest.properties.metadata.properties.tags,
-    ...{ conversation_state, artifacts, custom, decisions, actions, dependencies },
+    ...{ conversation_state, artifacts, custom, decisions, actions, dependencies, not_before, due_at },
     idempotency_key: idempotencyKey,
   }),
   claim_next: object({
     ...holder,
     target_agent: ClaimNextRequest.properties.target_agent,
-    ...{ tags, priorities: wanted, wait_seconds: ClaimNextRequest.properties.wait_seconds, lease_seconds: leaseSeconds },
+    ...{ tags, priorities: wanted, order, wait_seconds: ClaimNextRequest.properties.wait_seconds, lease_seconds: leaseSeconds },
     idempotency_key: idempotencyKey,
   }),
   claim: object({ packet_id: packetId, ...holder, lease_seconds: leaseSeconds, idempotency_key: idempotencyKey }),

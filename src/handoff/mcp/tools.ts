@@ -56,7 +56,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     run: async (args, { call, ...session }) => {
       const agent = agentOf({ call, ...session }, args.agent_id);
       const { target_agent, target_agent_name = target_agent, parent_packet_id, summary, priority, tags } = args;
-      const { conversation_state, artifacts, custom, decisions, actions, dependencies } = args;
+      const { conversation_state, artifacts, custom, decisions, actions, dependencies, not_before, due_at } = args;
       const body = {
         parent_packet_id,
         metadata: {
@@ -65,7 +65,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
           ...{ priority, tags },
         },
         context: { summary, conversation_state, artifacts, custom },
-        ...{ decisions, actions, dependencies },
+        ...{ decisions, actions, dependencies, not_before, due_at },
       };
       const { idempotency_key } = args;
       const packet = must(await call(routes.createPacket, { body: defined(body), headers: changeHeaders({ agent, idempotency_key }) }));
@@ -76,7 +76,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
   claim_next: tool('claim_next', {
     title: 'Claim the next packet',
     description:
-      'Takes the next packet that waits for you: the highest priority first, then the oldest. With `wait_seconds` it waits for one. The claim is a lease that ends by itself: every later call for the packet renews it.',
+      'Takes the next packet that waits for you: the highest priority first, then the oldest, or with `order: due` the one that is due first. With `wait_seconds` it waits for one. The claim is a lease that ends by itself: every later call for the packet renews it.',
     output: outputs.claimed,
     waitsFor: 0,
     annotations: writes,

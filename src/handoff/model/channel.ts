@@ -16,7 +16,8 @@ export const defaultEvents: readonly ChannelEvent[] = ['asked', 'reminded'];
 const events = Type.Array(choice(channelEvents), {
   minItems: 1,
   maxItems: 100,
-  description: 'The events it sends: `asked` for a new question, `reminded` for its reminder, `answered` for its answer.',
+  description:
+    'The events it sends: `asked` for a new question, `reminded` for its reminder, `answered` for its answer, `overdue` for a packet that is open at its `due_at`.',
 });
 const responder =
   'The person whose questions it gets (`hitl.responder`, and steps of policies that ask the person), and in whose name its answer links answer. A group (`group:finance`) gets the steps that ask it, without answer links.';

@@ -9,8 +9,8 @@ export const tiers = ['free', 'pro', 'business'] as const;
 /** What a key may do: read; work on packets; answer questions; manage keys and webhooks. */
 export const scopes = ['read', 'work', 'respond', 'manage'] as const;
 
-/** The event types that a webhook can subscribe to. */
-export const webhookEvents = [
+/** The event types that a webhook gets unless it names others. */
+export const defaultWebhookEvents = [
   'packet.created',
   'packet.claimed',
   'packet.in_progress',
@@ -21,9 +21,12 @@ export const webhookEvents = [
   'hitl.response_ready',
 ] as const;
 
+/** The event types that a webhook can subscribe to. */
+export const webhookEvents = [...defaultWebhookEvents, 'packet.overdue'] as const;
+
 /** The kinds of channels, and the events that they send. */
 export const channelKinds = ['email', 'slack'] as const;
-export const channelEvents = ['asked', 'reminded', 'answered'] as const;
+export const channelEvents = ['asked', 'reminded', 'answered', 'overdue'] as const;
 
 /** The statuses of a delivery. An attempt in progress is a lease, not a status: the delivery keeps its previous status. */
 export const deliveryStatuses = ['pending', 'failed', 'delivered', 'dead_letter', 'cancelled'] as const;

@@ -52,7 +52,15 @@ const holderFilters = {
   parent_packet_id: Type.Optional(Id),
   updated_after: Type.Optional(givenTimestamp('Last changed at or after this moment.')),
   updated_before: Type.Optional(givenTimestamp('Last changed at or before this moment.')),
-  order: Type.Optional(choice(['desc', 'asc'], { default: 'desc', description: '`asc`: oldest first.' })),
+  scheduled: Type.Optional(Type.Boolean({ description: 'Whether the packet is `created` and its `not_before` is still to come.' })),
+  overdue: Type.Optional(Type.Boolean({ description: 'Whether the packet is open and was so at its `due_at`.' })),
+  due_before: Type.Optional(givenTimestamp('With a `due_at` at or before this moment.')),
+  order: Type.Optional(
+    choice(['desc', 'asc', 'due'], {
+      default: 'desc',
+      description: '`asc`: oldest first. `due`: the nearest `due_at` first, packets without one at the end, oldest first.',
+    }),
+  ),
 };
 
 const cursor = Type.Optional(
@@ -133,7 +141,10 @@ export const Holder = Type.Object({
   framework: orNull(Type.String()),
   claimed_at: orNull(timestamp('When it was claimed.')),
 });
-const ClaimConflict = Type.Interface([Failure], { claimed_by: Type.Optional(orNull(Holder)) });
+const ClaimConflict = Type.Interface([Failure], {
+  claimed_by: Type.Optional(orNull(Holder)),
+  not_before: Type.Optional(timestamp('With `NOT_YET`: from when on it can be claimed.')),
+});
 
 const StaleConflict = Type.Interface([Failure], { hitl: Type.Optional(Hitl) });
 
@@ -196,7 +207,7 @@ const packetRoutes = routeTable('packets', {
     access: 'read',
     summary: 'List packets',
     description:
-      'Newest first, or oldest first with `order=asc`. Filters are combined with AND; `total` is exact. Pass `next_cursor` as `cursor` for the next page; it is null on the last page, is only valid with the same filters, and must not be combined with `offset`. Packets created between requests shift pages by `offset`, but not pages by cursor.',
+      'Newest first, oldest first with `order=asc`, or by `due_at` with `order=due`. Filters are combined with AND; `total` is exact. Pass `next_cursor` as `cursor` for the next page; it is null on the last page, is only valid with the same filters and order, and must not be combined with `offset`. Packets created between requests shift pages by `offset`, but not pages by cursor.',
     query: PacketQuery,
     responses: {
       200: { schema: PacketList, description: 'A page of packets.', example: pageExample },
@@ -300,7 +311,12 @@ const packetRoutes = routeTable('packets', {
     responses: {
       200: packet('The claimed packet.', claimedExample, Replayed),
       ...failing(401, 403, 404, 410, 412, 413, 415, 429),
-      409: { schema: ClaimConflict, description: 'The packet is not free; `claimed_by` names the holder.', example: conflictExample },
+      409: {
+        schema: ClaimConflict,
+        description:
+          'The packet is not free; `claimed_by` names the holder. `NOT_YET`: its `not_before` is still to come, in `Retry-After` seconds.',
+        example: conflictExample,
+      },
     },
   }),
   respondPacket: defineRoute({

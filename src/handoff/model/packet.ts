@@ -98,6 +98,11 @@ const optional = <F extends Fields>(fields: F): { [Name in keyof F]: Type.TOptio
 /** A draft of a question: with an action it needs no text. */
 const DraftRequest = Type.Object({ ...question, question: Type.Optional(question.question) }, { description: 'A checkpoint for a human.' });
 
+const givenNotBefore = givenTimestamp(
+  'The packet can be claimed from this moment on, at most a year from now. A time that has passed has no effect.',
+);
+const givenDueAt = givenTimestamp('The packet should have ended by this moment. If it is still open then, it is overdue.');
+
 const createFields = {
   metadata: Type.Object({
     source_agent: SourceAgent,
@@ -116,6 +121,8 @@ const createFields = {
   ),
   dependencies: Type.Optional(Type.Array(Dependency)),
   hitl: Type.Optional(DraftRequest),
+  not_before: Type.Optional(givenNotBefore),
+  due_at: Type.Optional(givenDueAt),
 };
 
 export const ChainRequest = object(createFields);
@@ -149,6 +156,8 @@ export const PatchRequest = object({
   ),
   dependencies: Type.Optional(Type.Array(known(Dependency.properties))),
   hitl: Type.Optional(Type.Union([Type.Object(optional(question)), Type.Null()])),
+  not_before: Type.Optional(orNull(givenNotBefore, 'Only while the packet is `created`. Null removes it.')),
+  due_at: Type.Optional(orNull(givenDueAt, 'Only while the packet is open. Null removes it.')),
 });
 
 /** The longest lease: a day. */
@@ -178,6 +187,12 @@ export const ClaimNextRequest = object({
       minItems: 1,
       maxItems: priorities.length,
       description: 'Only packets of these priorities; all if left out.',
+    }),
+  ),
+  order: Type.Optional(
+    choice(['priority', 'due'], {
+      default: 'priority',
+      description: 'Within a priority, `priority` takes the oldest packet first, `due` the one with the nearest `due_at`.',
     }),
   ),
   wait_seconds: Type.Optional(
@@ -257,6 +272,11 @@ const state = {
     description: 'The lease of the claim; null when the packet is not claimed or the claim does not expire.',
   }),
 };
+const times = {
+  not_before: Type.Optional(timestamp('From when on it can be claimed; absent if no time was set.')),
+  due_at: Type.Optional(timestamp('By when it should have ended; absent if no time was set.')),
+  overdue: Type.Optional(Type.Boolean({ description: 'True if it was open at its `due_at`; otherwise absent.' })),
+};
 const trail = {
   claimed_by: orNull(Claimant),
   claimed_at: orNull(timestamp('When it was claimed.')),
@@ -266,7 +286,7 @@ const trail = {
 };
 
 /** The fields that the packet's life changes. The content follows them, in the API and as stored. */
-const life = { ...state, metadata: Metadata, hitl: Type.Union([Hitl, Type.Null()]), ...trail };
+const life = { ...state, metadata: Metadata, hitl: Type.Union([Hitl, Type.Null()]), ...times, ...trail };
 
 export const Packet = Type.Object({
   ...life,

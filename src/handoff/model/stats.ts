@@ -43,8 +43,8 @@ export const Stats = Type.Object({
     waiting: count('Packets in `created`, which nobody holds.'),
     held: count('Packets in `claimed` or `in_progress`.'),
     oldest_waiting_at: orNull(
-      timestamp('When the oldest packet in `created` was created.'),
-      'When the oldest packet in `created` was created; null without one.',
+      timestamp('Since when the oldest packet in `created` waits: its creation, or its `not_before` if that is later.'),
+      'Since when the oldest packet in `created` waits: its creation, or its `not_before` if that is later; null without one.',
     ),
     created: count('Packets created since `since`.'),
     completed: count('Packets completed since `since`.'),

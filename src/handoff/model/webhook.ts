@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { choice, givenTimestamp, Id, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
 import * as constants from './constants.ts';
 
-export const { webhookEvents, deliveryStatuses } = constants;
+export const { defaultWebhookEvents, webhookEvents, deliveryStatuses } = constants;
 export type WebhookEvent = (typeof webhookEvents)[number];
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
@@ -55,7 +55,7 @@ const secret = Type.String({
 
 export const WebhookRequest = object({
   url,
-  events: Type.Optional({ ...events, description: 'The event types to subscribe to; all eight if left out.' }),
+  events: Type.Optional({ ...events, description: 'The event types to subscribe to; if left out, all but `packet.overdue`.' }),
   secret,
 });
 export const WebhookPatch = object({

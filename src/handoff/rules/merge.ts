@@ -1,7 +1,7 @@
 import { invalid } from '../../kit/errors.ts';
 import { CompletedAction, Decision, Dependency, FailedAction, type Packet, type PatchRequest, PendingAction } from '../model/packet.ts';
 
-type Content = Omit<PatchRequest, 'status' | 'hitl'>;
+type Content = Omit<PatchRequest, 'status' | 'hitl' | 'not_before' | 'due_at'>;
 type Item = { id: string };
 
 /**

@@ -2,6 +2,7 @@ import { type ChainRequest, type Packet, packetVersion } from '../model/packet.t
 import type { Decision, PacketEvent } from './packet.ts';
 import { claimableStatus } from './packet-life.ts';
 import { draftOf } from './question.ts';
+import { withTimes } from './times.ts';
 
 /** A new packet and its `packet.created` event. */
 export function newPacket(
@@ -10,7 +11,7 @@ export function newPacket(
 ): Decision {
   const at = now.toISOString();
   const { metadata, context, actions, hitl } = request;
-  const packet: Packet = {
+  const made: Packet = {
     id,
     version: packetVersion,
     parent_packet_id: request.parent_packet_id ?? null,
@@ -34,6 +35,7 @@ export function newPacket(
     actions: { ...actions, pending: actions?.pending ?? [], completed: actions?.completed ?? [], failed: actions?.failed ?? [] },
     dependencies: request.dependencies ?? [],
   };
+  const packet = withTimes(made, request, now);
   const actor = `agent:${agentId ?? metadata.source_agent.id}`;
   const details = {
     ...(packet.parent_packet_id === null ? {} : { parent_packet_id: packet.parent_packet_id }),

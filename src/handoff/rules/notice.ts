@@ -6,6 +6,7 @@ import { cut } from './cut.ts';
 import { plain } from './html.ts';
 import { latestQuestion } from './question-state.ts';
 import { roughWords } from './time-left.ts';
+import { isOverdue } from './times.ts';
 
 /** The content of a message to a channel: texts of the packet, cut, without control characters, not yet escaped. */
 export interface Notice {
@@ -42,9 +43,27 @@ export const testNotice: Notice = {
 
 /** Whether a message about an event at `since` is still true: false when its question is no longer open, or was asked again. */
 export function isStillSo(event: ChannelEvent, packet: Packet, since: string, now: Date): boolean {
+  if (event === 'overdue') return isOverdue(packet);
   const latest = latestQuestion(packet, now);
   if (latest.state === 'none' || latest.state === 'draft' || latest.asked.requested_at > since) return false;
   return latest.state === (event === 'answered' ? 'answered' : 'open');
+}
+
+/** The message about a packet that is overdue. */
+export function overdueNotice({ id, status, metadata, context, due_at = '' }: Packet): Notice {
+  const [from, to] = [line(metadata.source_agent.name), line(metadata.target_agent.name)];
+  const parts = [
+    { title: 'Summary', text: block(context.summary, maxPart) },
+    { title: 'Due', text: due_at },
+    { title: 'Status', text: status },
+    { title: 'Packet', text: id },
+  ];
+  return {
+    heading: `A packet from ${from} for ${to} is overdue`,
+    subject: line(`Overdue: ${context.summary}`),
+    parts: withText(parts),
+    hint: '',
+  };
 }
 
 /** The message about a packet's question. `link`: the page to answer on, or a sentence that says why there is none. */

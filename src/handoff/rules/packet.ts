@@ -27,6 +27,7 @@ import {
 import { type EarlierQuestion, sameQuestion } from './question-key.ts';
 import { type AskedRecord, isAwaited, latestQuestion } from './question-state.ts';
 import { remind } from './reminder.ts';
+import { heldUntil, requireStarted, timeReached, withTimes } from './times.ts';
 
 /** The name of an event on streams. */
 export type EventType = WebhookEvent | 'packet.updated' | 'packet.deleted' | 'hitl.reminder' | 'hitl.withdrawn';
@@ -38,6 +39,7 @@ export const packetEventTypes = [
   'answer_link_revoked',
   'approval_escalated',
   'approval_given',
+  'available',
   'chained',
   'deleted',
   'execution_failed',
@@ -47,6 +49,7 @@ export const packetEventTypes = [
   'hitl_responded',
   'hitl_timed_out',
   'lease_expired',
+  'overdue',
   'question_withdrawn',
   'released',
   'updated',
@@ -183,10 +186,11 @@ function decideOn<P extends AnyPacket>(
         considerAtTime(packet, questions, now) ??
         expireApproval(packet, questions, now) ??
         remind(packet, now) ??
+        timeReached(packet, now) ??
         unchanged(packet)
       );
     case 'expire_unclaimed':
-      if (!allows(packet, 'time_out')) return unchanged(packet);
+      if (!allows(packet, 'time_out') || heldUntil(packet) !== null) return unchanged(packet);
       return enter(packet, 'time_out', 'system:sweeper', now, { reason: 'unclaimed' });
   }
 }
@@ -240,6 +244,7 @@ function claim<P extends AnyPacket>(
         : `The packet is ${packet.status}; ${holder.agent_name} holds it.`;
     throw conflict(detail, { claimed_by: holder });
   }
+  requireStarted(packet, now);
   const { packet: held, lease } = leased({ ...packet, claimed_by: claimant, claimed_at: now.toISOString() }, stored, terms, now);
   const details = terms === undefined ? { ...claimant } : { ...claimant, lease_seconds: terms.seconds };
   const claimed = enter(held, 'claim', `agent:${claimant.agent_id}`, now, details);
@@ -347,7 +352,7 @@ function patch<P extends AnyPacket>(packet: P, command: Patch, now: Date, questi
   if (changed.length > 0 && packet.status === 'expired') throw conflict("The packet is expired; its content can't be changed.");
 
   const { hitl: change, ...others } = content;
-  const merged = Object.keys(others).length > 0 ? (mergeContent(whole(packet), others) as P) : packet;
+  const merged = Object.keys(others).length > 0 ? withTimes(mergeContent(whole(packet), others) as P, others, now) : packet;
   const details = changed.length > 0 ? { fields: changed } : {};
   if (verb === 'ask') {
     if (change === null) throw invalid('hitl', 'A packet that awaits a human needs a question: send hitl.');

@@ -1,4 +1,5 @@
 import { commaList } from '../../kit/comma-list.ts';
+import { momentOf } from '../../kit/dates.ts';
 import { defined } from '../../kit/defined.ts';
 import { invalid } from '../../kit/errors.ts';
 import { statuses } from '../model/common.ts';
@@ -15,18 +16,6 @@ export function statusesOf(text: string | undefined, field = 'status'): string[]
   return [...new Set(list)].sort();
 }
 
-/** Times are compared as text, and outside these years their ISO text has another length. */
-const earliest = Date.parse('0000-01-01T00:00:00.000Z');
-const latest = Date.parse('9999-12-31T23:59:59.999Z');
-
-/** Parses a timestamp, if there is one. Without an offset it is in UTC, whatever the time zone of the service. */
-export function momentOf(text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined;
-  const isWhole = text.length === 'YYYY-MM-DD'.length || /(Z|[+-]\d{2}:?\d{2})$/.test(text);
-  const moment = Date.parse(isWhole ? text : `${text}Z`);
-  return new Date(Math.min(Math.max(moment, earliest), latest));
-}
-
 /** The most tags in one filter. */
 const maxTags = 20;
 
@@ -34,7 +23,7 @@ const maxTags = 20;
 export function filterOf(query: Partial<PacketQuery>): PacketFilter {
   const tags = commaList(query.tags ?? '');
   if (tags.length > maxTags) throw invalid('tags', `tags can have at most ${maxTags} tags.`);
-  const { source_agent, target_agent, priority, hitl_required, claimed_by } = query;
+  const { source_agent, target_agent, priority, hitl_required, claimed_by, scheduled, overdue } = query;
   return defined({
     statuses: statusesOf(query.status),
     source_agent,
@@ -48,6 +37,9 @@ export function filterOf(query: Partial<PacketQuery>): PacketFilter {
     parent_packet_id: query.parent_packet_id?.toLowerCase(),
     updated_after: momentOf(query.updated_after),
     updated_before: momentOf(query.updated_before),
+    scheduled,
+    overdue,
+    due_before: momentOf(query.due_before),
   });
 }
 

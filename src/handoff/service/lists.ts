@@ -1,5 +1,6 @@
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { readCursor, writeCursor } from '../../kit/cursor.ts';
+import { isDateTime } from '../../kit/dates.ts';
 import { invalid } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
@@ -38,14 +39,16 @@ export function createListService(store: Store) {
     const { limit, offset, cursor, view, order } = paging;
     requireOneWay(paging);
     const ascending = order === 'asc';
-    const scope = `${tenant_id} ${ascending ? 'asc ' : ''}${JSON.stringify(filter)}`;
+    const byDue = order === 'due';
+    const scope = `${tenant_id} ${ascending || byDue ? `${order} ` : ''}${JSON.stringify(filter)}`;
     const after = cursor === undefined ? undefined : readCursor(scope, cursor);
-    if (after !== undefined && !isId(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
+    if (after !== undefined && !(byDue ? isDuePlace(after) : isId(after)))
+      throw invalid('cursor', 'This cursor does not belong to this list.');
     const pageOf = ({ text, octets, last, more: hasMore, total }: PacketTexts) =>
       joined(text, octets, { total, limit, offset, next_cursor: hasMore && last !== undefined ? writeCursor(scope, last) : null, ...more });
     // Clients that poll the same list at the same time share one read.
     return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after, more]), () => {
-      const page = { filter, limit, offset, full: view === 'full', after, ascending };
+      const page = { filter, limit, offset, full: view === 'full', after, ascending, byDue };
       return andThen(store.of(tenant_number, signal).packets.page(page), pageOf);
     });
   }
@@ -80,6 +83,12 @@ export function createListService(store: Store) {
 }
 
 export type ListService = ReturnType<typeof createListService>;
+
+/** Whether a text is a place in a list by `due_at`, as `placeText` writes it. A caller can forge a cursor. */
+function isDuePlace(text: string): boolean {
+  const [deadline = '', id = '', ...rest] = text.split(' ');
+  return rest.length === 0 && isId(id) && (deadline === '' || isDateTime(deadline));
+}
 
 /** Makes a page from packets that are JSON already, joined by commas. */
 function joined(packets: string | Uint8Array, octets: number | undefined, rest: object): PageText {

@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import { groupPrefix } from '../model/people.ts';
-import { isStillSo, type Notice, noticeOf, testNotice } from '../rules/notice.ts';
+import { isStillSo, type Notice, noticeOf, overdueNotice, testNotice } from '../rules/notice.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/delivery-queues.ts';
 import type { AnswerLinkService } from './answer-links.ts';
 import type { PacketViews } from './packet-views.ts';
@@ -38,6 +38,7 @@ export function createNoticeService({ views, clock, answerLinks }: NoticeParts) 
       const event = event_type as ChannelEvent;
       const packet = (await views.of(queue.tenant, packet_id))?.packet;
       if (packet === undefined || !isStillSo(event, packet, created_at, clock())) return undefined;
+      if (event === 'overdue') return overdueNotice(packet);
       if (event === 'answered') return noticeOf(event, packet, { none: '' }, clock());
       const link = await linkFor(queue, packet_id);
       return link && noticeOf(event, packet, link, clock());

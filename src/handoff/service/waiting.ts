@@ -99,10 +99,17 @@ async function retried(claim: () => Promise<Changed | null | undefined>): Promis
 }
 
 /** The filter of a request for the next packet. */
-function filterOf({ agent_id, target_agent = agent_id, tags = [], priorities: wanted = [...priorities] }: ClaimNextRequest): ClaimFilter {
+function filterOf({
+  agent_id,
+  target_agent = agent_id,
+  tags = [],
+  priorities: wanted = [...priorities],
+  order,
+}: ClaimNextRequest): ClaimFilter {
   return {
     target_agent: target_agent === '*' ? null : target_agent,
     tags: [...new Set(tags)].sort(),
     priorities: priorities.filter((priority) => wanted.includes(priority)),
+    ...(order === 'due' ? { order } : {}),
   };
 }

@@ -4,12 +4,12 @@ import { isId } from '../../kit/id.ts';
 import {
   type Delivery,
   type DeliveryDetail,
+  defaultWebhookEvents,
   type Retried,
   type RetryRequest,
   type Webhook,
   type WebhookPatch,
   type WebhookRequest,
-  webhookEvents,
 } from '../model/webhook.ts';
 import { isRetriable, restarted } from '../rules/delivery.ts';
 import { requireSecret } from '../rules/signature.ts';
@@ -58,7 +58,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
     replay,
 
     /** Registers a webhook, or repeats the answer stored under the same idempotency key. */
-    async create(caller: Caller, { url, events = [...webhookEvents], secret }: WebhookRequest, idempotency?: Idempotency) {
+    async create(caller: Caller, { url, events = [...defaultWebhookEvents], secret }: WebhookRequest, idempotency?: Idempotency) {
       requireSecret(secret);
       await requireUrl(url, caller);
       const wanted = [...new Set(events)];

@@ -27,7 +27,7 @@ export type SeenAgent = RowOf<'agents'>;
 const isHeld = sql<SqlBool>`${sql.raw(oneOf('packets.status', heldStatuses))}`;
 
 /** The condition of packets that wait for an agent, as in the index that counts them. */
-const isWaiting = sql<SqlBool>`packets.status = ${sql.lit(claimableStatus)}`;
+const isWaiting = sql<SqlBool>`packets.status = ${sql.lit(claimableStatus)} and packets.scheduled_at is null`;
 
 function reads({ database }: ReadParts) {
   const all = {

@@ -26,24 +26,44 @@ function reads({ database }: ReadParts) {
       oldest(textIn(database, 'claimed_at'), (eb) =>
         eb.and([eb('packets.status', 'in', workingStatuses), eb('packets.lease', 'is', null)]),
       ),
-    /** When the oldest packet of all tenants that nobody has claimed was created; undefined when there is none. */
+    /** Since when a packet of all tenants waits to be claimed: its creation, or its `not_before`. Undefined when none waits. */
     oldestUnclaimed: async (): Promise<Date | undefined> => {
-      const first = sql<string | null>`(select min(packets.id) from packets
-        where packets.tenant = tenants.number and packets.status = ${sql.lit(claimableStatus)})`;
-      if (database.isDistributed) {
-        const all = ofLiving(rowsOfAll(database, database.longReads, 'packets')).select(sql<string | null>`min(packets.id)`.as('id'));
-        const row = await all.where('packets.status', '=', claimableStatus).executeTakeFirst();
-        return row?.id == null ? undefined : createdAt(row.id);
-      }
-      const row = await database.longReads
-        .selectFrom('tenants')
-        .select(sql<string | null>`min(${first})`.as('id'))
-        .where('deleted_at', 'is', null)
+      const available = await oldest(sql<string | null>`packets.available_at`, (eb) => eb('packets.available_at', 'is not', null));
+      const created = await oldestCreated();
+      return available !== undefined && (created === undefined || available < created) ? available : created;
+    },
+    /** The number of packets of all tenants that are open and overdue. */
+    async countOverdue(): Promise<number> {
+      const row = await ofLiving(rowsOfAll(database, database.longReads, 'packets'))
+        .select(sql<number>`count(*)`.as('count'))
+        .where('packets.overdue', '=', sql.lit(1))
         .executeTakeFirst();
-      return row?.id == null ? undefined : createdAt(row.id);
+      return Number(row?.count ?? 0);
     },
   };
   return { all };
+
+  /** When the oldest packet of all tenants that nobody has claimed and that has no `not_before` was created. */
+  async function oldestCreated(): Promise<Date | undefined> {
+    const first = sql<string | null>`(select min(packets.id) from packets
+      where packets.tenant = tenants.number and packets.status = ${sql.lit(claimableStatus)}
+          and packets.scheduled_at is null and packets.available_at is null)`;
+    if (database.isDistributed) {
+      const all = ofLiving(rowsOfAll(database, database.longReads, 'packets')).select(sql<string | null>`min(packets.id)`.as('id'));
+      const row = await all
+        .where('packets.status', '=', claimableStatus)
+        .where('packets.scheduled_at', 'is', null)
+        .where('packets.available_at', 'is', null)
+        .executeTakeFirst();
+      return row?.id == null ? undefined : createdAt(row.id);
+    }
+    const row = await database.longReads
+      .selectFrom('tenants')
+      .select(sql<string | null>`min(${first})`.as('id'))
+      .where('deleted_at', 'is', null)
+      .executeTakeFirst();
+    return row?.id == null ? undefined : createdAt(row.id);
+  }
 
   /** The earliest of the times of all tenants' packets that meet the condition. */
   async function oldest(time: RawBuilder<string | null>, condition: (eb: ExpressionBuilder<Tables, 'packets'>) => Expression<SqlBool>) {

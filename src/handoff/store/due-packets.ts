@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
 import { lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
@@ -34,12 +34,18 @@ export function createDuePackets({ database, due }: ReadParts) {
         },
       });
     },
-    /** The same for packets that are still `created` and were created before `before`, oldest first in each tenant. */
+    /** The same for packets that are still `created` and have waited to be claimed since before `before`, oldest first in each tenant. */
     unclaimed(before: Date, limit: number, work: WorkOnPackets): Promise<DueRound> {
       return due.each('expire', {
-        scan: () => tenantsOf(rowsOfAll(database, database.longReads, 'packets').select('tenant').where(isUnclaimed(before))),
+        scan: async () => [
+          ...(await tenantsOf(rowsOfAll(database, database.longReads, 'packets').select('tenant').where(isUnclaimed(before)))),
+          ...(await tenantsOf(rowsOfAll(database, database.longReads, 'packets').select('tenant').where(isLongAvailable(before)))),
+        ],
         async work(tenant) {
-          const rows = await unclaimedOf(database, before, tenant).limit(limit).execute();
+          const created = await unclaimedOf(database, isUnclaimed(before), tenant).limit(limit).execute();
+          const left = limit - created.length;
+          const available = left === 0 ? [] : await unclaimedOf(database, isLongAvailable(before), tenant).limit(left).execute();
+          const rows = [...created, ...available];
           await work(rows);
           return rows.length === limit;
         },
@@ -48,10 +54,25 @@ export function createDuePackets({ database, due }: ReadParts) {
   };
 }
 
-const isUnclaimed = (before: Date) => (eb: ExpressionBuilder<Tables, 'packets'>) =>
-  eb.and([eb('packets.status', '=', claimableStatus), eb('packets.id', '<', lowestIdAt(before))]);
+type Condition = (eb: ExpressionBuilder<Tables, 'packets'>) => Expression<SqlBool>;
 
-function unclaimedOf(database: Database<Tables>, before: Date, tenant: number | undefined) {
-  const unclaimed = rowsOfAll(database, database.longReads, 'packets').select(['packets.tenant', 'packets.id']).where(isUnclaimed(before));
+const isUnclaimed =
+  (before: Date): Condition =>
+  (eb) =>
+    eb.and([
+      eb('packets.status', '=', claimableStatus),
+      eb('packets.id', '<', lowestIdAt(before)),
+      eb('packets.scheduled_at', 'is', null),
+      eb('packets.available_at', 'is', null),
+    ]);
+
+/** The same for packets whose `not_before` has passed: they wait since then. */
+const isLongAvailable =
+  (before: Date): Condition =>
+  (eb) =>
+    eb.and([eb('packets.available_at', 'is not', null), eb('packets.available_at', '<', before.toISOString())]);
+
+function unclaimedOf(database: Database<Tables>, condition: Condition, tenant: number | undefined) {
+  const unclaimed = rowsOfAll(database, database.longReads, 'packets').select(['packets.tenant', 'packets.id']).where(condition);
   return tenant === undefined ? unclaimed : unclaimed.where('packets.tenant', '=', tenant).orderBy('packets.id');
 }

@@ -18,6 +18,11 @@ export interface PacketFilter {
   readonly parent_packet_id?: string;
   readonly updated_after?: Date;
   readonly updated_before?: Date;
+  /** Whether its `not_before` is still to come. */
+  readonly scheduled?: boolean;
+  /** Whether it is open and overdue. */
+  readonly overdue?: boolean;
+  readonly due_before?: Date;
 }
 
 /**
@@ -27,8 +32,11 @@ export interface PacketFilter {
 export function matches(tenant: number, filter: PacketFilter, { tagsPerPacket = false } = {}) {
   return (eb: ExpressionBuilder<Tables, 'packets'>): Expression<SqlBool> => {
     const { statuses, source_agent, target_agent, tags = [], priority, hitl_required, created_after, created_before } = filter;
-    const { claimed_by, parent_packet_id, updated_after, updated_before } = filter;
+    const { claimed_by, parent_packet_id, updated_after, updated_before, scheduled, overdue, due_before } = filter;
     const conditions = [eb('packets.tenant', '=', tenant)];
+    if (scheduled !== undefined) conditions.push(eb('packets.scheduled_at', scheduled ? 'is not' : 'is', null));
+    if (overdue !== undefined) conditions.push(overdue ? eb('packets.overdue', '=', sql.lit(1)) : eb('packets.overdue', 'is', null));
+    if (due_before !== undefined) conditions.push(eb('packets.deadline', '<=', due_before.toISOString()));
     if (statuses !== undefined) conditions.push(eb('packets.status', 'in', [...statuses]));
     if (source_agent !== undefined) conditions.push(eb('packets.source_agent', '=', source_agent));
     if (target_agent !== undefined) conditions.push(eb('packets.target_agent', '=', target_agent));

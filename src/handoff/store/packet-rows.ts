@@ -6,8 +6,9 @@ import { dueAt } from '../rules/due.ts';
 import type { KeptOfQuestions } from '../rules/kept.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import type { AnyPacket } from '../rules/packet.ts';
-import { askedStatus, openStatuses } from '../rules/packet-life.ts';
+import { askedStatus, claimableStatus, openStatuses } from '../rules/packet-life.ts';
 import { type PacketParts, summaryText } from '../rules/text.ts';
+import { heldUntil, isOverdue, waitsSince } from '../rules/times.ts';
 import type { Session } from './engine/session.ts';
 import { storable } from './engine/storable.ts';
 
@@ -52,6 +53,14 @@ declare module './tables.ts' {
        * on the status would be written whenever the status changes.
        */
       open_source: string | null;
+      /** Its `not_before` while it is `created` and that is to come; null: it may be claimed, if it is `created`. */
+      scheduled_at: string | null;
+      /** Since when it waits to be claimed, if it is `created` and its `not_before` has passed; otherwise null. */
+      available_at: string | null;
+      /** Its `due_at`, which the packet keeps when it has ended. */
+      deadline: string | null;
+      /** 1: it is open and overdue; otherwise null. */
+      overdue: number | null;
     };
     /** The content of packets, separate from the state, so that a claim neither writes nor parses the long part. */
     contents: { tenant: number; packet: number; content: string };
@@ -113,10 +122,8 @@ export type Changed = Inserted & Change;
 
 export function flushRows(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): void {
   const rewritten = changed.filter(({ before, after }) => before.parts.content !== after.parts.content);
-  session.insert(
-    'packets',
-    inserted.map(({ tenant, after }) => ({ seq: after.seq, ...packetRow(tenant, after) })),
-  );
+  const fresh = inserted.map(({ tenant, after }) => ({ seq: after.seq, ...packetRow(tenant, after), ...timesRow(after) }));
+  for (const rows of byColumns(fresh)) session.insert('packets', rows);
   for (const rows of byColumns(changed.map(changedRow))) session.update('packets', ['tenant', 'id'], rows);
   session.insert(
     'contents',
@@ -184,7 +191,7 @@ function packetRow(tenant: number, stored: StoredPacket): Row {
 /** The columns that a change of a packet updates. SQLite rewrites the index entries of each of them, changed or not. */
 function changedRow(change: Changed): Row {
   const { tenant, before, after } = change;
-  if (!sameFilters(change)) return packetRow(tenant, after);
+  if (!sameFilters(change)) return { ...packetRow(tenant, after), ...timesRow(after, before) };
   const { id, status, revision, updated_at } = after.packet;
   const row: Row = {
     tenant,
@@ -200,9 +207,22 @@ function changedRow(change: Changed): Row {
     sources: after.sources,
     kept: after.kept,
   };
+  Object.assign(row, timesRow(after, before));
   if (holderOf(before) !== holderOf(after)) row.claimed_by = holderOf(after);
   if (isOpen(before) !== isOpen(after)) row.open_source = openSourceOf(after);
   return row;
+}
+
+const hasTimes = ({ packet: { not_before, due_at } }: StoredPacket): boolean => not_before !== undefined || due_at !== undefined;
+
+/** The columns of the times of a packet; none if it has no times, and had none before. */
+function timesRow(after: StoredPacket, before?: StoredPacket): Row {
+  if (!hasTimes(after) && (before === undefined || !hasTimes(before))) return {};
+  const { packet } = after;
+  const scheduled_at = heldUntil(packet);
+  const isAvailable = packet.status === claimableStatus && packet.not_before !== undefined && scheduled_at === null;
+  const available_at = isAvailable ? waitsSince(packet) : null;
+  return { scheduled_at, available_at, deadline: packet.due_at ?? null, overdue: isOverdue(packet) ? 1 : null };
 }
 
 function contentRow(tenant: number, { parts, seq }: StoredPacket): Row {

@@ -2,6 +2,7 @@ import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 
 import { type Awaitable, andThen, nextTurn } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
+import { readDuePage } from './due-pages.ts';
 import type { InTurn } from './in-turn.ts';
 import { matches, type PacketFilter } from './packet-filter.ts';
 import { ofPacket, shortText, wholeText } from './packet-texts.ts';
@@ -18,6 +19,8 @@ export interface PacketPage extends Page {
   readonly full: boolean;
   /** Oldest first. */
   readonly ascending?: boolean;
+  /** The nearest `due_at` first; then `after` is a place in this order (`placeText`). */
+  readonly byDue?: boolean;
 }
 
 /** Consecutive packets of a list, read in one query. */
@@ -228,6 +231,7 @@ export function createPageReads(database: Database<Tables>) {
    * @throws ServiceError 413 when the packets of a page at an offset are too large
    */
   function page(tenant: number, page: PacketPage, { inTurn, readLarge }: LongReads): Awaitable<PacketTexts> {
+    if (page.byDue === true) return readDuePage(tenant, page, inTurn);
     const limit = Math.min(partLimit, page.limit);
     const counted = oneRange(page.filter) !== undefined;
     const finish = (first: Part): Awaitable<PacketTexts> => {

@@ -41,8 +41,19 @@ function reads({ database }: ReadParts) {
       // A range, for which PostgreSQL takes no index on a condition, whose rows it would sort.
       .where('status', '>=', claimableStatus)
       .where('status', '<=', claimableStatus)
+      .where('scheduled_at', 'is', null)
+      .where('available_at', 'is', null)
       .orderBy('status')
       .orderBy('id')
+      .limit(1),
+  );
+  const oldestAvailable = database.query<{ tenant: number }, { available_at: string | null }>((db, { tenant }) =>
+    db
+      .selectFrom('packets')
+      .select('available_at')
+      .where('tenant', '=', tenant)
+      .where('available_at', 'is not', null)
+      .orderBy('available_at')
       .limit(1),
   );
   const oldestAsked = database.query<{ tenant: number }, { asked_at: string | null }>((db, { tenant }) =>
@@ -61,11 +72,14 @@ function reads({ database }: ReadParts) {
       });
       return { packets, hours };
     },
-    /** When the oldest packet that nobody has claimed was created, and when the oldest open question was asked. */
+    /** Since when a packet waits to be claimed, and when the oldest open question was asked. */
     async oldest(): Promise<{ waiting: Date | undefined; asked: string | undefined }> {
       const id = (await oldestWaiting.first({ tenant }))?.id;
+      const available = (await oldestAvailable.first({ tenant }))?.available_at ?? undefined;
+      const since = [id === undefined ? [] : createdAt(id), available === undefined ? [] : new Date(available)].flat();
+      const waiting = since.toSorted((one, other) => one.getTime() - other.getTime())[0];
       const asked = (await oldestAsked.first({ tenant }))?.asked_at ?? undefined;
-      return { waiting: id === undefined ? undefined : createdAt(id), asked };
+      return { waiting, asked };
     },
     /** Deliveries of webhooks and channels that are not removed, and those of them that fail. */
     deliveries: () => inTurn((db) => deliveriesOf(db, tenant)),

@@ -5,6 +5,7 @@ import type { NewId } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { dueAt } from '../rules/due.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
+import { waitsSince } from '../rules/times.ts';
 import type { AnswerLinkNeeds } from './answer-links.ts';
 import type { ClaimNeeds } from './claim-queue.ts';
 import type { CounterNeeds } from './counters.ts';
@@ -183,7 +184,7 @@ function addDue(group: UnitGroup, due: DueTenants): void {
       const at = dueAt(packet, isOwn(kept));
       if (at !== null) due.add('sweep', tenant, at);
       if (due.unclaimedTtlSeconds > 0 && packet.status === claimableStatus)
-        due.add('expire', tenant, new Date(Date.parse(packet.created_at) + due.unclaimedTtlSeconds * 1000));
+        due.add('expire', tenant, new Date(Date.parse(waitsSince(packet)) + due.unclaimedTtlSeconds * 1000));
       due.add('index', tenant, packet.updated_at);
     }
     return [];

@@ -141,6 +141,9 @@ for (const store of stores) {
       service.clock.turn(1);
       await service.handoff.runOnce.sweep();
       await step('DELETE', `/packets/${reminded}/question`);
+      await createPacket(service, { not_before: '2026-03-01T10:00:00Z', due_at: '2026-03-01T10:00:00Z' });
+      service.clock.set('2026-03-01T10:00:00Z');
+      await service.handoff.runOnce.sweep();
       const happened = await kinds(service);
       assert.deepEqual(happened, packetEventTypes.toSorted());
       const [, documented] = /^\| H\d+ \| History `event_type` \| (.*)\. \|$/m.exec(readFileSync(silences, 'utf8'))!;

@@ -143,7 +143,11 @@ function planner(t: TestContext): (sql: string) => string[] {
 const databaseUrl = 'sqlite::memory:';
 
 /** Settings with which `useEverything` works. */
-const settings = { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_DEAD_LETTER_RETENTION_SECONDS: '60' };
+const settings = {
+  SERVICE_WEBHOOK_ALLOW: '127.0.0.1',
+  SERVICE_UNCLAIMED_TTL_SECONDS: '86400',
+  SERVICE_DEAD_LETTER_RETENTION_SECONDS: '60',
+};
 
 /** Makes requests of every kind, and runs every job. */
 async function useEverything(service: TestService): Promise<void> {
@@ -157,7 +161,17 @@ async function useEverything(service: TestService): Promise<void> {
   const body = packetRequest();
   const { id } = await createPacket(service, body);
   await ok('POST', '/packets', body, { 'idempotency-key': 'once' });
-  for (const query of ['', 'view=full', 'offset=3', 'offset=2000', 'tags=a,b', 'hitl_required=true', 'priority=high&status=failed,created'])
+  const times = ['scheduled=true', 'overdue=true', 'due_before=2027-01-01', 'order=due', 'order=due&view=full&offset=1&limit=2'];
+  for (const query of [
+    '',
+    'view=full',
+    'offset=3',
+    'offset=2000',
+    'tags=a,b',
+    'hitl_required=true',
+    'priority=high&status=failed,created',
+    ...times,
+  ])
     await ok('GET', `/packets?${query}`);
   await ok('GET', '/packets?created_after=2026-01-01&created_before=2026-12-31&target_agent=a');
   for (const path of ['/packets/awaiting', '/audit', `/audit?packet_id=${id}`, '/keys', '/tenants', '/metrics']) await ok('GET', path);
@@ -187,6 +201,7 @@ async function useEverything(service: TestService): Promise<void> {
   await ok('POST', `/packets/${id}/chain`, body);
   await ok('DELETE', `/packets/${id}?hard=true`);
   await ok('POST', '/packets/claim-next', { agent_id: 'worker' });
+  await ok('POST', '/packets/claim-next', { agent_id: 'worker', order: 'due' });
   await ok('GET', '/agents');
   await ok('GET', '/stats');
   for (const job of Object.values(service.handoff.runOnce)) await job();

@@ -4,6 +4,8 @@ import type { Row } from '../../../kit/sql/dialect.ts';
 export interface FreeSearch {
   /** The column by which rows are ordered. */
   readonly id: string;
+  /** A column that orders rows before their id. Such a search has no beginning; all rows have a value there. */
+  readonly by?: string;
   /** A constant condition, spelled exactly as in the partial index that serves the search. */
   readonly condition: string;
   /** Columns and their values. */
@@ -40,3 +42,6 @@ export function freeSearchSql({ id, condition, where, among }: FreeSearch, param
     conditions.push(`${id} in (select ${other.column} from ${other.table} where ${equal(other.where).join(' and ')})`);
   return conditions.join(' and ');
 }
+
+/** The order of the rows of a search, as in the index that serves it. */
+export const orderOf = ({ id, by }: FreeSearch): string => (by === undefined ? id : `${by}, ${id}`);

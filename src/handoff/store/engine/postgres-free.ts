@@ -1,6 +1,6 @@
 import type { PostgresTransaction, Values } from '../../../kit/sql/dialect.ts';
 import type { Beginning, Beginnings } from './beginnings.ts';
-import { type FreeSearch, freeSearchSql } from './free-search.ts';
+import { type FreeSearch, freeSearchSql, orderOf } from './free-search.ts';
 
 /** A text below all ids, and the position before a trail. */
 const everything: Beginning = { position: 0, floors: new Map(), returned: [] };
@@ -17,9 +17,10 @@ export async function findFreeRows(
   // A plan that sorts reads every matching row, also dead ones. PostgreSQL prefers it when it estimates one row.
   if (tx.isDistributed) tx.track(tx.run("set local citus.propagate_set_commands = 'local'"));
   tx.track(tx.run('set local enable_sort = off'));
-  const due = beginnings.due(search);
+  const hasBeginning = search.by === undefined;
+  const due = hasBeginning ? beginnings.due(search) : undefined;
   const looking = due === undefined ? [] : look(tx, table, search, due.from ?? everything);
-  const { text, values } = findText(table, columns, search, beginnings.of(search));
+  const { text, values } = findText(table, columns, search, hasBeginning ? beginnings.of(search) : undefined);
   const finding = tx.run(text, [...values, limit]);
   tx.track(tx.run('set local enable_sort = on'));
   const [found, firsts = [], returned = []] = await Promise.all([finding, ...looking]);
@@ -28,12 +29,12 @@ export async function findFreeRows(
     const first = new Map(firsts.map(([value, id]) => [value, id] as [string, string | null]));
     beginnings.looked(search, due.from, { position: position ?? 0, first, newest, returned: returned.map(([id]) => id as string) });
   }
-  beginnings.found(search, found.length);
+  if (hasBeginning) beginnings.found(search, found.length);
   return found;
 }
 
 /** The order of the index that serves the search. */
-const orderOf = (id: string, { nullsFirst }: FreeSearch) => `order by ${id}${nullsFirst ? ' nulls first' : ''}`;
+const orderBy = (search: FreeSearch) => `order by ${orderOf(search)}${search.nullsFirst ? ' nulls first' : ''}`;
 
 /** The statement that finds and locks free rows from a beginning on, except for its last parameter, the limit. */
 function findText(
@@ -54,7 +55,7 @@ function findText(
   const returned = beginning === undefined ? undefined : returnedText(search, beginning, parameter);
   const limit = `limit $${values.length + 1}`;
   // The join reads the wanted values in their order and stops at the limit, so that only the rows returned are locked.
-  const fromFloor = `${rows(`${id} >= wanted.floor`)} ${orderOf(id, search)} ${limit} for update skip locked`;
+  const fromFloor = `${rows(`${id} >= wanted.floor`)} ${orderBy(search)} ${limit} for update skip locked`;
   if (returned === undefined) {
     const text = `select ${columns.map((name) => `free.${name}`).join(', ')} from ${wanted} cross join lateral (${fromFloor}) free ${limit}`;
     return { text, values };
@@ -88,7 +89,7 @@ function look(tx: PostgresTransaction, table: string, search: FreeSearch, from: 
   const conditions = freeSearchSql(search, parameter);
   const tenant = `tenant = ${parameter(since.tenant)}`;
   const text = `select wanted.value,
-      (select ${id} from ${table} where ${conditions} and ${ranked.column} = wanted.value and ${id} >= wanted.floor ${orderOf(id, search)} limit 1),
+      (select ${id} from ${table} where ${conditions} and ${ranked.column} = wanted.value and ${id} >= wanted.floor ${orderBy(search)} limit 1),
       (select max(${since.position}) from ${since.table} where ${tenant}),
       (select max(${since.id} || '') from ${since.table} where ${tenant} and ${since.position} > ${parameter(from.position)} and ${since.condition})
     from unnest(${parameter(ranked.values)}::text[], ${parameter(floors)}::text[]) wanted (value, floor)`;

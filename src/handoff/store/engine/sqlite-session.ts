@@ -1,6 +1,6 @@
 import { type Awaitable, andThen, nextTurn } from '../../../kit/awaitable.ts';
 import type { Row, SqliteTransaction, Values } from '../../../kit/sql/dialect.ts';
-import { freeSearchSql } from './free-search.ts';
+import { freeSearchSql, orderOf } from './free-search.ts';
 import type { Session } from './session.ts';
 
 /** The calls of a session, of which each runs after those before it. */
@@ -111,7 +111,7 @@ export function sqliteSession(tx: SqliteTransaction, calls: Calls, charactersPer
         });
         const { column, values: wanted } = search.ranked;
         const statement = valuesStatement(
-          `select ${columns.join(', ')} from ${table} where ${conditions} and ${column} = ? order by ${search.id} limit cast(? as integer)`,
+          `select ${columns.join(', ')} from ${table} where ${conditions} and ${column} = ? order by ${orderOf(search)} limit cast(? as integer)`,
         );
         const found: Values[] = [];
         for (const value of wanted) {

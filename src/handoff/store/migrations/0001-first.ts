@@ -48,7 +48,7 @@ export const first: Migration = {
           source_agent ${text} not null, target_agent ${text} not null, priority ${text} not null, hitl_required integer not null,
           claimed_by ${text}, parent ${text}, root ${text}, depth integer not null, due_at ${text}, asked_at ${text}, updated_at ${text} not null,
           state text not null, digest text not null, lease text, followers text, sources text, kept text,
-          open_source ${text}${bySeq})`,
+          open_source ${text}, scheduled_at ${text}, available_at ${text}, deadline ${text}, overdue integer${bySeq})`,
         `create unique index packets_by_id on packets (tenant, id)`,
         `create index packets_by_status on packets (tenant, status, id)`,
         `create index packets_by_source on packets (tenant, source_agent, id)`,
@@ -63,8 +63,17 @@ export const first: Migration = {
         `create index packets_due on packets (due_at, id) where due_at is not null`,
         // Packets for claim-next, oldest first: those of one target agent, and those of any. On PostgreSQL the first has an order
         // that no other index has (`FreeSearch.nullsFirst`).
-        `create index packets_waiting_for on packets (tenant, target_agent, priority, id${sqlite ? '' : ' nulls first'}) where status = 'created'`,
-        `create index packets_waiting on packets (tenant, priority, id) where status = 'created'`,
+        `create index packets_waiting_for on packets (tenant, target_agent, priority, id${sqlite ? '' : ' nulls first'}) where status = 'created' and scheduled_at is null`,
+        `create index packets_waiting on packets (tenant, priority, id) where status = 'created' and scheduled_at is null`,
+        // The same for claim-next by `due_at`, and the packets with a `not_before` or a `due_at`.
+        `create index packets_waiting_due_for on packets (tenant, target_agent, priority, deadline, id${sqlite ? '' : ' nulls first'})
+          where status = 'created' and scheduled_at is null and deadline is not null`,
+        `create index packets_waiting_due on packets (tenant, priority, deadline, id)
+          where status = 'created' and scheduled_at is null and deadline is not null`,
+        `create index packets_scheduled on packets (tenant, id) where scheduled_at is not null`,
+        `create index packets_available on packets (tenant, available_at, id) where available_at is not null`,
+        `create index packets_by_deadline on packets (tenant, deadline, id) where deadline is not null`,
+        `create index packets_overdue on packets (tenant, id) where overdue = 1`,
         `create index packets_open on packets (tenant, open_source) where open_source is not null`,
         // SQLite fills a temporary table with a list of more than two constants at each write, so this is spelled without `in`.
         `create index packets_held on packets (tenant, claimed_by)

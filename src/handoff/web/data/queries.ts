@@ -237,7 +237,7 @@ export const useAgents = (page: number) =>
 export const useWaiting = () =>
   useAnswer(
     ['packets', 'list', 'waiting'],
-    (client, signal) => client.listPackets({ query: { status: claimableStatus, order: 'asc', limit: 10 }, signal }),
+    (client, signal) => client.listPackets({ query: { status: claimableStatus, scheduled: false, order: 'asc', limit: 10 }, signal }),
     polled,
   );
 

@@ -89,7 +89,10 @@ class Packets(Connection):
         parent_packet_id: str | None = None,
         updated_after: str | None = None,
         updated_before: str | None = None,
-        order: Literal["desc", "asc"] | None = None,
+        scheduled: bool | None = None,
+        overdue: bool | None = None,
+        due_before: str | None = None,
+        order: types.Order | None = None,
         limit: int | None = None,
         offset: int | None = None,
         cursor: str | None = None,
@@ -98,10 +101,11 @@ class Packets(Connection):
     ) -> types.PacketList:
         """List packets.
 
-        Newest first, or oldest first with `order=asc`. Filters are combined with AND; `total`
-        is exact. Pass `next_cursor` as `cursor` for the next page; it is null on the last
-        page, is only valid with the same filters, and must not be combined with `offset`.
-        Packets created between requests shift pages by `offset`, but not pages by cursor.
+        Newest first, oldest first with `order=asc`, or by `due_at` with `order=due`. Filters
+        are combined with AND; `total` is exact. Pass `next_cursor` as `cursor` for the next
+        page; it is null on the last page, is only valid with the same filters and order, and
+        must not be combined with `offset`. Packets created between requests shift pages by
+        `offset`, but not pages by cursor.
 
         Needs a key with the scope `read`.
 
@@ -118,7 +122,11 @@ class Packets(Connection):
             parent_packet_id: A UUID.
             updated_after: Last changed at or after this moment. A date or date-time of ISO 8601.
             updated_before: Last changed at or before this moment. A date or date-time of ISO 8601.
-            order: `asc`: oldest first.
+            scheduled: Whether the packet is `created` and its `not_before` is still to come.
+            overdue: Whether the packet is open and was so at its `due_at`.
+            due_before: With a `due_at` at or before this moment. A date or date-time of ISO 8601.
+            order: `asc`: oldest first. `due`: the nearest `due_at` first, packets without one at
+              the end, oldest first.
             limit: The maximum number of items to return.
             offset: How many items to skip.
             cursor: The `next_cursor` of the previous page; must not be combined with `offset`.
@@ -141,6 +149,9 @@ class Packets(Connection):
                 "parent_packet_id": parent_packet_id,
                 "updated_after": updated_after,
                 "updated_before": updated_before,
+                "scheduled": scheduled,
+                "overdue": overdue,
+                "due_before": due_before,
                 "order": order,
                 "limit": limit,
                 "offset": offset,
@@ -166,7 +177,10 @@ class Packets(Connection):
         parent_packet_id: str | None = None,
         updated_after: str | None = None,
         updated_before: str | None = None,
-        order: Literal["desc", "asc"] | None = None,
+        scheduled: bool | None = None,
+        overdue: bool | None = None,
+        due_before: str | None = None,
+        order: types.Order | None = None,
         limit: int | None = None,
         view: Literal["summary", "full"] | None = None,
         timeout: float | None = None,
@@ -186,6 +200,9 @@ class Packets(Connection):
             parent_packet_id=parent_packet_id,
             updated_after=updated_after,
             updated_before=updated_before,
+            scheduled=scheduled,
+            overdue=overdue,
+            due_before=due_before,
             order=order,
             limit=limit,
             view=view,
