@@ -24,6 +24,7 @@ interface Exported {
   readonly name: string;
   readonly kind: number;
   readonly code: number;
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly attributes: Record<string, unknown>;
   readonly resource: Record<string, unknown>;
 }
@@ -117,6 +118,70 @@ for (const store of stores) {
   });
 }
 
+for (const store of stores) {
+  describe(`The trace of a packet on ${store.name}`, () => {
+    const tracestate = 'vendor=1,other="a\\b"';
+
+    test('is that of the request that created it, kept by every change and answered by a claim in header and body [H636]', async (t) => {
+      const service = await startService(t, { store });
+      const body = packetRequest();
+      const forged = { ...body, metadata: { ...(body.metadata as object), trace: { traceparent: 'forged' } } };
+      const { body: packet, status } = await service.call('POST', '/packets', { body: forged, headers: { traceparent, tracestate } });
+      assert.equal(status, 201);
+      const trace = { traceparent, tracestate };
+      assert.deepEqual(packet.metadata.trace, trace);
+      const patched = await service.call('PATCH', `/packets/${packet.id}`, { body: { metadata: { tags: ['a'], trace: { traceparent: 'x' } } } });
+      assert.deepEqual(patched.body.metadata.trace, trace);
+      const claimed = await service.call('POST', '/packets/claim-next', { body: { agent_id: 'a', target_agent: '*' } });
+      assert.equal(claimed.status, 200);
+      assert.deepEqual([claimed.headers.traceparent, claimed.headers.tracestate], [traceparent, tracestate]);
+      assert.deepEqual(claimed.body.metadata.trace, trace);
+    });
+
+    test('is absent without a valid traceparent, and no text of the packet takes its place', async (t) => {
+      const service = await startService(t, { store });
+      const own = { trace: { traceparent } };
+      const body = packetRequest();
+      const metadata = body.metadata as { source_agent: object; target_agent: object };
+      const sent = { ...body, metadata: { ...metadata, source_agent: { ...metadata.source_agent, metadata: own } } };
+      for (const headers of [{}, { traceparent: 'none' }, { tracestate }]) {
+        const { body: packet } = await service.call('POST', '/packets', { body: sent, headers: headers as Record<string, string> });
+        assert.equal('trace' in packet.metadata, false);
+        const claimed = await service.call('POST', `/packets/${packet.id}/claim`, { body: { agent_id: 'a' } });
+        assert.equal(claimed.status, 200);
+        assert.equal(claimed.headers.traceparent, undefined);
+      }
+    });
+  });
+}
+
+test('over MCP the trace is in _meta, over A2A in the headers [H636]', async (t) => {
+  const service = await startService(t);
+  const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, traceparent };
+  const call = {
+    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    params: { name: 'hand_over', arguments: { target_agent: 'b', summary: 'Go on', agent_id: 'a' }, _meta: meta },
+  };
+  const headers = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' };
+  const handed = await service.call('POST', '//mcp', { body: call, headers: { ...headers, 'mcp-name': 'hand_over' } });
+  assert.equal(handed.status, 200, handed.text);
+  const message = {
+    ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
+    params: {
+      message: { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'Go on' }], metadata: { target_agent: 'b' } },
+      configuration: { returnImmediately: true },
+    },
+  };
+  const sent = await service.call('POST', '//a2a', { body: message, headers: { 'a2a-version': '1.0', 'x-agent-id': 'a', traceparent } });
+  assert.equal(sent.status, 200, sent.text);
+  const { packets } = (await service.call('GET', '/packets')).body;
+  assert.deepEqual(
+    packets.map(({ metadata }: { metadata: { trace?: object } }) => metadata.trace),
+    [{ traceparent }, { traceparent }],
+    sent.text,
+  );
+});
+
 /** Starts both services with an exporter, and a receiver of spans. */
 async function startTraced(t: TestContext, settings: Record<string, string> = {}) {
   const collector = await startReceiver(t, (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
@@ -125,6 +190,21 @@ async function startTraced(t: TestContext, settings: Record<string, string> = {}
 }
 
 describe('With OTEL_EXPORTER_OTLP_ENDPOINT', () => {
+  test('the spans of a claim and of a completion link to the trace that the packet came with', async (t) => {
+    const { collector, environment } = await startTraced(t);
+    const service = await startService(t, { settings: environment });
+    const { id } = (await service.call('POST', '/packets', { body: packetRequest(), headers: { traceparent } })).body;
+    await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' } });
+    await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' } });
+    await service.handoff.stop();
+    const links = exported(collector).map(({ name, links = [] }) => [name, links.map((link) => `${link.traceId} ${link.spanId}`)]);
+    assert.deepEqual(links, [
+      ['POST /api/v1/packets', []],
+      ['POST /api/v1/packets/:id/claim', [`${traceId} ${callerSpan}`]],
+      ['PATCH /api/v1/packets/:id', [`${traceId} ${callerSpan}`]],
+    ]);
+  });
+
   test('each request has a server span by the semantic conventions, and each attempt of a webhook a client span in its trace', async (t) => {
     const { collector, environment } = await startTraced(t);
     const receiver = await startReceiver(t);

@@ -1,12 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-import type { TraceContext } from './trace-context.ts';
+import type { Span, TraceContext } from './trace-context.ts';
 
 /** What everything that a request starts can read of it. */
 export interface CurrentRequest {
   readonly id: string;
   /** The trace that the request belongs to, if any. */
   readonly trace: TraceContext | undefined;
+  /** Its span, while spans are exported and it has not ended. */
+  readonly span?: Span | undefined;
 }
 
 const current = new AsyncLocalStorage<CurrentRequest>();

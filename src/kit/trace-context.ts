@@ -28,6 +28,24 @@ export function traceparentOf({ traceId, spanId, isSampled }: TraceContext): str
   return `00-${traceId}-${spanId}-0${isSampled ? 1 : 0}`;
 }
 
+/** The headers of a trace that are kept and passed on (W3C Trace Context, 3). */
+export interface TraceHeaders {
+  readonly traceparent: string;
+  readonly tracestate?: string;
+}
+
+/** The most characters of `tracestate` that are kept: what everybody should pass on (W3C Trace Context, 3.3.1.5). */
+const maxStateLength = 512;
+
+/** The trace that headers, or fields with these names, carry; undefined without a valid `traceparent`. A state that is too long is dropped. */
+export function traceHeadersOf(fields: object): TraceHeaders | undefined {
+  const { traceparent, tracestate } = fields as { readonly traceparent?: unknown; readonly tracestate?: unknown };
+  const context = typeof traceparent === 'string' ? parseTraceparent(traceparent) : undefined;
+  if (context === undefined) return undefined;
+  const isKept = typeof tracestate === 'string' && tracestate.length <= maxStateLength && /^[\x20-\x7e]+$/.test(tracestate);
+  return { traceparent: traceparentOf(context), ...(isKept ? { tracestate } : {}) };
+}
+
 /** The fields of a log line about a request. */
 export function traceFields(trace: TraceContext | undefined): { trace_id: string | undefined; span_id: string | undefined } {
   return { trace_id: trace?.traceId, span_id: trace?.spanId };
@@ -45,6 +63,8 @@ export interface SpanEnd {
 /** A span of this service that has not ended yet. */
 export interface Span {
   readonly context: TraceContext;
+  /** Says that the work of another span led to this one. */
+  link(other: TraceContext): void;
   end(how: SpanEnd): void;
 }
 

@@ -9,6 +9,7 @@ import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/resp
 import { tooManyAnswers } from '../../kit/http/sender.ts';
 import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
 import type { MemoryBudget } from '../../kit/memory-budget.ts';
+import { traceHeadersOf } from '../../kit/trace-context.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { A2aEndpoint, StreamedResponse } from '../a2a/http.ts';
 import type { Binding } from '../a2a/rest.ts';
@@ -90,7 +91,9 @@ export function mountA2a({
     // A stream outlives its handler, and ends by its own signal.
     const gone = new AbortController();
     const signal = AbortSignal.any([endSignal, gone.signal]);
-    const callApi: CallApi = (route, request) => call(route, request, { caller, signal, via: 'a2a' });
+    const trace = traceHeadersOf(headers);
+    const callApi: CallApi = (route, request) =>
+      call(route, { ...request, headers: { ...request.headers, ...trace } }, { caller, signal, via: 'a2a' });
     let held = 0;
     const session: Omit<A2aSession, 'send'> = {
       call: callApi,

@@ -5,6 +5,7 @@ import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
 import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
 import { isId } from '../../kit/id.ts';
+import { traceHeadersOf } from '../../kit/trace-context.ts';
 import type { Listener } from '../live/hub.ts';
 import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.ts';
 import type { CallApi } from '../mcp/session.ts';
@@ -36,7 +37,9 @@ export function mountMcp({ mount, call, load, listening, views, clock, failed }:
     async ({ query, body }, context) => {
       const endpoint = await load();
       const { caller, headers, endSignal: signal } = context;
-      const callApi: CallApi = (route, request) => call(route, request, { caller, signal, via: 'mcp' });
+      const trace = traceHeadersOf(metaOf(body)) ?? traceHeadersOf(headers);
+      const callApi: CallApi = (route, request) =>
+        call(route, { ...request, headers: { ...request.headers, ...trace } }, { caller, signal, via: 'mcp' });
       const packet = async (id: string) => {
         requireRight(caller, routes.getPacket);
         return isId(id.toLowerCase()) ? (await views.of(caller.tenant_number, id.toLowerCase()))?.packet : undefined;
@@ -49,6 +52,9 @@ export function mountMcp({ mount, call, load, listening, views, clock, failed }:
     { refused: (refusal, { isRead }) => jsonRpcRefusal(refusal, isRead) },
   );
 }
+
+/** `_meta` of a request, which has its trace (SEP-414). */
+const metaOf = (body: unknown): object => Object((body as { params?: { _meta?: unknown } | null }).params?._meta) as object;
 
 /** The codes of JSON-RPC 2.0 (section 5.1), or of the protocol on top of it, for refusals of bodies; of others it is -32600. */
 export const refusalCodes = { VALIDATION_ERROR: -32700 } as const;

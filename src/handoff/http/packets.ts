@@ -1,4 +1,5 @@
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
+import { currentRequest } from '../../kit/current-request.ts';
 import { type Fault, invalid, notFound, ServiceError, short } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
@@ -6,6 +7,7 @@ import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
+import { parseTraceparent, traceHeadersOf } from '../../kit/trace-context.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { Tier } from '../model/common.ts';
 import { CreateRequest, type Packet } from '../model/packet.ts';
@@ -13,6 +15,7 @@ import type { Trial, WaitQuery } from '../model/packet-routes.ts';
 import type { AnsweredVia } from '../rules/answer.ts';
 import { leaseEndIn } from '../rules/text.ts';
 import type { TierLimits } from '../rules/tiers.ts';
+import { traceIn } from '../rules/trace.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Changed, ChangeOptions } from '../service/change.ts';
 import type { BatchItem, CreateAnswer, CreateOptions } from '../service/create.ts';
@@ -109,11 +112,11 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
     },
 
     claimPacket: async ({ params, body }, context) =>
-      changed(await packets.claim(context.caller, params.id, claimOf(body), changing(context, `POST /packets/${params.id}/claim`))),
+      claimed(await packets.claim(context.caller, params.id, claimOf(body), changing(context, `POST /packets/${params.id}/claim`))),
     claimNext: async ({ body }, context) => {
       const idempotency = idempotencyOf(context, 'POST /packets/claim-next');
-      const claimed = await waiting.claimNext(waiterOf(context, body.wait_seconds), body, idempotency);
-      return claimed === null ? new HttpResponse<never>({ status: 204 }) : changed(claimed);
+      const found = await waiting.claimNext(waiterOf(context, body.wait_seconds), body, idempotency);
+      return found === null ? new HttpResponse<never>({ status: 204 }) : claimed(found);
     },
     respondPacket: respond('api'),
     respondInConsole: respond('console'),
@@ -226,13 +229,24 @@ export const changing = (context: HandlerContext<Caller>, operation?: string): C
   ...(operation === undefined ? {} : { idempotency: idempotencyOf(context, operation) }),
 });
 
+/** The answer to a claim: with the trace of the packet, which the work on it continues. */
+const claimed = (change: Changed) => changed(change, { headers: { ...traceIn(change.packet) } });
+
+/** Says that the request is about a packet that another trace led to. */
+function linkTo(packet: string): void {
+  const trace = parseTraceparent(traceIn(packet)?.traceparent);
+  if (trace !== undefined) currentRequest()?.span?.link(trace);
+}
+
 /** The answer to a change of a packet. */
 export function changed({ packet, revision, replayed }: Changed, answer: { status?: number; headers?: Record<string, string> } = {}) {
+  linkTo(packet);
   const headers = { etag: tagOf({ packet, revision }), ...(replayed ? { 'idempotency-replayed': 'true' } : {}), ...answer.headers };
   return new HttpResponse<never>({ ...answer, headers, body: new JsonText(packet) });
 }
 
 function outcome(name: 'claimed' | 'completed', packets: readonly string[], errors: readonly unknown[]): JsonText {
+  for (const packet of packets) linkTo(packet);
   return new JsonText(`{"${name}":[${packets.join(',')}],"errors":${JSON.stringify(errors)}}`);
 }
 
@@ -240,5 +254,6 @@ function outcome(name: 'claimed' | 'completed', packets: readonly string[], erro
 const waiterOf = ({ caller, endSignal: signal }: HandlerContext<Caller>, seconds = 0): Waiter => ({ caller, signal, seconds });
 
 function createOptions(context: HandlerContext<Caller>, operation: string): CreateOptions {
-  return { agentId: agentId(context.headers), idempotency: idempotencyOf(context, operation), size: context.rawBody?.length };
+  const { headers, rawBody } = context;
+  return { agentId: agentId(headers), idempotency: idempotencyOf(context, operation), size: rawBody?.length, trace: traceHeadersOf(headers) };
 }

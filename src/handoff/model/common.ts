@@ -32,6 +32,12 @@ export const IdempotencyKey = {
 };
 /** The header with the version of a packet or a document. */
 export const ETag = { ETag: 'The version of the resource (the revision of a packet), for `If-Match` and `If-None-Match`.' };
+/** The response headers of a claim: the trace of the packet. */
+export const TraceOfPacket = {
+  traceparent: 'The trace of the request that created the packet (W3C Trace Context), if it had one.',
+  tracestate: 'The same for `tracestate`.',
+};
+
 /** The header that marks a replayed answer. */
 export const Replayed = {
   'Idempotency-Replayed': '`true` when this is the answer to an earlier request with the same `Idempotency-Key`.',

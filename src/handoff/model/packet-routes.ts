@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
 import { choice, commaList, Failure, givenTimestamp, Id, IdParams, IfMatch, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
-import { AgentId, ETag, failing, IdempotencyKey, LeaseToken, priorities, Replayed, type Status, trialCodes } from './common.ts';
+import { AgentId, ETag, failing, IdempotencyKey, LeaseToken, priorities, Replayed, type Status, TraceOfPacket, trialCodes } from './common.ts';
 import { violated } from './contract.ts';
 import {
   answeredExample,
@@ -309,7 +309,7 @@ const packetRoutes = routeTable('packets', {
     nullIsAbsent: true,
     headers: { ...IfMatch, ...IdempotencyKey },
     responses: {
-      200: packet('The claimed packet.', claimedExample, Replayed),
+      200: packet('The claimed packet.', claimedExample, { ...Replayed, ...TraceOfPacket }),
       ...failing(401, 403, 404, 410, 412, 413, 415, 429),
       409: {
         schema: ClaimConflict,

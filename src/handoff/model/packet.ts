@@ -191,8 +191,8 @@ export const ClaimNextRequest = object({
   ),
   order: Type.Optional(
     choice(['priority', 'due'], {
-      default: 'priority',
-      description: 'Within a priority, `priority` takes the oldest packet first, `due` the one with the nearest `due_at`.',
+      description:
+        'Within a priority, `priority`, the default, takes the oldest packet first, `due` the one with the nearest `due_at`.',
     }),
   ),
   wait_seconds: Type.Optional(
@@ -243,7 +243,17 @@ export const BatchCompleteRequest = object({
   lease_tokens: Type.Optional(record(Type.String(), { description: 'The lease tokens of leased packets, by packet id.' })),
 });
 
+/** The trace of the request that created a packet, as the headers of W3C Trace Context have it. */
+const Trace = Type.Object(
+  {
+    traceparent: Type.String({ description: 'The parent for the work on the packet.', example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }),
+    tracestate: Type.Optional(Type.String({ description: 'What tracing systems add.' })),
+  },
+  { description: 'The trace of the request that created the packet; absent if that had none. Set by the service.' },
+);
+
 const Metadata = Type.Object({
+  trace: Type.Optional(Trace),
   source_agent: SourceAgent,
   target_agent: TargetAgent,
   priority,

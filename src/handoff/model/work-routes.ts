@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { routeTable } from '../../kit/route.ts';
 import { IdParams, IfMatch } from '../../kit/schemas.ts';
-import { AgentId, failing, IdempotencyKey, LeaseToken, Replayed } from './common.ts';
+import { AgentId, failing, IdempotencyKey, LeaseToken, Replayed, TraceOfPacket } from './common.ts';
 import { claimedExample, packetExample } from './examples.ts';
 import { ClaimNextRequest, Lease, RenewRequest } from './packet.ts';
 import { packet } from './packet-routes.ts';
@@ -23,7 +23,7 @@ const workRoutes = routeTable('packets', {
     nullIsAbsent: true,
     headers: IdempotencyKey,
     responses: {
-      200: packet('The claimed packet.', { ...claimedExample, lease: { token: 'lease_...', ...lease } }, Replayed),
+      200: packet('The claimed packet.', { ...claimedExample, lease: { token: 'lease_...', ...lease } }, { ...Replayed, ...TraceOfPacket }),
       204: { description: 'No packet was available in time.' },
       ...failing(401, 403, 409, 413, 415, 429),
     },

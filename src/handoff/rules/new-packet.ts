@@ -3,14 +3,25 @@ import type { Decision, PacketEvent } from './packet.ts';
 import { claimableStatus } from './packet-life.ts';
 import { draftOf } from './question.ts';
 import { withTimes } from './times.ts';
+import { type KeptTrace, withoutTrace } from './trace.ts';
+
+interface NewPacketParts {
+  readonly id: string;
+  readonly now: Date;
+  readonly agentId: string | undefined;
+  readonly contractVersion?: number | undefined;
+  /** The trace of the request. */
+  readonly trace?: KeptTrace | undefined;
+}
 
 /** A new packet and its `packet.created` event. */
 export function newPacket(
   request: ChainRequest & { parent_packet_id?: string | undefined },
-  { id, now, agentId, contractVersion }: { id: string; now: Date; agentId: string | undefined; contractVersion?: number | undefined },
+  { id, now, agentId, contractVersion, trace }: NewPacketParts,
 ): Decision {
   const at = now.toISOString();
-  const { metadata, context, actions, hitl } = request;
+  const { context, actions, hitl } = request;
+  const metadata = withoutTrace(request.metadata);
   const made: Packet = {
     id,
     version: packetVersion,
@@ -18,7 +29,7 @@ export function newPacket(
     status: claimableStatus,
     revision: 1,
     lease: null,
-    metadata: { ...metadata, priority: metadata.priority ?? 'normal', tags: metadata.tags ?? [], created_at: at },
+    metadata: { ...(trace === undefined ? {} : { trace }), ...metadata, priority: metadata.priority ?? 'normal', tags: metadata.tags ?? [], created_at: at },
     hitl: hitl === undefined ? null : draftOf(hitl),
     claimed_by: null,
     claimed_at: null,

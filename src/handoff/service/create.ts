@@ -8,6 +8,7 @@ import { chained, newPacket } from '../rules/new-packet.ts';
 import { type Decision, decide } from '../rules/packet.ts';
 import type { GivenQuestion } from '../rules/question.ts';
 import { requireAgent } from '../rules/rights.ts';
+import type { KeptTrace } from '../rules/trace.ts';
 import { dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
 import { createdOn } from '../store/counters.ts';
 import type { Idempotency } from '../store/idempotency.ts';
@@ -41,6 +42,8 @@ export interface AgentQuotas {
 export interface CreateOptions {
   readonly agentId?: string | undefined;
   readonly idempotency?: Idempotency | undefined;
+  /** The trace of the request, which its packets keep. */
+  readonly trace?: KeptTrace | undefined;
   /** The size of the request, in bytes. */
   readonly size?: number | undefined;
   /** The call that the packet asks about. */
@@ -124,7 +127,7 @@ export function createPacketCreation(parts: CreationParts) {
             if ('error' in item) throw item.error;
             requireAgent(caller, item.request.metadata.source_agent.id);
             const verdict = verdicts.get(item.request);
-            created.push(createIn(parts, transaction, countCreate, { ...item, verdict }, options.agentId, at, unknownParent));
+            created.push(createIn(parts, transaction, countCreate, { ...item, verdict }, options, at, unknownParent));
           } catch (error) {
             const fault = itemFault(error);
             errors.push({ index, ...fault, field: (error as ServiceError).field });
@@ -210,7 +213,7 @@ export function createIn(
   { packets, questions, openPacketCounts, trail }: Transaction,
   countCreate: () => void,
   { request, verdict, trial, asking }: { request: CreateRequest; verdict: Verdict | undefined; trial?: Trial | undefined; asking?: Asking },
-  agentId: string | undefined,
+  { agentId, trace }: CreateOptions,
   at: Acting,
   refuseParent: () => ServiceError,
 ): Packet {
@@ -218,7 +221,7 @@ export function createIn(
   // First, since what can't be made is not counted.
   const { packet, events } = newPacket(
     { ...request, parent_packet_id: parentId },
-    { id: newId(at.now), now: at.now, agentId, contractVersion: verdict?.version },
+    { id: newId(at.now), now: at.now, agentId, contractVersion: verdict?.version, trace },
   );
   const parent = parentId === undefined ? undefined : packets.get(parentId);
   if (parentId !== undefined && parent === undefined) throw refuseParent();
@@ -269,7 +272,7 @@ async function createOne(
   const verdict = (await parts.contracts.judge(caller, [request])).get(request);
   return createUnder(parts, caller, options, [request], 1, (transaction, countCreate, now) => {
     const at = actingFor(caller, now);
-    const packet = createIn(parts, transaction, countCreate, { request, verdict, trial: options.trial }, options.agentId, at, refuseParent);
+    const packet = createIn(parts, transaction, countCreate, { request, verdict, trial: options.trial }, options, at, refuseParent);
     return { status: 201, body: transaction.packets.text(packet.id), etag: entityTagOf(packet.revision), packetIds: [packet.id] };
   });
 }

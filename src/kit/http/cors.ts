@@ -12,6 +12,8 @@ const exposed = [
   'X-RateLimit-Tier',
   'Retry-After',
   'Idempotency-Replayed',
+  'traceparent',
+  'tracestate',
 ].join(', ');
 
 const preflightHeaders = {

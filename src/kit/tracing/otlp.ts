@@ -73,6 +73,9 @@ export function createOtlpTracer({ endpoint, ratio, logger, ...parts }: OtlpPart
       const { traceId, spanId, traceFlags } = span.spanContext();
       return {
         context: { traceId, spanId, isSampled: (traceFlags & TraceFlags.SAMPLED) !== 0 },
+        link: (other) => {
+          span.addLink({ context: spanContextOf(other) });
+        },
         end({ name, attributes: given, failed }: SpanEnd) {
           span.updateName(name);
           span.setAttributes(given as Attributes);

@@ -435,11 +435,12 @@ test('statistics read counters and the ends of indexes: on SQLite without sortin
   const statements = recordStatements(t);
   const service = await startService(t, { databaseUrl });
   assert.equal((await service.call('GET', '/stats')).status, 200);
-  const ofPackets = [...statements].filter((sql) => / from "packets" .* order by "(status|asked_at)".* limit /.test(sql));
+  const ofPackets = [...statements].filter((sql) => / from "packets" .* order by "(status|asked_at|available_at)".* limit /.test(sql));
   assert.deepEqual(
     ofPackets.map((sql) => planOf(withPlainParameters(sql)).join()),
     [
-      'SEARCH packets USING COVERING INDEX packets_by_status (tenant=? AND status>? AND status<?)',
+      'SEARCH packets USING INDEX packets_by_status (tenant=? AND status>? AND status<?)',
+      'SEARCH packets USING COVERING INDEX packets_available (tenant=? AND available_at>?)',
       'SEARCH packets USING COVERING INDEX packets_asked (tenant=? AND asked_at>?)',
     ],
   );
