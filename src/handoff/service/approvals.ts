@@ -55,7 +55,7 @@ export function createApprovalService(parts: CreationParts & FactSources) {
             if (known !== undefined) throw new KnownCall(known.packet_id);
             const asking = { claimant, question, questionId: newId(now), facts };
             const making = { request: create, verdict: undefined, asking };
-            const packet = createIn(parts, transaction, countCreate, making, options.agentId, actingFor(caller, now), unknownParent);
+            const packet = createIn(parts, transaction, countCreate, making, options, actingFor(caller, now), unknownParent);
             if (callOf !== undefined)
               transaction.executions.insertCall({ ...callOf, packet_id: packet.id, tool, arguments_digest: arguments_digest! });
             return { status: 201, body: transaction.packets.text(packet.id), etag: entityTagOf(packet.revision), packetIds: [packet.id] };
