@@ -29,7 +29,7 @@ create table packets (
   source_agent text collate "C" not null, target_agent text collate "C" not null, priority text collate "C" not null, hitl_required integer not null,
   claimed_by text collate "C", parent text collate "C", root text collate "C", depth integer not null, due_at text collate "C", asked_at text collate "C", updated_at text collate "C" not null,
   state text not null, digest text not null, lease text, followers text, sources text, kept text,
-  open_source text collate "C", primary key (tenant, seq));
+  open_source text collate "C", scheduled_at text collate "C", available_at text collate "C", deadline text collate "C", overdue integer, primary key (tenant, seq));
 
 create unique index packets_by_id on packets (tenant, id);
 
@@ -53,9 +53,23 @@ create index packets_asked on packets (tenant, asked_at) where asked_at is not n
 
 create index packets_due on packets (due_at, id) where due_at is not null;
 
-create index packets_waiting_for on packets (tenant, target_agent, priority, id nulls first) where status = 'created';
+create index packets_waiting_for on packets (tenant, target_agent, priority, id nulls first) where status = 'created' and scheduled_at is null;
 
-create index packets_waiting on packets (tenant, priority, id) where status = 'created';
+create index packets_waiting on packets (tenant, priority, id) where status = 'created' and scheduled_at is null;
+
+create index packets_waiting_due_for on packets (tenant, target_agent, priority, deadline, id nulls first)
+  where status = 'created' and scheduled_at is null and deadline is not null;
+
+create index packets_waiting_due on packets (tenant, priority, deadline, id)
+  where status = 'created' and scheduled_at is null and deadline is not null;
+
+create index packets_scheduled on packets (tenant, id) where scheduled_at is not null;
+
+create index packets_available on packets (tenant, available_at, id) where available_at is not null;
+
+create index packets_by_deadline on packets (tenant, deadline, id) where deadline is not null;
+
+create index packets_overdue on packets (tenant, id) where overdue = 1;
 
 create index packets_open on packets (tenant, open_source) where open_source is not null;
 

@@ -24,7 +24,7 @@ CREATE TABLE packets (
   source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
   claimed_by text, parent text, root text, depth integer not null, due_at text, asked_at text, updated_at text not null,
   state text not null, digest text not null, lease text, followers text, sources text, kept text,
-  open_source text);
+  open_source text, scheduled_at text, available_at text, deadline text, overdue integer);
 
 CREATE UNIQUE INDEX packets_by_id on packets (tenant, id);
 
@@ -48,9 +48,23 @@ CREATE INDEX packets_asked on packets (tenant, asked_at) where asked_at is not n
 
 CREATE INDEX packets_due on packets (due_at, id) where due_at is not null;
 
-CREATE INDEX packets_waiting_for on packets (tenant, target_agent, priority, id) where status = 'created';
+CREATE INDEX packets_waiting_for on packets (tenant, target_agent, priority, id) where status = 'created' and scheduled_at is null;
 
-CREATE INDEX packets_waiting on packets (tenant, priority, id) where status = 'created';
+CREATE INDEX packets_waiting on packets (tenant, priority, id) where status = 'created' and scheduled_at is null;
+
+CREATE INDEX packets_waiting_due_for on packets (tenant, target_agent, priority, deadline, id)
+  where status = 'created' and scheduled_at is null and deadline is not null;
+
+CREATE INDEX packets_waiting_due on packets (tenant, priority, deadline, id)
+  where status = 'created' and scheduled_at is null and deadline is not null;
+
+CREATE INDEX packets_scheduled on packets (tenant, id) where scheduled_at is not null;
+
+CREATE INDEX packets_available on packets (tenant, available_at, id) where available_at is not null;
+
+CREATE INDEX packets_by_deadline on packets (tenant, deadline, id) where deadline is not null;
+
+CREATE INDEX packets_overdue on packets (tenant, id) where overdue = 1;
 
 CREATE INDEX packets_open on packets (tenant, open_source) where open_source is not null;
 

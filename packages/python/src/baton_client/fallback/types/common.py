@@ -22,6 +22,7 @@ Code = Literal[
     "CALL_CHANGED",
     "DIGEST_MISMATCH",
     "NOT_APPROVED",
+    "NOT_YET",
     "LEASE_LOST",
     "LOOP_GUARD",
     "QUESTION_OPEN",

@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 from ..._compat import NotRequired
 from .common import DeliveryStatus, Error
 
-ChannelEvents = Literal["asked", "reminded", "answered"]
+ChannelEvents = Literal["asked", "reminded", "answered", "overdue"]
 
 
 class Channel(TypedDict):
@@ -24,7 +24,7 @@ class Channel(TypedDict):
     """What it is called."""
     events: list[ChannelEvents]
     """The events it sends: `asked` for a new question, `reminded` for its reminder, `answered`
-    for its answer.
+    for its answer, `overdue` for a packet that is open at its `due_at`.
     """
     responder: str | None
     """The person whose questions it gets (`hitl.responder`, and steps of policies that ask the
@@ -54,7 +54,8 @@ class ChannelRequest(TypedDict):
     """What it is called."""
     events: NotRequired[list[ChannelEvents] | None]
     """The events it sends: `asked` for a new question, `reminded` for its reminder, `answered`
-    for its answer. Default: asked,reminded.
+    for its answer, `overdue` for a packet that is open at its `due_at`. Default:
+    asked,reminded.
     """
     responder: NotRequired[str | None]
     """The person whose questions it gets (`hitl.responder`, and steps of policies that ask the
@@ -69,7 +70,7 @@ class ChannelPatch(TypedDict):
     name: NotRequired[str | None]
     events: NotRequired[list[ChannelEvents]]
     """The events it sends: `asked` for a new question, `reminded` for its reminder, `answered`
-    for its answer.
+    for its answer, `overdue` for a packet that is open at its `due_at`.
     """
     responder: NotRequired[str | None]
     active: NotRequired[bool]

@@ -22,6 +22,7 @@ Code = Literal[
     "CALL_CHANGED",
     "DIGEST_MISMATCH",
     "NOT_APPROVED",
+    "NOT_YET",
     "LEASE_LOST",
     "LOOP_GUARD",
     "QUESTION_OPEN",
@@ -124,6 +125,12 @@ class Packet(TypedDict):
     """The lease of the claim; null when the packet is not claimed or the claim does not expire."""
     metadata: PacketMetadata
     hitl: Hitl | None
+    not_before: NotRequired[str]
+    """From when on it can be claimed; absent if no time was set."""
+    due_at: NotRequired[str]
+    """By when it should have ended; absent if no time was set."""
+    overdue: NotRequired[bool]
+    """True if it was open at its `due_at`; otherwise absent."""
     claimed_by: PacketClaimedBy | None
     claimed_at: str | None
     created_at: str
@@ -146,6 +153,10 @@ class PacketLease(TypedDict):
 
 
 class PacketMetadata(TypedDict):
+    trace: NotRequired[PacketMetadataTrace]
+    """The trace of the request that created the packet; absent if that had none. Set by the
+    service.
+    """
     source_agent: SourceAgent
     target_agent: TargetAgent
     priority: Priority
@@ -154,6 +165,17 @@ class PacketMetadata(TypedDict):
     """Freeform tags, used for filtering."""
     created_at: str
     """When the packet was created."""
+
+
+class PacketMetadataTrace(TypedDict):
+    """The trace of the request that created the packet; absent if that had none. Set by the
+    service.
+    """
+
+    traceparent: str
+    """The parent for the work on the packet."""
+    tracestate: NotRequired[str]
+    """What tracing systems add."""
 
 
 class PacketClaimedBy(TypedDict):

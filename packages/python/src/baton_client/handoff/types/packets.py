@@ -60,6 +60,7 @@ BriefOmittedKind = Literal[
     "conversation",
     "ancestors",
 ]
+Order = Literal["desc", "asc", "due"]
 
 
 class PacketSummary(TypedDict):
@@ -76,6 +77,12 @@ class PacketSummary(TypedDict):
     """The lease of the claim; null when the packet is not claimed or the claim does not expire."""
     metadata: PacketMetadata
     hitl: Hitl | None
+    not_before: NotRequired[str]
+    """From when on it can be claimed; absent if no time was set."""
+    due_at: NotRequired[str]
+    """By when it should have ended; absent if no time was set."""
+    overdue: NotRequired[bool]
+    """True if it was open at its `due_at`; otherwise absent."""
     claimed_by: PacketClaimedBy | None
     claimed_at: str | None
     created_at: str
@@ -111,6 +118,14 @@ class CreateRequest(TypedDict):
     dependencies: NotRequired[list[Dependency] | None]
     hitl: NotRequired[CreateRequestHitl | None]
     """A checkpoint for a human."""
+    not_before: NotRequired[str | None]
+    """The packet can be claimed from this moment on, at most a year from now. A time that has
+    passed has no effect. A date or date-time of ISO 8601.
+    """
+    due_at: NotRequired[str | None]
+    """The packet should have ended by this moment. If it is still open then, it is overdue. A
+    date or date-time of ISO 8601.
+    """
 
 
 class CreateRequestMetadata(TypedDict):
@@ -198,6 +213,14 @@ class ChainRequest(TypedDict):
     dependencies: NotRequired[list[Dependency] | None]
     hitl: NotRequired[CreateRequestHitl | None]
     """A checkpoint for a human."""
+    not_before: NotRequired[str | None]
+    """The packet can be claimed from this moment on, at most a year from now. A time that has
+    passed has no effect. A date or date-time of ISO 8601.
+    """
+    due_at: NotRequired[str | None]
+    """The packet should have ended by this moment. If it is still open then, it is overdue. A
+    date or date-time of ISO 8601.
+    """
 
 
 class PatchRequest(TypedDict):
@@ -209,6 +232,10 @@ class PatchRequest(TypedDict):
     actions: NotRequired[PatchRequestActions]
     dependencies: NotRequired[list[PatchRequestDependencies]]
     hitl: NotRequired[PatchRequestHitl | None]
+    not_before: NotRequired[str | None]
+    """Only while the packet is `created`. Null removes it."""
+    due_at: NotRequired[str | None]
+    """Only while the packet is open. Null removes it."""
 
 
 class PatchRequestMetadata(TypedDict):
@@ -395,6 +422,12 @@ class PacketHit(TypedDict):
     """The lease of the claim; null when the packet is not claimed or the claim does not expire."""
     metadata: PacketMetadata
     hitl: Hitl | None
+    not_before: NotRequired[str]
+    """From when on it can be claimed; absent if no time was set."""
+    due_at: NotRequired[str]
+    """By when it should have ended; absent if no time was set."""
+    overdue: NotRequired[bool]
+    """True if it was open at its `due_at`; otherwise absent."""
     claimed_by: PacketClaimedBy | None
     claimed_at: str | None
     created_at: str
@@ -715,6 +748,10 @@ class ClaimNextRequest(TypedDict):
     """Only packets that have all of these tags."""
     priorities: NotRequired[list[Priority] | None]
     """Only packets of these priorities; all if left out."""
+    order: NotRequired[Literal["priority", "due"] | None]
+    """Within a priority, `priority`, the default, takes the oldest packet first, `due` the one
+    with the nearest `due_at`.
+    """
     wait_seconds: NotRequired[int | None]
     """How long to wait if no packet is available. Default: 0."""
 

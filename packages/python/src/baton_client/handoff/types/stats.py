@@ -37,7 +37,9 @@ class StatsWork(TypedDict):
     held: int
     """Packets in `claimed` or `in_progress`."""
     oldest_waiting_at: str | None
-    """When the oldest packet in `created` was created; null without one."""
+    """Since when the oldest packet in `created` waits: its creation, or its `not_before` if that
+    is later; null without one.
+    """
     created: int
     """Packets created since `since`."""
     completed: int

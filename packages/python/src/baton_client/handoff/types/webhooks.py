@@ -17,6 +17,7 @@ Events = Literal[
     "packet.failed",
     "packet.expired",
     "hitl.response_ready",
+    "packet.overdue",
 ]
 
 
@@ -39,7 +40,7 @@ class WebhookRequest(TypedDict):
     url: str
     """An https URL with a public address, without credentials or a fragment."""
     events: NotRequired[list[Events] | None]
-    """The event types to subscribe to; all eight if left out."""
+    """The event types to subscribe to; if left out, all but `packet.overdue`."""
     secret: str
     """Signs every delivery. It is never shown. Its UTF-8 bytes are the key of
     `X-SERVICE-Signature`. They are also the key of the signature of Standard Webhooks, unless
