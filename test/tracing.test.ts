@@ -130,7 +130,9 @@ for (const store of stores) {
       assert.equal(status, 201);
       const trace = { traceparent, tracestate };
       assert.deepEqual(packet.metadata.trace, trace);
-      const patched = await service.call('PATCH', `/packets/${packet.id}`, { body: { metadata: { tags: ['a'], trace: { traceparent: 'x' } } } });
+      const patched = await service.call('PATCH', `/packets/${packet.id}`, {
+        body: { metadata: { tags: ['a'], trace: { traceparent: 'x' } } },
+      });
       assert.deepEqual(patched.body.metadata.trace, trace);
       const claimed = await service.call('POST', '/packets/claim-next', { body: { agent_id: 'a', target_agent: '*' } });
       assert.equal(claimed.status, 200);

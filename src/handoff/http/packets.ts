@@ -255,5 +255,10 @@ const waiterOf = ({ caller, endSignal: signal }: HandlerContext<Caller>, seconds
 
 function createOptions(context: HandlerContext<Caller>, operation: string): CreateOptions {
   const { headers, rawBody } = context;
-  return { agentId: agentId(headers), idempotency: idempotencyOf(context, operation), size: rawBody?.length, trace: traceHeadersOf(headers) };
+  return {
+    agentId: agentId(headers),
+    idempotency: idempotencyOf(context, operation),
+    size: rawBody?.length,
+    trace: traceHeadersOf(headers),
+  };
 }

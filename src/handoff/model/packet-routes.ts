@@ -1,7 +1,18 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
 import { choice, commaList, Failure, givenTimestamp, Id, IdParams, IfMatch, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
-import { AgentId, ETag, failing, IdempotencyKey, LeaseToken, priorities, Replayed, type Status, TraceOfPacket, trialCodes } from './common.ts';
+import {
+  AgentId,
+  ETag,
+  failing,
+  IdempotencyKey,
+  LeaseToken,
+  priorities,
+  Replayed,
+  type Status,
+  TraceOfPacket,
+  trialCodes,
+} from './common.ts';
 import { violated } from './contract.ts';
 import {
   answeredExample,

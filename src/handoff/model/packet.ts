@@ -191,8 +191,7 @@ export const ClaimNextRequest = object({
   ),
   order: Type.Optional(
     choice(['priority', 'due'], {
-      description:
-        'Within a priority, `priority`, the default, takes the oldest packet first, `due` the one with the nearest `due_at`.',
+      description: 'Within a priority, `priority`, the default, takes the oldest packet first, `due` the one with the nearest `due_at`.',
     }),
   ),
   wait_seconds: Type.Optional(
@@ -246,7 +245,10 @@ export const BatchCompleteRequest = object({
 /** The trace of the request that created a packet, as the headers of W3C Trace Context have it. */
 const Trace = Type.Object(
   {
-    traceparent: Type.String({ description: 'The parent for the work on the packet.', example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }),
+    traceparent: Type.String({
+      description: 'The parent for the work on the packet.',
+      example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+    }),
     tracestate: Type.Optional(Type.String({ description: 'What tracing systems add.' })),
   },
   { description: 'The trace of the request that created the packet; absent if that had none. Set by the service.' },
