@@ -28,7 +28,7 @@ export async function generatedDocuments(): Promise<Record<string, string>> {
   };
 }
 
-const generatedNote = '<!-- Written by `node scripts/docs.ts`; change what it reads, not this file. -->';
+const generatedNote = '<!-- Written by `npm run fix`; change what it reads, not this file. -->';
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
@@ -208,10 +208,10 @@ async function sqliteSchema(): Promise<string> {
     select sql from sqlite_schema where sql is not null and name not like 'sqlite\\_%' escape '\\'
     and name not like 'search\\_index\\_%' escape '\\' order by rowid`.execute(database.reads);
   await database.close();
-  return `-- Written by \`node scripts/docs.ts\` from a database it has migrated. The service creates this schema itself.\n\n${rows.map((row) => reindented(row.sql)).join('\n')}`;
+  return `-- Written by \`npm run fix\` from a database it has migrated. The service creates this schema itself.\n\n${rows.map((row) => reindented(row.sql)).join('\n')}`;
 }
 
 function postgresSchema(): string {
   const steps = migrations.map(({ name, up }) => `-- ${name}\n\n${up('postgres').map(reindented).join('\n')}`);
-  return `-- Written by \`node scripts/docs.ts\` from the migrations. The service creates this schema itself,\n-- and the table migrations (name, applied_at) with the applied migrations.\n\n${steps.join('\n')}`;
+  return `-- Written by \`npm run fix\` from the migrations. The service creates this schema itself,\n-- and the table migrations (name, applied_at) with the applied migrations.\n\n${steps.join('\n')}`;
 }

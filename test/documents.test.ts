@@ -115,6 +115,11 @@ describe('Markdown files', () => {
       assert.deepEqual(missing, []);
     });
 
+    // Another `node` in the path may be too old to run TypeScript.
+    test(`${file} runs TypeScript by the Node of the project`, () => {
+      assert.deepEqual(read(file).match(/(?<!npx )(?<![\w/.-])node (?:--\S+ )*[^\s`]+\.ts/g) ?? [], []);
+    });
+
     test(`${file} contains no path of a particular machine`, () => {
       const homes = read(file).match(/(?:\/home\/\w+|\/Users\/\w+|\/root\/|\/work\/|[A-Z]:\\Users\\)[^\s`)]*/g) ?? [];
       assert.deepEqual(homes, []);

@@ -9,21 +9,23 @@ import type { ChainRequest, CreateRequest, Packet } from '../../src/handoff/mode
 import { ApiError, ClientError, NetworkError } from '../../src/kit/client-errors.ts';
 import type { ClientStep } from '../../src/kit/connection.ts';
 import { plural } from '../../src/kit/wording.ts';
+import { createHandoff } from '../../src/server.ts';
 import { type Listeners, startListeners } from './listeners.ts';
 import { say } from './show.ts';
 
 /**
- * `npm run demo -- [FILE]`: plays handoffs against a running service, as their agents and a person who answers questions.
+ * `npm run demo -- [FILE]`: plays handoffs, as their agents and a person who answers questions, in a service of its own or
+ * against a running one.
  * FILE has a create request per line; by default it is the sample beside this program. Meanwhile it receives the events by
  * webhook and stream, and finally compares them with the history. It uses the service only through its routes.
  */
 
 const usage = `Usage: npm run demo -- [FILE]
 
-Plays the create requests in FILE (JSON Lines; by default a sample) against a running service.
-  SERVICE_URL      where the service is (default http://localhost:8080${apiPrefix})
-  SERVICE_API_KEY  an API key of the service (required)
-Signed deliveries come to a receiver of its own where the service runs with SERVICE_WEBHOOK_ALLOW=127.0.0.1.`;
+Plays the create requests in FILE (JSON Lines; by default a sample) in a service of its own, in memory.
+  SERVICE_API_KEY  an API key of a running service, to play them there
+  SERVICE_URL      where that service is (default http://localhost:8080${apiPrefix})
+Signed deliveries come to a receiver of the demonstration where the service runs with SERVICE_WEBHOOK_ALLOW=127.0.0.1.`;
 
 /** The most lines and characters of one batch request. */
 const batchLines = 20;
@@ -346,10 +348,13 @@ function sentenceOf(error: unknown): string {
 
 async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   if (args.length > 1 || args[0]?.startsWith('-')) throw new Stop(usage);
-  const key = environment.SERVICE_API_KEY?.trim() ?? '';
+  const { SERVICE_URL: givenUrl, SERVICE_API_KEY: givenKey } = environment;
+  await using own = givenUrl || givenKey ? undefined : await createHandoff({ webhookAllow: ['127.0.0.1'] });
+  const key = own?.adminKey ?? givenKey?.trim() ?? '';
   if (!/^[\x21-\x7e]+$/.test(key))
     throw new Stop('SERVICE_API_KEY must hold an API key. The first admin key is printed when the service first starts.');
-  const baseUrl = (environment.SERVICE_URL || `http://localhost:8080${apiPrefix}`).replace(/\/+$/, '');
+  const address = own === undefined ? givenUrl || `http://localhost:8080${apiPrefix}` : `${own.url}${apiPrefix}`;
+  const baseUrl = address.replace(/\/+$/, '');
   // npm runs scripts in the package's folder; a relative path refers to the user's folder.
   const file = args[0] === undefined ? sample : resolve(environment.INIT_CWD ?? '.', args[0]);
 
@@ -371,8 +376,8 @@ async function main(args: readonly string[], environment: NodeJS.ProcessEnv): Pr
   } finally {
     await listeners.close();
   }
-  // With a file of its own, nothing but what is in it is created.
-  if (args[0] === undefined) await leaveQuestion(clients.client, baseUrl);
+  // With a file of its own, nothing but what is in it is created. A service of its own ends now.
+  if (args[0] === undefined && own === undefined) await leaveQuestion(clients.client, baseUrl);
 }
 
 /** Leaves a question open, and prints the link on which anybody with a browser can answer it. */

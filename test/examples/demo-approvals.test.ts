@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -12,4 +13,8 @@ test('the demonstration of approvals executes each approved refund once, also af
   assert.match(stdout, /died with exit code 1, before it executed/);
   assert.match(stdout, /started again: refunded 15000/);
   assert.match(stdout, /The ledger has 3 refunds/);
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  const [, shown = ''] = /^```text\n(line 3 .*?)^```$/ms.exec(readme) ?? [];
+  const printed = stdout.replaceAll(/, execution .*/g, ', execution ...');
+  assert.ok(shown !== '' && printed.includes(shown), 'the README shows what it prints');
 });

@@ -276,8 +276,19 @@ describe('npm run demo', () => {
     assert.equal(counts.completed, 1);
   });
 
-  test('without a key the error names the variable for it', async () => {
-    const { exitCode, errors, lines } = await runDemo({ key: '' });
+  test('without an address and a key it plays the sample in a service of its own, with signed deliveries', async () => {
+    const { exitCode, errors, lines, counts } = await runDemo({ key: '' });
+    assert.equal(exitCode, 0, errors);
+    assert.match(lines[0]!, /^Playing examples\/demo\/sample\.jsonl against http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
+    assert.equal(counts.packets, sampleLines.length);
+    const [history, stream, webhook] = comparisonIn(lines, 'packet.created');
+    assert.ok(history! > 0);
+    assert.deepEqual([stream, webhook], [history, history]);
+    assert.ok(!lines.some((line) => line.startsWith('A question is open')), 'nobody can answer it when the service has ended');
+  });
+
+  test('with an address but no key the error names the variable for it', async () => {
+    const { exitCode, errors, lines } = await runDemo({ url: 'http://127.0.0.1:1/api/v1', key: '' });
     assert.equal(exitCode, 1);
     assert.equal(errors, 'SERVICE_API_KEY must hold an API key. The first admin key is printed when the service first starts.\n');
     assert.deepEqual(lines, ['']);
