@@ -1,4 +1,4 @@
--- Written by `node scripts/docs.ts` from the migrations. The service creates this schema itself,
+-- Written by `npm run fix` from the migrations. The service creates this schema itself,
 -- and the table migrations (name, applied_at) with the applied migrations.
 
 -- 0001-first

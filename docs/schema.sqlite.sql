@@ -1,4 +1,4 @@
--- Written by `node scripts/docs.ts` from a database it has migrated. The service creates this schema itself.
+-- Written by `npm run fix` from a database it has migrated. The service creates this schema itself.
 
 CREATE TABLE "migrations" (name text primary key, applied_at text not null);
 
