@@ -153,7 +153,8 @@ export class PacketModel {
     const packet = this.#packets.get(id);
     if (packet === undefined) return 404;
     this.#packets.delete(id);
-    this.entries += 1 - packet.events.length;
+    // Its entries stay without their details.
+    this.entries += 1;
     return 204;
   }
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { a2a } from '../../support/a2a.ts';
-import { hostileSchemas, product } from '../../support/hostile-schemas.ts';
 import { callTool } from '../../support/mcp.ts';
 import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { onDisk } from '../../support/stores.ts';
@@ -66,14 +65,6 @@ const attacks: Readonly<Record<string, (service: TestService) => Promise<() => P
       assert.deepEqual([body.errors.length, body.errors[0].code], [count, 'CONTRACT_VIOLATION'], text.slice(0, 200));
       assert.match(body.errors[0].error, /took too many steps/);
     };
-  },
-  async 'publications of contracts that are slow to compile'(service) {
-    const [schema] = hostileSchemas['490 branches for each item']!;
-    const some = Array.from({ length: 8 });
-    return () =>
-      Promise.all(
-        some.map(async () => assert.ok((await service.call('PUT', '/agents/resolver/contract', { body: { schema } })).status < 300)),
-      );
   },
 };
 
