@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { readJson } from '../../kit/json.ts';
 import { ChainCheck, ChainFault, type KnownHead } from '../rules/chain-check.ts';
 import type { Context } from './context.ts';
-import type { Options } from './rows.ts';
+import { type Options, reading } from './rows.ts';
 import { CliError } from './terminal.ts';
 
 /** How many positions of the audit log one request asks for. */
@@ -13,18 +13,19 @@ const perRequest = 1_000;
 /** `audit export`: prints the audit log as JSON Lines or CSV, a range at a time. */
 export async function exportAudit(context: Context, { from, to, as }: Options): Promise<void> {
   const client = await context.client();
-  const { position } = await client.auditHead();
-  const last = Math.min(to === undefined ? position : Number(to), position);
+  const head = await client.auditHead();
+  const last = await reading(context, () => Math.min(to === undefined ? head.position : Number(to), head.position));
   const format = as === 'csv' ? 'csv' : 'jsonl';
   let next = from === undefined ? 1 : Number(from);
   let isFirst = true;
   do {
     const upTo = Math.min(next + perRequest - 1, last);
     const text = await client.exportAudit({ query: { from: next, ...(upTo >= next ? { to: upTo } : {}), format } });
-    const lines = text.split('\n').filter((line) => line !== '');
+    const lines = await reading(context, () => text.split('\n').filter((line) => line !== ''));
     // Of JSON Lines the first has the range, the last the head.
     const isLast = upTo >= last;
-    if (isFirst) context.out.line(format === 'csv' ? lines[0]! : withEnd(lines[0]!, last));
+    const first = await reading(context, () => (format === 'csv' ? lines[0]! : withEnd(lines[0]!, last)));
+    if (isFirst) context.out.line(first);
     for (const line of lines.slice(1, format === 'csv' || isLast ? undefined : -1)) context.out.line(line);
     isFirst = false;
     next = upTo + 1;

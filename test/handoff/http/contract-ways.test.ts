@@ -78,9 +78,13 @@ test('the operations and tools that create packets are those of this file', () =
     return JSON.stringify(schema ?? {}).includes('"conversation_state"');
   });
   assert.deepEqual(creating.map(({ method, path }) => `${method} ${path}`).sort(), [
+    // A packet that its own agent holds, which is handed to nobody.
+    'POST /approvals',
     'POST /packets',
     'POST /packets/batch',
     'POST /packets/{id}/chain',
+    // No new packet.
+    'POST /packets/{id}/questions',
   ]);
   assert.deepEqual(
     Object.keys(tools).filter((name) => 'conversation_state' in tools[name as keyof typeof tools].input.properties),

@@ -89,7 +89,7 @@ for (const store of stores) {
       const answers = await Promise.all(Array.from({ length: 10 }, () => service.call('DELETE', `/packets/${id}?hard=true`)));
       assert.equal(answers.filter(({ status }) => status === 204).length, 1);
       assert.equal(answers.filter(({ status }) => status === 404).length, 9);
-      assert.equal((await service.call('GET', `/audit?packet_id=${id}`)).body.total, 1);
+      assert.equal((await service.call('GET', `/audit?packet_id=${id}`)).body.total, 2);
       assert.equal((await service.call('GET', '/packets')).body.total, 0);
     });
   });

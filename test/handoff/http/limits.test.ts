@@ -236,10 +236,10 @@ describe('The headers of the limits', () => {
   });
 
   test('are on every answer of every route that takes a key, also on 429', async () => {
-    const service = await shareService(memory, minute);
+    const service = await shareService(memory, { SERVICE_RATE_LIMIT_PER_MINUTE: '200' });
     const { key } = await newTenant(service);
     const keyed = Object.values(routes).filter(({ access }) => access !== 'public');
-    assert.ok(keyed.length > 20);
+    assert.ok(keyed.length > 20 && keyed.length < 200);
     const callAll = async (check: (answer: TestAnswer, name: string) => void) => {
       for (const { method, path } of keyed) {
         const body = method === 'POST' || method === 'PATCH' ? { raw: 'null' } : {};
@@ -249,14 +249,14 @@ describe('The headers of the limits', () => {
     const seen = new Set<number>();
     const present = (answer: TestAnswer, name: string) => {
       seen.add(answer.status);
-      assert.equal(answer.headers['x-ratelimit-limit'], '60', name);
+      assert.equal(answer.headers['x-ratelimit-limit'], '200', name);
       assert.match(String(answer.headers['x-ratelimit-remaining']), /^\d+$/, name);
       assert.match(String(answer.headers['x-ratelimit-reset']), /^\d+$/, name);
       assert.equal(answer.headers['x-ratelimit-tier'], 'business', name);
     };
     await callAll(present);
     assert.deepEqual([...seen].toSorted(), [200, 400, 403, 404]);
-    await times(60, () => read(service, key));
+    await times(200, () => read(service, key));
     seen.clear();
     await callAll(present);
     assert.deepEqual([...seen], [429]);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { a2a } from '../../support/a2a.ts';
+import { product } from '../../support/hostile-schemas.ts';
 import { callTool } from '../../support/mcp.ts';
 import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { onDisk } from '../../support/stores.ts';
