@@ -102,7 +102,8 @@ async function route(body: string, upstreams: readonly Upstream[], flaw: Flaw | 
       if (count >= allowed) break;
       used.set(last.status, count + 1);
     }
-    if (last.status === 400) break;
+    // A request that only this provider does not take goes on to the next one.
+    if (last.status === 400 && !last.text.includes('unsupported_parameter')) break;
   }
   response.writeHead(last.status ?? 502, { 'content-type': 'application/json' }).end(last.text || '{}');
 }

@@ -96,6 +96,14 @@ export const streaming =
     else response.end();
   };
 
+/** Streams events, and then neither goes on nor ends. */
+export const stalling =
+  (events: readonly string[]): Behaviour =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const event of events) response.write(`data: ${event}\n\n`);
+  };
+
 /** Accepts the request and never answers. */
 export const hanging: Behaviour = () => undefined;
 

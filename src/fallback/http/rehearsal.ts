@@ -96,11 +96,12 @@ function react(response: ServerResponse, reaction: FakeExchange['reaction']): vo
     response.socket?.resetAndDestroy();
     return;
   }
-  const { status, headers, body, isCut } = reaction;
-  if (!isCut) {
+  const { status, headers, body, then } = reaction;
+  if (then === 'end') {
     response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
     return;
   }
   response.writeHead(status, headers);
-  response.write(body, () => response.destroy());
+  if (then === 'silence') response.write(body);
+  else response.write(body, () => response.destroy());
 }

@@ -41,7 +41,7 @@ const chainRoutes = routeTable('chains', {
       200: {
         schema: ChainCheck,
         description: 'The chain is valid.',
-        example: { warnings: [], worst_case: { attempts: 5, latency_ms: 153_500 } },
+        example: { warnings: [], worst_case: { attempts: 5, latency_ms: 153_500, first_token_ms: 153_500 } },
       },
       ...failing(401, 413, 415, 429),
     },

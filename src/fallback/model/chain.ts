@@ -7,12 +7,16 @@ import { eachOptional, eachOrNull, exampleId, exampleTime, optional, shortName, 
 export const conditions = [
   'rate_limit',
   'timeout',
+  'first_token_timeout',
   'server_error',
   'connection_error',
+  'interrupted',
   'auth_error',
   'quota_exceeded',
+  'model_not_found',
   'context_length',
   'content_filter',
+  'unsupported_request',
   'invalid_request',
   'invalid_response',
 ] as const;
@@ -43,6 +47,8 @@ export const providerDefaults = {
   api_base: null,
   api_key_env: null,
   timeout_ms: 30_000,
+  first_token_ms: null,
+  idle_ms: null,
   max_tokens: null,
   input_cost_per_1m: null,
   output_cost_per_1m: null,
@@ -94,6 +100,12 @@ const providerFields = {
     example: 'OPENAI_API_KEY',
   }),
   timeout_ms: whole(1, maxTimeoutMs, `The timeout of an attempt. Default: ${providerDefaults.timeout_ms}.`),
+  first_token_ms: whole(
+    1,
+    maxTimeoutMs,
+    'How long a streamed answer may take until its first content; then `first_token_timeout`. Default: no limit.',
+  ),
+  idle_ms: whole(1, maxTimeoutMs, 'How long a streamed answer may pause after its first content; then `interrupted`. Default: no limit.'),
   max_tokens: whole(1, maxTokens, 'The token limit of requests in tests.'),
   input_cost_per_1m: price('input'),
   output_cost_per_1m: price('output'),
@@ -106,7 +118,16 @@ const providerFields = {
   }),
   metadata,
 };
-const { provider: kind, api_base, api_key_env, max_tokens, input_cost_per_1m, output_cost_per_1m } = providerFields;
+const {
+  provider: kind,
+  api_base,
+  api_key_env,
+  first_token_ms,
+  idle_ms,
+  max_tokens,
+  input_cost_per_1m,
+  output_cost_per_1m,
+} = providerFields;
 
 /** A provider in a request. */
 export const ProviderRequest = described('One model of a chain, and how it is reached.', { ...named, ...eachOptional(providerFields) });
@@ -115,7 +136,7 @@ export const ProviderRequest = described('One model of a chain, and how it is re
 export const Provider = described('One model of a chain, and how it is reached.', {
   ...named,
   ...providerFields,
-  ...eachOrNull({ api_base, api_key_env, max_tokens, input_cost_per_1m, output_cost_per_1m }),
+  ...eachOrNull({ api_base, api_key_env, first_token_ms, idle_ms, max_tokens, input_cost_per_1m, output_cost_per_1m }),
   provider: orNull(kind, 'The provider kind, given or derived from `model_id`; null if unknown.'),
 });
 

@@ -32,6 +32,7 @@ export const Decision = described('What the chain does if a provider fails with 
 export const WorstCase = described('The upper bounds of a prompt, however the providers behave.', {
   attempts: count('The maximum number of attempts of a prompt.'),
   latency_ms: milliseconds('The longest duration of a prompt, including timeouts and waits.'),
+  first_token_ms: milliseconds('The longest time of a streamed prompt until its first content, by `first_token_ms` of the providers.'),
 });
 
 export const Step = described('A step in the path of a prompt.', {
@@ -96,7 +97,7 @@ const routingExample: Routing = {
       ],
     },
   ],
-  worst_case: { attempts: 8, latency_ms: 300_000 },
+  worst_case: { attempts: 8, latency_ms: 300_000, first_token_ms: 300_000 },
   warnings: [],
   question: { provider: 'gpt-4o', condition: 'timeout', status_code: null, served_by: 'claude' },
   path: [

@@ -48,7 +48,7 @@ const summaryExample: ChainSummary = {
   primary: 'gpt-4o',
   last_resort: 'claude',
   conditions: { with_rule: conditions.slice(0, 2), by_default: conditions.slice(2) },
-  worst_case: { attempts: 8, latency_ms: 300_000 },
+  worst_case: { attempts: 8, latency_ms: 300_000, first_token_ms: 300_000 },
   last_test: {
     id: exampleId,
     status: 'completed',

@@ -31,6 +31,7 @@ export const anthropic: ChatProtocol = {
 
   readStream() {
     let text = '';
+    let hasOther = false;
     let finishReason: string | null = null;
     let input: unknown;
     let output: unknown;
@@ -40,13 +41,18 @@ export const anthropic: ChatProtocol = {
         const type = textOf(message.type) ?? event;
         if (type === 'error') throw new Error('The stream carries an error.');
         if (type === 'message_start') input = objectOf(objectOf(message.message).usage).input_tokens;
-        if (type === 'content_block_delta') text += textOf(objectOf(message.delta).text) ?? '';
+        if (type === 'content_block_start') hasOther ||= objectOf(message.content_block).type === 'tool_use';
+        if (type === 'content_block_delta') {
+          text += textOf(objectOf(message.delta).text) ?? '';
+          hasOther ||= objectOf(message.delta).type !== 'text_delta';
+        }
         if (type === 'message_delta') {
           finishReason = textOf(objectOf(message.delta).stop_reason) ?? finishReason;
           output = objectOf(message.usage).output_tokens ?? output;
         }
         return type === 'message_stop';
       },
+      hasContent: () => text !== '' || hasOther,
       answer: () => ({ text, finishReason, usage: usageOf(input, output) }),
     };
   },

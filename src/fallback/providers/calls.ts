@@ -4,11 +4,12 @@ import type { Clock } from '../../kit/clock.ts';
 import { OutgoingError, type OutgoingFailure } from '../../kit/outgoing/failures.ts';
 import type { Outgoing, OutgoingAnswer } from '../../kit/outgoing/outgoing.ts';
 import { retryAfterMs } from '../../kit/retry-after.ts';
-import { conditionOf, conditionOfAnswer, ofNoAnswer } from '../rules/conditions.ts';
-import { callAddress, type Protocol, protocolOf } from '../rules/kinds.ts';
+import { conditionOf, conditionOfAnswer, ofNoAnswer, ofStream } from '../rules/conditions.ts';
+import { callAddress, modelName, type Protocol, protocolOf } from '../rules/kinds.ts';
 import { anthropic } from './anthropic.ts';
 import { openai } from './openai.ts';
 import { type Answer, arrayOf, type ChatProtocol, objectOf, textOf } from './protocol.ts';
+import { StreamWatch } from './stream-watch.ts';
 import { type Call, type CallResult, failed } from './transport.ts';
 
 /** The size limits of answers and of error bodies, in bytes. */
@@ -48,16 +49,28 @@ export async function callProvider({ outgoing, clock }: CallDependencies, call: 
     body,
     timeoutMs,
     maxBytes: maxAnswerBytes,
-    signal,
   };
-  let answer: OutgoingAnswer;
+  const watch = new StreamWatch(stream ? provider : { first_token_ms: null, idle_ms: null });
   try {
-    answer = await outgoing.open(request);
-  } catch (error) {
-    return unanswered(failureOf(error));
+    return await exchanged({ ...request, signal: AbortSignal.any([signal, watch.signal]) });
+  } finally {
+    watch.stop();
   }
-  return answer.status >= 200 && answer.status < 300 ? read(answer, protocol) : refused(answer, key, clock);
+
+  async function exchanged(sent: Parameters<Outgoing['open']>[0]): Promise<CallResult> {
+    let answer: OutgoingAnswer;
+    try {
+      answer = await outgoing.open(sent);
+    } catch (error) {
+      return watch.expired === null ? unanswered(failureOf(error)) : late;
+    }
+    if (answer.status >= 200 && answer.status < 300) return read(answer, protocol, watch);
+    return refused(answer, { model: modelName(provider), key, clock });
+  }
 }
+
+/** The result of a stream whose first content is late. */
+const late: CallResult = { ...failed, condition: ofStream.late, status_code: null, error: 'no content in time' };
 
 function failureOf(error: unknown): OutgoingFailure {
   if (error instanceof OutgoingError) return error.failure;
@@ -71,9 +84,12 @@ function unanswered(failure: OutgoingFailure): CallResult {
 }
 
 /** The result of a response other than 2xx. Its body is only read for the error code. */
-async function refused(answer: OutgoingAnswer, key: string | undefined, clock: Clock): Promise<CallResult> {
+async function refused(
+  answer: OutgoingAnswer,
+  { model, key, clock }: { model: string; key: string | undefined; clock: Clock },
+): Promise<CallResult> {
   const { status, headers } = answer;
-  let said: ErrorText = { codes: [], message: '' };
+  let said = noText;
   try {
     said = errorText(await answer.text());
   } catch (error) {
@@ -84,20 +100,24 @@ async function refused(answer: OutgoingAnswer, key: string | undefined, clock: C
   const isRedirect = status >= 300 && status < 400;
   return {
     ...failed,
-    condition: conditionOf(status, [...said.codes, said.message].join(' ')),
+    condition: conditionOf(status, [...said.codes, said.message, said.field].join(' '), model),
     status_code: status,
     retry_after_ms: retryAfterMs(headers['retry-after'], clock()),
     error: isRedirect ? 'redirect_refused' : `HTTP ${status}${code === undefined ? '' : ` ${code}`}`,
   };
 }
 
-/** The codes and the message of an error body. */
+/** The codes, the message and the named field of an error body. */
 interface ErrorText {
   readonly codes: readonly string[];
   readonly message: string;
+  /** As `"param":"NAME"`; empty without one. */
+  readonly field: string;
 }
 
-/** The codes and the message of an error body, in the places of the usual APIs. */
+const noText: ErrorText = { codes: [], message: '', field: '' };
+
+/** What an error body says, in the places of the usual APIs. */
 function errorText(text: string): ErrorText {
   let body: Record<string, unknown>;
   try {
@@ -105,27 +125,36 @@ function errorText(text: string): ErrorText {
     // Gemini's answer is a list of one error.
     body = objectOf(Array.isArray(parsed) ? parsed[0] : parsed);
   } catch {
-    return { codes: [], message: '' };
+    return noText;
   }
   const error = objectOf(body.error);
   const inner = objectOf(error.innererror);
   const reasons = arrayOf(error.details).map((detail) => objectOf(detail).reason);
-  const codes = [error.code, inner.code, error.type, error.status, body.code, body.type, ...reasons]
+  // A list of faults, as FastAPI writes it.
+  const [fault] = [body.detail, objectOf(body.message).detail, body.message].flatMap((list) => arrayOf(list).slice(0, 1)).map(objectOf);
+  const codes = [error.code, inner.code, error.type, error.status, body.code, body.type, fault?.type, ...reasons]
     .map(textOf)
     .filter((code) => code !== null);
-  return { codes, message: textOf(error.message) ?? textOf(body.error) ?? textOf(body.message) ?? '' };
+  const message = textOf(error.message) ?? textOf(body.error) ?? textOf(body.message) ?? textOf(body.detail) ?? textOf(fault?.msg) ?? '';
+  const param = textOf(error.param) ?? textOf(body.param);
+  return { codes, message, field: param === null ? '' : `"param":"${param}"` };
 }
 
 /** The result of a 2xx, which is read completely. */
-async function read(answer: OutgoingAnswer, protocol: ChatProtocol): Promise<CallResult> {
+async function read(answer: OutgoingAnswer, protocol: ChatProtocol, watch: StreamWatch): Promise<CallResult> {
   const { status } = answer;
   let found: Answer | undefined;
   try {
     const isStream = /^text\/event-stream\b/i.test(answer.headers['content-type'] ?? '');
-    found = isStream ? await readStream(answer, protocol) : protocol.answerOf(JSON.parse(await answer.text()));
+    found = isStream ? await readStream(answer, protocol, watch) : protocol.answerOf(JSON.parse(await answer.text()));
   } catch (error) {
-    if (!(error instanceof OutgoingError)) return unusable(status, 'the answer is malformed');
+    if (watch.expired === ofStream.late) return late;
+    if (watch.expired !== null) return interrupted(status, 'the stream stalled');
+    if (!(error instanceof OutgoingError)) {
+      return watch.hasContent ? interrupted(status, 'the stream has an error') : unusable(status, 'the answer is malformed');
+    }
     if (error.failure === 'timeout') return unanswered('timeout');
+    if (watch.hasContent && error.failure !== 'too_large') return interrupted(status, 'the stream was cut');
     return unusable(status, error.failure === 'too_large' ? 'too_large' : 'the answer was cut');
   }
   if (found === undefined) return unusable(status, 'the answer has no content');
@@ -144,13 +173,18 @@ const unusable = (status_code: number, error: string): CallResult => ({
   charged: true,
 });
 
+/** The result of a stream that ended early, after content had arrived. It is unknown whether it is charged. */
+const interrupted = (status_code: number, error: string): CallResult => ({ ...unusable(status_code, error), condition: ofStream.broken });
+
 /** The answer of a stream. @throws OutgoingError if it ended early */
-async function readStream(answer: OutgoingAnswer, protocol: ChatProtocol): Promise<Answer> {
+async function readStream(answer: OutgoingAnswer, protocol: ChatProtocol, watch: StreamWatch): Promise<Answer> {
   const reader = protocol.readStream();
   let isWhole = false;
   const parser = createParser({
     onEvent: ({ event, data }) => {
       if (reader.take(event ?? '', data)) isWhole = true;
+      // Noted for each event, since one that can't be read may follow in the same chunk.
+      watch.note(reader.hasContent());
     },
   });
   const decoder = new TextDecoder();

@@ -1,4 +1,5 @@
 import type { Condition } from '../model/chain.ts';
+import { ofStream } from '../rules/conditions.ts';
 import type { Protocol } from '../rules/kinds.ts';
 import type { InjectedFault } from '../rules/plan.ts';
 import { errorOf } from '../rules/provider-errors.ts';
@@ -8,8 +9,8 @@ interface FakeAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Whether the connection ends in the middle of the body. */
-  readonly isCut: boolean;
+  /** What follows the body: the end of the answer, the end of the connection, or nothing. */
+  readonly then: 'end' | 'cut' | 'silence';
 }
 
 /** What a fake provider does with a call: it answers, never does, or breaks the connection. */
@@ -38,7 +39,9 @@ export function fakeReaction(call: FakeCall, fault: FakeFault | undefined): Fake
   if (fault === undefined || condition === null) return success(call);
   const { status_code: status, retry_after_ms } = fault;
   if (condition === 'connection_error') return 'broken';
+  if (condition === ofStream.late) return call.stream ? stream(streamOf(call, '', 'stop').slice(0, 1), 'silence') : 'silence';
   if (status === null) return 'silence';
+  if (condition === ofStream.broken) return broken(call);
   if (status === 200) return condition === 'content_filter' ? withheld(call) : unusable(call);
   const retryAfter = retry_after_ms === null ? {} : { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) };
   return { ...json(errorBody(call, condition, status), status), headers: { ...jsonType, ...retryAfter } };
@@ -55,12 +58,12 @@ export const fakeUnknown = (what: string): FakeAnswer =>
 const jsonType = { 'content-type': 'application/json' };
 const streamType = { 'content-type': 'text/event-stream', 'cache-control': 'no-store' };
 
-const json = (body: unknown, status = 200): FakeAnswer => ({ status, headers: jsonType, body: JSON.stringify(body), isCut: false });
-const stream = (events: readonly string[], isCut = false): FakeAnswer => ({
+const json = (body: unknown, status = 200): FakeAnswer => ({ status, headers: jsonType, body: JSON.stringify(body), then: 'end' });
+const stream = (events: readonly string[], then: FakeAnswer['then'] = 'end'): FakeAnswer => ({
   status: 200,
   headers: streamType,
   body: events.join(''),
-  isCut,
+  then,
 });
 
 /** A usable answer, whose text names the provider. */
@@ -75,9 +78,17 @@ const withheld = (call: FakeCall): FakeAnswer =>
 
 /** An answer that is cut in the middle. */
 function unusable(call: FakeCall): FakeAnswer {
-  if (call.stream) return stream(streamOf(call, '', 'stop').slice(0, 1), true);
+  if (call.stream) return stream(streamOf(call, '', 'stop').slice(0, 1), 'cut');
   const { body } = json(answerOf(call, 'cut', 'stop'));
-  return { status: 200, headers: jsonType, body: body.slice(0, body.length / 2), isCut: false };
+  return { status: 200, headers: jsonType, body: body.slice(0, body.length / 2), then: 'end' };
+}
+
+/** An answer that is cut after its text has begun; a whole one is cut in the middle. */
+function broken(call: FakeCall): FakeAnswer {
+  if (!call.stream) return { ...unusable(call), then: 'cut' };
+  const events = streamOf(call, `${call.provider} answers.`, 'stop');
+  // Before the text: the head of the message, and with Anthropic that of its block.
+  return stream(events.slice(0, call.protocol === 'anthropic' ? 3 : 2), 'cut');
 }
 
 type End = 'stop' | 'filtered';

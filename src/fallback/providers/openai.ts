@@ -32,6 +32,7 @@ export const openai: ChatProtocol = {
 
   readStream() {
     let text = '';
+    let hasOther = false;
     let finishReason: string | null = null;
     let usage: Answer['usage'] = null;
     return {
@@ -40,12 +41,15 @@ export const openai: ChatProtocol = {
         const chunk = objectOf(JSON.parse(data));
         if (chunk.error !== undefined) throw new Error('The stream carries an error.');
         const { delta, finish_reason } = objectOf(arrayOf(chunk.choices)[0]);
-        text += contentText(objectOf(delta).content);
+        const { content, reasoning_content, reasoning, refusal, tool_calls } = objectOf(delta);
+        text += contentText(content);
+        hasOther ||= [reasoning_content, reasoning, refusal].some((part) => (textOf(part) ?? '') !== '') || arrayOf(tool_calls).length > 0;
         finishReason = textOf(finish_reason) ?? finishReason;
         const { prompt_tokens, completion_tokens } = objectOf(chunk.usage);
         usage = usageOf(prompt_tokens, completion_tokens) ?? usage;
         return false;
       },
+      hasContent: () => text !== '' || hasOther,
       answer: () => ({ text, finishReason, usage }),
     };
   },

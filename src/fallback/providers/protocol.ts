@@ -15,6 +15,8 @@ interface StreamReader {
    * it is not an event of this protocol.
    */
   take(event: string, data: string): boolean;
+  /** Whether anything of the model has arrived: text, reasoning or a tool call. */
+  hasContent(): boolean;
   /** The answer so far. */
   answer(): Answer;
 }

@@ -1,4 +1,5 @@
 import type { Condition, Provider } from '../model/chain.ts';
+import { ofStream } from '../rules/conditions.ts';
 import type { InjectedFault } from '../rules/plan.ts';
 import { type Call, type CallResult, failed, type PromptClock, type Transport } from './transport.ts';
 
@@ -10,12 +11,16 @@ const answerMs = 800;
 const failureMs: Readonly<Record<Condition, number>> = {
   rate_limit: 60,
   timeout: 200,
+  first_token_timeout: 200,
   server_error: 200,
   connection_error: 20,
+  interrupted: 400,
   auth_error: 60,
   quota_exceeded: 60,
+  model_not_found: 60,
   context_length: 80,
   content_filter: 300,
+  unsupported_request: 60,
   invalid_request: 60,
   invalid_response: 400,
 };
@@ -55,7 +60,7 @@ class VirtualClock implements PromptClock {
     const took =
       fault === undefined
         ? spread(Math.min(answerMs, provider.timeout_ms / 2) * this.#pace, random())
-        : faultLatency(fault, timeoutMs, random(), this.#pace);
+        : faultLatency(fault, provider, timeoutMs, random(), this.#pace);
     if (took > timeoutMs || (fault !== undefined && isSilent(fault))) {
       this.#elapsed += Math.min(took, timeoutMs);
       return fault === undefined ? slow : silenced;
@@ -91,9 +96,10 @@ const answerOf = (provider: Provider, injected: boolean): CallResult => ({
 const isSilent = ({ condition, status_code, latency_ms }: InjectedFault) =>
   condition === 'timeout' && status_code === null && latency_ms === null;
 
-function faultLatency(fault: InjectedFault, timeoutMs: number, random: number, pace: number): number {
+function faultLatency(fault: InjectedFault, { first_token_ms }: Provider, timeoutMs: number, random: number, pace: number): number {
   if (fault.latency_ms !== null) return fault.latency_ms;
   if (isSilent(fault)) return timeoutMs;
+  if (fault.condition === ofStream.late) return Math.min(first_token_ms ?? timeoutMs, timeoutMs);
   return Math.min(spread(failureMs[fault.condition!] * pace, random), timeoutMs);
 }
 

@@ -1,4 +1,4 @@
-import { type Condition, conditions } from '../model/chain.ts';
+import { type Condition, conditions, type Provider } from '../model/chain.ts';
 import { statusesSeen, wordsSeen } from './provider-errors.ts';
 
 /** A kind of failure: a condition and its HTTP status, which is null without a response. */
@@ -52,8 +52,10 @@ const fails = { finishReasons: [], byDefault: 'fail' } as const;
 const ownTraits: Readonly<Record<Condition, Traits>> = {
   rate_limit: { ...failsOver, statuses: [429], signs: [sign(429)], common: true, retryHelps: true },
   timeout: { ...failsOver, statuses: [null, 408, 504], signs: [sign(408), sign(504)], common: true, retryHelps: true },
+  first_token_timeout: { ...failsOver, statuses: [null], signs: [], common: false, retryHelps: true },
   server_error: { ...failsOver, statuses: range(500, 599, [504]), signs: [sign(500, 999)], common: true, retryHelps: true },
   connection_error: { ...failsOver, statuses: [null], signs: [], common: true, retryHelps: true },
+  interrupted: { ...fails, statuses: [200], signs: [], common: false, retryHelps: true },
   auth_error: { ...failsOver, statuses: [401, 403], signs: [sign(401), sign(403)], common: false, retryHelps: false },
   quota_exceeded: {
     ...failsOver,
@@ -62,6 +64,7 @@ const ownTraits: Readonly<Record<Condition, Traits>> = {
     common: false,
     retryHelps: false,
   },
+  model_not_found: { ...failsOver, statuses: [404], signs: [], common: false, retryHelps: false },
   context_length: {
     ...failsOver,
     statuses: [413, 400],
@@ -77,6 +80,7 @@ const ownTraits: Readonly<Record<Condition, Traits>> = {
     common: false,
     retryHelps: false,
   },
+  unsupported_request: { ...failsOver, statuses: [400, 422], signs: [], common: false, retryHelps: false },
   invalid_request: {
     ...fails,
     statuses: range(400, 499, [401, 402, 403, 408, 413, 429]),
@@ -109,6 +113,16 @@ export const ofNoAnswer = { late: 'timeout', broken: 'connection_error', unusabl
   Condition
 >;
 
+/** The conditions that only a streamed answer can have: no content in time, and an end before the final event. */
+export const ofStream = { late: 'first_token_timeout', broken: 'interrupted' } as const satisfies Record<string, Condition>;
+
+/** Whether only a streamed answer can fail in this way. */
+export const isOfStream = (condition: Condition): boolean => condition === ofStream.late || condition === ofStream.broken;
+
+/** Whether a provider can fail in this way: its first content is only late if it has a limit for that. */
+export const canFailWith = ({ first_token_ms }: Pick<Provider, 'first_token_ms'>, condition: Condition): boolean =>
+  condition !== ofStream.late || first_token_ms !== null;
+
 /** The usual status of a condition; null if it has none. */
 export const usualStatus = (condition: Condition): number | null => traitsOf[condition].statuses[0]!;
 
@@ -120,9 +134,18 @@ export const orderedSigns: readonly (Sign & { readonly condition: Condition })[]
   .flatMap((condition) => traitsOf[condition].signs.map((one) => ({ condition, ...one })))
   .sort((one, other) => Number(one.says === null) - Number(other.says === null) || one.to - one.from - (other.to - other.from));
 
-/** The condition of an HTTP status other than 2xx, together with the codes and the message of its error. */
-export const conditionOf = (status: number, words = ''): Condition =>
-  orderedSigns.find(({ from, to, says }) => status >= from && status <= to && (says === null || says.test(words)))!.condition;
+/**
+ * The condition of an HTTP status other than 2xx, together with the codes and the message of its error. A 404 that names the model
+ * of the call is about the model; any other may be about the path.
+ */
+export function conditionOf(status: number, words = '', model = ''): Condition {
+  const named = model.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  if (status === 404 && named !== '' && new RegExp(`(?<![\\w.-])${named}(?![\\w-])`).test(words)) return 'model_not_found';
+  return orderedSigns.find(({ from, to, says }) => status >= from && status <= to && (says === null || says.test(words)))!.condition;
+}
+
+/** The condition that a target takes a status for if it sees nothing else: a 404 of a path that once worked is about the model. */
+export const conditionOfStatus = (status: number): Condition => (status === 404 ? 'model_not_found' : conditionOf(status));
 
 /** Finish reasons of answers that the provider withheld, by condition. */
 export const withheldReasons: ReadonlyMap<string, Condition> = new Map(

@@ -2,7 +2,7 @@ import { type Fault, faultOf, invalidRequest } from '../../kit/errors.ts';
 import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
 import { defaultPrompts, type InjectedFaultRequest, type Preset, type TestRequest } from '../model/test.ts';
 import { withoutNulls } from './chain.ts';
-import { type FailureKind, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
+import { canFailWith, type FailureKind, isOfStream, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
 import { decide, type Engine, initialPosition } from './engine.ts';
 import { seeded } from './random.ts';
 import { defaulted, pathsTo, retriesOf, rulingsOf } from './reach.ts';
@@ -47,7 +47,10 @@ export function planOf(engine: Engine, request: TestRequest): Plan {
   }
   const preset = presetOf(request);
   if (preset === null) return [healthy];
-  return preset === 'coverage' && request.mode === 'rehearsal' ? thorough(engine, coveragePlan(engine)) : presetPlans[preset](engine);
+  if (preset !== 'coverage' || request.mode !== 'rehearsal') return presetPlans[preset](engine);
+  const plan = thorough(engine, coveragePlan(engine));
+  // A gateway that is asked for whole answers has no streams that fail.
+  return request.stream ? plan : plan.filter(({ faults }) => !faults.some(({ condition }) => condition !== null && isOfStream(condition)));
 }
 
 /** The scene of a prompt. */
@@ -73,7 +76,7 @@ export function faultAt(scene: Scene, call: PlannedCall, seed: number): Injected
 }
 
 function requestFaults({ providers }: ChainDefinition, request: TestRequest): Fault[] {
-  const { mode, preset, faults } = withoutNulls(request);
+  const { mode, preset, faults, stream } = withoutNulls(request);
   const found: Fault[] = [];
   const fault = (field: string, rest: string) => found.push(faultOf(field, rest));
   const names = providers.map(({ name }) => name);
@@ -89,6 +92,11 @@ function requestFaults({ providers }: ChainDefinition, request: TestRequest): Fa
     if (!condition && status) fault(`${at}.status_code`, 'has no meaning without a condition.');
     if (condition && status && !isStatusOf(condition, status))
       fault(`${at}.status_code`, `is not a status of ${condition}${statusHint(condition)}.`);
+    const named = providers.find(({ name }) => name === one.provider);
+    if (condition && named !== undefined && !canFailWith(named, condition))
+      fault(`${at}.condition`, `can't be ${condition} at ${named.name}, which has no first_token_ms.`);
+    if (condition && isOfStream(condition) && mode === 'rehearsal' && !stream)
+      fault(`${at}.condition`, `is ${condition}, which only a streamed answer can have; set stream.`);
     if (from > to) fault(`${at}.to`, 'must be at least from.');
     if (from >= prompts) fault(`${at}.from`, `must be at most ${prompts - 1}, the index of the last prompt.`);
   }
@@ -205,7 +213,7 @@ function thorough({ chain: { providers } }: Engine, plan: Plan): Plan {
     plan.some(({ faults: [fault, ...others] }) => others.length === 0 && isLasting(fault) && fault?.condition === condition);
   const isLasting = (fault: InjectedFault | undefined) => fault?.provider === 0 && fault.times === null;
   const others = conditions
-    .filter((condition) => !isTried(condition))
+    .filter((condition) => canFailWith(providers[0]!, condition) && !isTried(condition))
     .map((condition) => served(`${condition} at ${providers[0]!.name}, lasting`, [failing(0, usual(condition))]));
   return [...plan.slice(0, -1), ...others, ...plan.slice(-1)];
 }

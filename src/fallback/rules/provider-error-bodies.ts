@@ -107,13 +107,6 @@ export const openaiErrors: readonly ProviderError[] = [
   },
   {
     kinds: ['openai'],
-    condition: 'invalid_request',
-    status: 404,
-    body: openaiBody('The model does not exist.', 'invalid_request_error', 'model_not_found'),
-    source: openaiGuide,
-  },
-  {
-    kinds: ['openai'],
     condition: 'timeout',
     status: 504,
     body: openaiBody('The request timed out.', 'server_error', 'timeout'),

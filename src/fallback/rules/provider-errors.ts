@@ -1,9 +1,10 @@
 import type { Condition } from '../model/chain.ts';
 import { otherErrors } from './other-error-bodies.ts';
 import { anthropicErrors, openaiErrors, type ProviderError } from './provider-error-bodies.ts';
+import { requestErrors } from './request-error-bodies.ts';
 
 /** The error bodies of the commonest kinds of providers, by which failures are recognized and which fake providers send. */
-export const providerErrors: readonly ProviderError[] = [...openaiErrors, ...anthropicErrors, ...otherErrors];
+export const providerErrors: readonly ProviderError[] = [...openaiErrors, ...anthropicErrors, ...otherErrors, ...requestErrors];
 
 /** What a kind is known to send for a condition, and for a status if it is given: the error that it sends most often; undefined without any. */
 export const errorOf = (kind: string, condition: Condition, status?: number): ProviderError | undefined =>

@@ -1,5 +1,6 @@
 import { type Condition, conditions } from '../model/chain.ts';
-import { type FailureKind, traitsOf } from './conditions.ts';
+import type { WorstCase } from '../model/routing.ts';
+import { canFailWith, type FailureKind, traitsOf } from './conditions.ts';
 import {
   type Engine,
   initialPosition,
@@ -13,7 +14,7 @@ import {
 
 /**
  * All failures of every provider that rules can distinguish, by provider index, each with the rule that decides: for each
- * condition its usual status, the statuses that a rule names, and one that represents all others.
+ * condition that it can have, the usual status, the statuses that a rule names, and one that represents all others.
  */
 export function rulingsOf(engine: Engine): readonly (readonly Ruling[])[] {
   const named = new Set(engine.chain.fallback_rules.flatMap(({ status_codes }) => status_codes ?? []));
@@ -24,8 +25,10 @@ export function rulingsOf(engine: Engine): readonly (readonly Ruling[])[] {
       .filter((status, index) => index === 0 || status === other || (status !== null && named.has(status)))
       .map((status_code) => ({ condition, status_code }));
   });
-  return engine.chain.providers.map((_, provider) =>
-    failures.map((failure) => ({ ...failure, rule: matchingRule(engine, provider, failure) })),
+  return engine.chain.providers.map((called, provider) =>
+    failures
+      .filter(({ condition }) => canFailWith(called, condition))
+      .map((failure) => ({ ...failure, rule: matchingRule(engine, provider, failure) })),
   );
 }
 
@@ -97,16 +100,15 @@ export function reachable(engine: Engine): readonly (readonly Ruling[])[] {
   return rulings.map((own, provider) => (paths[provider] === undefined ? [] : own));
 }
 
-interface Bound {
-  attempts: number;
-  latency_ms: number;
-}
+type Bound = { -readonly [Field in keyof WorstCase]: number };
+
+const nothing: Bound = { attempts: 0, latency_ms: 0, first_token_ms: 0 };
 
 /** How many states are followed to find the worst case; beyond them, it is that of a prompt that calls every provider. */
 const maxStates = 2_000;
 
 /**
- * The most attempts and the longest duration of a prompt: at every provider that it can reach on one path, each rule that can
+ * The most attempts of a prompt, its longest duration and, of a streamed one, its longest time to the first content: at every provider that it can reach on one path, each rule that can
  * decide a failure there uses all its retries, with the longest waits.
  */
 export function worstCase(engine: Engine): Bound {
@@ -117,13 +119,14 @@ export function worstCase(engine: Engine): Bound {
   function from(position: Position): Bound {
     states += 1;
     const { provider } = position;
-    const rest = { attempts: 0, latency_ms: 0 };
+    const rest = { ...nothing };
     for (const { rule } of exits[provider]!) {
       const next = states > maxStates ? undefined : positionAfterFailover(engine, position, rule);
       if (next === undefined) continue;
-      const { attempts, latency_ms } = from(next);
+      const { attempts, latency_ms, first_token_ms } = from(next);
       rest.attempts = Math.max(rest.attempts, attempts);
       rest.latency_ms = Math.max(rest.latency_ms, latency_ms);
+      rest.first_token_ms = Math.max(rest.first_token_ms, first_token_ms);
     }
     return sumOf([own[provider]!, rest]);
   }
@@ -134,11 +137,12 @@ export function worstCase(engine: Engine): Bound {
 const sumOf = (bounds: readonly Bound[]): Bound => ({
   attempts: bounds.reduce((sum, { attempts }) => sum + attempts, 0),
   latency_ms: bounds.reduce((sum, { latency_ms }) => sum + latency_ms, 0),
+  first_token_ms: bounds.reduce((sum, { first_token_ms }) => sum + first_token_ms, 0),
 });
 
 /** The worst case at one provider; nothing if it is never called. */
 function worstAt(engine: Engine, provider: number, rulings: readonly Ruling[]): Bound {
-  if (rulings.length === 0) return { attempts: 0, latency_ms: 0 };
+  if (rulings.length === 0) return nothing;
   let attempts = 1;
   let waits = 0;
   for (const index of new Set(rulings.map(({ rule }) => rule))) {
@@ -149,7 +153,9 @@ function worstAt(engine: Engine, provider: number, rulings: readonly Ruling[]): 
     attempts += retries;
     for (let retry = 1; retry <= retries; retry += 1) waits += raised ? rule.max_wait_ms! : longestWait(rule, retry);
   }
-  return { attempts, latency_ms: waits + attempts * engine.chain.providers[provider]!.timeout_ms };
+  const { timeout_ms, first_token_ms } = engine.chain.providers[provider]!;
+  const untilContent = Math.min(first_token_ms ?? timeout_ms, timeout_ms);
+  return { attempts, latency_ms: waits + attempts * timeout_ms, first_token_ms: waits + attempts * untilContent };
 }
 
 /** Whether a rule decides a failure with a response; without one there is no Retry-After that could extend the wait. */

@@ -1,7 +1,7 @@
 import type { ChainDefinition, Condition, Provider, Rule } from '../model/chain.ts';
 import { type CallRun, type Course, type Difference, type Expected, runsOf } from '../model/rehearsal.ts';
 import type { PromptResult } from '../model/test.ts';
-import { usualStatus } from './conditions.ts';
+import { ofStream, usualStatus } from './conditions.ts';
 import type { Engine } from './engine.ts';
 import { foreignKind, isAzure, playedKind, protocolOf } from './kinds.ts';
 import { faultAt, type InjectedFault, type Plan, type Scene } from './plan.ts';
@@ -197,11 +197,13 @@ const courseOf = (attempts: readonly Attempt[], served_by: string | null): Cours
 });
 
 /** Statuses of several conditions, which a sentence names. */
-const ambiguous = new Set([400, 429]);
+const ambiguous = new Set([400, 404, 422, 429]);
 
 function failureText(provider: string, condition: Condition | null, status: number | null): string {
   if (condition === null) return `${provider} answers`;
   if (condition === 'connection_error') return `${provider} breaks the connection`;
+  if (condition === ofStream.late) return `${provider} sends no content`;
+  if (condition === ofStream.broken) return `${provider} breaks off its answer`;
   if (status === null) return `${provider} does not answer`;
   if (condition === 'content_filter' && status === 200) return `${provider} withholds its answer`;
   if (condition === 'invalid_response') return `${provider} answers ${status} with a broken body`;

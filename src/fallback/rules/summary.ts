@@ -1,7 +1,7 @@
 import { duration, plural } from '../../kit/wording.ts';
 import { type ChainDefinition, type Condition, conditions, type Rule, type RuleCondition } from '../model/chain.ts';
 import type { ChainSummary } from '../model/summary.ts';
-import { traitsOf } from './conditions.ts';
+import { canFailWith, traitsOf } from './conditions.ts';
 import type { Engine } from './engine.ts';
 import { defaulted, worstCase } from './reach.ts';
 import { listed, shortened, times } from './wording.ts';
@@ -11,7 +11,9 @@ export function summaryOf(engine: Engine, lossless_formats: ChainSummary['lossle
   const { chain } = engine;
   const { providers, fallback_rules } = chain;
   const by_default = defaulted(engine);
-  const with_rule: RuleCondition[] = conditions.filter((condition) => !by_default.includes(condition));
+  const with_rule: RuleCondition[] = conditions.filter(
+    (condition) => !by_default.includes(condition) && providers.some((one) => canFailWith(one, condition)),
+  );
   const worst_case = worstCase(engine);
   const hasBackup = providers.length > 1;
   return {

@@ -2,7 +2,7 @@ import { isLoopback } from '../../kit/loopback.ts';
 import { duration, plural } from '../../kit/wording.ts';
 import { type ChainDefinition, conditions, type Provider, type Rule } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
-import { isStatusOf, traitsOf } from './conditions.ts';
+import { canFailWith, isStatusOf, ofStream, traitsOf } from './conditions.ts';
 import { createEngine, type Engine, type Ruling } from './engine.ts';
 import { isOwnVariable } from './key-grants.ts';
 import { apiBase, foreignKind, kinds, knownKind, usualKey } from './kinds.ts';
@@ -72,6 +72,9 @@ function warningsOfProvider(provider: Provider): ProviderWarning[] {
     warn('unknown_kind', 'provider', (names) => `${kind} is not a known kind, so calls of ${names} use OpenAI's protocol. ${known}`);
   if (apiBase(provider) === null && foreign === undefined)
     warn('no_address', 'api_base', (names) => `Without a known kind or an api_base, ${names} can be simulated, but not called.`);
+  for (const field of ['first_token_ms', 'idle_ms'] as const)
+    if (provider[field] !== null && provider[field] >= provider.timeout_ms)
+      warn('unused_field', field, (names) => `${field} of ${names} has no effect, because timeout_ms is not longer.`);
   const own = `${variable} is a setting of this service and is never sent to a provider; name another variable.`;
   if (variable !== null && isOwnVariable(variable)) warn('own_variable', 'api_key_env', () => own);
   const { protocol, hostname } = new URL(api_base ?? 'https://localhost');
@@ -121,6 +124,8 @@ function warnOfFields(rule: Rule, at: string, warnings: WarningList): void {
     if (wait_ms! > max_wait_ms!)
       warn('wait_cut', 'wait_ms', `wait_ms is longer than max_wait_ms, so every wait is cut to ${duration(max_wait_ms!)}.`);
   }
+  if (condition === ofStream.broken && action !== 'fail')
+    warn('sent_twice', 'action', 'After interrupted the caller already has a part of the answer; the next attempt sends all of it again.');
   if (to !== null && (action === 'fail' || (action === 'retry' && then === 'fail')))
     warn('unused_field', 'to', 'to has no effect, because the rule never fails over.');
   const own = to?.filter((name) => providers?.includes(name)) ?? [];
@@ -142,6 +147,11 @@ function warnOfIdleRule({ providers, fallback_rules }: ChainDefinition, index: n
     const what = condition === 'any' ? 'A failure' : condition;
     const sentence = `${what} never has status ${listed(status_codes)}, so this rule can never fire.`;
     warnings.add('impossible_rule', `${at}.status_codes`, sentence);
+    return;
+  }
+  if (condition !== 'any' && !providers.some((one) => (rule.providers?.includes(one.name) ?? true) && canFailWith(one, condition))) {
+    const sentence = `No provider of this rule has first_token_ms, so ${condition} never happens and this rule can never fire.`;
+    warnings.add('impossible_rule', `${at}.condition`, sentence);
     return;
   }
   const own = reached.filter((rulings, provider) => rulings.length > 0 && (rule.providers?.includes(providers[provider]!.name) ?? true));

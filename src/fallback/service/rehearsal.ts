@@ -3,6 +3,7 @@ import { type ChainDefinition, maxProviders } from '../model/chain.ts';
 import type { Agreement, Difference, Expected } from '../model/rehearsal.ts';
 import type { Attempt } from '../model/test.ts';
 import { type FakeReaction, fakeModels, fakeOperation, fakeReaction, fakeUnknown } from '../providers/fake.ts';
+import { ofStream } from '../rules/conditions.ts';
 import { type Engine, matchingRule } from '../rules/engine.ts';
 import { playedKind } from '../rules/kinds.ts';
 import { faultAt, type InjectedFault, type Scene } from '../rules/plan.ts';
@@ -148,11 +149,12 @@ export class Rehearsal {
     const reaction = fakeReaction(asked, fault);
     const latencyMs = fault?.latency_ms ?? 0;
     const isSilent = reaction === 'silence' || latencyMs > timeout_ms;
-    const status_code = isSilent || typeof reaction === 'string' ? null : reaction.status;
+    const isLate = fault?.condition === ofStream.late;
+    const status_code = isSilent || isLate || typeof reaction === 'string' ? null : reaction.status;
     Object.assign(call, {
       model_id,
       status_code,
-      condition: isSilent ? 'timeout' : (fault?.condition ?? null),
+      condition: isSilent && !isLate ? 'timeout' : (fault?.condition ?? null),
       injected: fault !== undefined,
     });
     return { reaction, latencyMs, done };

@@ -105,6 +105,7 @@ describe('POST /import', () => {
         // LiteLLM takes 429 for a rate limit, whatever its code.
         ['quota_exceeded', 'retry', 2],
         ['rate_limit', 'retry', 2],
+        ['interrupted', 'fail', null],
         ['any', 'failover', null],
       ],
     );
@@ -306,14 +307,34 @@ describe('LiteLLM', () => {
       'invalid_request retry 1 b,c',
       'quota_exceeded retry 1 c',
       'rate_limit retry 4 b',
-      ...['auth_error', 'quota_exceeded', 'context_length', 'content_filter', 'invalid_request'].map(
+      // LiteLLM passes on a stream that breaks off.
+      'interrupted fail',
+      ...['auth_error', 'quota_exceeded', 'model_not_found', 'context_length', 'content_filter'].map(
         (condition) => `${condition} failover`,
       ),
+      ...['unsupported_request', 'invalid_request'].map((condition) => `${condition} failover`),
       'any retry 3 a',
       'any retry 1',
     ]);
     assert.ok(codesOf(body).includes('reduced model_list.2.litellm_params.timeout'));
     assert.ok(codesOf(body).includes('left_out router_settings.allowed_fails'));
+  });
+
+  test('the limits of streams come from the model or the router, and a finding says that their use is inferred [F134]', async () => {
+    const body = await imported('litellm', {
+      model_list: [model('a', { model: 'openai/a', stream_timeout: 2 }), model('b', { model: 'openai/b' })],
+      router_settings: { ...settings, stream_timeout: 7, fallbacks: [{ a: ['b'] }] },
+    });
+    assert.deepEqual(
+      body.chain.providers.map(({ first_token_ms, idle_ms }: Record<string, number>) => [first_token_ms, idle_ms]),
+      [
+        [2_000, 2_000],
+        [7_000, 7_000],
+      ],
+    );
+    const [found, ...others] = body.findings.filter(({ kind }: { kind: string }) => kind === 'inferred');
+    assert.deepEqual([found.condition, found.loss, others], ['interrupted', false, []]);
+    assert.ok(rulesOf(body).includes('interrupted fail'));
   });
 
   test('fallbacks of one condition fail over on that one alone [F78]', async () => {

@@ -273,7 +273,12 @@ describe('A rehearsal', () => {
 });
 
 /** Runs a rehearsal of one prompt with `faults`; `act` is the gateway, which gets the request's body and the base of the fakes. */
-async function acted(t: TestContext, faults: object[], act: (body: string, base: string) => Promise<unknown>): Promise<TestResult> {
+async function acted(
+  t: TestContext,
+  faults: object[],
+  act: (body: string, base: string) => Promise<unknown>,
+  more: object = {},
+): Promise<TestResult> {
   const { id } = await rehearsed(t);
   const base = `${origin}/rehearsal/${await tokenOf(id)}`;
   let acting: Promise<unknown> | undefined;
@@ -284,7 +289,7 @@ async function acted(t: TestContext, faults: object[], act: (body: string, base:
   const result = await rehearse(
     id,
     { url: gateway.base },
-    { prompt_count: 1, ...(faults.length === 0 ? { preset: 'healthy' } : { faults }) },
+    { prompt_count: 1, ...(faults.length === 0 ? { preset: 'healthy' } : { faults }), ...more },
   );
   assert.ok(acting, 'the gateway was called');
   await acting;
@@ -326,6 +331,28 @@ describe('Fake providers', () => {
       assert.deepEqual(got!.slice(0, 2), [code, retryAfter]);
       assert.match(got![2], form);
     }
+  });
+
+  test('break off a stream after its content, if the rehearsal streams, and a gateway that ends there agrees [F133]', async (t) => {
+    let text = '';
+    const result = await acted(
+      t,
+      [failing('gpt-4o', 'interrupted')],
+      async (body, base) => {
+        const answer = await post(`${base}/gpt-4o/chat/completions`, body);
+        const decoder = new TextDecoder();
+        await assert.rejects(async () => {
+          for await (const part of answer.body!) text += decoder.decode(part);
+        });
+      },
+      { stream: true },
+    );
+    assert.match(text, /gpt-4o answers\./);
+    assert.deepEqual(
+      result.results[0]!.attempts.map(({ provider, condition, status_code }) => [provider, condition, status_code]),
+      [['gpt-4o', 'interrupted', 200]],
+    );
+    assert.equal(result.agreement!.agreeing, 1);
   });
 
   test('answer with their name and a usage, whole and streamed, on every path of the two protocols', async (t) => {

@@ -240,7 +240,13 @@ for (const store of stores) {
       const { primary, last_resort, provider_count, rule_count, worst_case } = before.body;
       assert.deepEqual(
         { primary, last_resort, provider_count, rule_count, worst_case },
-        { primary: 'gpt-4o', last_resort: 'claude', provider_count: 2, rule_count: 2, worst_case: { attempts: 8, latency_ms: 300_000 } },
+        {
+          primary: 'gpt-4o',
+          last_resort: 'claude',
+          provider_count: 2,
+          rule_count: 2,
+          worst_case: { attempts: 8, latency_ms: 300_000, first_token_ms: 300_000 },
+        },
       );
       const { id } = await run(service, chain.id);
       const after = await service.call('GET', `/chains/${chain.id}/summary`);
@@ -391,7 +397,7 @@ describe('Tests of chains', () => {
     const plain = await service.call('GET', `/chains/${chain.id}/routing`);
     assert.equal(plain.status, 200);
     assert.deepEqual(plain.body.order, ['gpt-4o', 'claude']);
-    assert.equal(plain.body.providers[0].decisions.length, 10);
+    assert.equal(plain.body.providers[0].decisions.length, 14);
     assert.equal(plain.body.path, null);
     const asked = await service.call('GET', `/chains/${chain.id}/routing?provider=gpt-4o&condition=rate_limit`);
     assert.deepEqual(

@@ -22,6 +22,7 @@ import {
   flooding,
   hanging,
   resetting,
+  stalling,
   startProvider,
   status,
   streaming,
@@ -62,6 +63,7 @@ interface Case {
   error: string;
   timeout_ms?: number;
   stream?: boolean;
+  limits?: { first_token_ms?: number; idle_ms?: number };
 }
 
 const chunk = (content: string, finish_reason: string | null = null) =>
@@ -85,7 +87,35 @@ const cases: Case[] = [
   { name: '504', does: status(504), condition: 'timeout', code: 504, error: 'HTTP 504' },
   { name: '401', does: failing(401, 'invalid_api_key'), condition: 'auth_error', code: 401, error: 'HTTP 401 invalid_api_key' },
   { name: '403', does: status(403), condition: 'auth_error', code: 403, error: 'HTTP 403' },
-  { name: '404', does: failing(404, 'model_not_found'), condition: 'invalid_request', code: 404, error: 'HTTP 404 model_not_found' },
+  { name: '404', does: failing(404, 'model_not_found'), condition: 'model_not_found', code: 404, error: 'HTTP 404 model_not_found' },
+  {
+    name: 'a 404 that names the model',
+    does: status(404, { detail: 'The deployment m is gone.' }),
+    condition: 'model_not_found',
+    code: 404,
+    error: 'HTTP 404',
+  },
+  {
+    name: 'a 404 without the model',
+    does: status(404, { detail: 'Unknown path.' }),
+    condition: 'invalid_request',
+    code: 404,
+    error: 'HTTP 404',
+  },
+  {
+    name: 'a field that is named',
+    does: status(400, { error: { message: 'No.', param: 'tools' } }),
+    condition: 'unsupported_request',
+    code: 400,
+    error: 'HTTP 400',
+  },
+  {
+    name: 'a list of fields',
+    does: status(422, { detail: [{ type: 'extra_forbidden', loc: ['body', 'store'], msg: 'Extra inputs are not permitted' }] }),
+    condition: 'unsupported_request',
+    code: 422,
+    error: 'HTTP 422 extra_forbidden',
+  },
   { name: 'a reset', does: resetting, condition: 'connection_error', code: null, error: 'connection_reset' },
   { name: 'a hang', does: hanging, condition: 'timeout', code: null, error: 'no answer in time', timeout_ms: 60 },
   {
@@ -133,18 +163,61 @@ const cases: Case[] = [
   {
     name: 'a stream that is cut',
     does: streaming([chunk('rea'), chunk('dy', 'stop')], { cut: true }),
+    condition: 'interrupted',
+    code: 200,
+    error: 'the stream was cut',
+    stream: true,
+  },
+  {
+    name: 'a stream that ends without saying so',
+    does: streaming([chunk('ready')]),
+    condition: 'interrupted',
+    code: 200,
+    error: 'the stream was cut',
+    stream: true,
+  },
+  {
+    name: 'a stream that is cut before its content',
+    does: streaming([chunk('')], { cut: true }),
     condition: 'invalid_response',
     code: 200,
     error: 'the answer was cut',
     stream: true,
   },
   {
-    name: 'a stream that ends without saying so',
-    does: streaming([chunk('ready')]),
-    condition: 'invalid_response',
+    name: 'an error after the content of a stream',
+    does: streaming([chunk('rea'), '{"error":{"message":"x"}}', '[DONE]']),
+    condition: 'interrupted',
     code: 200,
-    error: 'the answer was cut',
+    error: 'the stream has an error',
     stream: true,
+  },
+  {
+    name: 'a stream without content in time',
+    does: stalling([chunk('')]),
+    condition: 'first_token_timeout',
+    code: null,
+    error: 'no content in time',
+    stream: true,
+    limits: { first_token_ms: 60 },
+  },
+  {
+    name: 'a stream without a head in time',
+    does: hanging,
+    condition: 'first_token_timeout',
+    code: null,
+    error: 'no content in time',
+    stream: true,
+    limits: { first_token_ms: 60 },
+  },
+  {
+    name: 'a stream that stalls after a tool call began',
+    does: stalling([JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, function: { name: 'f' } }] } }] })]),
+    condition: 'interrupted',
+    code: 200,
+    error: 'the stream stalled',
+    stream: true,
+    limits: { first_token_ms: 4000, idle_ms: 60 },
   },
   {
     name: 'an error in a stream',
@@ -168,14 +241,14 @@ describe('A provider that fails', () => {
   test('in any of these ways is called once, gets its condition, and fails over to the next [F10]', async (t) => {
     const service = await startLive(t);
     const backup = await startProvider(t);
-    for (const { name, does, condition, code, error, timeout_ms = 5000, stream = false } of cases) {
+    for (const { name, does, condition, code, error, timeout_ms = 5000, stream = false, limits = {} } of cases) {
       const primary = await startProvider(t, does);
       const asked = backup.seen.length;
       backup.does(stream ? streaming([chunk('ready', 'stop'), '[DONE]']) : answering());
       const result = await live(
         service,
         [
-          { name: 'primary', model_id: 'm', api_base: primary.base, timeout_ms, api_key_env: 'FAKE_KEY' },
+          { name: 'primary', model_id: 'm', api_base: primary.base, timeout_ms, api_key_env: 'FAKE_KEY', ...limits },
           { name: 'backup', model_id: 'm', api_base: backup.base },
         ],
         [{ condition: 'any', action: 'failover' }],
@@ -187,7 +260,10 @@ describe('A provider that fails', () => {
       assert.deepEqual([second!.provider, second!.condition, second!.status_code], ['backup', null, 200], name);
       assert.equal(result.results[0]!.served_by, 'backup', name);
       // A request that is given up after 60 ms may not have been sent yet.
-      assert.ok(primary.seen.length === 1 || (primary.seen.length === 0 && timeout_ms < 5000), `${name}: asked once`);
+      assert.ok(
+        primary.seen.length === 1 || (primary.seen.length === 0 && (timeout_ms < 5000 || limits.first_token_ms === 60)),
+        `${name}: asked once`,
+      );
       assert.equal(backup.seen.length, asked + 1, name);
       assert.ok(!JSON.stringify(result).includes(key));
     }
@@ -543,6 +619,19 @@ describe('An error as a provider publishes it', () => {
     const conditionOf = new Function(`${part}; return conditionOf;`)() as (failure: object) => string;
     for (const { condition, status: code, body } of providerErrors)
       assert.equal(conditionOf({ status: code, words: JSON.stringify(body) }), condition, JSON.stringify(body));
+  });
+
+  test('of a stream of a fake provider comes before or after its content, in each protocol [F133]', () => {
+    for (const protocol of ['openai', 'anthropic'] as const) {
+      const react = (condition: 'first_token_timeout' | 'interrupted', status_code: number | null) => {
+        const fault = { condition, status_code, retry_after_ms: null };
+        const reaction = fakeReaction({ kind: protocol, protocol, provider: 'p0', model: 'm', stream: true }, fault);
+        if (typeof reaction === 'string') throw new Error(`A stream has a head: ${reaction}`);
+        return [reaction.status, reaction.then, reaction.body.includes('p0 answers.'), /\[DONE\]|message_stop/.test(reaction.body)];
+      };
+      assert.deepEqual(react('first_token_timeout', null), [200, 'silence', false, false], protocol);
+      assert.deepEqual(react('interrupted', 200), [200, 'cut', true, false], protocol);
+    }
   });
 
   test('of a fake provider is one of its condition, for every kind and status [F104]', () => {

@@ -7,7 +7,7 @@ import type { TestRequest } from '../../../src/fallback/model/test.ts';
 import { runPrompt } from '../../../src/fallback/providers/executor.ts';
 import { simulation } from '../../../src/fallback/providers/simulate.ts';
 import type { Transport } from '../../../src/fallback/providers/transport.ts';
-import { traitsOf, usualStatus } from '../../../src/fallback/rules/conditions.ts';
+import { canFailWith, traitsOf, usualStatus } from '../../../src/fallback/rules/conditions.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { planOf, type Scene, sceneOf } from '../../../src/fallback/rules/plan.ts';
 import { pathsTo, worstCase } from '../../../src/fallback/rules/reach.ts';
@@ -58,9 +58,10 @@ function adversary(
         wait(ms) {
           elapsed += ms;
         },
-        call({ timeoutMs }) {
+        call({ provider, timeoutMs }) {
           elapsed += timeoutMs;
-          const outcome = outcomes[calls % outcomes.length]!;
+          const next = outcomes[calls % outcomes.length]!;
+          const outcome = canFailWith(provider, next.condition) ? next : { ...next, condition: 'timeout' as const };
           calls += 1;
           return { ...outcome, injected: false, error: null, charged: false, usage: null };
         },
@@ -76,6 +77,20 @@ const runOver = (engine: ReturnType<typeof createEngine>, transport: Transport, 
 /** The result of a prompt whose providers have the listed results in a cycle. */
 const runAgainst = (engine: ReturnType<typeof createEngine>, outcomes: Parameters<typeof adversary>[0], seed = 1) =>
   runOver(engine, adversary(outcomes), seed);
+
+describe('A simulated stream', () => {
+  test('whose first content is late fails after that limit and goes to the next provider; one that breaks off ends the prompt [F130, F131]', async () => {
+    const chain = chainOf(2, [], { first_token_ms: 1_200 });
+    const late = await simulate(chain, { faults: [{ provider: 'a', condition: 'first_token_timeout' }], prompt_count: 1 });
+    const [first, second] = late[0]!.attempts;
+    assert.deepEqual(
+      [first!.condition, first!.status_code, first!.latency_ms, second!.provider],
+      ['first_token_timeout', null, 1_200, 'b'],
+    );
+    const [broken] = await simulate(chain, { faults: [{ provider: 'a', condition: 'interrupted' }], prompt_count: 1 });
+    assert.deepEqual([broken!.error, broken!.attempts.length, broken!.attempts[0]!.status_code], ['interrupted', 1, 200]);
+  });
+});
 
 describe('No prompt exceeds the worst case', () => {
   test('in attempts and in time, however the providers behave [F23]', async () => {
@@ -94,6 +109,19 @@ describe('No prompt exceeds the worst case', () => {
       ),
       { numRuns: 500 },
     );
+  });
+
+  test('until the first content, by the limit of each provider [F131]', () => {
+    const engine = createEngine(
+      chainOf(
+        2,
+        [{ condition: 'timeout', action: 'retry', max_retries: 1, wait_ms: 500, backoff: 'constant', respect_retry_after: false }],
+        { timeout_ms: 10_000, first_token_ms: 2_000 },
+      ),
+    );
+    assert.deepEqual(worstCase(engine), { attempts: 4, latency_ms: 41_000, first_token_ms: 9_000 });
+    const without = createEngine(chainOf(1, [], { timeout_ms: 10_000 }));
+    assert.deepEqual(worstCase(without), { attempts: 1, latency_ms: 10_000, first_token_ms: 10_000 });
   });
 
   test('which counts the Retry-After of a time-out that a provider answers', async () => {

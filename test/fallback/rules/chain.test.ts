@@ -48,6 +48,8 @@ describe('A chain', () => {
       provider: null,
       api_base: null,
       api_key_env: null,
+      first_token_ms: null,
+      idle_ms: null,
       timeout_ms: 30_000,
       max_tokens: null,
       input_cost_per_1m: null,

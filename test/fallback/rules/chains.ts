@@ -58,11 +58,12 @@ export const chainArbitrary: fc.Arbitrary<ChainDefinition> = fc.integer({ min: 1
     .record({
       rules: fc.array(ruleArbitrary(names), { maxLength: 8 }),
       timeouts: fc.array(fc.integer({ min: 1, max: 60_000 }), { minLength: count, maxLength: count }),
+      limits: fc.array(fc.option(fc.integer({ min: 1, max: 60_000 })), { minLength: count, maxLength: count }),
     })
-    .map(({ rules, timeouts }) =>
+    .map(({ rules, timeouts, limits }) =>
       define({
         name: 'chain',
-        providers: names.map((name, index) => ({ name, model_id: 'm', timeout_ms: timeouts[index]! })),
+        providers: names.map((name, index) => ({ name, model_id: 'm', timeout_ms: timeouts[index]!, first_token_ms: limits[index]! })),
         fallback_rules: rules,
       }),
     );

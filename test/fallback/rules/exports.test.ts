@@ -249,14 +249,52 @@ describe('LiteLLM', () => {
   });
 });
 
+describe('The limits of streams in an export', () => {
+  const limited = (limits: object) => chainWith({ providers: [{ name: 'a', model_id: 'openai/m', api_key_env: 'K', ...limits }] });
+
+  test('are stream_timeout of LiteLLM if both are the same, and else a loss [F134]', () => {
+    const timeoutOf = (limits: object) => {
+      const { config, warnings } = exported(limited(limits), 'litellm') as {
+        config: { model_list: { litellm_params: { stream_timeout?: number } }[] };
+        warnings: { code: string; loss: boolean }[];
+      };
+      const [warning] = warnings.filter(({ code }) => code === 'stream_timeout');
+      return [config.model_list[0]!.litellm_params.stream_timeout, warning?.loss];
+    };
+    assert.deepEqual(timeoutOf({}), [undefined, undefined]);
+    assert.deepEqual(timeoutOf({ first_token_ms: 1500, idle_ms: 1500 }), [1.5, undefined]);
+    assert.deepEqual(timeoutOf({ first_token_ms: 1500 }), [1.5, true]);
+    assert.deepEqual(timeoutOf({ idle_ms: 1500 }), [undefined, true]);
+  });
+
+  test('are a loss wherever the target has none, as is an attempt after a stream that was interrupted [F134]', () => {
+    const rule = { condition: 'interrupted', action: 'failover' };
+    for (const format of ['portkey', 'openrouter', 'langchain', 'ai-sdk', 'bifrost', 'envoy-ai-gateway'] as const) {
+      const { lossless, warnings } = exported(limited({ first_token_ms: 1500, idle_ms: 2500 }), format);
+      assert.equal(lossless, false, format);
+      assert.ok(
+        warnings.some(({ detail, loss }) => loss && detail.includes('first_token_ms and idle_ms')),
+        format,
+      );
+      const goesOn = exported({ ...threeProviders, fallback_rules: [rule] } as ChainRequest, format).warnings;
+      // The module for LangChain never streams.
+      if (format !== 'langchain')
+        assert.ok(
+          goesOn.some(({ detail, loss }) => loss && detail.includes('interrupted')),
+          format,
+        );
+    }
+  });
+});
+
 describe('Portkey', () => {
   test('lists the statuses of every condition that is failed over or retried', () => {
     const { config } = exported(threeProviders, 'portkey') as {
       config: { strategy: { on_status_codes: number[] }; targets: { retry: unknown }[] };
     };
-    for (const status of [401, 402, 403, 408, 413, 429, 500, 502, 503, 504, 529])
+    for (const status of [401, 402, 403, 404, 408, 413, 429, 500, 502, 503, 504, 529])
       assert.ok(config.strategy.on_status_codes.includes(status), String(status));
-    for (const status of [400, 404, 422]) assert.ok(!config.strategy.on_status_codes.includes(status), String(status));
+    for (const status of [400, 422]) assert.ok(!config.strategy.on_status_codes.includes(status), String(status));
     for (const { retry } of config.targets) assert.deepEqual(retry, { attempts: 3, on_status_codes: [429], use_retry_after_header: true });
   });
 

@@ -64,10 +64,27 @@ describe('A plan', () => {
     const more = scenes(3, { mode: 'rehearsal' }).filter((name) => !scenes(3, {}).includes(name));
     assert.deepEqual(
       more,
-      ['connection_error', 'auth_error', 'quota_exceeded', 'context_length', 'content_filter', 'invalid_request', 'invalid_response'].map(
-        (condition) => `${condition} at a, lasting`,
-      ),
+      [
+        ...['connection_error', 'auth_error', 'quota_exceeded', 'model_not_found', 'context_length', 'content_filter'],
+        ...['unsupported_request', 'invalid_request', 'invalid_response'],
+      ].map((condition) => `${condition} at a, lasting`),
     );
+  });
+
+  test('of a rehearsal has failures of streams only if it streams, and a late first content only where a limit is set [F133]', () => {
+    const streamed = (limits: object) => {
+      const plan = planOf(createEngine(chainOf(2, [], limits)), { mode: 'rehearsal', stream: true });
+      return plan.map(({ name }) => name).filter((name) => /first_token|interrupted/.test(name));
+    };
+    assert.deepEqual(streamed({}), ['interrupted at a, lasting']);
+    assert.deepEqual(streamed({ first_token_ms: 500 }), ['first_token_timeout at a, lasting', 'interrupted at a, lasting']);
+    const rule = { condition: 'interrupted', action: 'failover' } as const;
+    const whole = planOf(createEngine(chainOf(2, [rule], { first_token_ms: 500 })), { mode: 'rehearsal' });
+    assert.ok(whole.every(({ faults }) => faults.every(({ condition }) => condition !== 'interrupted')));
+    const refused = (faults: { provider: string; condition: 'first_token_timeout' | 'interrupted' }[]) => () =>
+      planOf(createEngine(chainOf(2)), { mode: 'rehearsal', faults });
+    assert.throws(refused([{ provider: 'a', condition: 'interrupted' }]), /only a streamed answer can have; set stream/);
+    assert.throws(refused([{ provider: 'a', condition: 'first_token_timeout' }]), /has no first_token_ms/);
   });
 
   test("fails other providers until a rule's provider is reached, and omits rules that can never apply", () => {

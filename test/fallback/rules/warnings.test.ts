@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type { RuleRequest } from '../../../src/fallback/model/chain.ts';
 import { conditions } from '../../../src/fallback/model/chain.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
-import { traitsOf } from '../../../src/fallback/rules/conditions.ts';
+import { canFailWith, traitsOf } from '../../../src/fallback/rules/conditions.ts';
 import { createEngine, matchingRule } from '../../../src/fallback/rules/engine.ts';
 import { warningsOf } from '../../../src/fallback/rules/warnings.ts';
 import { chainArbitrary, chainOf, requestOf } from './chains.ts';
@@ -104,6 +104,15 @@ describe('Warnings of a chain', () => {
     assert.deepEqual(warningsOf(chainOf(2, [all])), []);
   });
 
+  test('name limits of streams without effect, rules for late content without a limit, and answers that are sent twice [F132]', () => {
+    const found = (rules: RuleRequest[], provider: object = {}) =>
+      warningsOf(chainOf(2, [{ condition: 'any', action: 'failover' }, ...rules], provider)).map(({ code, field }) => [code, field]);
+    assert.deepEqual(found([{ condition: 'first_token_timeout', action: 'fail' }]), [['impossible_rule', 'fallback_rules.1.condition']]);
+    assert.deepEqual(found([{ condition: 'first_token_timeout', action: 'fail' }], { first_token_ms: 900 }), []);
+    assert.deepEqual(found([], { timeout_ms: 900, first_token_ms: 900 }), [['unused_field', 'providers.0.first_token_ms']]);
+    assert.deepEqual(found([{ condition: 'interrupted', action: 'failover' }]), [['sent_twice', 'fallback_rules.1.action']]);
+  });
+
   test('call a rule shadowed exactly when it decides no failure of a reachable provider [F11]', () => {
     fc.assert(
       fc.property(chainArbitrary, (chain) => {
@@ -116,9 +125,11 @@ describe('Warnings of a chain', () => {
           [...chain.providers.keys()]
             .filter((provider) => !out.includes(provider))
             .flatMap((provider) =>
-              conditions.flatMap((condition) =>
-                traitsOf[condition].statuses.map((status_code) => matchingRule(engine, provider, { condition, status_code })),
-              ),
+              conditions
+                .filter((condition) => canFailWith(chain.providers[provider]!, condition))
+                .flatMap((condition) =>
+                  traitsOf[condition].statuses.map((status_code) => matchingRule(engine, provider, { condition, status_code })),
+                ),
             ),
         );
         assert.deepEqual(

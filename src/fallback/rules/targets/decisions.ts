@@ -25,7 +25,8 @@ interface Group {
 
 /**
  * The rules of a chain that decides as the rows say. `waits` are the other fields of rules that retry. A failure with the usual
- * status of its condition stands for all statuses that have no cell of their own.
+ * status of its condition stands for all statuses that have no cell of their own. A row has no cells for conditions that its
+ * provider can't have.
  */
 export function rulesOf(rows: readonly Row[], waits: Draft): Draft[] {
   const usual = new Map(rows.map((row) => [row, usualCells(row)]));
@@ -36,7 +37,10 @@ export function rulesOf(rows: readonly Row[], waits: Draft): Draft[] {
       [...usual.get(row)!].flatMap(([condition, cell]) => (same(cell, others.get(row)!) ? [] : [{ row, condition, cell }])),
     ),
   ).map((group) => {
-    const isForAll = rows.every((row) => same(usual.get(row)!.get(group.condition as Condition)!, group.cell));
+    const isForAll = rows.every((row) => {
+      const cell = usual.get(row)!.get(group.condition as Condition);
+      return cell === undefined || same(cell, group.cell);
+    });
     return isForAll ? { ...group, names: rows.map(({ name }) => name) } : group;
   });
   const coded = grouped(
@@ -59,10 +63,10 @@ export function rulesOf(rows: readonly Row[], waits: Draft): Draft[] {
 
 const usualCells = ({ cells }: Row) =>
   new Map(
-    conditions.map((condition) => [
-      condition,
-      cells.find(({ failing }) => failing.condition === condition && failing.status_code === usualStatus(condition))!.cell,
-    ]),
+    conditions.flatMap((condition) => {
+      const usual = cells.find(({ failing }) => failing.condition === condition && failing.status_code === usualStatus(condition));
+      return usual === undefined ? [] : [[condition, usual.cell] as const];
+    }),
   );
 
 const same = (one: Cell, other: Cell) => one.retries === other.retries && String(one.next) === String(other.next);

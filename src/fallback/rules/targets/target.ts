@@ -2,7 +2,7 @@ import { type ChainDefinition, type Condition, conditions, type Provider, type R
 import type { preferences } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
 import { filled } from '../chain.ts';
-import { usualStatus } from '../conditions.ts';
+import { ofStream, usualStatus } from '../conditions.ts';
 import { createEngine, type Engine, initialPosition, matchingRule, type Position, positionAfterFailover } from '../engine.ts';
 import { endOf, pathsTo } from '../reach.ts';
 import type { WarningList } from '../warning-list.ts';
@@ -129,10 +129,14 @@ export function slug(text: string, otherwise = 'chain'): string {
   return dashed === '' ? otherwise : dashed;
 }
 
-/** The conditions on which a failure of a provider before the last one ends the chain. */
+/**
+ * The conditions on which a failure of a provider before the last one ends the chain. No target falls back once a part of a
+ * stream was sent, so `interrupted` ends there too.
+ */
 export function endsOf({ routing }: Source): Condition[] {
   const decisions = routing.providers.slice(0, -1).flatMap((provider) => provider.decisions);
-  return [...new Set(decisions.filter(({ next_provider }) => next_provider === null).map(({ condition }) => condition))];
+  const ends = decisions.filter(({ condition, next_provider }) => next_provider === null && condition !== ofStream.broken);
+  return [...new Set(ends.map(({ condition }) => condition))];
 }
 
 /** Warns of conditions on which the chain ends with an error but the target does something else. */
@@ -141,8 +145,23 @@ export function warnOfEnds(source: Source, instead: string): void {
   if (ends.length > 0) source.warnings.loss('fail', null, `The chain ends with an error on ${listed(ends)}; ${instead}.`);
 }
 
+/** Warns that the chain goes on after a stream that was interrupted, if it does. */
+export function warnOfInterrupted({ providers, warnings }: Source, target: string): void {
+  const on = providers.filter(({ isLast, reactionTo }) => {
+    const { retries, failsOver } = reactionTo(ofStream.broken);
+    return retries > 0 || (failsOver && !isLast);
+  });
+  if (on.length === 0) return;
+  const whose = on.length === providers.length ? '' : ` of ${listed(on.map(({ provider }) => provider.name))}`;
+  const sentence = `${target} calls nobody once it has sent a part of a streamed answer; on interrupted${whose}, the chain makes another attempt.`;
+  warnings.loss('interrupted', null, sentence);
+}
+
 /** Warns of the fields that the format can't represent, in one warning. */
-export function warnOfUnsupportedFields({ chain, warnings }: Source, carries: { prices?: boolean; params?: boolean } = {}): void {
+export function warnOfUnsupportedFields(
+  { chain, warnings }: Source,
+  carries: { prices?: boolean; params?: boolean; streams?: boolean } = {},
+): void {
   const { description, metadata, providers } = chain;
   const isPriced = ({ input_cost_per_1m, output_cost_per_1m }: Provider) => input_cost_per_1m !== null || output_cost_per_1m !== null;
   const left: string[] = [];
@@ -151,7 +170,9 @@ export function warnOfUnsupportedFields({ chain, warnings }: Source, carries: { 
   if (providers.some((provider) => filled(provider.metadata))) left.push("the providers' metadata");
   if (!carries.params && providers.some(({ params }) => filled(params))) left.push("the providers' params");
   if (!carries.prices && providers.some(isPriced)) left.push('the prices');
-  // Only parameters change how a provider is called.
-  const isLoss = left.includes("the providers' params");
+  const limits = (['first_token_ms', 'idle_ms'] as const).filter((field) => providers.some((provider) => provider[field] !== null));
+  if (!carries.streams) left.push(...limits);
+  // Only parameters and limits change how a provider is called.
+  const isLoss = left.includes("the providers' params") || (!carries.streams && limits.length > 0);
   if (left.length > 0) warnings.add('not_carried', null, `The format can't represent ${listed(left)}.`, isLoss);
 }

@@ -5,7 +5,7 @@ import { type ChainRequest, type Params, type ProviderRequest, type RuleRequest,
 type RuleField<Name extends keyof RuleRequest> = NonNullable<RuleRequest[Name]>;
 
 const providerTexts = ['provider', 'api_base', 'api_key_env'] as const;
-const providerNumbers = ['timeout_ms', 'max_tokens', 'input_cost_per_1m', 'output_cost_per_1m'] as const;
+const providerNumbers = ['timeout_ms', 'first_token_ms', 'idle_ms', 'max_tokens', 'input_cost_per_1m', 'output_cost_per_1m'] as const;
 const providerFields = ['name', 'model_id', ...providerTexts, ...providerNumbers] as const;
 const retryNumbers = ['max_retries', 'wait_ms', 'max_wait_ms'] as const;
 

@@ -25,6 +25,8 @@ const usual = [
 const seldom = [
   { name: 'provider', label: 'Kind', placeholder: 'from the model', hint: 'openai, anthropic, mistral, groq …' },
   { name: 'api_base', label: 'Address', hint: 'With its version path: https://llm.example.com/v1' },
+  { name: 'first_token_ms', label: 'First content of a stream', unit: 'ms', inputMode: 'numeric', placeholder: 'no limit' },
+  { name: 'idle_ms', label: 'Longest pause of a stream', unit: 'ms', inputMode: 'numeric', placeholder: 'no limit' },
   { name: 'max_tokens', label: 'Maximum tokens in tests', placeholder: 'none' },
   { name: 'input_cost_per_1m', label: 'Price of input', unit: '$ / 1M', placeholder: 'unknown' },
   { name: 'output_cost_per_1m', label: 'Price of output', unit: '$ / 1M', placeholder: 'unknown' },

@@ -8,6 +8,8 @@ const labels: Readonly<Record<string, string>> = {
   model_id: 'Model',
   api_key_env: 'Key variable',
   timeout_ms: 'Timeout',
+  first_token_ms: 'First content of a stream',
+  idle_ms: 'Longest pause of a stream',
   provider: 'Kind',
   api_base: 'Address',
   max_tokens: 'Maximum tokens in tests',

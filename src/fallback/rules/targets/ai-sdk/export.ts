@@ -1,7 +1,7 @@
 import { modelName } from '../../kinds.ts';
 import { baseCode, literal, moduleText } from '../code.ts';
 import { speaksAnthropic } from '../kind-names.ts';
-import { type Exporter, warnOfOwnOrders } from '../target.ts';
+import { type Exporter, warnOfInterrupted, warnOfOwnOrders } from '../target.ts';
 
 /**
  * A module for the AI SDK with `ai-fallback`: `chainModel()` returns a language model that follows the chain. Each model
@@ -27,6 +27,7 @@ export const exportAiSdk: Exporter = (source) => {
     body,
   });
   warnOfOwnOrders(source, 'ai-fallback');
+  warnOfInterrupted(source, 'The exported model');
   if (source.chain.providers.some(({ max_tokens }) => max_tokens !== null))
     source.warnings.add('max_tokens', null, 'max_tokens is the default of each call; a call can override it with maxOutputTokens.');
   source.warnings.add('no_retries_of_its_own', null, 'Call the model with maxRetries: 0; otherwise the AI SDK retries the whole chain.');

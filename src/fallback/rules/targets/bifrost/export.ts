@@ -4,7 +4,15 @@ import { kinds, modelName } from '../../kinds.ts';
 import { type CloudParams, cloudForm, cloudKind } from '../cloud.ts';
 import { addressed, addressVariable, baseOf, hasNoKey, keyEnv, nameOfKind, speaksAnthropic } from '../kind-names.ts';
 import { oneRetryCount } from '../retry-count.ts';
-import { type ExportedProvider, type Exporter, slug, warnOfEnds, warnOfOwnOrders, warnOfUnsupportedFields } from '../target.ts';
+import {
+  type ExportedProvider,
+  type Exporter,
+  slug,
+  warnOfEnds,
+  warnOfInterrupted,
+  warnOfOwnOrders,
+  warnOfUnsupportedFields,
+} from '../target.ts';
 import { kindNames } from './names.ts';
 
 /**
@@ -26,6 +34,7 @@ export const exportBifrost: Exporter = (source) => {
   });
   warnOfEnds(source, 'Bifrost falls back on any failure');
   warnOfOwnOrders(source, 'Bifrost');
+  warnOfInterrupted(source, 'Bifrost');
   warnOfUnsupportedFields(source, { params: true });
   const rule = {
     id: slug(name),

@@ -1,5 +1,5 @@
 import { duration } from '../../../../kit/wording.ts';
-import { conditionOf, knownStatuses } from '../../conditions.ts';
+import { conditionOfStatus, knownStatuses } from '../../conditions.ts';
 import { modelName } from '../../kinds.ts';
 import { listed } from '../../wording.ts';
 import { cloudForm, cloudKind } from '../cloud.ts';
@@ -168,7 +168,7 @@ function gatewayDuration(ms: number): string {
 function triedAgain({ providers, routing, warnings }: Source, retries: boolean): number[] {
   const triedBy = ({ reactionTo }: ExportedProvider) =>
     knownStatuses.filter((status) => {
-      const reaction = reactionTo(conditionOf(status), status);
+      const reaction = reactionTo(conditionOfStatus(status), status);
       return reaction.failsOver || (retries && reaction.retries > 0);
     });
   const statuses = triedBy(providers[0]!);
@@ -177,7 +177,7 @@ function triedAgain({ providers, routing, warnings }: Source, retries: boolean):
     warnings.loss('one_policy', 'fallback_rules', sentence);
   }
   for (const { condition, next_provider } of routing.providers[0]!.decisions) {
-    const byStatus = knownStatuses.some((status) => conditionOf(status) === condition);
+    const byStatus = knownStatuses.some((status) => conditionOfStatus(status) === condition);
     if (byStatus || condition === 'connection_error' || next_provider === null) continue;
     warnings.loss('no_status', null, `Envoy decides by status, and ${condition} has none of its own, so Envoy does not fail over on it.`);
   }

@@ -1,7 +1,7 @@
 import { plural } from '../../../../kit/wording.ts';
 import { type ChainRequest, conditions, maxRetries } from '../../../model/chain.ts';
 import { define } from '../../chain.ts';
-import type { FailureKind } from '../../conditions.ts';
+import { canFailWith, type FailureKind } from '../../conditions.ts';
 import { createEngine, decide, type Engine, initialPosition } from '../../engine.ts';
 import type { FindingList } from '../../finding-list.ts';
 import { pathsTo } from '../../reach.ts';
@@ -89,7 +89,8 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
   for (const group of new Set(chain.map(({ deployment }) => deployment.group))) noteDraws(findings, parts, group);
   noteRepeats(findings, chain);
   const engine = createEngine(define(draft as unknown as ChainRequest));
-  for (const failing of failures) {
+  const { providers } = engine.chain;
+  for (const failing of failures.filter(({ condition }) => providers.some((one) => canFailWith(one, condition)))) {
     const parting = partingOf(engine, parts, () => failing);
     if (parting === null) continue;
     const last = parting.ours[Math.max(parting.at - 1, 0)] ?? parting.theirs[0]!;
@@ -184,7 +185,7 @@ function noteCells<D extends Imported>(findings: FindingList, engine: Engine, pa
     ),
   );
   for (const [index, { deployment }] of chain.entries()) {
-    for (const failing of failures) {
+    for (const failing of failures.filter(({ condition }) => canFailWith(engine.chain.providers[index]!, condition))) {
       for (const before of [[], leading[index]!]) {
         const down = new Map<D, FailureKind>([...before, [deployment, failing]]);
         const parting = partingOf(engine, parts, (one) => down.get(one) ?? null);

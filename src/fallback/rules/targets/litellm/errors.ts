@@ -1,5 +1,5 @@
 import type { Condition } from '../../../model/chain.ts';
-import type { FailureKind } from '../../conditions.ts';
+import { type FailureKind, ofStream } from '../../conditions.ts';
 import { retryNames, type Special, specialOf } from './names.ts';
 
 // How LiteLLM reads the failures of each kind of provider, as measured with version 1.106.2. It differs from the documentation in places.
@@ -12,6 +12,8 @@ export interface ErrorClass {
   readonly isRetried: boolean;
   /** The status of the error, which may not be that of the provider. */
   readonly status: number;
+  /** Whether LiteLLM passes it on to the caller, without a retry or a fallback. */
+  readonly isPassedOn?: boolean;
   /** Whether fallbacks of their own are for it. */
   readonly special?: Special;
 }
@@ -36,6 +38,8 @@ export const isLostOn422 = (kind: string): boolean => openaiClient.includes(kind
 
 const serverClass: ErrorClass = { names: ['InternalServerErrorRetries'], isRetried: true, status: 500 };
 const unnamed: ErrorClass = { names: [], isRetried: true, status: 500 };
+/** A stream that ends early, after content was sent. */
+const passedOn: ErrorClass = { names: [], isRetried: false, status: 200, isPassedOn: true };
 const badRequest: ErrorClass = { names: ['BadRequestErrorRetries'], isRetried: false, status: 400 };
 
 /** The class of an answer that can't be used, by kind, where it is not that of a failed server. */
@@ -85,12 +89,16 @@ const nameOfStatus: Readonly<Record<number, string>> = {
 const classesOf: Readonly<Record<Condition, ReadonlyMap<string, ErrorClass> | null>> = {
   rate_limit: null,
   timeout: null,
+  first_token_timeout: null,
   server_error: null,
   connection_error: broken,
+  interrupted: null,
   auth_error: null,
   quota_exceeded: null,
+  model_not_found: null,
   context_length: null,
   content_filter: null,
+  unsupported_request: null,
   invalid_request: null,
   // A cut answer can't be parsed.
   invalid_response: unusable,
@@ -98,6 +106,7 @@ const classesOf: Readonly<Record<Condition, ReadonlyMap<string, ErrorClass> | nu
 
 /** What LiteLLM makes of a failure of a provider of this kind. */
 export function classOf({ condition, status_code }: FailureKind, kind: string): ErrorClass {
+  if (condition === ofStream.broken) return passedOn;
   const classes = classesOf[condition];
   if (classes !== null) return classes.get(kind) ?? serverClass;
   // Without an answer in time, the error has the status of a time-out.

@@ -1,9 +1,9 @@
 import { type Condition, conditions, type Params, type Provider } from '../../../model/chain.ts';
-import { type FailureKind, traitsOf } from '../../conditions.ts';
+import { canFailWith, type FailureKind, ofStream, traitsOf } from '../../conditions.ts';
 import { knownKind, modelName } from '../../kinds.ts';
 import { listed, listedProviders, shortened, times, uniqueName } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
-import { type ExportedProvider, type Exporter, type Source, warnOfUnsupportedFields } from '../target.ts';
+import { type ExportedProvider, type Exporter, type Source, warnOfInterrupted, warnOfUnsupportedFields } from '../target.ts';
 import { classOf } from './errors.ts';
 import { groupName, isOllama, isOpenaiAt, kindNames, repeatsOf, repeatsSentence, retryNames, specialOf, specialSettings } from './names.ts';
 import { equivalentStatuses, failures } from './reached.ts';
@@ -31,6 +31,7 @@ export const exportLitellm: Exporter = (source) => {
       ...(hasNoKey(provider) ? {} : { api_key: `os.environ/${keyEnv(exported)}` }),
       ...paramsOf(exported),
       timeout: provider.timeout_ms / 1000,
+      ...streamTimeout(exported),
       ...(provider.max_tokens === null ? {} : { max_tokens: provider.max_tokens }),
       ...price('input_cost_per_token', provider.input_cost_per_1m),
       ...price('output_cost_per_token', provider.output_cost_per_1m),
@@ -43,7 +44,8 @@ export const exportLitellm: Exporter = (source) => {
   );
   // A chain tries its providers anew for each prompt.
   const router_settings = { ...retrySettings(source, kinds), disable_cooldowns: true, ...fallbacks(source, groups) };
-  warnOfUnsupportedFields(source, { prices: true, params: true });
+  warnOfInterrupted(source, 'LiteLLM');
+  warnOfUnsupportedFields(source, { prices: true, params: true, streams: true });
   for (const [repeats, alike] of Map.groupBy(kinds.keys(), (index) => repeatsOf(kinds[index]!))) {
     if (repeats === undefined) continue;
     const whose = listedProviders(alike.map((index) => providers[index]!.provider));
@@ -86,6 +88,16 @@ function addressIn(kind: string, base: string, { loss }: ExportedProvider): stri
   return plain.replace(/\/v1$/, '');
 }
 
+/** LiteLLM has one limit for the first content of a stream and for its pauses. */
+function streamTimeout({ provider: { name, first_token_ms, idle_ms }, loss }: ExportedProvider): { stream_timeout?: number } {
+  if (first_token_ms !== idle_ms) {
+    const has = first_token_ms === null ? 'none' : 'that of first_token_ms';
+    const sentence = `${name}: LiteLLM has one stream_timeout for the first content of a stream and for its pauses; the export has ${has}.`;
+    loss('stream_timeout', first_token_ms === null ? 'idle_ms' : 'first_token_ms', sentence);
+  }
+  return first_token_ms === null ? {} : { stream_timeout: first_token_ms / 1000 };
+}
+
 const price = (name: string, per1m: number | null) => (per1m === null ? {} : { [name]: per1m / 1_000_000 });
 
 /** The retries: by class of error, and `num_retries` for the failures of a server that have no class. */
@@ -123,12 +135,13 @@ function warnOfKinds(
   kinds: readonly (string | null)[],
   { num_retries, policy }: { num_retries: number; policy: Readonly<Record<string, number>> },
 ): void {
-  const retried = providers.flatMap(({ provider: { name } }, index) =>
+  const retried = providers.flatMap(({ provider }, index) =>
     sent.flatMap(({ condition, status_code }) => {
+      if (!canFailWith(provider, condition)) return [];
       const { names, isRetried } = classOf({ condition, status_code }, kinds[index] ?? 'openai');
       const theirs = names.map((one) => policy[one]).find((count) => count !== undefined) ?? (isRetried ? num_retries : 0);
       const ours = providers[0]!.reactionTo(condition).retries;
-      return theirs === ours ? [] : [{ name, condition, status_code, theirs, ours }];
+      return theirs === ours ? [] : [{ name: provider.name, condition, status_code, theirs, ours }];
     }),
   );
   const often = (count: number) => (count === 0 ? 'never' : times(count));
@@ -171,7 +184,7 @@ function warnOfOneRouter({ providers, routing, warnings }: Source): void {
 const special = conditions.filter((condition) => specialOf[condition] !== null);
 
 /** The conditions of answers with status 200. */
-const answered = conditions.filter((condition) => traitsOf[condition].statuses.includes(200));
+const answered = conditions.filter((condition) => condition !== ofStream.broken && traitsOf[condition].statuses.includes(200));
 
 /** The order of the backups. LiteLLM falls back on every other failure or never. */
 function fallbacks(source: Source, groups: readonly string[]): Record<string, unknown> {
@@ -236,10 +249,12 @@ function ownOrders({ providers, warnings }: Source, general: readonly number[], 
 /** The conditions on which the chain ends at a provider after which LiteLLM has another one. */
 function endsBefore({ providers }: Source, general: readonly number[]): Condition[] {
   const isSpecial = (condition: Condition) => special.includes(condition);
-  return conditions.filter((condition) =>
-    [0, ...general.slice(0, -1)].some(
-      (index) => providers[index]!.onwards(condition).length === 0 && general.length > 0 && !(index === 0 && isSpecial(condition)),
-    ),
+  return conditions.filter(
+    (condition) =>
+      condition !== ofStream.broken &&
+      [0, ...general.slice(0, -1)].some(
+        (index) => providers[index]!.onwards(condition).length === 0 && general.length > 0 && !(index === 0 && isSpecial(condition)),
+      ),
   );
 }
 

@@ -15,6 +15,7 @@ import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
 import { inferredKind, isOllama, kindNames, policyNames } from './names.ts';
 import { type Reached, reachedFrom, rowsOf } from './reached.ts';
 import { type Deployment, type Policy, type Router, requireFewModels, weighed } from './router.ts';
+import { noteStreams, possibleRows } from './streams.ts';
 
 /** LiteLLM's waits between retries, as fields of a rule: with `retry_after`, none is shorter. */
 function waitsOf(settings: Section): Draft {
@@ -38,6 +39,7 @@ const routerOnly = [
     'retry_policy',
     'model_group_retry_policy',
     'timeout',
+    'stream_timeout',
     'disable_cooldowns',
     'model_group_alias',
     'enable_pre_call_checks',
@@ -69,6 +71,7 @@ const parameterNames = [
     'api_base',
     'api_key',
     'timeout',
+    'stream_timeout',
     'num_retries',
     'max_retries',
     'order',
@@ -99,6 +102,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   file.leaveOutUnknown(['model_list', 'router_settings', 'litellm_settings'], harmlessSections);
   const settings = settingsOf(file);
   const timeout = milliseconds(settings, settings.get('timeout') === undefined ? 'request_timeout' : 'timeout');
+  const streamTimeout = milliseconds(settings, 'stream_timeout');
   const taken = new Set<string>();
   const aliases = aliasesOf(settings);
   const lists = readAllFallbacks(settings);
@@ -106,7 +110,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   const wanted = [group ?? [], byDefault ?? [], ...aliases.values(), ...lists.flatMap((list) => [...(list ?? [])].flat(2))].flat();
   const entries = file.sections('model_list', 1000).map((entry, index) => ({ entry, index }));
   const deployments = withPatterns(entries, wanted).map(({ entry, index, inferred }) => ({
-    ...readDeployment(entry, index, taken, timeout),
+    ...readDeployment(entry, { index, taken, timeout, streamTimeout }),
     inferred,
   }));
   const router = routerOf(settings, { deployments, aliases, lists, byDefault });
@@ -120,6 +124,7 @@ export function importLitellm(file: Section, group?: string): Draft {
     const sentence = `No timeout is set; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
     findings.add('default', 'timeout', sentence, { condition: 'timeout', loss: true });
   }
+  noteStreams(findings, providers);
   requireFewModels(providers.length);
   const draft = {
     name: first,
@@ -127,7 +132,7 @@ export function importLitellm(file: Section, group?: string): Draft {
     fallback_rules:
       chain.length === 1 && chain[0]!.outcomes.every(({ retries }) => retries === 0)
         ? []
-        : rulesOf(rowsOf(chain, nameOf), waitsOf(settings)),
+        : rulesOf(possibleRows(rowsOf(chain, nameOf), providers), waitsOf(settings)),
   };
   noteDifferences(findings, { draft, router, first, chain });
   notePrefixed(findings, { router, chain });
@@ -266,8 +271,15 @@ function settingsOf(file: Section): Section {
   return new Section(fields, '', file.findings, paths);
 }
 
-/** @param timeout the timeout of models without one, in milliseconds */
-function readDeployment(entry: Section, index: number, taken: Set<string>, timeout: number | undefined): Omit<FileModel, 'inferred'> {
+/** What the reading of a model needs of the file: the names that are taken, and the limits of models without own ones, in milliseconds. */
+interface ReadingParts {
+  readonly index: number;
+  readonly taken: Set<string>;
+  readonly timeout: number | undefined;
+  readonly streamTimeout: number | undefined;
+}
+
+function readDeployment(entry: Section, { index, taken, timeout, streamTimeout }: ReadingParts): Omit<FileModel, 'inferred'> {
   entry.leaveOutUnknown(['model_name', 'litellm_params', 'model_info']);
   const group = entry.text('model_name');
   refuseVariable(entry, 'model_name');
@@ -280,11 +292,14 @@ function readDeployment(entry: Section, index: number, taken: Set<string>, timeo
   const params = readParams(parameters, model.provider ?? null);
   if (parameters.get('max_retries') !== undefined)
     parameters.leaveOut('max_retries', "LiteLLM's router ignores it; num_retries is what counts");
+  const pace = milliseconds(parameters, 'stream_timeout') ?? streamTimeout;
   const provider = withoutNulls({
     ...model,
     api_base: typeof address === 'string' ? versionedBase(model.provider, address) : address,
     api_key_env: parameters.keyVariable('api_key', /^os\.environ\/([A-Za-z_]\w*)$/),
     timeout_ms: milliseconds(parameters, 'timeout') ?? timeout,
+    first_token_ms: pace,
+    idle_ms: pace,
     max_tokens: parameters.count('max_tokens', maxTokens),
     input_cost_per_1m: per1m(parameters.number('input_cost_per_token', maxTokenPrice)),
     output_cost_per_1m: per1m(parameters.number('output_cost_per_token', maxTokenPrice)),

@@ -27,13 +27,17 @@ export const isOpenaiAt = (kind: string, base: string): boolean =>
 export const retryNames: Readonly<Record<Condition, readonly string[]>> = {
   rate_limit: ['RateLimitErrorRetries'],
   timeout: ['TimeoutErrorRetries'],
+  first_token_timeout: [],
   server_error: ['InternalServerErrorRetries', 'ServiceUnavailableErrorRetries'],
   connection_error: [],
+  interrupted: [],
   auth_error: ['AuthenticationErrorRetries'],
   quota_exceeded: [],
+  model_not_found: ['NotFoundErrorRetries'],
   context_length: [],
   content_filter: ['ContentPolicyViolationErrorRetries'],
-  invalid_request: ['BadRequestErrorRetries', 'NotFoundErrorRetries'],
+  unsupported_request: [],
+  invalid_request: ['BadRequestErrorRetries'],
   invalid_response: [],
 };
 
@@ -45,12 +49,16 @@ export type Special = keyof typeof specialSettings;
 export const specialOf: Readonly<Record<Condition, Special | null>> = {
   rate_limit: null,
   timeout: null,
+  first_token_timeout: null,
   server_error: null,
   connection_error: null,
+  interrupted: null,
   auth_error: null,
   quota_exceeded: null,
+  model_not_found: null,
   context_length: 'context',
   content_filter: 'content',
+  unsupported_request: null,
   invalid_request: null,
   invalid_response: null,
 };
@@ -66,12 +74,16 @@ export interface Repeats {
 const repeatedBy: Readonly<Record<Condition, readonly ('own' | 'openai')[]>> = {
   rate_limit: ['openai'],
   timeout: ['openai'],
+  first_token_timeout: [],
   server_error: ['openai'],
   connection_error: ['own', 'openai'],
+  interrupted: [],
   auth_error: [],
   quota_exceeded: ['openai'],
+  model_not_found: [],
   context_length: [],
   content_filter: [],
+  unsupported_request: [],
   invalid_request: [],
   invalid_response: [],
 };

@@ -8,12 +8,16 @@ import { callsOf, type Deployment, type Router, requireFewModels } from './route
 const statusesOf: Readonly<Record<Condition, readonly (number | null)[]>> = {
   rate_limit: [429],
   timeout: [null],
+  first_token_timeout: [null],
   server_error: [500, 503, 502, 529],
   connection_error: [null],
+  interrupted: [200],
   auth_error: [401, 403, 400],
   quota_exceeded: [402, 429, 400],
+  model_not_found: [404, 400],
   context_length: [400],
   content_filter: [400],
+  unsupported_request: [400, 422],
   invalid_request: [400, 404, 409, 410, 422],
   invalid_response: [200],
 };

@@ -95,7 +95,7 @@ class Walk<D extends Deployment> {
   /** Calls a group, at one of its orders, with its fallbacks; returns whether it was served. */
   call(group: string, depth: number, order: number | null): boolean {
     const error = this.#withRetries(group, order);
-    return error === null || this.#fallBack(group, error, depth, order);
+    return error === null || (error.isPassedOn !== true && this.#fallBack(group, error, depth, order));
   }
 
   /** Calls the models of a group; returns the error of the last one, or null. */
@@ -104,7 +104,8 @@ class Walk<D extends Deployment> {
     const skipped = new Set<D>();
     let failure = this.#callOne(all, order, skipped);
     if (failure === null) return null;
-    const { names } = failure.error;
+    const { names, isPassedOn } = failure.error;
+    if (isPassedOn === true) return failure.error;
     const policy = this.#router.groupPolicies.get(group) ?? this.#router.policy;
     const given =
       policy === null ? undefined : [...names, 'DefaultRetries'].map((name) => policy[name]).find((count) => count !== undefined);

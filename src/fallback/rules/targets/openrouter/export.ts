@@ -1,6 +1,14 @@
 import { modelName } from '../../kinds.ts';
 import { listed } from '../../wording.ts';
-import { type ExportedProvider, type Exporter, type Source, warnOfEnds, warnOfOwnOrders, warnOfUnsupportedFields } from '../target.ts';
+import {
+  type ExportedProvider,
+  type Exporter,
+  type Source,
+  warnOfEnds,
+  warnOfInterrupted,
+  warnOfOwnOrders,
+  warnOfUnsupportedFields,
+} from '../target.ts';
 
 /** The most backups that OpenRouter accepts. */
 const maxBackups = 3;
@@ -19,6 +27,7 @@ export const exportOpenrouter: Exporter = (source) => {
     warnings.loss('too_long', 'providers', sentence);
   }
   warnOfOwnOrders(source, 'OpenRouter');
+  warnOfInterrupted(source, 'OpenRouter');
   warnOfRules(source);
   warnOfUnsupportedFields(source);
   warnings.loss(

@@ -1,5 +1,5 @@
 import { type Condition, conditions, type Rule } from '../../../model/chain.ts';
-import { conditionOf, knownStatuses, traitsOf } from '../../conditions.ts';
+import { conditionOfStatus, knownStatuses, ofStream, traitsOf } from '../../conditions.ts';
 import { modelName } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
 import { times } from '../../wording.ts';
@@ -78,7 +78,7 @@ export const exportPortkey: Exporter = (source) => {
 function failoverStatusesOf({ reactionTo }: ExportedProvider, statuses: readonly number[]): number[] | undefined {
   const connection = reactionTo('connection_error').failsOver;
   const found = statuses.filter(
-    (status) => reactionTo(conditionOf(status), status).failsOver || (connection && connectionStatuses.includes(status)),
+    (status) => reactionTo(conditionOfStatus(status), status).failsOver || (connection && connectionStatuses.includes(status)),
   );
   return found.length === statuses.length ? undefined : found;
 }
@@ -99,7 +99,7 @@ function statusesOf({ chain }: Source): number[] {
 
 /** The retries of a provider: a single number for all retried statuses. */
 function retryOf({ provider: { name }, reactionTo, loss }: ExportedProvider, statuses: readonly number[], source: Source) {
-  const reactions = statuses.map((status) => ({ status, ...reactionTo(conditionOf(status), status) }));
+  const reactions = statuses.map((status) => ({ status, ...reactionTo(conditionOfStatus(status), status) }));
   const connection = reactionTo('connection_error');
   const retried = reactions.filter(({ retries }) => retries > 0);
   const attempts = Math.max(connection.retries, ...reactions.map(({ retries }) => retries));
@@ -133,13 +133,17 @@ function warnOfWaits(rule: Rule | null, attempts: number, { warnings }: Source):
 const sharedStatuses: Readonly<Record<Condition, number | null>> = {
   rate_limit: null,
   timeout: null,
+  first_token_timeout: null,
   server_error: null,
   connection_error: 500,
+  interrupted: null,
   auth_error: null,
   quota_exceeded: 429,
+  model_not_found: null,
   context_length: 400,
   content_filter: 400,
-  invalid_request: null,
+  unsupported_request: 400,
+  invalid_request: 404,
   invalid_response: null,
 };
 
@@ -149,9 +153,13 @@ function warnOfSharedStatuses({ provider: { name }, isLast, reactionTo, loss }: 
     const status = sharedStatuses[condition];
     if (status === null) continue;
     const hidden = reactionTo(condition, status);
-    const seen = reactionTo(conditionOf(status), status);
+    const seen = reactionTo(conditionOfStatus(status), status);
     if (hidden.failsOver !== seen.failsOver || (condition !== 'connection_error' && hidden.retries !== seen.retries))
-      warnings.loss('same_status', null, `Portkey sees only status ${status}, so it treats ${condition} like ${conditionOf(status)}.`);
+      warnings.loss(
+        'same_status',
+        null,
+        `Portkey sees only status ${status}, so it treats ${condition} like ${conditionOfStatus(status)}.`,
+      );
   }
   const goesOn = (condition: Condition) => {
     const { retries, failsOver } = reactionTo(condition);
@@ -160,7 +168,12 @@ function warnOfSharedStatuses({ provider: { name }, isLast, reactionTo, loss }: 
   for (const condition of conditions) {
     const { statuses, finishReasons } = traitsOf[condition];
     if (!statuses.includes(200) || !goesOn(condition)) continue;
-    const what = finishReasons.length === 0 ? `a broken or empty answer (${condition})` : `an answer with the finish reason ${condition}`;
+    const what =
+      condition === ofStream.broken
+        ? `a stream that ends early (${condition})`
+        : finishReasons.length === 0
+          ? `a broken or empty answer (${condition})`
+          : `an answer with the finish reason ${condition}`;
     loss(condition, null, `${name}: Portkey returns ${what} to the caller; it never retries it or fails over.`);
   }
 }

@@ -1,7 +1,7 @@
 import { invalid } from '../../../../kit/errors.ts';
 import { type Condition, conditions, maxProviders, maxRetries, maxTimeoutMs, maxTokens } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
-import { knownStatuses, traitsOf, usualStatus } from '../../conditions.ts';
+import { knownStatuses, ofNoAnswer, ofStream, traitsOf, usualStatus } from '../../conditions.ts';
 import { isSecret } from '../../params.ts';
 import { listed, times, uniqueName } from '../../wording.ts';
 import { kindNamed } from '../kind-names.ts';
@@ -243,6 +243,9 @@ function perProvider<T>(targets: readonly Target[], providers: readonly Draft[],
   }));
 }
 
+/** The conditions of an imported chain: Portkey has no limit for the first content of a stream. */
+const known = conditions.filter((condition) => condition !== ofStream.late);
+
 /** The statuses that Portkey retries if a file names none (version 1.15.2). */
 const defaultStatuses = [429, 500, 502, 503, 504];
 
@@ -273,8 +276,8 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
         : { max_wait_ms: Math.max(10_000, 1000 * 2 ** (attempts - 1)), respect_retry_after: false }),
       ...(isOn(codes[0] ?? statusesOf(condition)[0]!, failoverStatuses) ? {} : { then: 'fail' }),
     });
-    return conditions.flatMap((condition): Draft[] => {
-      if (!traitsOf[condition].statuses.some((status) => status !== null)) return [rule(condition, [])];
+    return known.flatMap((condition): Draft[] => {
+      if (condition === ofNoAnswer.broken) return [rule(condition, [])];
       const all = statusesOf(condition);
       const retried = all.filter((status) => statuses.includes(status));
       // A call without an answer in time has no status of its own in a chain, so that only a rule without statuses is about it.
@@ -310,7 +313,7 @@ function failoverRules(targets: readonly Target[], providers: readonly Draft[]):
   return perProvider(before, providers.slice(0, -1), ({ failoverStatuses }) => failoverStatuses ?? null).flatMap(({ of, named }) => {
     const failoverStatuses = of ?? undefined;
     const any = failoverStatuses === undefined ? [{ condition: 'any', action: 'failover', ...named }] : [];
-    const single = conditions.flatMap((condition): Draft[] => {
+    const single = known.flatMap((condition): Draft[] => {
       const on = failsOver(condition, failoverStatuses);
       if (failoverStatuses === undefined) return on ? [] : [{ condition, action: 'fail', ...named }];
       const odd = statusesOf(condition).filter((status) => failoverStatuses.includes(status) !== on);
