@@ -79,6 +79,10 @@ class WorstCase(TypedDict):
     """The maximum number of attempts of a prompt."""
     latency_ms: float
     """The longest duration of a prompt, including timeouts and waits."""
+    first_token_ms: float
+    """The longest time of a streamed prompt until its first content, by `first_token_ms` of the
+    providers.
+    """
 
 
 class Step(TypedDict):

@@ -43,12 +43,16 @@ Name = Literal["second", "minute", "hour", "day", "connections", "wrong_keys"]
 Condition = Literal[
     "rate_limit",
     "timeout",
+    "first_token_timeout",
     "server_error",
     "connection_error",
+    "interrupted",
     "auth_error",
     "quota_exceeded",
+    "model_not_found",
     "context_length",
     "content_filter",
+    "unsupported_request",
     "invalid_request",
     "invalid_response",
     "any",
@@ -57,12 +61,16 @@ Action = Literal["retry", "failover", "fail"]
 DecisionCondition = Literal[
     "rate_limit",
     "timeout",
+    "first_token_timeout",
     "server_error",
     "connection_error",
+    "interrupted",
     "auth_error",
     "quota_exceeded",
+    "model_not_found",
     "context_length",
     "content_filter",
+    "unsupported_request",
     "invalid_request",
     "invalid_response",
 ]
@@ -151,6 +159,8 @@ class Provider(TypedDict):
     api_key_env: str | None
     timeout_ms: int
     """The timeout of an attempt. Default: 30000."""
+    first_token_ms: int | None
+    idle_ms: int | None
     max_tokens: int | None
     input_cost_per_1m: float | None
     output_cost_per_1m: float | None
@@ -177,6 +187,8 @@ class ProviderRequest(TypedDict):
     api_base: NotRequired[str | None]
     api_key_env: NotRequired[str | None]
     timeout_ms: NotRequired[int | None]
+    first_token_ms: NotRequired[int | None]
+    idle_ms: NotRequired[int | None]
     max_tokens: NotRequired[int | None]
     input_cost_per_1m: NotRequired[float | None]
     output_cost_per_1m: NotRequired[float | None]
