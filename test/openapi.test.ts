@@ -7,6 +7,7 @@ import { apiPrefix, routes } from '../src/handoff/model/api.ts';
 import { createExample } from '../src/handoff/model/examples.ts';
 import { errorCodes } from '../src/kit/errors.ts';
 import { bodies } from './support/bodies.ts';
+import { signIn, signInSettings, startIssuer } from './support/issuer.ts';
 import { packetIn } from './support/life.ts';
 import {
   type CallOptions,
@@ -483,6 +484,17 @@ describe('the answers of the service', () => {
     const key = (await answer('createKey', 201, { body: { name: 'ci' } })).body;
     await answer('listKeys', 200);
     await answer('getOwnKey', 200);
+    await answer('suspendPerson', 200, { id: 'dana' });
+    await answer('resumePerson', 200, { id: 'dana' });
+    await answer('releasePerson', 200, { id: 'dana' });
+    assert.equal((await answer('listPeople', 200)).body.total, 1);
+    const issuer = await startIssuer(t, service.clock);
+    const people = await startService(t, { clock: service.clock, settings: signInSettings(issuer) });
+    const person = createChecker(people);
+    await signIn(people, issuer);
+    const [session] = (await person.answer('listSessions', 200)).body.sessions;
+    await person.answer('deleteSession', 204, { id: session.id });
+    for (const id of person.seen) seen.add(id);
     const rotated = await answer('rotateKey', 201, { id: key.id, body: { overlap_seconds: 60 } });
     await answer('deleteKey', 204, { id: key.id });
     await answer('deleteKey', 204, { id: rotated.body.id });

@@ -27,13 +27,19 @@ interface JobParts {
   failures: FailureLog;
   /** Checks the keys of streams and the connection to Redis. */
   recheck: () => Promise<void>;
+  /** Finds the identity provider; undefined: there is none to find. */
+  discover: (() => Promise<void>) | undefined;
 }
+
+/** How often an identity provider that did not answer is asked again, and how often nothing is asked of one that did, in milliseconds. */
+const discoverEveryMs = 10_000;
+const foundEveryMs = 3_600_000;
 
 /** When the first rounds of pruning and measuring begin after a start, in milliseconds. */
 const firstPruneMs = 60_000;
 
 /** Wires the background jobs. They run from `start` to `stop`, which waits for delivery attempts in progress. */
-export function createJobs(base: Base, { store, live, services, failures, recheck }: JobParts) {
+export function createJobs(base: Base, { store, live, services, failures, recheck, discover }: JobParts) {
   const { settings, clock } = base;
   const { packets, agents } = services;
   const runOnce = {
@@ -58,6 +64,17 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
       return heartbeatEveryMs;
     },
   };
+  const discovery = {
+    async identity() {
+      try {
+        await discover!();
+        return foundEveryMs;
+      } catch (error) {
+        failures.failed('identity', error);
+        return discoverEveryMs;
+      }
+    },
+  };
   const loopOf = (name: string, job: () => Promise<number>, firstAfterMs = 0) =>
     new Loop({
       async runOnce() {
@@ -73,7 +90,12 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
   store.onDeliveries(() => delivering.wake());
   // These can wait, and their long reads start a thread, which a start would have to share the processor with.
   const firstAfter = (name: string) => (name === 'prune' || name === 'measure' ? firstPruneMs : 0);
-  const loops = [...Object.entries(runOnce).map(([name, job]) => loopOf(name, job, firstAfter(name))), delivering];
+  const loops = [
+    ...Object.entries({ ...runOnce, ...(discover === undefined ? {} : discovery) }).map(([name, job]) =>
+      loopOf(name, job, firstAfter(name)),
+    ),
+    delivering,
+  ];
 
   return {
     runOnce: {
@@ -97,7 +119,7 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
 
 function delivererOf(
   { settings, dependencies, clock, random }: Base,
-  { store, live, services, failures, wake }: Omit<JobParts, 'recheck'> & { wake: () => void },
+  { store, live, services, failures, wake }: Omit<JobParts, 'recheck' | 'discover'> & { wake: () => void },
 ) {
   return new Deliverer({
     store,

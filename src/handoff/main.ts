@@ -26,18 +26,23 @@ import { briefHandlers } from './http/brief.ts';
 import { channelHandlers } from './http/channels.ts';
 import { contractHandlers } from './http/contracts.ts';
 import type { NounHandlers } from './http/handlers.ts';
+import { IdentityAdmission } from './http/identity.ts';
 import { keyHandlers } from './http/keys.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
 import { packetHandlers } from './http/packets.ts';
+import { peopleHandlers } from './http/people.ts';
 import { delegationHandlers, groupHandlers, policyHandlers } from './http/policies.ts';
 import { questionHandlers } from './http/questions.ts';
 import { createLocalCounters, createSharedCounters } from './http/request-counters.ts';
 import { createServer } from './http/server.ts';
+import { sessionHandlers } from './http/sign-in.ts';
 import { statsHandlers } from './http/stats.ts';
 import { createListening, type Listening } from './http/streams.ts';
 import { tenantHandlers } from './http/tenants.ts';
 import { trailHandlers } from './http/trail.ts';
 import { webhookHandlers } from './http/webhooks.ts';
+import type { Identity } from './identity/identity.ts';
+import { claimRules } from './identity-settings.ts';
 import { manyAttempts } from './jobs/receivers.ts';
 import { Hub } from './live/hub.ts';
 import type { RedisLink } from './live/redis.ts';
@@ -61,6 +66,7 @@ import { createListService } from './service/lists.ts';
 import { createNoticeService } from './service/notices.ts';
 import { createPacketViews } from './service/packet-views.ts';
 import { createPacketService } from './service/packets.ts';
+import { createPeopleService } from './service/people.ts';
 import { createPolicyService } from './service/policies.ts';
 import { createPushService } from './service/pushes.ts';
 import { createQuestionService } from './service/questions.ts';
@@ -162,16 +168,17 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
   opened(() => redis?.stop());
   const live = createLive(base, { store, redis, failures });
   opened(() => live.metrics.stop());
-  const services = createServices(base, store, live);
+  const identity = await createIdentityParts(base, store, failures);
+  const services = createServices(base, store, live, identity);
   opened(() => services.checks.stop());
   const { createdKey: adminKey, unusedKey = false } = await services.keys.bootstrap(settings.adminKey);
   const listening = createListening({ ...live, ...services, clock, newId });
-  const app = createHttp(base, { store, live, services, listening, redis });
+  const app = createHttp(base, { store, live, services, listening, redis, identity });
   opened(() => app.close());
   const recheck = async () => {
     await Promise.all([services.connections.recheck(), redis?.check()]);
   };
-  const jobs = createJobs(base, { store, live, services, failures, recheck });
+  const jobs = createJobs(base, { store, live, services, failures, recheck, discover: identity && (() => identity.provider.discover()) });
   opened(() => jobs.stop());
 
   const stop: Stop = async (onStep = () => undefined) => {
@@ -213,6 +220,28 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     stop: (onStep) => (stopped ??= stop(onStep)),
     runOnce: jobs.runOnce,
   };
+}
+
+/** Wires sign-in, sessions and tokens; undefined without an identity provider. */
+async function createIdentityParts(
+  { settings, clock, newId, random }: Base,
+  store: Store,
+  failures: FailureLog,
+): Promise<Identity | undefined> {
+  const { oidcIssuer: issuer, publicUrl = '', sessionHours: hours, sessionIdleMinutes: idleMinutes } = settings;
+  if (issuer === undefined) return undefined;
+  // Loaded only if it is used, like the Redis library.
+  const { createIdentity } = await import('./identity/identity.ts');
+  const identity = await createIdentity({
+    ...{ store, clock, newId, random, rules: claimRules(settings), audiences: settings.oidcAudience, times: { hours, idleMinutes } },
+    ...{ sessionKey: settings.sessionKey, failed: (error) => failures.failed('identity', error) },
+    provider: {
+      ...{ issuer, clientId: settings.oidcClientId, scopes: settings.oidcScopes, tokenTypes: settings.oidcTokenTypes },
+      clientSecret: settings.oidcClientSecret ?? settings.oidcClientSecretFile,
+      publicUrl: publicUrl.replace(/\/+$/, ''),
+    },
+  });
+  return identity;
 }
 
 /** Wires what passes events on after a commit, and the metrics that it reports to. */
@@ -267,7 +296,12 @@ function createLive(
 export type Live = ReturnType<typeof createLive>;
 
 /** Wires the operations, and the requests to receivers of webhooks and messages. */
-function createServices({ settings, dependencies, clock, newId, random, tracer }: Base, store: Store, live: Live) {
+function createServices(
+  { settings, dependencies, clock, newId, random, tracer }: Base,
+  store: Store,
+  live: Live,
+  identity: Identity | undefined,
+) {
   const parts = { store, clock, newId, random };
   const agents = new AgentService(store, clock);
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
@@ -290,7 +324,10 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
     policies.changed();
   };
   const keys = createKeyService({ ...parts, onChange });
-  const connections = new Connections(keys.isValid, tierLimits(settings));
+  const connections = new Connections(
+    (caller) => (caller.kind === 'key' ? keys.isValid(caller) : identity!.isValid(caller)),
+    tierLimits(settings),
+  );
   const creation = {
     ...parts,
     ...facts,
@@ -303,13 +340,14 @@ function createServices({ settings, dependencies, clock, newId, random, tracer }
   const packets = createPacketService(creation);
   return {
     ...{ keys, connections, agents, checks, contracts, policies, packets, answerLinks, views },
+    people: createPeopleService(parts),
     tenants: createTenantService(parts),
     approvals: createApprovalService(creation),
     executions: createExecutionService({ ...parts, views }),
     groups: createGroupService(parts),
     delegations: createDelegationService(parts),
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
-    notices: createNoticeService({ views, clock, answerLinks }),
+    notices: createNoticeService({ views, clock, answerLinks, publicUrl }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
     pushes: createPushService({ ...parts, urlProblem: guard.problem }),
     webhooks: createWebhookService({ ...parts, urlProblem: guard.problem, overlapSeconds: settings.webhookSecretOverlapSeconds }),
@@ -327,19 +365,22 @@ interface HttpParts {
   services: Services;
   listening: Listening;
   redis: RedisLink | undefined;
+  identity: Identity | undefined;
 }
 
 /** The signer of the audit log's heads, if the settings have its key. */
 const signerOf = ({ auditSigningKey }: Settings) => (auditSigningKey === undefined ? undefined : createHeadSigner(auditSigningKey));
 
 /** The handlers of all nouns. */
-function createHandlers({ settings, clock }: Base, { store, live: { turns }, services }: HttpParts): NounHandlers {
+function createHandlers({ settings, clock }: Base, { store, live: { turns }, services, identity }: HttpParts): NounHandlers {
   const { packets, waiting, keys, tenants, agents, contracts, answerLinks, webhooks, channels, views } = services;
   const lists = createListService(store);
   return {
     ...questionHandlers(createQuestionService({ store, views, clock }), packets),
     ...packetHandlers({ store, packets, lists, waiting, turns, batchMax: settings.batchMax, tiers: tierLimits(settings) }),
     ...keyHandlers(keys),
+    ...peopleHandlers(services.people),
+    ...sessionHandlers(identity),
     ...tenantHandlers(tenants),
     ...agentHandlers(agents),
     ...contractHandlers(contracts),
@@ -359,7 +400,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
 /** Wires the HTTP server. */
 function createHttp(base: Base, parts: HttpParts): FastifyInstance {
   const { settings, dependencies, clock, newId, logger, tracer } = base;
-  const { store, live, services, listening, redis } = parts;
+  const { store, live, services, listening, redis, identity } = parts;
   const { version } = packageJson;
   const local = createLocalCounters();
   return createServer({
@@ -373,6 +414,7 @@ function createHttp(base: Base, parts: HttpParts): FastifyInstance {
     store,
     listening,
     handlers: createHandlers(base, parts),
+    identity: identity && new IdentityAdmission(identity),
     tiers: tierLimits(settings),
     counters: redis === undefined ? local : createSharedCounters(redis, local, () => newId(clock())),
     async loadMcp(refusalOf) {

@@ -7,6 +7,7 @@ import {
   listOf,
   origin,
   readSettings,
+  SettingsError,
   type SettingsOf,
   type SettingsTable,
   text,
@@ -16,6 +17,7 @@ import {
   yesOrNo,
 } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
+import { identityProblems, identitySettings } from './identity-settings.ts';
 import { type Tier, tiers } from './model/common.ts';
 import { looksLikeKey } from './rules/keys.ts';
 import type { TierLimits } from './rules/tiers.ts';
@@ -261,6 +263,7 @@ export const settingsTable = {
     help: 'Ids of the agents that the public agent card of A2A names, comma-separated, each as a skill. A message that names no agent goes to the only one, or to `handoff` if there is none.',
     parse: listOf(text),
   },
+  ...identitySettings,
   trustedProxies,
   metricsToken: metricsToken(' and labels tenants with their ids; otherwise with pseudonyms'),
   ...drainSettings,
@@ -278,7 +281,10 @@ export type Settings = SettingsOf<typeof settingsTable>;
  * @throws SettingsError with every problem
  */
 export function readHandoffSettings(sources: Parameters<typeof readSettings>[1]): Settings {
-  return readSettings(settingsTable, sources);
+  const settings = readSettings(settingsTable, sources);
+  const problems = identityProblems(settings);
+  if (problems.length > 0) throw new SettingsError(problems);
+  return settings;
 }
 
 /** The limits of each tier. */

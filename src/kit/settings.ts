@@ -108,6 +108,15 @@ function isTable(value: unknown): value is Record<string, unknown> {
 /** Any text. */
 export const text = (value: string): string => value;
 
+/** The content of the file at a path, without space around it. */
+export function fileText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw new Error(`the path of a file that can be read: ${(error as Error).message.split('\n')[0]}`);
+  }
+}
+
 /** A text without a problem. For an invalid one, `check` returns the end of the sentence "NAME must be ...". */
 export function checked(check: (value: string) => string | undefined) {
   return (value: string): string => {

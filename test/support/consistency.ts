@@ -63,6 +63,8 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
     heads: own('*', 'heads', 'tenant'),
     webhooks: own('*', 'webhooks', 'seq'),
     documents: own('*', 'documents', 'kind, name'),
+    people: own('*', 'people', 'name_key'),
+    sessions: own('*', 'sessions', 'id'),
     answer_links: own('*', 'answer_links', 'seq'),
     questions: own('*', 'questions', 'seq'),
     deliveries: own('*', 'deliveries', 'seq'),

@@ -174,7 +174,7 @@ export function questionPage(
   const reason = hitl.reason === '' ? '' : shown(hitl.reason);
   const question = cut(hitl.question, shownLength);
   const warning = problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`;
-  const form = `<form class="card" method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${nameField(packet, link.responder, entered)}${answerFields(packet, entered)}</form>`;
+  const form = `<form class="card" method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${nameField(link.responder, entered)}${answerFields(packet, entered)}</form>`;
   return documentOf(
     beginningOf(hitl.question, 100),
     `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(question.start)}</h1>${question.rest}${reason}${actionOf(packet)}</div>${aboutOf(packet)}${form}${messagesOf(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
@@ -191,7 +191,7 @@ function until(linkEnd: string, questionEnd: string | null, now: Date): string {
   return `Answer within ${left}, by <time datetime="${end}">${utc.format(new Date(end))} UTC</time>.`;
 }
 
-function nameField({ hitl }: AskingPacket, responder: string | null, { name = hitl.responder ?? '' }: Entered): string {
+function nameField(responder: string | null, { name = '' }: Entered): string {
   if (responder !== null) return '';
   return `<label>Your name<input name="name" required maxlength="1024" value="${escapeHtml(name)}"></label>`;
 }

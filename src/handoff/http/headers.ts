@@ -15,8 +15,12 @@ const maxLength = 255;
 export function keyOf(headers: IncomingHttpHeaders, parameter?: string): string | undefined {
   const header = headers['x-api-key'];
   if (typeof header === 'string') return header;
-  const [, token] = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
-  return token ?? parameter;
+  return bearerOf(headers) ?? parameter;
+}
+
+/** The bearer token of a request: an API key, or a token of the identity provider. */
+export function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(authorization)?.[1];
 }
 
 /** The id of the last event that a client saw: the header, which browsers send when they reconnect, else the parameter. */

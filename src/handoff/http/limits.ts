@@ -14,6 +14,9 @@ const requestsAMinute = 60;
 /** The most requests per minute for an answer link, and for answer links from one address. */
 const answersAMinute = 60;
 
+/** The most requests per minute for the pages of sign-in from one address, which many people may share. */
+const signInsAMinute = 300;
+
 /** The most wrong keys per minute from one address before further guesses get 429. */
 const wrongKeysAMinute = 30;
 
@@ -25,6 +28,7 @@ export class Limits {
   readonly #wrongKeys = new Windows(minuteMs);
   readonly #answerAddresses = new Windows(minuteMs);
   readonly #answerLinks = new Windows(minuteMs);
+  readonly #signIns = new Windows(minuteMs);
 
   /** @param perMinute for all keys; undefined: 60, and no limit for keys of tier business; 0: no limit */
   constructor(perMinute: number | undefined, tiers: Record<Tier, TierLimits>, counters: RequestCounters) {
@@ -43,13 +47,27 @@ export class Limits {
     return andThen(taken, (found) => stateOf(found, tier, perMinute, perHour));
   }
 
-  /** Counts a wrong key from an address. @throws LimitReached when there were too many */
-  wrongKey(address: string, now: number): void {
+  /** Requires that few wrong keys came from an address. @throws LimitReached */
+  requireFewWrongKeys(address: string, now: number): void {
     const window = this.#wrongKeys.of(address, now);
     const state = window.peek(now, wrongKeysAMinute);
     if (!state.allowed)
       throw tooMany('Too many wrong API keys came from this address.', { name: 'wrong_keys', max: wrongKeysAMinute }, state.retryAfterMs);
-    window.add(now, wrongKeysAMinute);
+  }
+
+  /** Counts a wrong key from an address. @throws LimitReached when there were too many */
+  wrongKey(address: string, now: number): void {
+    this.requireFewWrongKeys(address, now);
+    this.#wrongKeys.of(address, now).add(now, wrongKeysAMinute);
+  }
+
+  /** Counts a request for a page of sign-in from an address. @throws LimitReached when there were too many */
+  signIn(address: string, now: number): void {
+    const window = this.#signIns.of(address, now);
+    const state = window.peek(now, signInsAMinute);
+    if (!state.allowed)
+      throw tooMany('Too many requests for a sign-in came from this address.', { name: 'minute', max: signInsAMinute }, state.retryAfterMs);
+    window.add(now, signInsAMinute);
   }
 
   /** Counts a request for the page of an answer link from an address. @throws LimitReached when there were too many */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
-import { type ErrorCode, invalid, type ServiceError } from '../../kit/errors.ts';
+import { type ErrorCode, invalid, ServiceError } from '../../kit/errors.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
@@ -10,12 +10,15 @@ import type { Listener } from '../live/hub.ts';
 import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.ts';
 import type { CallApi } from '../mcp/session.ts';
 import { routes } from '../model/api.ts';
+import type { Scope } from '../model/common.ts';
 import { mcp } from '../model/mcp.ts';
+import { tokenScope } from '../rules/identity.ts';
 import { acts, onlyAgent, requireAgent, requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { PacketViews } from '../service/packet-views.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
+import type { IdentityAdmission } from './identity.ts';
 import type { Listening } from './streams.ts';
 
 interface McpRouteParts {
@@ -26,12 +29,13 @@ interface McpRouteParts {
   readonly listening: Listening;
   readonly views: PacketViews;
   readonly clock: Clock;
+  readonly identity: IdentityAdmission | undefined;
   /** Logs an error that nobody waits for. */
   readonly failed: (error: unknown) => void;
 }
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
-export function mountMcp({ mount, call, load, listening, views, clock, failed }: McpRouteParts): void {
+export function mountMcp({ mount, call, load, listening, views, clock, identity, failed }: McpRouteParts): void {
   mount(
     mcp,
     async ({ query, body }, context) => {
@@ -44,7 +48,8 @@ export function mountMcp({ mount, call, load, listening, views, clock, failed }:
         requireRight(caller, routes.getPacket);
         return isId(id.toLowerCase()) ? (await views.of(caller.tenant_number, id.toLowerCase()))?.packet : undefined;
       };
-      const session = { call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
+      requireScope(identity, caller, endpoint.scopesFor(body));
+      const session = { grantable: caller.grantable, call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
       const request = { headers, body, signal, session };
       if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, { listening, failed });
       return written(await endpoint.answer(request));
@@ -55,6 +60,16 @@ export function mountMcp({ mount, call, load, listening, views, clock, failed }:
 
 /** `_meta` of a request, which has its trace (SEP-414). */
 const metaOf = (body: unknown): object => Object((body as { params?: { _meta?: unknown } | null }).params?._meta) as object;
+
+/** Refuses a message for which a token lacks only the scope, so that its client gets another token. @throws ServiceError 403 with a challenge */
+function requireScope(identity: IdentityAdmission | undefined, caller: Caller, scopes: readonly Scope[]): void {
+  const [access, alternative] = scopes;
+  if (identity === undefined || access === undefined) return;
+  const challenge = identity.stepUp(mcp, caller, alternative === undefined ? { access } : { access, alternative });
+  if (challenge === undefined) return;
+  const headers = { 'www-authenticate': challenge };
+  throw new ServiceError('FORBIDDEN', `The token lacks the scope ${tokenScope(access)}.`, { headers });
+}
 
 /** The codes of JSON-RPC 2.0 (section 5.1), or of the protocol on top of it, for refusals of bodies; of others it is -32600. */
 export const refusalCodes = { VALIDATION_ERROR: -32700 } as const;

@@ -1,19 +1,17 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
-import { andThen } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
-import { describeCause, type LimitReached, ServiceError, toServiceError } from '../../kit/errors.ts';
+import { describeCause, type ServiceError, toServiceError } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
 import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
 import { mountAll } from '../../kit/http/handlers.ts';
-import { type LimitState, uncountRefused } from '../../kit/http/limits.ts';
+import { uncountRefused } from '../../kit/http/limits.ts';
 import { type LocalCall, mountLocally } from '../../kit/http/local.ts';
 import { createMount, lowerCase } from '../../kit/http/mount.ts';
-import { isOwnOrigin, ownHosts, refuseForeignPages } from '../../kit/http/origin.ts';
+import { refuseForeignPages } from '../../kit/http/origin.ts';
 import { answerBudget } from '../../kit/http/sender.ts';
 import { mountStart } from '../../kit/http/start-page.ts';
 import { mountStatic } from '../../kit/http/static.ts';
@@ -37,10 +35,11 @@ import type { PushService } from '../service/pushes.ts';
 import type { WaitingService } from '../service/waiting.ts';
 import type { Store } from '../store/store.ts';
 import { mountA2a } from './a2a.ts';
+import { createAdmission } from './admission.ts';
 import { maxFormBytes } from './answer-links.ts';
-import { answerPageHeaders } from './answer-page.ts';
 import { type HandoffMount, mounted, type NounHandlers } from './handlers.ts';
 import { agentId, keyOf } from './headers.ts';
+import type { IdentityAdmission } from './identity.ts';
 import { Limits } from './limits.ts';
 import { mountMcp } from './mcp.ts';
 import type { HandoffMetrics } from './metrics.ts';
@@ -87,6 +86,8 @@ export interface ServerParts {
   a2aAgents: readonly string[];
   /** The address by which others reach the service; undefined: that of each request. */
   publicUrl: string | undefined;
+  /** Who is admitted by an identity provider; undefined: nobody. */
+  identity: IdentityAdmission | undefined;
 }
 
 /** The refusal that an error stands for. It logs an unexpected error. */
@@ -103,16 +104,12 @@ const rootLinks = {
   metrics: '/metrics',
 };
 
-/** The properties of a route that admission needs. */
-type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'dailyQuota' | 'keyInQuery' | 'forPrograms'>;
-
 /** The largest body of a batch in bytes, for any tier. */
 const maxBatchBytes = 16 * 1024 * 1024;
 
 /** Makes the HTTP server of the handoff service. */
 export function createServer(parts: ServerParts): FastifyInstance {
-  const { version, logger, clock, store, packets, agents, keys, metrics, tiers, corsOrigins, listening, devMode, host } = parts;
-  const limits = new Limits(parts.rateLimitPerMinute, tiers, parts.counters);
+  const { version, logger, clock, store, metrics, tiers, corsOrigins, listening, devMode, host } = parts;
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
 
   const app = createApp({
@@ -126,63 +123,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   allowOrigins(app, corsOrigins);
   if (devMode) refuseForeignPages(app, { hosts: [host], origins: corsOrigins, hasKey });
 
-  const isOwnHost = ownHosts([host, ...parts.allowedHosts]);
-
-  /** Authenticates and counts a request, and sets the rate limit headers of its answer. */
-  function admit(route: Admission, request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
-    if (route.access === 'public') return undefined as never;
-    if (route.access === 'link') return admitLink(request, reply);
-    if (route.forPrograms) requireOwnHost(request.headers, isOwnHost, corsOrigins);
-    const key = keyOf(request.headers, route.keyInQuery ? (request.query as Record<string, string | undefined>).api_key : undefined);
-    if (key === undefined && route.keyInQuery && !route.forPrograms && devMode) return keys.defaultCaller();
-    // A repeated parameter is an array.
-    if (typeof key !== 'string' || key === '') throw unauthorized(noKey(route));
-    return andThen(keys.authenticate(key, request.raw.socket), (caller) => count(route, request, reply, caller));
-  }
-
-  /** Counts a request for the page of an answer link, whether or not there is such a link. */
-  function admitLink(request: FastifyRequest, reply: FastifyReply): Caller {
-    reply.headers(answerPageHeaders);
-    limits.answerLink(request.ip, (request.params as { token: string }).token, clock().getTime());
-    return undefined as never;
-  }
-
-  function count(route: Admission, request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined): Caller | Promise<Caller> {
-    const now = clock().getTime();
-    if (caller === undefined) {
-      limits.wrongKey(request.ip, now);
-      throw unauthorized('The API key is not valid.');
-    }
-    request.info.caller = caller.tenant_id;
-    return andThen(limits.take(caller, now), (state) => counted(route, request, reply, caller, state));
-  }
-
-  function counted(
-    route: Admission,
-    request: FastifyRequest,
-    reply: FastifyReply,
-    caller: Caller,
-    state: LimitState,
-  ): Caller | Promise<Caller> {
-    reply.headers(state.headers);
-    if (state.refusal !== undefined) return refuse(route, caller, state.refusal);
-    request.info.counted = state;
-    requireRight(caller, route);
-    const agent = agentId(request.headers);
-    if (agent !== undefined) {
-      requireAgent(caller, agent);
-      // A request that only tries writes nothing.
-      if (!('dry_run' in (request.query as object))) agents.seen(caller.tenant_number, agent);
-    }
-    return caller;
-  }
-
-  /** Refuses with the daily quota instead if that lasts longer: after `Retry-After` the request must succeed. */
-  async function refuse(route: Admission, caller: Caller, byLimit: LimitReached): Promise<never> {
-    const byQuota = route.dailyQuota ? await packets.refusalByQuota(caller) : undefined;
-    throw byQuota !== undefined && byQuota.retryAfter > byLimit.retryAfter ? byQuota : byLimit;
-  }
-
+  const admit = createAdmission({ ...parts, limits: new Limits(parts.rateLimitPerMinute, tiers, parts.counters) });
   const answers = answerBudget();
   const { mount, call } = mountLocally(
     createMount<Caller, HandoffRoute>({
@@ -192,7 +133,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
       // An unknown path gets 404 without a key; with one, the key is checked and the request counted.
       admitUnrouted: (request, reply) => (keyOf(request.headers) === undefined ? undefined : admit({ access: 'any' }, request, reply)),
       bodyLimit(route, caller) {
-        if (route.access === 'link') return maxFormBytes;
+        if (route.access === 'link' || route.access === 'sign-in') return maxFormBytes;
         return route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller);
       },
       tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,
@@ -217,6 +158,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     ...sseHandlers(listening),
     ...webSocketHandlers(listening, corsOrigins),
   });
+  parts.identity?.mount(mount, clock);
   mountProtocols(parts, app, mount, call, answers);
   app.addHook('preClose', () => listening.streams.close());
   mountExplorers(app, ['', apiPrefix], serviceTitle, () => describeHandoff(version));
@@ -238,7 +180,7 @@ function mountProtocols(
     if (refusal.status >= 500) logger.error({ route, err: describeCause(refusal.cause ?? error) }, 'request failed');
     return refusal;
   };
-  const shared = { mount, call, listening, views: parts.views };
+  const shared = { mount, call, listening, views: parts.views, identity: parts.identity };
   const [mcpRefusal, a2aRefusal] = [refusalsOf('/mcp'), refusalsOf('/a2a')];
   const loadMcp = once(() => parts.loadMcp(mcpRefusal));
   const loadA2a = once(() => parts.loadA2a(a2aRefusal));
@@ -276,25 +218,7 @@ function mountPages(app: FastifyInstance, { version }: ServerParts): void {
   });
 }
 
-/** 401, with the scheme by which a key may be sent (RFC 9110, 11.6.1). */
-function unauthorized(detail: string): ServiceError {
-  return new ServiceError('UNAUTHORIZED', detail, { headers: { 'www-authenticate': 'Bearer realm="baton"' } });
-}
-
-/** Refuses a request that a foreign page may have caused by DNS rebinding. @throws ServiceError 403 */
-function requireOwnHost({ host, origin }: IncomingHttpHeaders, isOwn: (header: string) => boolean, corsOrigins: readonly string[]): void {
-  const hint = 'SERVICE_ALLOWED_HOSTS can allow it.';
-  if (host !== undefined && !isOwn(host)) throw new ServiceError('FORBIDDEN', `The Host header does not name this service. ${hint}`);
-  if (origin !== undefined && !isOwnOrigin(origin, isOwn, corsOrigins))
-    throw new ServiceError('FORBIDDEN', `The Origin header does not name this service. ${hint}`);
-}
-
 /** Whether a request has a key, or the address of an answer link, which pages of others can't know either. Admission refuses wrong ones. */
 function hasKey({ headers, query, url }: FastifyRequest): boolean {
   return url.startsWith('/answer/') || keyOf(headers, (query as Record<string, string | undefined>).api_key) !== undefined;
-}
-
-function noKey({ keyInQuery }: Admission): string {
-  const places = ['in the header X-API-Key', 'as Authorization: Bearer', ...(keyInQuery ? ['in the parameter api_key'] : [])];
-  return `An API key is required, ${new Intl.ListFormat('en', { type: 'disjunction' }).format(places)}.`;
 }

@@ -38,7 +38,7 @@ interface PrunerParts {
 
 /**
  * Makes the job that deletes old data in small batches: what has a retention after that, counters of days and hours when nobody reads them any more, unseen
- * agents and expired answer links after 30 days, secrets of removed webhooks after their last delivery. A round returns the milliseconds until the next one.
+ * agents and expired answer links after 30 days, sessions that have expired, secrets of removed webhooks after their last delivery. A round returns the milliseconds until the next one.
  */
 export function createPruner({ store, clock, retention }: PrunerParts): () => Promise<number> {
   const { idempotencyRetentionSeconds, streamRetentionSeconds, deliveryRetentionSeconds, deadLetterRetentionSeconds } = retention;
@@ -57,6 +57,7 @@ export function createPruner({ store, clock, retention }: PrunerParts): () => Pr
       () => store.agents.forget(new Date(now - agentsMs), roundSize),
       () => store.webhooks.scrub(roundSize),
       () => store.answerLinks.forget(new Date(now - answerLinksMs), roundSize),
+      () => store.sessions.forget(new Date(now), roundSize),
     ];
     const removed: number[] = [];
     const failures: unknown[] = [];

@@ -1,11 +1,12 @@
 import { createMcpHandler, type McpHttpHandler, ProtocolErrorCode, type ServerEvent } from '@modelcontextprotocol/server';
 import { readJson } from '../../kit/json.ts';
 
+import type { Scope } from '../model/common.ts';
 import { urisOf } from './resources.ts';
 import { callTool, createMcpServer, type Extension, type McpParts, type RunTool, type ToolCall, takesTasks } from './server.ts';
 import type { Session } from './session.ts';
 import { type SendMessage, subscribedTasks } from './subscriptions.ts';
-import { mayWait } from './tools.ts';
+import { mayWait, scopesOf, tools } from './tools.ts';
 
 /** A request to the endpoint, after admission. */
 export interface McpHttpRequest {
@@ -33,6 +34,8 @@ export interface McpSubscription {
 }
 
 export interface McpEndpoint {
+  /** The scopes each of which suffices for a message; empty where it needs none. */
+  scopesFor(body: unknown): readonly Scope[];
   answer(request: McpHttpRequest): Promise<McpHttpAnswer>;
   /** Opens a subscription; an answer if the request is refused. */
   listen(request: McpHttpRequest): Promise<McpHttpAnswer | McpSubscription>;
@@ -82,6 +85,7 @@ export function createMcpEndpoint(parts: {
   }
 
   return {
+    scopesFor,
     answer: (request) => (isWaiting(request.body) ? answerLater(request) : fetchFrom(shared, request).then(read)),
     async listen(request) {
       const tasks = await subscribedTasks(request, parts.refusalOf);
@@ -110,6 +114,24 @@ export function createMcpEndpoint(parts: {
       };
     },
   };
+}
+
+/** The methods that read, and those that work on packets, besides the calls of tools. */
+const scopesOfMethods: Readonly<Record<string, readonly Scope[]>> = {
+  'resources/read': ['read'],
+  'tasks/get': ['read'],
+  'subscriptions/listen': ['read'],
+  'tasks/cancel': ['work'],
+};
+
+/** The scopes each of which suffices for a message. */
+function scopesFor(body: unknown): readonly Scope[] {
+  const { method, params } = body as { method?: unknown; params?: { name?: unknown } | null };
+  if (method === 'tools/call') {
+    const name = String(params?.name);
+    return Object.hasOwn(tools, name) ? scopesOf(tools[name as keyof typeof tools]) : [];
+  }
+  return Object.hasOwn(scopesOfMethods, String(method)) ? scopesOfMethods[String(method)]! : [];
 }
 
 /** Whether a message calls a tool that may wait. */

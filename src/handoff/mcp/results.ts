@@ -39,13 +39,14 @@ export function toldOf(packet: Packet, now: Date): ToldQuestion {
 /** The result of a question: the answer, or why there is none. */
 export function answerOf({ id, status }: Pick<Packet, 'id' | 'status'>, told: ToldQuestion): ToolResult {
   const { question_id, question, answer, state, expires_at } = told;
-  const { response = null, responded_by = null, notes = null, decision = null } = answer ?? {};
+  const { response = null, responded_by = null, answered_by = null, notes = null, decision = null } = answer ?? {};
+  const who = answered_by !== null && !answered_by.verified ? `${responded_by} (typed, not verified)` : responded_by;
   const reason = state === 'timed_out' || state === 'replaced' ? state : null;
   const ids = { packet_id: id, question_id, answered: answer !== null, status };
-  const structured = { ...ids, question, response, responded_by, notes, decision, reason };
+  const structured = { ...ids, question, response, responded_by, answered_by, notes, decision, reason };
   if (answer !== null) {
     const called = decision === null ? [] : [`arguments: ${JSON.stringify(decision.arguments)}`];
-    const said = [`${responded_by}: ${response}`, ...called, decision?.message ?? '', notes ?? ''].filter((line) => line !== '');
+    const said = [`${who}: ${response}`, ...called, decision?.message ?? '', notes ?? ''].filter((line) => line !== '');
     return { structured, text: `A person has answered.\n${fenced(said.join('\n'))}` };
   }
   return { structured, text: withoutAnswer[state](id, status, expires_at) };

@@ -154,6 +154,7 @@ const answer = Type.Object({
   question: nullable('string', 'The question.'),
   response: nullable('string', 'The answer of the person.'),
   responded_by: nullable('string', 'Who answered.'),
+  answered_by: nullable('object', 'Who answered, whether that is verified, and how it is known.'),
   reason: nullable(
     'string',
     '`timed_out` when the question was not answered in time, `replaced` when another agent has changed it; otherwise null.',

@@ -198,14 +198,14 @@ function handlersOf({ sessionOf, refusalOf, runTool = (call, session) => callToo
 const isOurs = (code: string): boolean => code === 'SERVER_ERROR' || code === 'SERVICE_UNAVAILABLE';
 
 /** The tools that the key of a session may call: those that change something need the scope work, the others read. */
-async function toolsOf({ call }: Session, refusalOf: McpParts['refusalOf']) {
+async function toolsOf({ call, grantable }: Session, refusalOf: McpParts['refusalOf']) {
   const own = await call(routes.getOwnKey, {}).catch((error: unknown) => {
     // Over stdio the service may not run yet. Each call will say so.
     if (refusalOf(error).code !== 'SERVICE_UNAVAILABLE') throw error;
   });
-  return own === undefined
-    ? listed
-    : listed.filter(({ name }) => scopesOf(tools[name as keyof typeof tools]).some((scope) => own.scopes.includes(scope)));
+  if (own === undefined) return listed;
+  const scopes: readonly string[] = grantable ?? own.scopes;
+  return listed.filter(({ name }) => scopesOf(tools[name as keyof typeof tools]).some((scope) => scopes.includes(scope)));
 }
 
 const noTask = () => new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such task.');

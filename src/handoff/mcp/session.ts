@@ -22,6 +22,8 @@ export interface Session {
   readonly call: CallApi;
   /** The agent's id, if the connection names it, or if its key may act as no other. */
   readonly agentId: string | undefined;
+  /** The scopes with which tools are listed that a token may get; left out: those of the key. */
+  readonly grantable?: readonly string[] | undefined;
   /** Whether the connection names it. */
   readonly isNamed: boolean;
   /** Whether the client takes a task instead of a result that needs time. */

@@ -16,9 +16,11 @@ import { groupApi } from './group.ts';
 import { keyApi } from './key.ts';
 import { mcpApi } from './mcp.ts';
 import { packetApi } from './packet-routes.ts';
+import { personApi } from './person.ts';
 import { policyApi } from './policy.ts';
 import { questionApi } from './question.ts';
 import type { HandoffRoute } from './route.ts';
+import { sessionApi } from './session.ts';
 import { statsApi } from './stats.ts';
 import { streamApi } from './stream.ts';
 import { tenantApi } from './tenant.ts';
@@ -56,6 +58,8 @@ export const parts = [
   statsApi,
   auditApi,
   keyApi,
+  personApi,
+  sessionApi,
   tenantApi,
   systemApi,
 ] as const;

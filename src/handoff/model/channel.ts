@@ -34,14 +34,14 @@ export const Channel = object({
   responder: orNull(Type.String(), `${responder} Null: all questions; the person enters a name.`),
   links: Type.Boolean({
     description:
-      'Whether its messages have answer links: they do if the key that set its target or responder may answer. The links end when that key is revoked.',
+      'Whether its messages have answer links: they do if the key that set its target or responder may answer, or if it has a responder, for whom a key with the scope `manage` makes it act. The links end when that key is revoked, and when the responder leaves.',
   }),
   active: Type.Boolean({ description: 'Whether messages are sent to it.' }),
   disabled_reason: { ...Webhook.properties.disabled_reason },
   created_at: timestamp('When it was created.'),
   warnings: Type.Optional(
     Type.Array(Type.String(), {
-      description: 'Says where its links lead if `SERVICE_PUBLIC_URL` is not set; otherwise absent.',
+      description: 'What it cannot do, and where its links lead if `SERVICE_PUBLIC_URL` is not set, one sentence each; otherwise absent.',
     }),
   ),
 });

@@ -41,6 +41,12 @@ export const question = {
         'Whether the answer is refused from the keys that created or claimed the packet or asked the question, and from keys that they created. These keys can neither withdraw nor change the open question, nor lift this before it is asked, and it stays for later questions of the packet until another key lifts it; while a question is open, nobody can.',
     }),
   ),
+  require_verified: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the answer is refused from anybody whose name is not verified (`answered_by`), and from tokens, which programs hold. It stays for later questions of the packet until a key that did not ask lifts it.',
+    }),
+  ),
   on_timeout: Type.Optional(choice(['keep', 'fail', 'expire'], { description: 'What happens at the timeout; `keep` if left out.' })),
   key: Type.Optional(
     Type.String({
@@ -80,11 +86,29 @@ export const Asked = Type.Object({
   shadow: Type.Optional(Type.Array(ShadowVerdict, { description: 'What policies would have decided that are only tried.' })),
 });
 
+/** How it is known who answered. */
+export const answerMethods = ['sign_in', 'key', 'link', 'token', 'typed'] as const;
+
+/** Who answered, and how that is known. */
+export const AnsweredBy = described(
+  'Who answered. The name is verified by a sign-in, by a key with that `responder`, by a link with that `responder` that a channel sent or that was made with the scope `manage` or by a key of that person, and by a token of that person. Any other name is only typed.',
+  {
+    name: Type.String(),
+    verified: Type.Boolean({ description: 'Whether it is known that it was this person.' }),
+    method: choice(answerMethods, { description: 'How the name is known; `typed`: somebody entered it.' }),
+    subject: Type.Optional(Type.String({ description: "The identity provider's id of the person." })),
+    key_id: Type.Optional(Type.String({ description: 'The key that sent the answer.' })),
+    link_id: Type.Optional(Type.String({ description: 'The answer link that was used.' })),
+  },
+);
+export type AnsweredBy = Static<typeof AnsweredBy>;
+
 /** What a person answered. */
 export const Answer = Type.Object({
   response: Type.String(),
   data: Type.Optional(record(Type.Unknown(), { description: 'The answer to a question with a schema.' })),
   responded_by: Type.String(),
+  answered_by: Type.Optional(AnsweredBy),
   responded_at: timestamp('When the question was answered.'),
   notes: orNull(Type.String()),
   decision: Type.Optional(ActionDecision),
@@ -129,6 +153,7 @@ export const Hitl = Type.Object({
   requested_at: orNull(asked.requested_at),
   expires_at: asked.expires_at,
   remind_at: asked.remind_at,
+  answered_by: answer.answered_by,
   data: answer.data,
   digest: Type.Optional(asked.digest),
   first_question_id: asked.first_question_id,

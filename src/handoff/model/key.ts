@@ -62,7 +62,13 @@ const keyRights = { scopes: ['read', 'work'], agents: ['resolver'], responder: n
 const keyExample = { id, name: 'ci', tier: 'pro', prefix: 'svc_9Zk3', admin: false, created_at, expires_at: null, ...keyRights };
 /** The key of a request, with its tenant. */
 export const OwnKey = object({
+  kind: choice(['key', 'session', 'token'], {
+    description: 'What the request was sent with: a key, the session of a person who signed in, or a token of the identity provider.',
+  }),
   ...ApiKey.properties,
+  id: orNull(Id, 'Null for a session or a token.'),
+  prefix: orNull(Type.String(), 'The first eight characters of the key; null for a session or a token.'),
+  created_at: orNull(ApiKey.properties.created_at, 'Null for a session or a token.'),
   tenant: described('The tenant of the key.', { id: Id, name: Type.String(), tier }),
 });
 export type OwnKey = Static<typeof OwnKey>;
@@ -121,12 +127,13 @@ const keyRoutes = routeTable('keys', {
     path: '/keys/self',
     access: 'any',
     summary: 'Get the key of the request',
-    description: 'What the key in `X-API-Key` may do, and the tenant that it belongs to. Any key may ask for itself.',
+    description:
+      'What the key in `X-API-Key` may do, and the tenant that it belongs to; or the session, or the token. Any key may ask for itself.',
     responses: {
       200: {
         schema: OwnKey,
         description: 'The key, without its value.',
-        example: { ...keyExample, tenant: { id, name: 'Acme', tier: 'pro' } },
+        example: { kind: 'key', ...keyExample, tenant: { id, name: 'Acme', tier: 'pro' } },
       },
       ...failing(401, 429),
     },

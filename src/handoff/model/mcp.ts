@@ -19,6 +19,7 @@ export const { mcp } = routeTable('mcp', {
     access: 'any',
     keyInQuery: true,
     forPrograms: true,
+    resource: 'mcp',
     summary: 'Model Context Protocol (Streamable HTTP)',
     description: [
       'A message of JSON-RPC 2.0 as the Model Context Protocol defines it, in its revisions 2026-07-28 and 2025-11-25. The server keeps no sessions: any instance answers any request.',

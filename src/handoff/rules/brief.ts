@@ -1,5 +1,6 @@
 import type { Brief, BriefSection, Omission } from '../model/brief.ts';
 import type { Packet } from '../model/packet.ts';
+import { shownName } from './answered-by.ts';
 
 /** A part of a packet before it is cut. */
 interface Part {
@@ -148,7 +149,7 @@ function mainParts({ id, context, hitl, actions, decisions, dependencies }: Pack
       'answer',
       hitl === null || hitl.response === null
         ? []
-        : [`${hitl.question}\n${hitl.responded_by}: ${hitl.response}${hitl.notes ? ` (${hitl.notes})` : ''}`],
+        : [`${hitl.question}\n${shownName(hitl)}: ${hitl.response}${hitl.notes ? ` (${hitl.notes})` : ''}`],
     ),
     lines('pending', actions.pending, ({ id: action, description, assignee, priority, depends_on = [] }) => {
       const notes = [assignee && `for ${assignee}`, priority, depends_on.length > 0 && `after ${depends_on.join(', ')}`].filter(Boolean);

@@ -1,3 +1,4 @@
+import type { AnsweredBy } from '../model/hitl.ts';
 import type { Claimant, PatchRequest, RespondRequest } from '../model/packet.ts';
 import type { AnsweredVia, LinkDetails } from './answer.ts';
 import type { Decider } from './approving.ts';
@@ -27,6 +28,8 @@ export type Command =
       readonly answer: RespondRequest;
       readonly via?: AnsweredVia;
       readonly link?: LinkDetails;
+      /** Who answers, and how that is known; left out: the name is only typed. */
+      readonly by?: AnsweredBy | undefined;
       /** How the person is known. */
       readonly decider?: Decider;
       readonly actor?: string | undefined;

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../kit/errors.ts';
+import { nameKey } from '../model/people.ts';
 import { asksPerson, type Command } from './command.ts';
 import type { KeptOfQuestions } from './kept.ts';
 import type { AnyPacket, PacketEvent } from './packet.ts';
@@ -11,7 +12,12 @@ const byAdmin = 'admin:';
 export interface KeyFamily {
   readonly origin: string;
   readonly lineage: Lineage;
+  /** The person who it is, as a source. */
+  readonly person?: string;
 }
+
+/** A person as a source of questions. */
+export const personOrigin = (name: string): string => `person:${nameKey(name)}`;
 
 /** The origins of the families through which a key was created, the latest first; those of admin keys have a prefix. */
 export type Lineage = readonly string[];
@@ -29,7 +35,8 @@ const firstKeyOf = (maker: string): string => (maker.startsWith(byAdmin) ? maker
  * through others, or one key that is not an admin key made both. That key had the scope `work` if the source has it, since a
  * key gives no more rights than it has.
  */
-function isSource(sources: readonly string[], { origin, lineage }: KeyFamily): boolean {
+function isSource(sources: readonly string[], { origin, lineage, person }: KeyFamily): boolean {
+  if (person !== undefined && sources.includes(person)) return true;
   return sources.includes(origin) || sources.includes(byAdmin + origin) || lineage.some((maker) => sources.includes(firstKeyOf(maker)));
 }
 
@@ -37,8 +44,9 @@ function isSource(sources: readonly string[], { origin, lineage }: KeyFamily): b
 export const isOfFamily = isSource;
 
 /** The sources of a question with those of another key. */
-export function withSource(sources: readonly string[], { origin, lineage }: KeyFamily): readonly string[] {
-  const added = [origin, ...lineage].filter((key) => !sources.includes(key));
+export function withSource(sources: readonly string[], { origin, lineage, person }: KeyFamily): readonly string[] {
+  const all = new Set([origin, ...lineage, ...(person === undefined ? [] : [person])]);
+  const added = [...all].filter((key) => !sources.includes(key));
   return added.length === 0 ? sources : [...sources, ...added];
 }
 
@@ -50,7 +58,8 @@ export function makesSource({ event_type, details }: PacketEvent): boolean {
 
 /**
  * What a command does to a question that excludes its source (`hitl.exclude_source`), if only another key may do that: it
- * answers the question, withdraws it, changes it while it is open, or removes the need for it before the next one is asked.
+ * answers the question, withdraws it, changes it while it is open, or removes the need for it before the next one is asked. A question
+ * that needs a verified name (`hitl.require_verified`) keeps that need against its source likewise.
  * Undefined otherwise: failing or deleting the packet approves nothing.
  */
 export function restrictedAction(
@@ -61,16 +70,18 @@ export function restrictedAction(
   const { hitl } = packet;
   // A step of a policy never counts the asker.
   if (command.kind === 'respond' && kept.approval?.steps.some(({ from }) => from !== null)) return 'answered';
-  if (!(hitl === null ? kept.exclude_source : hitl.exclude_source)) return undefined;
-  if (command.kind === 'respond') return 'answered';
-  if (command.kind === 'withdraw') return 'withdrawn';
+  const { exclude_source: isExcluded, require_verified: isVerified } = hitl ?? kept;
+  if (!isExcluded && !isVerified) return undefined;
+  if (command.kind === 'respond') return isExcluded ? 'answered' : undefined;
+  if (command.kind === 'withdraw') return isExcluded ? 'withdrawn' : undefined;
   const change = command.kind === 'ask' ? command.question : command.kind === 'patch' ? command.patch.hitl : undefined;
   if (change === undefined) return undefined;
   // An answered question can't be changed by any key.
   if (hitl !== null && hitl.question_id !== null && !isAwaited(packet) && !asksPerson(command)) return undefined;
   if (change === null) return hitl === null ? undefined : 'changed';
-  const lifts = change.exclude_source === false || change.required === false;
-  return lifts || (command.kind === 'patch' && isAwaited(packet)) ? 'changed' : undefined;
+  const lifts =
+    (isExcluded && (change.exclude_source === false || change.required === false)) || (isVerified && change.require_verified === false);
+  return lifts || (isExcluded && command.kind === 'patch' && isAwaited(packet)) ? 'changed' : undefined;
 }
 
 /** @throws ServiceError 403 when the key is a source of the question, which must be `action` with another key */

@@ -9,6 +9,7 @@ import { isAwaited } from './question-state.ts';
  */
 export interface KeptOfQuestions {
   readonly exclude_source?: true;
+  readonly require_verified?: true;
   readonly notified_at?: string;
   /** How the open question about an action is approved. */
   readonly approval?: OpenCase;
@@ -20,8 +21,10 @@ export interface KeptOfQuestions {
 export type OwnPacket = 'waiting' | 'begun';
 
 /** What a packet's next question has unless the request says otherwise. */
-export const inherited = ({ hitl }: AnyPacket, kept: KeptOfQuestions): GivenQuestion =>
-  (hitl === null ? kept.exclude_source : hitl.exclude_source) ? { exclude_source: true } : {};
+export const inherited = ({ hitl }: AnyPacket, kept: KeptOfQuestions): GivenQuestion => ({
+  ...((hitl ?? kept).exclude_source ? { exclude_source: true } : {}),
+  ...((hitl ?? kept).require_verified ? { require_verified: true } : {}),
+});
 
 /** What to keep of a packet's questions after a command. */
 export function keptAfter(
@@ -31,14 +34,16 @@ export function keptAfter(
   { kept }: QuestionsBefore,
 ): KeptOfQuestions {
   // With a question, the packet itself says whether it excludes its source. Without one, it was withdrawn or never asked.
-  const isExcluded = before.hitl === null ? kept.exclude_source : isAwaited(before) && before.hitl.exclude_source;
+  const stays = (field: 'exclude_source' | 'require_verified') =>
+    after.hitl === null && (before.hitl === null ? kept[field] : isAwaited(before) && before.hitl[field]) ? { [field]: true } : {};
   const isTold = events.some(({ notifies }) => notifies === 'asked');
   const open = approval === undefined ? kept.approval : (approval ?? undefined);
   const marked = own ?? kept.own;
   return {
     ...(isAwaited(after) && open !== undefined ? { approval: open } : {}),
     ...(marked === undefined ? {} : { own: marked }),
-    ...(after.hitl === null && isExcluded ? { exclude_source: true } : {}),
+    ...stays('exclude_source'),
+    ...stays('require_verified'),
     ...(isTold
       ? { notified_at: after.updated_at }
       : kept.notified_at === undefined || !isAwaited(after)

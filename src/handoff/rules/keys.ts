@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /** The prefix of generated keys. */
-const prefix = 'svc_';
+export const keyPrefix = 'svc_';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const secretLength = 43;
 const checksumLength = 6;
@@ -19,7 +19,7 @@ function base62(value: bigint, length: number): string {
 /** Makes a key: `svc_`, the random bytes as 43 base62 characters, and the CRC-32 of those characters as 6 more. */
 export function keyFrom(random: Buffer): string {
   const secret = base62(BigInt(`0x${random.toString('hex')}`), secretLength);
-  return prefix + secret + checksumOf(secret);
+  return keyPrefix + secret + checksumOf(secret);
 }
 
 function checksumOf(secret: string): string {
@@ -32,8 +32,8 @@ const maxKeyLength = 512;
 /** Whether a value could be a key: a value with our prefix must have the right length and checksum. */
 export function looksLikeKey(value: string): boolean {
   if (value.length === 0 || value.length > maxKeyLength) return false;
-  if (!value.startsWith(prefix)) return true;
-  const secret = value.slice(prefix.length, -checksumLength);
+  if (!value.startsWith(keyPrefix)) return true;
+  const secret = value.slice(keyPrefix.length, -checksumLength);
   return secret.length === secretLength && checksumOf(secret) === value.slice(-checksumLength);
 }
 

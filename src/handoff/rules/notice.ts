@@ -2,6 +2,7 @@ import { askerName } from '../model/asker.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import { choicesOf } from '../model/options.ts';
 import type { Packet } from '../model/packet.ts';
+import { shownName } from './answered-by.ts';
 import { cut } from './cut.ts';
 import { plain } from './html.ts';
 import { latestQuestion } from './question-state.ts';
@@ -69,12 +70,12 @@ export function overdueNotice({ id, status, metadata, context, due_at = '' }: Pa
 /** The message about a packet's question. `link`: the page to answer on, or a sentence that says why there is none. */
 export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: string } | { none: string }, now: Date): Notice {
   const { hitl, context } = packet;
-  const { question, reason, options, response, responded_by, notes, expires_at } = hitl!;
+  const { question, reason, options, response, notes, expires_at } = hitl!;
   const from = line(askerName(packet));
   const asked = block(question, maxQuestion);
   if (event === 'answered') {
     const parts = [
-      { title: `Answer from ${line(responded_by ?? '')}`, text: block(response ?? '', maxPart) },
+      { title: `Answer from ${line(shownName(hitl!))}`, text: block(response ?? '', maxPart) },
       { title: 'Remarks', text: block(notes ?? '', maxPart) },
     ];
     return {

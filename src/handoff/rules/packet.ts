@@ -4,6 +4,7 @@ import { statuses } from '../model/common.ts';
 import type { Packet, PacketSummary, PatchRequest } from '../model/packet.ts';
 import type { WebhookEvent } from '../model/webhook.ts';
 import { answeredPacket, answerTo, type EndedQuestion, questionsEndedBy, withQuestionEnded } from './answer.ts';
+import { requireVerified, typedName } from './answered-by.ts';
 import { type Facts, type OpenCase, typed } from './approving.ts';
 import type { Command } from './command.ts';
 import { considerAtTime, decideAction, withApproval } from './considered.ts';
@@ -272,7 +273,14 @@ function setFree<P extends AnyPacket>(packet: P, verb: 'release' | 'lose', actor
 
 function respond<P extends AnyPacket>(
   packet: P,
-  { answer, via = 'api', link, decider = typed, actor = `human:${answer.responded_by}` }: Command & { kind: 'respond' },
+  {
+    answer,
+    via = 'api',
+    link,
+    by = typedName(answer.responded_by),
+    decider = typed,
+    actor = `human:${answer.responded_by}`,
+  }: Command & { kind: 'respond' },
   now: Date,
   questions: QuestionsBefore,
 ): Decision<P> {
@@ -281,10 +289,11 @@ function respond<P extends AnyPacket>(
     throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(latest)}`);
   }
   if (latest.state === 'timed_out') throw new ServiceError('GONE', 'The question is overdue.');
+  requireVerified(latest.question, by);
   if (latest.question.action !== undefined) return decideAction(packet, latest, { answer, decider, via, link }, questions, now);
   const given = answerTo(packet, latest, answer);
   const { responded_by, notes = null } = answer;
-  const answered = answeredPacket(packet, latest, { ...given, responded_by, responded_at: now.toISOString(), notes }, now);
+  const answered = answeredPacket(packet, latest, { ...given, responded_by, answered_by: by, responded_at: now.toISOString(), notes }, now);
   const { question_id, ...words } = askedOf(latest);
   const event: PacketEvent = {
     event_type: 'hitl_responded',
@@ -297,6 +306,7 @@ function respond<P extends AnyPacket>(
       question: words.question,
       ...(answer.digest === undefined ? {} : { digest: answer.digest }),
       via,
+      answered_by: by,
       ...link,
     },
   };

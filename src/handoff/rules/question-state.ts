@@ -51,13 +51,14 @@ const answerFields: Record<keyof Answer, true> = {
   response: true,
   data: true,
   responded_by: true,
+  answered_by: true,
   responded_at: true,
   notes: true,
   decision: true,
 };
 
-/** The fields of `hitl` that only the service sets, those of additions to come among them. */
-export const serviceFields: readonly string[] = [...Object.keys(askedFields), ...Object.keys(answerFields), ...['answered_by']];
+/** The fields of `hitl` that only the service sets. */
+export const serviceFields: readonly string[] = [...Object.keys(askedFields), ...Object.keys(answerFields)];
 
 /** The records of a packet's latest question, from its `hitl`. */
 export function recordOf(hitl: Hitl): QuestionRecord {

@@ -26,26 +26,33 @@ export const acts = {
   sendPush: { access: 'read' },
   /** Answering by a link, for the key that made it. */
   answerByLink: { access: 'respond' },
+  /** Making a link or a channel that acts for the person whom it names. */
+  actForPerson: { access: 'manage' },
 } as const satisfies Readonly<Record<string, Act>>;
 
 const forbidden = (detail: string, field: string | null = null) => new ServiceError('FORBIDDEN', detail, { field });
 
-type Key = Rights & { readonly admin: boolean };
+type Key = Rights & { readonly admin: boolean; readonly kind?: 'key' | 'link' | 'session' | 'token' };
 
-const sufficient = ({ access, alternative }: Act): readonly string[] => (alternative === undefined ? [access] : [access, alternative]);
+/** The rights each of which suffices for an act. */
+export const sufficientScopes = ({ access, alternative }: Act): readonly string[] =>
+  alternative === undefined ? [access] : [access, alternative];
 
 /** Whether a key may do an act. */
 export function hasRight({ scopes, admin }: Key, act: Act): boolean {
-  if (act.access === 'any' || act.access === 'public' || act.access === 'link') return true;
+  if (act.access === 'any' || act.access === 'public' || act.access === 'link' || act.access === 'sign-in') return true;
   if (act.access === 'admin') return admin;
-  return !scopes || scopes.some((scope) => sufficient(act).includes(scope));
+  return !scopes || scopes.some((scope) => sufficientScopes(act).includes(scope));
 }
 
 /** Requires that a key may do an act. Every way to the act asks here. @throws ServiceError 403 that names the scopes that suffice */
 export function requireRight(key: Key, act: Act): void {
   if (hasRight(key, act)) return;
-  if (act.access === 'admin') throw forbidden('This needs an admin key.');
-  throw forbidden(`This needs a key with the scope ${sufficient(act).join(' or ')}; this key has ${key.scopes!.join(', ')}.`);
+  if (act.access === 'admin') throw forbidden(key.kind === 'session' ? 'This needs the right admin.' : 'This needs an admin key.');
+  const [needed, has] = [sufficientScopes(act).join(' or '), key.scopes!.join(', ') || 'none'];
+  if (key.kind === 'session') throw forbidden(`This needs the right ${needed}; you have ${has}.`);
+  const holder = key.kind === 'token' ? 'token' : 'key';
+  throw forbidden(`This needs a ${holder} with the scope ${needed}; this ${holder} has ${has}.`);
 }
 
 /** Requires that the key may act as the agent. @throws ServiceError 403 */
@@ -83,9 +90,18 @@ export function requireDelegationOf({ scopes, responder }: Rights, person: strin
 }
 
 /** Requires that the key may answer in the person's name, which `field` has; null: in any name. @throws ServiceError 403 */
-export function requireResponder({ responder }: Rights, name: string | null, field: 'responded_by' | 'responder'): void {
-  if (!responder || responder === name) return;
-  throw forbidden(`This key may only answer as ${responder}.`, field);
+export function requireResponder(
+  { responder, kind }: Rights & Pick<Key, 'kind'>,
+  name: string | null,
+  field: 'responded_by' | 'responder',
+): void {
+  if (!responder || (name !== null && isSamePerson(responder, name))) return;
+  throw forbidden(
+    kind === 'session'
+      ? `You may only answer as ${responder}.`
+      : `This ${kind === 'token' ? 'token' : 'key'} may only answer as ${responder}.`,
+    field,
+  );
 }
 
 /** Requires that a key has all rights of another one, which it creates, rotates or revokes. @throws ServiceError 403 */
@@ -95,6 +111,6 @@ export function requireWithin(own: Rights, other: Rights): void {
     throw forbidden(`A key can't manage keys with more rights than it has: this key lacks the scope ${missing.join(', ')}.`, 'scopes');
   if (own.agents && !other.agents?.every((agent) => own.agents!.includes(agent)))
     throw forbidden(`A key can't manage keys with more rights than it has: this key may only act as ${own.agents.join(', ')}.`, 'agents');
-  if (own.responder && other.responder !== own.responder)
+  if (own.responder && !(other.responder && isSamePerson(other.responder, own.responder)))
     throw forbidden(`A key can't manage keys with more rights than it has: this key answers as ${own.responder}.`, 'responder');
 }

@@ -2,20 +2,24 @@ import { timingSafeEqual } from 'node:crypto';
 import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
 import { type AnswerLink, type AnswerLinkRequest, type AnswerLinkStatus, type NewAnswerLink, validSeconds } from '../model/answer-link.ts';
+import type { AnsweredBy } from '../model/hitl.ts';
 import type { Packet, RespondRequest } from '../model/packet.ts';
+import { isSamePerson, nameKey } from '../model/people.ts';
 import { linkHash, linkStatus, linkToken, linkTokenBytes, tenantOfLink } from '../rules/answer-link.ts';
-import { requireNoSource } from '../rules/exclusion.ts';
+import { typedName } from '../rules/answered-by.ts';
+import { type KeyFamily, personOrigin, requireNoSource } from '../rules/exclusion.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { isAwaited, latestQuestion } from '../rules/question-state.ts';
 import { acts, hasRight, requireResponder, requireRight } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
-import { type FactSources, linkDeciderOf, withFacts } from './action-facts.ts';
+import { type FactSources, withFacts } from './action-facts.ts';
 import { actorOf, type Caller, callerOfChain, circumstancesOf, familyOf } from './authentication.ts';
-import { actingFor, changeIn } from './change.ts';
+import { changeIn } from './change.ts';
 import { requireOrigin } from './origin.ts';
 import type { PacketViews } from './packet-views.ts';
 import type { ServiceParts } from './parts.ts';
+import { linkHasEnded } from './people.ts';
 
 /** What the page of a link shows: the open question, or why there is none. */
 export type OpenedLink =
@@ -71,13 +75,32 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     const maker = await callerOfChain(store, link?.key_origin ?? nothing, clock());
     const view = await views.of(link?.tenant ?? 0, link?.packet_id ?? nothing);
     if (link === undefined || maker === undefined || view === undefined) return undefined;
-    return { link, maker, packet: view.packet };
+    const hasLeft = link.responder !== null && linkHasEnded(await personOf(link.tenant, link.responder), link.created_at);
+    return { link, maker, packet: view.packet, hasLeft };
+  }
+
+  const personOf = (tenant: number, name: string) => store.of(tenant).people.find(nameKey(name));
+
+  /**
+   * Whose answer a link is for the exclusion of sources: the person's, to whom a channel sent it, with all keys in that name, and
+   * else that of the key for which it answers.
+   */
+  async function judgedAs(caller: Caller, { responder, channel }: Pick<StoredAnswerLink, 'responder' | 'channel'>): Promise<KeyFamily> {
+    if (channel === null || responder === null) return familyOf(caller);
+    const own = (await store.keys.withResponder(caller.tenant_id, clock())).filter((key) => isSamePerson(key.responder, responder));
+    const person = personOrigin(responder);
+    // A source may not send itself the link either: of the channel's maker, only that it made the source does not count.
+    const keys = [...own, caller];
+    return { origin: person, lineage: keys.flatMap(({ origin, lineage }) => [origin, ...lineage]), person };
   }
 
   /** Stores a link to the open question of a packet, which answers for the caller. @throws ServiceError 403 when the caller may not answer */
   async function insert(caller: Caller, packetId: string, { responder, channel, base, seconds }: Wanted): Promise<NewAnswerLink> {
-    requireRight(caller, acts.answerByLink);
+    if (channel === null) requireRight(caller, acts.answerByLink);
     requireResponder(caller, responder, 'responder');
+    const family = await judgedAs(caller, { responder, channel });
+    const isOwn = responder !== null && !!caller.responder && isSamePerson(caller.responder, responder);
+    const verified = responder !== null && (isOwn || hasRight(caller, acts.actForPerson)) ? 1 : 0;
     const bytes = Buffer.alloc(linkTokenBytes);
     random(bytes);
     const token = linkToken(caller.tenant_id, bytes);
@@ -85,7 +108,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     const at = channel === null ? circumstancesOf(caller, now) : { now, keyId: null };
     const expires_at = new Date(at.now.getTime() + seconds * 1000).toISOString();
     const id = newId(at.now);
-    const maker = { key_id: caller.key_id, key_origin: caller.origin, responder, channel };
+    const maker = { key_id: caller.key_id, key_origin: caller.origin, responder, verified, channel };
     await store.of(caller.tenant_number).commit({
       packets: [packetId],
       notifies: true,
@@ -93,8 +116,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       work({ packets, answerLinks, trail }) {
         const packet = packets.get(packetId);
         if (packet === undefined) throw notFound('packet');
-        // For the exclusion of sources, the maker of a link is the one who answers.
-        if (packet.hitl?.exclude_source) requireNoSource(packets.sources(packetId), familyOf(caller), 'answered');
+        if (packet.hitl?.exclude_source) requireNoSource(packets.sources(packetId), family, 'answered');
         const question = openQuestion(packet, at.now);
         requireFewLinks(answerLinks.ofPacket(packetId), packet, channel, at.now);
         const times = { created_at: at.now.toISOString(), expires_at, answered_at: null, revoked_at: null };
@@ -107,6 +129,15 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     return { id, url: `${base}/answer/${token}`, responder, expires_at };
   }
 
+  /** Whether a person has left: is suspended, or had a key and has none any more. */
+  async function hasLeft({ tenant_id, tenant_number }: Caller, responder: string): Promise<boolean> {
+    const person = await personOf(tenant_number, responder);
+    if (person === undefined || (person.suspended_at === null && person.left_at === null)) return false;
+    if (person.suspended_at !== null) return true;
+    const keys = await store.keys.withResponder(tenant_id, clock());
+    return !keys.some((key) => isSamePerson(key.responder, responder));
+  }
+
   return {
     async create(caller: Caller, packetId: string, request: AnswerLinkRequest, origin: string): Promise<NewAnswerLink> {
       if (!isId(packetId)) throw notFound('packet');
@@ -117,13 +148,14 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
 
     /**
      * A link for a message to a channel; undefined when the packet is gone or awaits no answer, and `not allowed` when the
-     * channel's key may not answer, or is no longer valid.
+     * channel's key may not answer, or is no longer valid, or its responder has left.
      * @throws ServiceError 403 when the channel's key is a source of the question, 409 when the packet has had too many links
      */
     async createFor(channel: ChannelOfLink, packetId: string): Promise<NewAnswerLink | 'not allowed' | undefined> {
       const { webhook_id, responder, key_origin, origin } = channel;
       const caller = key_origin === null ? undefined : await callerOfChain(store, key_origin, clock());
-      if (caller === undefined || !hasRight(caller, acts.answerByLink)) return 'not allowed';
+      if (caller === undefined || !mayLink(caller, responder)) return 'not allowed';
+      if (responder !== null && (await hasLeft(caller, responder))) return 'not allowed';
       try {
         const seconds = maxChannelSeconds;
         return await insert(caller, packetId, { responder, channel: webhook_id, base: publicUrl ?? origin!, seconds });
@@ -138,9 +170,13 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       const view = isId(packetId) ? await views.of(caller.tenant_number, packetId) : undefined;
       if (view === undefined) throw notFound('packet');
       const links = await tenant.answerLinks.ofPacket(packetId);
+      const names = [...new Set(links.flatMap(({ responder }) => (responder === null ? [] : [nameKey(responder)])))];
+      const people = new Map(await Promise.all(names.map(async (name) => [name, await tenant.people.find(name)] as const)));
       return links.map((link) => {
         const { id, packet_id, responder, created_at, expires_at } = link;
-        return { id, packet_id, responder, status: linkStatus(link, view.packet, clock()), created_at, expires_at };
+        const found = linkStatus(link, view.packet, clock());
+        const isOver = found === 'open' && responder !== null && linkHasEnded(people.get(nameKey(responder)), created_at);
+        return { id, packet_id, responder, status: isOver ? 'revoked' : found, created_at, expires_at };
       });
     },
 
@@ -167,9 +203,10 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     async open(token: string): Promise<OpenedLink> {
       const found = await find(token);
       if (found === undefined) return { status: 'unknown' };
-      const { link, maker, packet } = found;
+      const { link, maker, packet, hasLeft } = found;
       const readAt = clock();
-      const status = linkStatus(link, packet, readAt);
+      const current = linkStatus(link, packet, readAt);
+      const status = current === 'open' && hasLeft ? 'revoked' : current;
       if (status !== 'open') return { status };
       const asking = packet as AskingPacket;
       return { status, link, maker, packet: asking, digest: asking.hitl.digest!, readAt };
@@ -183,11 +220,14 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       { link, maker }: OpenedLink & { status: 'open' },
       answer: RespondRequest,
     ): Promise<Exclude<OpenedLink['status'], 'open'> | undefined> {
-      const { id, packet_id, responder, key_id } = link;
-      requireRight(maker, acts.answerByLink);
-      requireResponder(maker, answer.responded_by, 'responded_by');
-      const at = { ...actingFor(maker, clock()), keyId: key_id };
-      const decider = linkDeciderOf(maker, responder);
+      const { id, packet_id, responder, verified, channel, key_id } = link;
+      if (channel === null) requireRight(maker, acts.answerByLink);
+      if (responder === null) requireResponder(maker, answer.responded_by, 'responded_by');
+      const name = responder ?? answer.responded_by;
+      const by: AnsweredBy = verified === 1 ? { name, verified: true, method: 'link', link_id: id } : typedName(name, { link_id: id });
+      // The person answers, whoever made the link.
+      const at = { now: clock(), keyId: key_id, family: await judgedAs(maker, link) };
+      const decider = { verified: by.verified, method: by.method, key_id };
       return withFacts(facts, { tenant: link.tenant }, (known) =>
         store.of(link.tenant).commit({
           packets: [packet_id],
@@ -200,7 +240,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
             const status = linkStatus(stored, packet, at.now);
             if (status !== 'open') return status;
             const details = { answer_link_id: id, ...(responder === null ? { unverified: true as const } : {}) };
-            changeIn(transaction, packet_id, { kind: 'respond', answer, via: 'link', link: details, decider }, at, { facts: known });
+            changeIn(transaction, packet_id, { kind: 'respond', answer, via: 'link', link: details, by, decider }, at, { facts: known });
             transaction.answerLinks.save(id, { ...stored, answered_at: at.now.toISOString() });
             return undefined;
           },
@@ -211,6 +251,10 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
 }
 
 export type AnswerLinkService = ReturnType<typeof createAnswerLinkService>;
+
+/** Whether the links of a channel answer: for its key, or, if that may manage, for the person whose questions the channel gets. */
+export const mayLink = (caller: Caller, responder: string | null): boolean =>
+  hasRight(caller, acts.answerByLink) || (responder !== null && hasRight(caller, acts.actForPerson));
 
 const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
 

@@ -3,24 +3,19 @@ import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { sharing } from '../../kit/sharing.ts';
 import type { Scope, Tier } from '../model/common.ts';
-import type { KeyFamily, Lineage } from '../rules/exclusion.ts';
+import type { AnsweredBy } from '../model/hitl.ts';
+import { nameKey } from '../model/people.ts';
+import { typedName } from '../rules/answered-by.ts';
+import { type KeyFamily, type Lineage, personOrigin } from '../rules/exclusion.ts';
+import type { Person } from '../rules/identity.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
 import type { Rights } from '../rules/rights.ts';
+import type { Circumstances } from '../store/circumstances.ts';
 import { type KeyAccess, storedList } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
-import type { Circumstances } from '../store/trail.ts';
 
 /** How a caller is known: by an API key, by an answer link, by the session of a person who signed in, or by a token of the identity provider. */
 export type CallerKind = 'key' | 'link' | 'session' | 'token';
-
-/** A person whom the identity provider knows. */
-export interface Person {
-  /** The provider's id of the person (`sub`), and the provider. */
-  readonly subject: string;
-  readonly issuer: string;
-  /** The name that the person's answers carry. */
-  readonly name: string;
-}
 
 /** The caller of a request: what it may do, and the limits of its tenant. */
 export interface Caller extends Rights {
@@ -48,24 +43,43 @@ export interface Caller extends Rights {
   readonly credential?: string;
   /** The person, if the identity provider says who it is. */
   readonly person?: Person;
+  /** What a token could give with further scopes; left out for other callers. */
+  readonly grantable?: readonly Scope[];
 }
 
 /** The family of a caller. */
-export const familyOf = ({ origin, lineage }: Caller): KeyFamily => ({ origin, lineage });
+export const familyOf = ({ origin, lineage, responder }: Caller): KeyFamily =>
+  responder ? { origin, lineage, person: personOrigin(responder) } : { origin, lineage };
 
 /** The circumstances of what a caller does. */
-export const circumstancesOf = ({ key_id }: Caller, now: Date): Circumstances => ({ now, keyId: key_id });
+export const circumstancesOf = ({ kind, key_id, person, name }: Caller, now: Date): Circumstances =>
+  person === undefined ? { now, keyId: key_id } : { now, keyId: key_id, person, ...(kind === 'session' ? { actor: `human:${name}` } : {}) };
+
+/** Who answers by a caller, and how that is known. A key without a responder answers under any name. */
+export function answeredBy({ kind, key_id, responder, person }: Caller, name: string): AnsweredBy {
+  const key = key_id === null ? {} : { key_id };
+  if (person !== undefined) return { name, verified: true, method: kind === 'token' ? 'token' : 'sign_in', subject: person.subject };
+  return responder ? { name, verified: true, method: 'key', ...key } : typedName(name, key);
+}
 
 /** The actor of what a caller does in no agent's name, as histories name it. */
-export const actorOf = ({ key_id }: Caller): string => `key:${key_id}`;
+export const actorOf = ({ kind, key_id, name, agents }: Caller): string =>
+  kind === 'session' ? `human:${name}` : kind === 'token' ? `agent:${agents?.[0]}` : `key:${key_id}`;
 
 /**
  * The caller for whom something acts later: an answer link, a channel or a push notification configuration of a chain of
  * rotations that begins with the key `origin`. Undefined when no key of it is valid any more.
  */
-export async function callerOfChain({ keys }: Pick<Store, 'keys'>, origin: string, now: Date): Promise<Caller | undefined> {
-  const row = await keys.ofChain(origin, now);
-  return row && callerOf(row);
+export async function callerOfChain(store: Pick<Store, 'keys' | 'of'>, origin: string, now: Date): Promise<Caller | undefined> {
+  const row = await store.keys.ofChain(origin, now);
+  return row === undefined || (await isSuspended(store, row)) ? undefined : callerOf(row);
+}
+
+/** Whether a key answers in the name of a person who is suspended. */
+async function isSuspended(store: Pick<Store, 'of'>, { tenant_number, responder }: KeyAccess): Promise<boolean> {
+  if (responder === null) return false;
+  const person = await store.of(tenant_number).people.find(nameKey(responder));
+  return person !== undefined && person.suspended_at !== null;
 }
 
 /** The most keys that are cached. */
@@ -76,7 +90,8 @@ const maxKnownKeys = 10_000;
  * that tell whether a caller's key is still valid. Callers are cached until any key, tenant or contract changes, so a revocation on any instance takes effect with the next call.
  * @param onChange called when a request finds that any of them has changed
  */
-export function createAuthenticator(keys: Store['keys'], clock: Clock, onChange: () => void = () => undefined) {
+export function createAuthenticator(store: Pick<Store, 'keys' | 'of'>, clock: Clock, onChange: () => void = () => undefined) {
+  const { keys } = store;
   const known = new Map<string, Caller>();
   const hashFor = createHashing();
   let knownVersion = -1;
@@ -95,6 +110,7 @@ export function createAuthenticator(keys: Store['keys'], clock: Clock, onChange:
   async function lookUp(hash: string, version: number): Promise<Caller | undefined> {
     const row = await keys.byHash(hash);
     if (row === undefined || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(hash))) return undefined;
+    if (await isSuspended(store, row)) return undefined;
     const caller = callerOf(row);
     // The row is at least as new as `version`. If a later version has cleared the cache since, that change may have
     // revoked this key, so it is not cached.

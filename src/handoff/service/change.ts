@@ -5,9 +5,9 @@ import { asksPerson, type Command, needsWhole } from '../rules/command.ts';
 import { type KeyFamily, makesSource, requireNoSource, restrictedAction } from '../rules/exclusion.ts';
 import { type Decision, decide } from '../rules/packet.ts';
 import { withToken } from '../rules/text.ts';
+import type { Circumstances } from '../store/circumstances.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
-import type { Circumstances } from '../store/trail.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { type Caller, circumstancesOf, familyOf } from './authentication.ts';
 

@@ -11,10 +11,11 @@ import {
   defaultEvents,
 } from '../model/channel.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
-import { acts, hasRight, requireResponder } from '../rules/rights.ts';
+import { requireResponder } from '../rules/rights.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Page } from '../store/page-size.ts';
 import { type ListedRow, noChannel } from '../store/webhooks.ts';
+import { mayLink } from './answer-links.ts';
 import type { Caller } from './authentication.ts';
 import { createDestinations } from './destinations.ts';
 import { requireOrigin } from './origin.ts';
@@ -67,7 +68,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
     requireResponder(caller, responder, 'responder');
     return {
       key_id: caller.key_id,
-      key_origin: hasRight(caller, acts.answerByLink) ? caller.origin : null,
+      key_origin: mayLink(caller, responder) ? caller.origin : null,
       origin: publicUrl === undefined ? requireOrigin(origin) : null,
     };
   }
@@ -141,16 +142,26 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
 
 export type ChannelService = ReturnType<typeof createChannelService>;
 
-/** A channel as callers see it, with a warning if only a request says where its links lead. */
+/** A channel as callers see it, with warnings of what it can't do, and if only a request says where its links lead. */
 function shownChannel({ kind, url, events, origin, key_origin, ...row }: ListedRow, publicUrl: string | undefined): Channel {
   const { id, name, responder, active, disabled_reason, created_at } = row;
   const target = kind === 'slack' ? `${new URL(url).origin}/...${url.slice(-4)}` : url;
-  const warnings =
-    publicUrl === undefined && origin !== null && key_origin !== null
+  const sentences = [
+    ...(publicUrl === undefined && origin !== null && key_origin !== null
       ? [
           `The links in its messages begin with ${origin}, the address of the request that set its target; SERVICE_PUBLIC_URL sets the address at which people reach the service.`,
         ]
-      : undefined;
+      : []),
+    ...(key_origin === null
+      ? ['Its messages have no answer links: the key that set it up may not answer. Name a responder, or use a key with the scope respond.']
+      : []),
+    ...(key_origin !== null && responder === null
+      ? [
+          'Whoever has a link of its messages answers with a typed name, which is not verified, and a question that excludes its source gets no link if the key that set the channel up is related to the one that asks. Name a responder to verify the answers.',
+        ]
+      : []),
+  ];
+  const warnings = sentences.length === 0 ? undefined : sentences;
   return {
     ...{ id, kind: kind as ChannelKind, target, name, events: events as ChannelEvent[], responder },
     ...{ links: key_origin !== null, active, disabled_reason, created_at },

@@ -2,15 +2,17 @@ import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
 import { scopes as allScopes } from '../model/common.ts';
 import type { ApiKey, KeyRequest, NewApiKey, OwnKey } from '../model/key.ts';
+import { isSamePerson, nameKey } from '../model/people.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { type Lineage, lineageFrom } from '../rules/exclusion.ts';
-import { hashOf, keyBytes, keyFrom, prefixOf } from '../rules/keys.ts';
+import { hashOf, keyBytes, keyFrom, looksLikeKey, prefixOf } from '../rules/keys.ts';
 import { type Rights, requireWithin } from '../rules/rights.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { KeyToStore, StoredKey } from '../store/keys.ts';
 import { type Caller, circumstancesOf, createAuthenticator, familyOf } from './authentication.ts';
 import type { ServiceParts } from './parts.ts';
+import { personLeft } from './people.ts';
 import { auditRecord } from './trail.ts';
 
 /** The admin key that a start created, and whether it ignored the one in the settings. */
@@ -40,7 +42,10 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
   }
 
   return {
-    ...createAuthenticator(keyStore, clock, onChange),
+    ...createAuthenticator(store, clock, onChange),
+
+    /** Whether a value is or was a key, revoked ones included. */
+    wasKey: async (value: string): Promise<boolean> => looksLikeKey(value) && (await keyStore.isKnown(hashOf(value))),
 
     /** The caller of a request without a key in development mode: the tenant `default`, with a key id that matches no key. */
     async defaultCaller(): Promise<Caller> {
@@ -188,12 +193,19 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
       const at = circumstancesOf(caller, clock());
       await store.of(found.number).commit({
         keyId: id,
-        work({ keys, trail }) {
+        tenantId: found.tenant_id,
+        ...(found.responder === null ? {} : { people: [nameKey(found.responder)] }),
+        work(transaction) {
+          const { keys, trail } = transaction;
           const key = keys.get(id);
           if (key === undefined || hasEnded(key, at.now)) throw notFound('API key');
           if (key.admin && !caller.admin) throw new ServiceError('FORBIDDEN', 'Only an admin key may revoke an admin key.');
           requireWithin(caller, key);
           keys.revoke(id, at.now);
+          const { responder } = key;
+          const isOfPerson = (other: StoredKey) =>
+            other.responder !== null && !hasEnded(other, at.now) && isSamePerson(other.responder, responder!);
+          if (responder !== null && !keys.ofTenant(key.tenant_id).some(isOfPerson)) personLeft(transaction, responder, at.now);
           trail.audit(auditRecord(caller, 'api_key', 'deleted', { key_id: id, name: key.name }), at);
         },
       });
@@ -208,10 +220,11 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
     /** The caller's own key, with its tenant. */
     async ownKey(caller: Caller): Promise<OwnKey> {
       const [keys, { id, name, tier }] = await Promise.all([keyStore.of(caller.tenant_id, clock()), tenantStore.find(caller.tenant_id)]);
+      if (caller.kind !== 'key') return { ...shownCaller(caller), tenant: { id, name, tier } };
       const own = keys.find((key) => key.id === caller.key_id);
       // It was revoked since it was admitted.
       if (own === undefined) throw new ServiceError('UNAUTHORIZED', 'The API key is not valid.');
-      return { ...own, tenant: { id, name, tier } };
+      return { kind: 'key', ...own, tenant: { id, name, tier } };
     },
 
     /** The keys of the caller's tenant. */
@@ -271,6 +284,23 @@ function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: stri
     rotated_from: null,
     lineage: null,
     ...unrestricted,
+  };
+}
+
+/** A caller without a key, in the form of a key. */
+function shownCaller({ kind, name, tier, admin, scopes, agents, responder, ends }: Caller): Omit<OwnKey, 'tenant'> {
+  const rights = { scopes: [...(scopes ?? allScopes)], agents: agents ? [...agents] : null, responder: responder ?? null };
+  const expires_at = ends === undefined ? null : new Date(ends).toISOString();
+  return {
+    kind: kind === 'session' ? 'session' : 'token',
+    id: null,
+    name,
+    tier,
+    prefix: null,
+    admin,
+    created_at: null,
+    expires_at,
+    ...rights,
   };
 }
 

@@ -11,22 +11,28 @@ interface NoticeParts {
   views: PacketViews;
   clock: Clock;
   answerLinks: Pick<AnswerLinkService, 'createFor'>;
+  /** The address of the service for people, without a slash at its end, if it is set. */
+  publicUrl: string | undefined;
 }
 
 /** Makes the messages to channels at the moment at which they are sent, since a kept message would hold an answer link. */
-export function createNoticeService({ views, clock, answerLinks }: NoticeParts) {
+export function createNoticeService({ views, clock, answerLinks, publicUrl }: NoticeParts) {
   /** A new link to a packet's question, or why there is none. */
   async function linkFor(queue: DeliveryQueue, packetId: string): Promise<{ url: string } | { none: string } | undefined> {
     if (queue.responder?.startsWith(groupPrefix))
       return { none: 'Answer in the console or with your own key: a link for a group does not say who you are.' };
+    const base = publicUrl ?? queue.origin;
+    const inConsole = base ? `. Answer in the console: ${base}/console/packets/${packetId}` : '. Answer in the console.';
     try {
       const link = await answerLinks.createFor(queue, packetId);
-      return link === 'not allowed' ? { none: 'Answer with a key: this channel has no answer links.' } : link;
+      return link === 'not allowed' ? { none: `This channel has no answer links${inConsole}` } : link;
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       if (error.code === 'FORBIDDEN')
-        return { none: 'Answer with a key: the question excludes links of this channel, since the agent that asks has set it up.' };
-      if (error.code === 'CONFLICT') return { none: 'Answer with a key: the packet has had too many answer links.' };
+        return {
+          none: `The question excludes links of this channel, since the key that asks is related to whom they would answer for${inConsole}`,
+        };
+      if (error.code === 'CONFLICT') return { none: `The packet has had too many answer links${inConsole}` };
       throw error;
     }
   }

@@ -8,8 +8,8 @@ import type { LeaseTerms } from '../rules/lease.ts';
 import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import { deciderOf, type FactSources, withFacts } from './action-facts.ts';
-import { actorOf, type Caller } from './authentication.ts';
+import { type FactSources, withFacts } from './action-facts.ts';
+import { actorOf, answeredBy, type Caller } from './authentication.ts';
 import { actingFor, type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
 import { type CreationParts, createPacketCreation } from './create.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
@@ -49,8 +49,10 @@ function createChanges(parts: PacketServiceParts) {
       const { via = 'api' } = options;
       // Over A2A an agent answers, unless the key is a person's.
       const actor = via === 'a2a' && !caller.responder ? `agent:${caller.name}` : undefined;
-      const decider = deciderOf(caller, answer.responded_by);
-      return change(parts, caller, id, { kind: 'respond', answer, via, actor, decider }, options);
+      const by = answeredBy(caller, answer.responded_by);
+      // A token is a program's: it counts for no policy.
+      const decider = { verified: by.verified && by.method !== 'token', method: by.method, key_id: caller.key_id };
+      return change(parts, caller, id, { kind: 'respond', answer, via, by, actor, decider }, options);
     },
     patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, holder, ...options }: ChangeOptions = {}) =>
       change(

@@ -25,6 +25,8 @@ declare module './tables.ts' {
       expires_at: string;
       answered_at: string | null;
       revoked_at: string | null;
+      /** Whether it is known that who has it is its responder, 1 or 0. */
+      verified: number;
       /** The id of the channel that it was made for; null: a caller made it. */
       channel: string | null;
     };
@@ -57,6 +59,7 @@ const columns = [
   'expires_at',
   'answered_at',
   'revoked_at',
+  'verified',
   'channel',
 ] as const;
 

@@ -28,7 +28,17 @@ export interface Growth {
 const leastPackets = 1000;
 
 /** The tables of which rows are removed after a time. */
-const removed = ['answer_links', 'agents', 'counters', 'deliveries', 'idempotency', 'idempotency_packets', 'messages', 'search_queue'];
+const removed = [
+  'answer_links',
+  'agents',
+  'counters',
+  'deliveries',
+  'idempotency',
+  'idempotency_packets',
+  'messages',
+  'search_queue',
+  'sessions',
+];
 
 const dayMs = 86_400_000;
 

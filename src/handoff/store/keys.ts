@@ -204,15 +204,36 @@ function reads({ database }: ReadParts) {
     },
     byHash: (hash: string) => validByHash.first({ hash }),
 
+    /** Whether there is a key with this hash, valid or not. */
+    isKnown: async (hash: string): Promise<boolean> =>
+      (await database.reads.selectFrom('api_keys').select('id').where('hash', '=', hash).executeTakeFirst()) !== undefined,
+
     /** The latest valid key of the chain of rotations that begins with this key. */
     ofChain: (origin: string, now: Date) => validOfChain.first({ origin, now: now.toISOString() }),
 
-    /** The tenant of a key; undefined when the key is unknown. */
+    /** The valid keys of a tenant that name a person, with the keys through which each was created. */
+    async withResponder(tenantId: string, now: Date): Promise<{ responder: string; origin: string; lineage: readonly string[] }[]> {
+      const rows = await database.reads
+        .selectFrom('api_keys')
+        .select(['id', 'rotated_from', 'responder', 'lineage'])
+        .where('tenant_id', '=', tenantId)
+        .where('responder', 'is not', null)
+        .where('revoked_at', 'is', null)
+        .where(stillValid(now))
+        .execute();
+      return rows.map(({ id, rotated_from, responder, lineage }) => ({
+        responder: responder!,
+        origin: rotated_from ?? id,
+        lineage: storedList(lineage) ?? [],
+      }));
+    },
+
+    /** The tenant of a key, and its responder; undefined when the key is unknown. */
     tenantOf: (id: string) =>
       database.reads
         .selectFrom('api_keys')
         .innerJoin('tenants', 'tenants.id', 'api_keys.tenant_id')
-        .select(['tenant_id', 'number'])
+        .select(['tenant_id', 'number', 'responder'])
         .where('api_keys.id', '=', id)
         .executeTakeFirst(),
 

@@ -11,7 +11,9 @@ import { keys } from './keys.ts';
 import type { Noun } from './noun.ts';
 import { openPacketCounts } from './open-packets.ts';
 import { packets } from './packets.ts';
+import { people } from './people.ts';
 import { questions } from './questions.ts';
+import { sessions } from './sessions.ts';
 import { stats } from './stats.ts';
 import { tenants } from './tenants.ts';
 import { trail } from './trail.ts';
@@ -25,6 +27,8 @@ export const nouns = {
   tenants,
   keys,
   documents,
+  people,
+  sessions,
   webhooks,
   packets,
   questions,

@@ -94,6 +94,17 @@ function reads({ database: { reads: db } }: ReadParts) {
     withNumber: (id: string) =>
       db.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day']).where('id', '=', id).executeTakeFirstOrThrow(),
 
+    /** The tenants with this id or this name, up to two: those with the id first. */
+    matching: (text: string) =>
+      db
+        .selectFrom('tenants')
+        .select(['id', 'number', 'name', 'tier', 'handoffs_per_day'])
+        .where((eb) => eb.or([eb('id', '=', text.toLowerCase()), eb('name', '=', text)]))
+        .where('deleted_at', 'is', null)
+        .orderBy((eb) => eb.case().when('id', '=', text.toLowerCase()).then(0).else(1).end())
+        .limit(2)
+        .execute(),
+
     list: (): Promise<Tenant[]> => db.selectFrom('tenants').select(columns).where('deleted_at', 'is', null).orderBy('number').execute(),
 
     async find(id: string): Promise<Tenant> {

@@ -7,6 +7,7 @@ import { countOf } from '../../kit/sql/count.ts';
 import type { Database, Row, Values } from '../../kit/sql/dialect.ts';
 import { detailsDigest, entryDigest, noDigest } from '../rules/chain.ts';
 import type { AnyPacket, EventType, PacketEvent } from '../rules/packet.ts';
+import type { Circumstances } from './circumstances.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { type DeliveryBuffer, deliveries } from './deliveries.ts';
 import type { Group, Writes } from './engine/group.ts';
@@ -26,12 +27,6 @@ export interface AuditRecord {
   readonly resource: string;
   readonly actor: string;
   readonly details: Record<string, unknown>;
-}
-
-/** When something happened, and the key that caused it; null: the service itself. */
-export interface Circumstances {
-  readonly now: Date;
-  readonly keyId: string | null;
 }
 
 /** An event without its place in the chain of digests. */
@@ -91,17 +86,17 @@ export class TrailBuffer {
     this.#counters.add('events', 1);
   }
 
-  #entry({ event_type, resource, actor, details }: Omit<AuditRecord, 'resource'> & { resource: string }, { now, keyId }: Circumstances) {
+  #entry({ event_type, resource, actor, details }: AuditRecord, { now, keyId, person, actor: by = actor }: Circumstances) {
     return {
       id: this.#group.newId(now),
       tenant: this.tenant,
       event_type,
-      actor: storable(actor),
+      actor: storable(by),
       key_id: keyId,
       resource,
-      ...this.#chained(canonicalJson(details)),
+      ...this.#chained(canonicalJson(person === undefined ? details : { ...details, person, verified: true })),
       timestamp: now.toISOString(),
-      person: null,
+      person: person === undefined ? null : canonicalJson(person),
     };
   }
 

@@ -23,6 +23,14 @@ export class Transaction {
     return this.#group.of(nouns.keys.writes, everyTenant);
   }
 
+  get people() {
+    return this.#group.of(nouns.people.writes, this.#tenant);
+  }
+
+  get sessions() {
+    return this.#group.of(nouns.sessions.writes, this.#tenant);
+  }
+
   get executions() {
     return this.#group.of(nouns.executions.writes, this.#tenant);
   }

@@ -25,7 +25,9 @@ import { nouns } from './nouns.ts';
 import type { OpenPacketNeeds } from './open-packets.ts';
 import { isOwn } from './packet-rows.ts';
 import { type PacketNeeds, packets } from './packets.ts';
+import type { PersonNeeds } from './people.ts';
 import type { QuestionNeeds } from './questions.ts';
+import type { SessionNeeds } from './sessions.ts';
 import type { Tables } from './tables.ts';
 import { type TenantNeeds, tenants } from './tenants.ts';
 import { committedEvents } from './trail.ts';
@@ -55,6 +57,8 @@ export interface Unit<T>
     OpenPacketNeeds,
     PacketNeeds,
     QuestionNeeds,
+    PersonNeeds,
+    SessionNeeds,
     TenantNeeds,
     WebhookNeeds {
   /** Whether it parses the packets with their content. */

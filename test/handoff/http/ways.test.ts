@@ -46,7 +46,8 @@ const rightOfRoute: Readonly<Record<string, string>> = {
   ...named('manage', 'createChannel patchChannel deleteChannel testChannel replayChannelDelivery createKey rotateKey deleteKey'),
   ...named('read|manage', 'listWebhooks listDeliveries getDelivery listDeadLetters listChannels getChannel listChannelDeliveries listKeys'),
   ...named('admin', 'listTenantKeys createTenant listTenants getTenant patchTenant deleteTenant'),
-  ...named('any', 'getOwnKey'),
+  ...named('manage', 'listPeople suspendPerson resumePerson releasePerson'),
+  ...named('any', 'getOwnKey listSessions deleteSession'),
   ...named('public', 'health ready metrics'),
   ...named('link', 'showAnswerPage sendAnswer'),
 };
@@ -71,7 +72,15 @@ const rightOfMcp: Readonly<Record<string, string>> = {
 };
 
 const rightOfAct: Readonly<Record<keyof typeof acts, string>> = {
-  ...{ listen: 'read', listPushes: 'read', sendPush: 'read', setPush: 'work', removePush: 'work', answerByLink: 'respond' },
+  ...{
+    listen: 'read',
+    listPushes: 'read',
+    sendPush: 'read',
+    setPush: 'work',
+    removePush: 'work',
+    answerByLink: 'respond',
+    actForPerson: 'manage',
+  },
 };
 
 /** The right that a command of `service-cli` needs; `none` for those that send the service no request with a key. */

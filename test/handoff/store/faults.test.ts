@@ -286,6 +286,19 @@ const operations: Record<string, Prepare> = {
     const { body } = await call('POST', '/keys', { name: 'old' });
     return () => call('DELETE', `/keys/${body.id}`);
   },
+  'revoke the last key of a person': async ({ call }) => {
+    const { body } = await call('POST', '/keys', { name: 'old', responder: randomUUID() });
+    return () => call('DELETE', `/keys/${body.id}`);
+  },
+  'suspend a person': async ({ call }) => {
+    const name = randomUUID();
+    return () => call('POST', `/people/${name}/suspend`);
+  },
+  'let a suspended person answer again': async ({ call }) => {
+    const name = randomUUID();
+    await call('POST', `/people/${name}/suspend`);
+    return () => call('POST', `/people/${name}/resume`);
+  },
   'create a tenant':
     async ({ service }) =>
     () =>
@@ -522,6 +535,8 @@ const writesOf: Readonly<Record<keyof Nouns, readonly string[]>> = {
   tenants: ['insert tenants', 'update tenants', 'insert versions'],
   keys: ['insert api_keys', 'update api_keys', 'insert versions'],
   documents: ['insert documents', 'update documents', 'insert versions'],
+  people: ['insert people', 'update people', 'insert versions'],
+  sessions: ['insert sessions', 'update sessions', 'delete sessions'],
   webhooks: ['insert webhooks', 'update webhooks', 'delete webhooks', 'update packets'],
   packets: [
     ...['insert packets', 'update packets', 'delete packets'],

@@ -17,7 +17,7 @@ import { postgresql } from '../../support/stores.ts';
  */
 const growing = [
   ...['packets', 'contents', 'packet_tags', 'events', 'idempotency', 'idempotency_packets'],
-  ...['counters', 'agents', 'webhooks', 'documents', 'deliveries', 'messages', 'answer_links', 'questions'],
+  ...['counters', 'agents', 'webhooks', 'documents', 'deliveries', 'messages', 'answer_links', 'questions', 'people', 'sessions'],
 ];
 
 /** The statements that read or change rows of tables with a tenant without naming one, each with its reason. */
@@ -202,6 +202,8 @@ async function useEverything(service: TestService): Promise<void> {
   await ok('DELETE', `/packets/${id}?hard=true`);
   await ok('POST', '/packets/claim-next', { agent_id: 'worker' });
   await ok('POST', '/packets/claim-next', { agent_id: 'worker', order: 'due' });
+  await ok('GET', '/people');
+  await ok('POST', '/people/dana/suspend');
   await ok('GET', '/agents');
   await ok('GET', '/stats');
   for (const job of Object.values(service.handoff.runOnce)) await job();

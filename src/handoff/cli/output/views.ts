@@ -249,7 +249,10 @@ function workPairs({ hitl, decisions, actions, dependencies }: Packet, full = fa
     ['Why', hitl?.reason],
     ...options.map((option, index) => [`Option ${index + 1}`, option] as const),
     ['Answer by', hitl?.response == null ? hitl?.expires_at : null],
-    ['Answer', hitl?.response && `${hitl.response} (${hitl.responded_by})`],
+    [
+      'Answer',
+      hitl?.response && `${hitl.response} (${hitl.responded_by}${hitl.answered_by?.verified === false ? ', typed, not verified' : ''})`,
+    ],
     ['Notes', hitl?.notes],
     ...decisions.flatMap(({ decision, rationale, alternatives }): Pair[] => [
       ['Decision', decision],

@@ -36,6 +36,25 @@ export const first: Migration = {
         // A key and the keys that replaced it.
         `create index api_keys_by_origin on api_keys (rotated_from)`,
       ],
+      people: [
+        `create table people (
+          tenant ${number} not null, name_key ${text} not null, name text not null, subject ${text}, issuer ${text},
+          groups text not null, last_seen_at ${text}, suspended_at ${text}, left_at ${text}, links_end_at ${text},
+          primary key (tenant, name_key))${keyed}`,
+      ],
+      sessions: [
+        `create table sessions (
+          tenant ${number} not null, id ${text} not null, token_hash ${text} not null, name_key ${text} not null, name text not null,
+          subject ${text} not null, issuer ${text} not null, provider_session ${text}, groups text not null,
+          created_at ${text} not null, last_seen_at ${text} not null, expires_at ${text} not null, checked_at ${text} not null,
+          checking_until ${text}, sealed text, ended_at ${text}, primary key (tenant, id))${keyed}`,
+        `create index sessions_by_token on sessions (tenant, token_hash)`,
+        `create index sessions_of_person on sessions (tenant, name_key) where ended_at is null`,
+        `create index sessions_by_subject on sessions (subject) where ended_at is null`,
+        `create index sessions_of_provider on sessions (provider_session) where ended_at is null`,
+        `create index sessions_by_expiry on sessions (expires_at)`,
+      ],
+      secrets: [`create table secrets (name ${text} primary key, value text not null)`],
       versions: [
         `create table versions (name ${text} primary key, value bigint not null)`,
         `insert into versions (name, value) values ('access', 1)`,
@@ -191,7 +210,7 @@ export const first: Migration = {
         `create table answer_links (
           ${seq}, tenant ${number} not null, id ${text} not null, packet_id ${text} not null,
           question ${text} not null, first_question ${text} not null, asked_of text, token_hash ${text} not null,
-          responder text, channel text, key_id ${text},
+          responder text, verified integer not null, channel text, key_id ${text},
           key_origin ${text} not null, created_at ${text} not null, expires_at ${text} not null, answered_at ${text}, revoked_at ${text},
           unique (tenant, id)${bySeq})`,
         `create index answer_links_by_token on answer_links (token_hash)`,

@@ -45,7 +45,9 @@ export function Keys({ tenantId }: { tenantId?: string }) {
         }
       >
         <Load query={keys} what="The keys">
-          {(found) => <KeyTable keys={found} ownId={own?.id} {...(mayManage && { onAsk: (what, key) => setAsked({ what, key }) })} />}
+          {(found) => (
+            <KeyTable keys={found} ownId={own?.id ?? undefined} {...(mayManage && { onAsk: (what, key) => setAsked({ what, key }) })} />
+          )}
         </Load>
       </Panel>
       {asked?.what === 'rotate' ? (

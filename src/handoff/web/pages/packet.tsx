@@ -11,7 +11,7 @@ import { count, moment } from '../../../kit/web/format.ts';
 import { beginningOf } from '../../../kit/wording.ts';
 import type { Packet } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
-import { useHistory, usePacket } from '../data/queries.ts';
+import { usePacket } from '../data/queries.ts';
 import { Markdown } from '../parts/markdown.tsx';
 import { PacketChain } from '../parts/packet-chain.tsx';
 import { AnswerLinks, Commands } from '../parts/packet-commands.tsx';
@@ -68,8 +68,7 @@ export const PacketPage = byId(function PacketById({ id }) {
 });
 
 /** A question that is not open: its answer, if there is one. */
-function Answered({ packet: { id, revision, hitl } }: { packet: Packet }) {
-  const answer = useHistory(id, revision).data?.findLast(({ details }) => 'response' in details || 'via' in details);
+function Answered({ packet: { hitl } }: { packet: Packet }) {
   if (hitl === null) return null;
   return (
     <Panel title="Question">
@@ -82,7 +81,7 @@ function Answered({ packet: { id, revision, hitl } }: { packet: Packet }) {
           {hitl.notes === null ? null : <Prose>{hitl.notes}</Prose>}
           <p className="muted">
             <Name>{hitl.responded_by ?? ''}</Name>
-            {answer?.details.unverified === true ? <Badge tone="warn">unverified</Badge> : null}, {moment(hitl.responded_at)}
+            {hitl.answered_by?.verified === false ? <Badge tone="warn">typed, not verified</Badge> : null}, {moment(hitl.responded_at)}
           </p>
         </blockquote>
       )}

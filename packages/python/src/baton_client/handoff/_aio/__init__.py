@@ -8,6 +8,8 @@ from .channels import Channels
 from .keys import Keys
 from .mcp import Mcp
 from .packets import Packets
+from .people import People
+from .sessions import Sessions
 from .stats import Stats
 from .system import System
 from .tenants import Tenants
@@ -24,6 +26,8 @@ class Operations(
     Keys,
     Mcp,
     Packets,
+    People,
+    Sessions,
     Stats,
     System,
     Tenants,

@@ -103,8 +103,8 @@ class Keys(Connection):
     ) -> types.OwnKey:
         """Get the key of the request.
 
-        What the key in `X-API-Key` may do, and the tenant that it belongs to. Any key may ask
-        for itself.
+        What the key in `X-API-Key` may do, and the tenant that it belongs to; or the session,
+        or the token. Any key may ask for itself.
 
         Needs a valid key; each operation checks its rights.
 

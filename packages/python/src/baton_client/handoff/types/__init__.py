@@ -68,6 +68,7 @@ from .common import (
     FailureLimit,
     Format,
     Hitl,
+    HitlAnsweredBy,
     HitlApprovals,
     HitlAskedBy,
     HitlDecision,
@@ -105,7 +106,7 @@ from .common import (
     Turn,
     Type,
 )
-from .keys import KeyRequest, NewApiKey, OwnKey, OwnKeyTenant, RotateRequest
+from .keys import KeyRequest, NewApiKey, OwnKey, OwnKeyKind, OwnKeyTenant, RotateRequest
 from .mcp import McpRequest
 from .packets import (
     Answer,
@@ -163,6 +164,8 @@ from .packets import (
     TrialErrors,
     TrialErrorsCode,
 )
+from .people import ListPeopleAnswer, Methods, Person
+from .sessions import ListSessionsAnswer, Session
 from .stats import Stats, StatsDeliveries, StatsHour, StatsQuestions, StatsWork
 from .system import HealthAnswer
 from .tenants import Tenant, TenantPatch, TenantRequest
@@ -257,6 +260,7 @@ __all__ = [
     "HealthAnswer",
     "HistoryEvent",
     "Hitl",
+    "HitlAnsweredBy",
     "HitlApprovals",
     "HitlAskedBy",
     "HitlDecision",
@@ -282,15 +286,19 @@ __all__ = [
     "ListContractsAnswer",
     "ListDelegationsAnswer",
     "ListGroupsAnswer",
+    "ListPeopleAnswer",
     "ListPoliciesAnswer",
     "ListQuestionsAnswer",
+    "ListSessionsAnswer",
     "McpRequest",
     "Method",
+    "Methods",
     "Name",
     "NewAnswerLink",
     "NewApiKey",
     "Order",
     "OwnKey",
+    "OwnKeyKind",
     "OwnKeyTenant",
     "Packet",
     "PacketActions",
@@ -317,6 +325,7 @@ __all__ = [
     "PatchRequestHitl",
     "PatchRequestMetadata",
     "PendingAction",
+    "Person",
     "Policy",
     "PolicyMatch",
     "PolicyRequest",
@@ -337,6 +346,7 @@ __all__ = [
     "RotateRequest",
     "Scopes",
     "SearchList",
+    "Session",
     "SourceAgent",
     "StartExecutionAnswer",
     "StartExecutionRequest",

@@ -33,7 +33,8 @@ class Channel(TypedDict):
     """
     links: bool
     """Whether its messages have answer links: they do if the key that set its target or
-    responder may answer. The links end when that key is revoked.
+    responder may answer, or if it has a responder, for whom a key with the scope `manage`
+    makes it act. The links end when that key is revoked, and when the responder leaves.
     """
     active: bool
     """Whether messages are sent to it."""
@@ -42,7 +43,9 @@ class Channel(TypedDict):
     created_at: str
     """When it was created."""
     warnings: NotRequired[list[str]]
-    """Says where its links lead if `SERVICE_PUBLIC_URL` is not set; otherwise absent."""
+    """What it cannot do, and where its links lead if `SERVICE_PUBLIC_URL` is not set, one
+    sentence each; otherwise absent.
+    """
 
 
 class ChannelRequest(TypedDict):

@@ -329,6 +329,11 @@ class Hitl(TypedDict):
     the open question, nor lift this before it is asked, and it stays for later questions of
     the packet until another key lifts it; while a question is open, nobody can.
     """
+    require_verified: NotRequired[bool]
+    """Whether the answer is refused from anybody whose name is not verified (`answered_by`), and
+    from tokens, which programs hold. It stays for later questions of the packet until a key
+    that did not ask lifts it.
+    """
     on_timeout: NotRequired[Timeout]
     """What happens at the timeout; `keep` if left out."""
     key: NotRequired[str]
@@ -349,6 +354,11 @@ class Hitl(TypedDict):
     expires_at: str | None
     remind_at: NotRequired[str | None]
     """Null when it was sent, or the question is answered."""
+    answered_by: NotRequired[HitlAnsweredBy]
+    """Who answered. The name is verified by a sign-in, by a key with that `responder`, by a link
+    with that `responder` that a channel sent or that was made with the scope `manage` or by a
+    key of that person, and by a token of that person. Any other name is only typed.
+    """
     data: NotRequired[dict[str, Any]]
     """The answer to a question with a schema."""
     digest: NotRequired[str]
@@ -441,6 +451,25 @@ class HitlSchemaPropertiesItems(TypedDict):
 class HitlAskedBy(TypedDict):
     agent_id: str
     agent_name: str
+
+
+class HitlAnsweredBy(TypedDict):
+    """Who answered. The name is verified by a sign-in, by a key with that `responder`, by a link
+    with that `responder` that a channel sent or that was made with the scope `manage` or by a
+    key of that person, and by a token of that person. Any other name is only typed.
+    """
+
+    name: str
+    verified: bool
+    """Whether it is known that it was this person."""
+    method: Method
+    """How the name is known; `typed`: somebody entered it."""
+    subject: NotRequired[str]
+    """The identity provider's id of the person."""
+    key_id: NotRequired[str]
+    """The key that sent the answer."""
+    link_id: NotRequired[str]
+    """The answer link that was used."""
 
 
 class HitlApprovals(TypedDict):

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from ..._compat import NotRequired
 from .common import Scopes, Tier
+
+OwnKeyKind = Literal["key", "session", "token"]
 
 
 class NewApiKey(TypedDict):
@@ -34,17 +36,21 @@ class NewApiKey(TypedDict):
 
 
 class OwnKey(TypedDict):
-    id: str
-    """A UUID."""
+    kind: OwnKeyKind
+    """What the request was sent with: a key, the session of a person who signed in, or a token
+    of the identity provider.
+    """
+    id: str | None
+    """Null for a session or a token."""
     name: str
     tier: Tier
     """The tier."""
-    prefix: str
-    """The first eight characters of the key."""
+    prefix: str | None
+    """The first eight characters of the key; null for a session or a token."""
     admin: bool
     """Whether it may manage tenants."""
-    created_at: str
-    """When it was created."""
+    created_at: str | None
+    """Null for a session or a token."""
     expires_at: str | None
     """When a rotated key expires; null for a key that was not rotated."""
     scopes: list[Scopes]

@@ -16,6 +16,7 @@ from .common import (
     FailedAction,
     FailureLimit,
     Hitl,
+    HitlAnsweredBy,
     HitlAskedBy,
     HitlDecision,
     HitlDecisionDecision,
@@ -183,6 +184,11 @@ class CreateRequestHitl(TypedDict):
     the open question, nor lift this before it is asked, and it stays for later questions of
     the packet until another key lifts it; while a question is open, nobody can.
     """
+    require_verified: NotRequired[bool | None]
+    """Whether the answer is refused from anybody whose name is not verified (`answered_by`), and
+    from tokens, which programs hold. It stays for later questions of the packet until a key
+    that did not ask lifts it.
+    """
     on_timeout: NotRequired[Timeout | None]
     """What happens at the timeout; `keep` if left out."""
     key: NotRequired[str | None]
@@ -347,6 +353,11 @@ class PatchRequestHitl(TypedDict):
     the question, and from keys that they created. These keys can neither withdraw nor change
     the open question, nor lift this before it is asked, and it stays for later questions of
     the packet until another key lifts it; while a question is open, nobody can.
+    """
+    require_verified: NotRequired[bool]
+    """Whether the answer is refused from anybody whose name is not verified (`answered_by`), and
+    from tokens, which programs hold. It stays for later questions of the packet until a key
+    that did not ask lifts it.
     """
     on_timeout: NotRequired[Timeout]
     """What happens at the timeout; `keep` if left out."""
@@ -530,6 +541,11 @@ class AskRequest(TypedDict):
     the open question, nor lift this before it is asked, and it stays for later questions of
     the packet until another key lifts it; while a question is open, nobody can.
     """
+    require_verified: NotRequired[bool | None]
+    """Whether the answer is refused from anybody whose name is not verified (`answered_by`), and
+    from tokens, which programs hold. It stays for later questions of the packet until a key
+    that did not ask lifts it.
+    """
     on_timeout: NotRequired[Timeout | None]
     """What happens at the timeout; `keep` if left out."""
     key: NotRequired[str | None]
@@ -565,6 +581,8 @@ class AskRequest(TypedDict):
     data: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
     responded_by: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
+    answered_by: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
     responded_at: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
@@ -603,6 +621,11 @@ class Question(TypedDict):
     the open question, nor lift this before it is asked, and it stays for later questions of
     the packet until another key lifts it; while a question is open, nobody can.
     """
+    require_verified: NotRequired[bool]
+    """Whether the answer is refused from anybody whose name is not verified (`answered_by`), and
+    from tokens, which programs hold. It stays for later questions of the packet until a key
+    that did not ask lifts it.
+    """
     on_timeout: NotRequired[Timeout]
     """What happens at the timeout; `keep` if left out."""
     key: NotRequired[str]
@@ -616,6 +639,11 @@ class Answer(TypedDict):
     data: NotRequired[dict[str, Any]]
     """The answer to a question with a schema."""
     responded_by: str
+    answered_by: NotRequired[HitlAnsweredBy]
+    """Who answered. The name is verified by a sign-in, by a key with that `responder`, by a link
+    with that `responder` that a channel sent or that was made with the scope `manage` or by a
+    key of that person, and by a token of that person. Any other name is only typed.
+    """
     responded_at: str
     """When the question was answered."""
     notes: str | None

@@ -1,0 +1,166 @@
+import { hash } from 'node:crypto';
+
+import type { Clock } from '../../kit/clock.ts';
+import { nameKey } from '../model/people.ts';
+import { personOrigin } from '../rules/exclusion.ts';
+import { type ClaimRules, type Claims, grantedTo, groupsIn, holderOf, tokenRights } from '../rules/identity.ts';
+import type { Caller } from '../service/authentication.ts';
+import type { Store } from '../store/store.ts';
+import { keepPerson, limitsOf, refusedAs, tenantOf } from './people.ts';
+import { type Provider, RefusedToken, requireAudience } from './provider.ts';
+
+interface TokenParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly provider: Provider;
+  readonly rules: ClaimRules;
+  /** The address of the service, without a slash at its end. */
+  readonly publicUrl: string;
+  /** Further audiences. */
+  readonly audiences: readonly string[];
+}
+
+/** Where a token is sent: each of the two has an audience of its own. */
+export type TokenPlace = 'api' | 'mcp';
+
+/** How long what a token stands for is kept, in milliseconds, and for how many. */
+const keptMs = 30_000;
+const maxKept = 10_000;
+
+/** How far the provider's clock may be from ours, in milliseconds. */
+const leewayMs = 60_000;
+
+/** What a token stands for. */
+type Found = { readonly caller: Caller } | { readonly refusal: RefusedToken } | undefined;
+
+/** A compact JWS: three parts in base64url, the first of which is a JSON object. */
+const isJwt = (token: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token);
+
+const refused = (sentence: string) => new RefusedToken('UNAUTHORIZED', sentence);
+
+/** Callers with access tokens of the identity provider. */
+export class Tokens {
+  readonly #parts: TokenParts;
+  /** What tokens stand for, by the hash of the token and its place; forgotten when a key, a tenant or a person changes. */
+  readonly #kept = new Map<string, { readonly found: Found; readonly until: number }>();
+  readonly #looking = new Map<string, Promise<Found>>();
+  #version = -1;
+
+  constructor(parts: TokenParts) {
+    this.#parts = parts;
+  }
+
+  /** The audiences of tokens that are taken at a place. */
+  audiencesAt(place: TokenPlace): readonly string[] {
+    const { publicUrl, audiences } = this.#parts;
+    return [place === 'mcp' ? `${publicUrl}/mcp` : publicUrl, ...audiences];
+  }
+
+  /**
+   * The caller with this token; undefined: the provider has not signed it, or does not know it.
+   * @param mayAsk whether the provider may be asked about an opaque token
+   * @throws RefusedToken 401 for a token that is not taken here; ServiceError 503
+   */
+  async callerOf(token: string, place: TokenPlace, mayAsk: () => void): Promise<Caller | undefined> {
+    const { store, clock } = this.#parts;
+    const version = await store.keys.version();
+    if (version !== this.#version) {
+      this.#kept.clear();
+      this.#version = version;
+    }
+    const id = hash('sha256', `${place} ${token}`);
+    const now = clock().getTime();
+    const kept = this.#kept.get(id);
+    let found: Found;
+    if (kept !== undefined && kept.until > now) found = kept.found;
+    else {
+      if (!isJwt(token)) mayAsk();
+      found = await this.#lookUp(id, token, place);
+      // What was read before a change of a key, a tenant or a person may be out of date.
+      if (this.#version === version) this.#keep(id, found, now + keptMs);
+    }
+    if (found === undefined) return undefined;
+    if ('refusal' in found) throw found.refusal;
+    if (found.caller.ends! <= now) throw refused('The token has expired.');
+    return found.caller;
+  }
+
+  #keep(id: string, found: Found, until: number): void {
+    // A guess costs a verification each time: kept, guesses would push out what is used.
+    if (found === undefined) return;
+    if (this.#kept.size >= maxKept) this.#kept.delete(this.#kept.keys().next().value!);
+    this.#kept.delete(id);
+    this.#kept.set(id, { found, until });
+  }
+
+  /** Requests that send the same token at once share a look-up. */
+  #lookUp(id: string, token: string, place: TokenPlace): Promise<Found> {
+    const looking = this.#looking.get(id) ?? this.#find(id, token, place).finally(() => this.#looking.delete(id));
+    this.#looking.set(id, looking);
+    return looking;
+  }
+
+  async #find(id: string, token: string, place: TokenPlace): Promise<Found> {
+    try {
+      const claims = await this.#claimsOf(token, place);
+      return claims && { caller: await this.#callerWith(claims, id) };
+    } catch (error) {
+      if (error instanceof RefusedToken) return { refusal: error };
+      throw error;
+    }
+  }
+
+  async #claimsOf(token: string, place: TokenPlace): Promise<Claims | undefined> {
+    const { provider, clock } = this.#parts;
+    const audiences = this.audiencesAt(place);
+    if (isJwt(token)) return provider.accessToken(token, audiences);
+    if (!(await provider.introspects())) return undefined;
+    const claims = await provider.introspected(token);
+    if (claims === undefined) return undefined;
+    requireAudience(claims, audiences);
+    const now = clock().getTime();
+    if (typeof claims.exp === 'number' && claims.exp * 1000 + leewayMs <= now) throw refused('The token has expired.');
+    return claims;
+  }
+
+  async #callerWith(claims: Claims, id: string): Promise<Caller> {
+    const { store, clock, rules } = this.#parts;
+    const tenant = await tenantOf(store, claims, rules);
+    if (typeof tenant === 'string') throw refused(tenant);
+    const { agent, name } = holderOf(claims, rules);
+    if (agent === undefined) throw refused('The token names no agent: it has no claim agent_id, client_id or azp.');
+    const groups = groupsIn(claims, rules);
+    const granted = grantedTo(groups, rules).scopes;
+    // Only a person answers.
+    const grantable = name === undefined ? granted.filter((scope) => scope !== 'respond') : granted;
+    const held: readonly string[] = tokenRights(claims.scope ?? claims.scp);
+    const ends = typeof claims.exp === 'number' ? claims.exp * 1000 + leewayMs : clock().getTime() + keptMs;
+    const caller = {
+      kind: 'token',
+      ...{ ...limitsOf(tenant), admin: false, name: name ?? agent, ends, credential: `token:${id}` },
+      ...{ scopes: grantable.filter((scope) => held.includes(scope)), grantable, agents: [agent], responder: name ?? null },
+    } as const satisfies Partial<Caller>;
+    if (name === undefined) return { ...caller, origin: `client:${agent}` };
+    const person = { subject: String(claims.sub), issuer: String(claims.iss ?? ''), name };
+    const refusal = await this.#refusalOf(tenant.number, person, groups);
+    if (refusal !== undefined) throw refused(refusal);
+    return { ...caller, origin: personOrigin(name), person };
+  }
+
+  /** Why a person may not act under its name. The name becomes the person's with the first token, as with the first sign-in. */
+  async #refusalOf(tenant: number, person: NonNullable<Caller['person']>, groups: readonly string[]): Promise<string | undefined> {
+    const { store, clock } = this.#parts;
+    const stored = await store.of(tenant).people.find(nameKey(person.name));
+    if (stored?.subject) return refusedAs(stored, person);
+    return keepPerson(store, tenant, person, groups, clock());
+  }
+
+  /** Whether a token that was taken before is still valid. */
+  async isValid({ ends, tenant_id, tenant_number, person }: Caller): Promise<boolean> {
+    const { store, clock } = this.#parts;
+    if (ends !== undefined && ends <= clock().getTime()) return false;
+    if ((await store.tenants.matching(tenant_id)).length === 0) return false;
+    if (person === undefined) return true;
+    return refusedAs(await store.of(tenant_number).people.find(nameKey(person.name)), person) === undefined;
+  }
+}

@@ -1,0 +1,121 @@
+import { sql } from 'kysely';
+import { readJson } from '../../kit/json.ts';
+import type { Writes } from './engine/group.ts';
+import { TableBuffer } from './engine/table-buffer.ts';
+import type { ReadParts, Scope } from './noun.ts';
+import type { RowOf } from './tables.ts';
+
+declare module './tables.ts' {
+  interface Tables {
+    /** People who signed in, whom a key names, or who are suspended. */
+    people: {
+      tenant: number;
+      /** The name in the form in which names are compared. */
+      name_key: string;
+      name: string;
+      /** The identity provider's id of the person, and the provider; null: nobody signed in under the name. */
+      subject: string | null;
+      issuer: string | null;
+      /** The groups at the last sign-in, as a JSON array. */
+      groups: string;
+      last_seen_at: string | null;
+      suspended_at: string | null;
+      /** Since when no key names the person any more, after one did. */
+      left_at: string | null;
+      /** The answer links for the person that were made until then have ended; null: none has. */
+      links_end_at: string | null;
+    };
+  }
+}
+
+/** The people that a unit needs. */
+export interface PersonNeeds {
+  /** The names of people to lock, in the form in which they are compared. */
+  readonly people?: readonly string[];
+}
+
+/** A stored person. */
+export type StoredPerson = Omit<RowOf<'people'>, 'tenant' | 'groups'> & { readonly groups: readonly string[] };
+
+const columns = ['name_key', 'name', 'subject', 'issuer', 'groups', 'last_seen_at', 'suspended_at', 'left_at', 'links_end_at'] as const;
+
+type Row = Omit<RowOf<'people'>, 'tenant'>;
+const decoded = ({ groups, ...row }: Row): StoredPerson => ({ ...row, groups: readJson<string[]>(groups) });
+
+/** A tenant's people, by the form in which names are compared. Whom a unit names has a row, empty until it is saved. */
+export class PersonBuffer extends TableBuffer<string, StoredPerson> {
+  /** Whether a unit changed what a person may do, which instances keep. */
+  isStandingChanged = false;
+
+  /** Stores a person, new or changed. */
+  put(person: StoredPerson): void {
+    if (standingOf(this.get(person.name_key)!) !== standingOf(person)) this.isStandingChanged = true;
+    this.save(person.name_key, person);
+  }
+}
+
+/** The row of a person about whom nothing is known. */
+const nobody = { name: '', groups: '[]' };
+
+/** What instances keep of a person. */
+const standingOf = (person: StoredPerson): string =>
+  JSON.stringify([person.suspended_at, person.left_at, person.links_end_at, person.subject, person.issuer]);
+
+/** People. A change of what a person may do makes every instance drop its cached keys. */
+const writes: Writes<PersonNeeds, PersonBuffer> = {
+  needs: { people: true },
+  stage: (_tenant, { journal }) => new PersonBuffer(journal),
+
+  async find(session, group) {
+    const wanted = group.wanted('name_key', (unit) => unit.people);
+    // Rows of their own first, so that two instances that meet a person at once change the same row.
+    session.insertMissing(
+      'people',
+      wanted.map((key) => ({ ...key, ...nobody })),
+    );
+    for (const [tenant, ...values] of await session.find('people', ['tenant', ...columns], wanted)) {
+      const row = Object.fromEntries(columns.map((column, index) => [column, values[index]])) as unknown as Row;
+      group.of(writes, tenant as number).found.set(row.name_key, decoded(row));
+    }
+  },
+
+  flush(session, group) {
+    const rowsOf = (stored: readonly StoredPerson[], tenant: number) =>
+      stored.map((person) => ({ tenant, ...person, groups: JSON.stringify(person.groups) }));
+    session.update(
+      'people',
+      ['tenant', 'name_key'],
+      group.each(writes, ({ changed }, tenant) => rowsOf([...changed.values()], tenant)),
+    );
+    if (group.each(writes, ({ isStandingChanged }) => [isStandingChanged]).includes(true))
+      session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+  },
+};
+
+/** The most people in a list. */
+const maxListed = 10_000;
+
+function reads({ database }: ReadParts) {
+  const one = database.query<{ tenant: number; name_key: string }, Row>((db, { tenant, name_key }) =>
+    db.selectFrom('people').select(columns).where('tenant', '=', tenant).where('name_key', '=', name_key).where('name', '<>', ''),
+  );
+  const of = ({ tenant, inTurn }: Scope) => ({
+    /** The person of this name, in the form in which names are compared; undefined: nothing is stored. */
+    async find(name_key: string): Promise<StoredPerson | undefined> {
+      const row = await one.first({ tenant, name_key });
+      return row && decoded(row);
+    },
+
+    /** The people of whom something is stored, by name, up to 10,000. */
+    all: () =>
+      inTurn(async (db) => {
+        const known = db.selectFrom('people').where('tenant', '=', tenant).where('name', '<>', '');
+        const rows = await known.select(columns).orderBy('name_key').limit(sql.lit(maxListed)).execute();
+        return rows.map(decoded);
+      }),
+  });
+  return { of };
+}
+
+/** People who answer questions. */
+export const people = { writes, reads };

@@ -1,0 +1,402 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+
+import { asPerson, cookiesOf, dana, publicUrl, signIn, signInSettings, startIssuer, type TestIssuer } from '../../support/issuer.ts';
+import { question } from '../../support/life.ts';
+import { createPacket, startService, TestClock, type TestService } from '../../support/service.ts';
+import { inMemory, type TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
+
+interface Started {
+  readonly service: TestService;
+  readonly issuer: TestIssuer;
+  readonly clock: TestClock;
+}
+
+async function start(
+  t: TestContext,
+  { store = inMemory, settings = {} }: { store?: TestStore; settings?: Record<string, string> } = {},
+): Promise<Started> {
+  const clock = new TestClock();
+  const issuer = await startIssuer(t, clock);
+  const service = await startService(t, { store, clock, settings: { ...signInSettings(issuer), ...settings } });
+  return { service, issuer, clock };
+}
+
+async function asking(service: TestService, hitl: object = question): Promise<string> {
+  const { id } = await createPacket(service, { hitl });
+  await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
+  return id;
+}
+
+describe('A person who signs in', () => {
+  for (const store of stores)
+    test(`answers as that person, which history and audit log say, until signing out, on ${store.name} [H514]`, async (t) => {
+      const { service, issuer } = await start(t, { store });
+      const id = await asking(service);
+      const back = await signIn(service, issuer, dana, '/console/inbox');
+      assert.deepEqual([back.status, back.headers.location], [302, `${publicUrl}/console/inbox`], back.text);
+      assert.match(String(back.headers['set-cookie']), /^baton-session=[\w.-]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Lax$/);
+      const call = asPerson(service, cookiesOf(back));
+      const own = await call('GET', '/keys/self');
+      assert.deepEqual(
+        [own.status, own.body.kind, own.body.name, own.body.responder, own.body.scopes],
+        [200, 'session', 'dana@example.com', 'dana@example.com', ['read', 'work', 'respond', 'manage']],
+      );
+      const asMia = await call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'mia' } });
+      assert.deepEqual([asMia.status, asMia.body.field], [403, 'responded_by'], asMia.text);
+      const answered = await call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana@example.com' } });
+      assert.equal(answered.status, 200, answered.text);
+      const { events } = (await service.call('GET', `/packets/${id}/history`)).body;
+      const { actor, key_id, details } = events.at(-1);
+      assert.deepEqual(
+        [actor, key_id, details.person, details.verified],
+        ['human:dana@example.com', null, { subject: 'dana', issuer: issuer.issuer, name: 'dana@example.com' }, true],
+      );
+      const { entries } = (await service.call('GET', '/audit')).body;
+      const entry = entries.find(({ resource }: { resource: string }) => resource === 'session');
+      assert.deepEqual([entry.action, entry.actor, entry.details.person.subject], ['created', 'human:dana@example.com', 'dana']);
+
+      const { sessions } = (await call('GET', '/sessions')).body;
+      assert.deepEqual(
+        sessions.map(({ person, current }: { person: string; current: boolean }) => [person, current]),
+        [['dana@example.com', true]],
+      );
+      const out = await service.call('POST', '//sign-out', {
+        key: null,
+        headers: { cookie: cookiesOf(back), origin: publicUrl, 'x-requested-with': 'baton' },
+      });
+      assert.equal(out.status, 200, out.text);
+      assert.match(out.body.url, new RegExp(`^${issuer.issuer}/end\\?post_logout_redirect_uri=.*signed-out.*id_token_hint=`));
+      assert.match(String(out.headers['set-cookie']), /^baton-session=; Max-Age=0/);
+      assert.equal((await call('GET', '/keys/self')).status, 401);
+    });
+
+  test('may do what the groups may do, and nobody more than read and answer by default', async (t) => {
+    const { service, issuer } = await start(t, { settings: { SERVICE_OIDC_RIGHTS: '' } });
+    const call = asPerson(service, cookiesOf(await signIn(service, issuer, { ...dana, groups: ['ops', 'admins'] })));
+    assert.deepEqual((await call('GET', '/keys/self')).body.scopes, ['read', 'respond']);
+    const refused = await call('POST', '/keys', { body: { name: 'k' } });
+    assert.deepEqual([refused.status, refused.body.detail], [403, 'This needs the right manage; you have read, respond.']);
+    const others = await start(t);
+    const admin = asPerson(others.service, cookiesOf(await signIn(others.service, others.issuer, { ...dana, groups: ['admins'] })));
+    assert.equal((await admin('GET', '/tenants')).status, 200);
+    const key = await admin('POST', '/keys', { body: { name: 'k', scopes: ['read'] } });
+    assert.equal(key.status, 201, key.text);
+    const { entries } = (await others.service.call('GET', '/audit')).body;
+    assert.deepEqual([entries[0].resource, entries[0].actor], ['api_key', 'human:dana@example.com']);
+  });
+
+  test('needs a name that the provider has verified, and that belongs to nobody else', async (t) => {
+    const { service, issuer } = await start(t);
+    const unverified = await signIn(service, issuer, { ...dana, email_verified: false });
+    assert.equal(unverified.status, 403);
+    assert.match(unverified.text, /SERVICE_OIDC_NAME_CLAIM/);
+    assert.equal((await signIn(service, issuer)).status, 302);
+    const other = { ...dana, sub: 'somebody else', email: 'DANA@example.com' };
+    const refused = await signIn(service, issuer, other);
+    assert.equal(refused.status, 403);
+    assert.match(refused.text, /belongs to somebody else/);
+    assert.equal((await service.call('POST', '/people/Dana@example.com/release')).status, 200);
+    assert.equal((await signIn(service, issuer, other)).status, 302);
+    assert.equal((await signIn(service, issuer)).status, 403, 'the first one no longer has the name');
+  });
+
+  test('is source of what the person asked, also with a key in the same name [H516]', async (t) => {
+    const { service, issuer } = await start(t);
+    const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
+    const { id } = await createPacket(service, { hitl: { ...question, exclude_source: true } });
+    const asked = await call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
+    assert.equal(asked.status, 200, asked.text);
+    const body = { response: 'Yes', responded_by: 'dana@example.com' };
+    assert.equal((await call('POST', `/packets/${id}/respond`, { body })).status, 403);
+    const { body: key } = await service.call('POST', '/keys', { body: { name: 'd', responder: 'Dana@example.com' } });
+    const byKey = await service.call('POST', `/packets/${id}/respond`, {
+      key: key.key,
+      body: { ...body, responded_by: 'Dana@example.com' },
+    });
+    assert.equal(byKey.status, 403, byKey.text);
+    const mia = asPerson(service, cookiesOf(await signIn(service, issuer, { ...dana, sub: 'mia', email: 'mia@example.com' })));
+    const byMia = await mia('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'mia@example.com' } });
+    assert.equal(byMia.status, 200, byMia.text);
+  });
+
+  test('writes only from a page of the service, and where a key is sent, the key decides [H510]', async (t) => {
+    const { service, issuer } = await start(t);
+    const cookie = cookiesOf(await signIn(service, issuer));
+    const send = (headers: Record<string, string>) =>
+      service.call('POST', '/packets', { key: null, body: {}, headers: { cookie, ...headers } });
+    const own = { origin: publicUrl, 'x-requested-with': 'baton' };
+    for (const headers of [
+      {},
+      { origin: publicUrl },
+      { 'x-requested-with': 'baton' },
+      { ...own, origin: 'http://evil.example' },
+      { ...own, 'x-requested-with': 'other' },
+      { ...own, origin: 'null' },
+    ] as Record<string, string>[]) {
+      const refused = await send(headers);
+      assert.equal(refused.status, 403, JSON.stringify(headers));
+      assert.match(refused.body.detail, /X-Requested-With/);
+    }
+    assert.equal((await send(own)).status, 400, 'admitted');
+    for (const headers of [{}, { origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }] as Record<string, string>[])
+      for (const path of ['//events', '//ws']) {
+        const refused = await service.call('GET', path, { key: null, headers: { cookie, ...headers } });
+        assert.equal(refused.status, 403, `${path} ${JSON.stringify(headers)}`);
+      }
+    const withKey = await service.call('GET', '/keys/self', { headers: { cookie } });
+    assert.equal(withKey.body.kind, 'key');
+    assert.equal((await service.call('GET', '/keys/self', { key: 'wrong', headers: { cookie } })).status, 401);
+    assert.equal(
+      (await service.call('POST', '//mcp', { key: null, body: {}, headers: { cookie, ...own } })).status,
+      401,
+      'programs have no sessions',
+    );
+    const foreign = await service.call('GET', '/packets', { key: null, headers: { cookie, origin: 'http://evil.example' } });
+    assert.equal(foreign.headers['access-control-allow-credentials'], undefined);
+    const signOut = await service.call('POST', '//sign-out', { key: null, headers: { cookie, origin: 'http://evil.example' } });
+    assert.equal(signOut.status, 403);
+    assert.equal((await service.call('GET', '/keys/self', { key: null, headers: { cookie } })).status, 200);
+    assert.equal(
+      (await service.call('GET', '/keys/self', { key: null, headers: { cookie: `${cookie}; ${cookie}` } })).status,
+      401,
+      'two cookies',
+    );
+  });
+});
+
+describe('A sign-in', () => {
+  test('ends only in the browser that began it, once, within ten minutes, and returns to own pages alone', async (t) => {
+    const { service, issuer, clock } = await start(t);
+    const begin = async () => {
+      const begun = await service.call('GET', '//sign-in', { key: null });
+      return { begun, cookie: cookiesOf(begun), sent: issuer.authorize(String(begun.headers.location), dana) };
+    };
+    const back = (sent: URLSearchParams, cookie?: string) =>
+      service.call('GET', `//sign-in/callback?${sent}`, { key: null, headers: cookie === undefined ? {} : { cookie } });
+    const { begun, cookie, sent } = await begin();
+    const address = new URL(String(begun.headers.location));
+    assert.deepEqual(
+      [
+        address.searchParams.get('code_challenge_method'),
+        address.searchParams.get('redirect_uri'),
+        address.searchParams.get('response_type'),
+      ],
+      ['S256', `${publicUrl}/sign-in/callback`, 'code'],
+    );
+    assert.equal((await back(sent)).status, 400, 'another browser');
+    const other = await begin();
+    assert.equal((await back(sent, other.cookie)).status, 400, 'the cookie of another sign-in');
+    const mixed = new URLSearchParams(sent);
+    mixed.set('code', other.sent.get('code')!);
+    assert.equal((await back(mixed, cookie)).status, 400, 'the code of another sign-in');
+    const fresh = await begin();
+    assert.equal((await back(fresh.sent, fresh.cookie)).status, 302);
+    assert.equal((await back(fresh.sent, fresh.cookie)).status, 400, 'the code again');
+    const late = await begin();
+    clock.turn(601);
+    assert.equal((await back(late.sent, late.cookie)).status, 400, 'after ten minutes');
+    const denied = await begin();
+    const answer = await back(
+      new URLSearchParams({ error: 'access_denied', state: denied.sent.get('state')!, iss: issuer.issuer }),
+      denied.cookie,
+    );
+    assert.equal(answer.status, 400);
+    assert.match(answer.text, /did not let you in/);
+    for (const path of [
+      'https://evil.example/',
+      '//evil.example/',
+      '/\\evil.example',
+      'javascript:alert(1)',
+      '/ok\r\nset-cookie: a=b',
+      'console',
+      '/%5cevil',
+    ])
+      assert.match(
+        String((await signIn(service, issuer, dana, path)).headers.location),
+        /^http:\/\/127\.0\.0\.1:8080\/(console|%5cevil)$/,
+        path,
+      );
+  });
+
+  test('says that the provider does not answer, and works when it does; the service is ready meanwhile', async (t) => {
+    const { service, issuer, clock } = await start(t);
+    issuer.state = 'down';
+    const down = await service.call('GET', '//sign-in', { key: null });
+    assert.equal(down.status, 503);
+    assert.match(down.text, /identity provider does not answer/);
+    assert.equal((await service.call('GET', '//ready', { key: null })).status, 200);
+    assert.equal((await service.call('GET', '/packets')).status, 200);
+    issuer.state = 'up';
+    clock.turn(6);
+    assert.equal((await signIn(service, issuer)).status, 302);
+  });
+
+  test('over HTTPS has cookies that only this host gets', async (t) => {
+    const { service, issuer } = await start(t, { settings: { SERVICE_PUBLIC_URL: 'https://baton.example.com' } });
+    const begun = await service.call('GET', '//sign-in', { key: null });
+    assert.match(
+      String(begun.headers['set-cookie']),
+      /^__Host-baton-sign-in-\S+=\S+; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+    );
+    assert.match(String((await signIn(service, issuer)).headers['set-cookie']), /^__Host-baton-session=.*; Secure$/);
+  });
+});
+
+describe('A session', () => {
+  test('ends after an hour without a request, after twelve hours, and after one hour without a refresh token', async (t) => {
+    const { service, issuer, clock } = await start(t);
+    const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
+    clock.turn(3599);
+    assert.equal((await call('GET', '/keys/self')).status, 200);
+    clock.turn(3600);
+    assert.equal((await call('GET', '/keys/self')).status, 401, 'idle');
+    const long = asPerson(service, cookiesOf(await signIn(service, issuer)));
+    for (let minutes = 0; minutes < 719; minutes += 30) {
+      assert.equal((await long('GET', '/keys/self')).status, 200, `after ${minutes} minutes`);
+      clock.turn(1800);
+    }
+    assert.equal((await long('GET', '/keys/self')).status, 401, 'after twelve hours');
+    issuer.refreshes = false;
+    const short = asPerson(service, cookiesOf(await signIn(service, issuer)));
+    clock.turn(1800);
+    assert.equal((await short('GET', '/keys/self')).status, 200);
+    clock.turn(1800);
+    assert.equal((await short('GET', '/keys/self')).status, 401, 'after an hour');
+  });
+
+  for (const store of stores)
+    test(`loses within 15 minutes what the person lost at the provider, on ${store.name} [H511]`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
+      const change = (claims: object | undefined) => {
+        for (const token of [...issuer.people.keys()]) {
+          if (claims === undefined) issuer.people.delete(token);
+          else issuer.people.set(token, { ...dana, ...claims });
+        }
+      };
+      change({ groups: [] });
+      assert.ok((await call('GET', '/keys/self')).body.scopes.includes('manage'));
+      clock.turn(15 * 60);
+      assert.deepEqual((await call('GET', '/keys/self')).body.scopes, ['read', 'respond'], 'moved to other groups');
+      clock.turn(15 * 60);
+      assert.equal((await call('GET', '/keys/self')).status, 200);
+      issuer.state = 'down';
+      clock.turn(15 * 60);
+      const unknown = await call('GET', '/keys/self');
+      assert.deepEqual([unknown.status, unknown.headers['retry-after']], [503, '5'], 'the provider does not answer');
+      issuer.state = 'up';
+      clock.turn(31);
+      assert.equal((await call('GET', '/keys/self')).status, 200);
+      change(undefined);
+      clock.turn(15 * 60);
+      assert.equal((await call('GET', '/keys/self')).status, 401, 'removed');
+      assert.deepEqual((await service.call('GET', '/sessions')).body.sessions, []);
+    });
+
+  test('is refreshed once for many requests, on two instances', async (t) => {
+    const { service, issuer, clock } = await start(t, { store: stores[1]! });
+    const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
+    const before = issuer.requests.get('/token')!;
+    clock.turn(15 * 60);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => call('GET', '/keys/self')));
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+    assert.equal(issuer.requests.get('/token')! - before, 1);
+  });
+
+  for (const store of stores)
+    test(`ends by the provider's logout token, by its id, and when its person is suspended, on ${store.name}`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      const now = () => Math.floor(clock.read().getTime() / 1000);
+      const event = 'http://schemas.openid.net/event/backchannel-logout';
+      const logout = async (claims: object = {}) => {
+        const usual = { iss: issuer.issuer, aud: 'baton', iat: now(), exp: now() + 120, jti: 'j', events: { [event]: {} }, sid: dana.sid };
+        const token = await issuer.sign({ ...usual, ...claims } as never, { typ: 'logout+jwt' });
+        const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+        return service.call('POST', '//sign-in/back-channel-logout', {
+          key: null,
+          headers,
+          raw: new URLSearchParams({ logout_token: token }).toString(),
+        });
+      };
+      const open = async (claims = dana) => asPerson(service, cookiesOf(await signIn(service, issuer, claims)));
+      const call = await open();
+      for (const claims of [
+        { aud: 'other' },
+        { events: {} },
+        { nonce: 'n' },
+        { iss: 'http://127.0.0.1:1' },
+        { sid: undefined },
+        { exp: now() - 61 },
+        { jti: undefined },
+      ])
+        assert.equal((await logout(claims)).status, 400, JSON.stringify(claims));
+      assert.equal((await call('GET', '/keys/self')).status, 200);
+      assert.equal((await logout()).status, 200);
+      assert.equal((await call('GET', '/keys/self')).status, 401);
+      const again = await open();
+      assert.equal((await logout({ sid: undefined, sub: dana.sub })).status, 200);
+      assert.equal((await again('GET', '/keys/self')).status, 401, 'by the person');
+
+      const mine = await open();
+      const mia = await open({ ...dana, sub: 'mia', email: 'mia@example.com', groups: [], sid: 'other' });
+      const { sessions } = (await mine('GET', '/sessions')).body;
+      assert.equal(sessions.length, 2, 'a manager sees all');
+      assert.equal((await mia('GET', '/sessions')).body.sessions.length, 1);
+      const other = sessions.find(({ current }: { current: boolean }) => current).id;
+      assert.equal((await mia('DELETE', `/sessions/${other}`)).status, 404);
+      const miasId = sessions.find(({ person }: { person: string }) => person === 'mia@example.com').id;
+      assert.equal((await mine('DELETE', `/sessions/${miasId}`)).status, 204);
+      assert.equal((await mia('GET', '/keys/self')).status, 401);
+
+      assert.equal((await service.call('POST', '/people/DANA@example.com/suspend')).status, 200);
+      assert.equal((await mine('GET', '/keys/self')).status, 401);
+      const refused = await signIn(service, issuer);
+      assert.deepEqual([refused.status, /suspended/.test(refused.text)], [403, true]);
+      assert.equal((await service.call('POST', '/people/dana@example.com/resume')).status, 200);
+      assert.equal((await signIn(service, issuer)).status, 302);
+    });
+
+  test('is known to every instance, and ends on each', async (t) => {
+    const { service, issuer, clock } = await start(t, { store: stores.at(-1)! });
+    const second = await startService(t, { databaseUrl: service.databaseUrl, clock, settings: signInSettings(issuer) });
+    const cookie = cookiesOf(await signIn(service, issuer));
+    assert.equal((await asPerson(second, cookie)('GET', '/keys/self')).status, 200);
+    clock.turn(15 * 60);
+    const answers = await Promise.all(
+      [service, second, service, second].map((instance) => asPerson(instance, cookie)('GET', '/keys/self')),
+    );
+    for (const { status } of answers) assert.ok(status === 200 || status === 503, String(status));
+    assert.ok(answers.some(({ status }) => status === 200));
+    assert.equal((await asPerson(second, cookie)('GET', '/keys/self')).status, 200);
+    await service.call('POST', '//sign-out', { key: null, headers: { cookie, origin: publicUrl } });
+    assert.equal((await asPerson(second, cookie)('GET', '/keys/self')).status, 401);
+  });
+});
+
+describe('A suspended person, without any provider', () => {
+  for (const store of stores)
+    test(`answers on no way: keys in the name are refused until the person is resumed, on ${store.name} [H517]`, async (t) => {
+      const service = await startService(t, { store });
+      const { body: key } = await service.call('POST', '/keys', { body: { name: 'd', responder: 'Dana' } });
+      assert.equal((await service.call('GET', '/keys/self', { key: key.key })).status, 200);
+      const suspended = await service.call('POST', '/people/dana/suspend');
+      assert.deepEqual(
+        [suspended.status, suspended.body],
+        [200, { name: 'dana', groups: [], methods: ['key'], last_seen_at: null, suspended: true }],
+        suspended.text,
+      );
+      assert.equal((await service.call('GET', '/keys/self', { key: key.key })).status, 401);
+      const { people, total } = (await service.call('GET', '/people')).body;
+      assert.deepEqual([people.length, total, people[0].suspended], [1, 1, true]);
+      const { entries } = (await service.call('GET', '/audit')).body;
+      assert.deepEqual([entries[0].resource, entries[0].action, entries[0].details], ['person', 'suspended', { name: 'dana' }]);
+      assert.equal((await service.call('POST', '/people/DANA/resume')).status, 200);
+      assert.equal((await service.call('GET', '/keys/self', { key: key.key })).status, 200);
+      assert.equal((await service.call('POST', '/people/nobody/resume')).status, 404);
+      const { body: other } = await service.call('POST', '/tenants', { body: { name: 'Other' } });
+      const { body: foreign } = await service.call('POST', '/keys', { body: { name: 'k', tenant_id: other.id } });
+      assert.deepEqual((await service.call('GET', '/people', { key: foreign.key })).body.people, []);
+    });
+});

@@ -1,0 +1,380 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { describe, type TestContext, test } from 'node:test';
+import { exportSPKI } from 'jose';
+import { Provider } from '../../../src/handoff/identity/provider.ts';
+import { startIssuer, type TestIssuer, type TokenRequest } from '../../support/issuer.ts';
+import { question } from '../../support/life.ts';
+import { mcp } from '../../support/mcp.ts';
+import { createPacket, packetRequest, startService, TestClock, type TestService } from '../../support/service.ts';
+import { inMemory, type TestStore } from '../../support/store.ts';
+import { stores } from '../../support/stores.ts';
+
+const publicUrl = 'http://127.0.0.1:8080';
+
+interface Started {
+  readonly service: TestService;
+  readonly issuer: TestIssuer;
+  readonly clock: TestClock;
+  /** Calls the API with a token. */
+  readonly as: (method: string, path: string, token: string, options?: object) => ReturnType<TestService['call']>;
+  /** A token for the API, with these scopes. */
+  readonly token: (scope?: string, request?: TokenRequest) => Promise<string>;
+}
+
+async function start(
+  t: TestContext,
+  { store = inMemory, settings = {} }: { store?: TestStore; settings?: Record<string, string> } = {},
+): Promise<Started> {
+  const clock = new TestClock();
+  const issuer = await startIssuer(t, clock);
+  const service = await startService(t, {
+    store,
+    clock,
+    settings: {
+      SERVICE_OIDC_ISSUER: issuer.issuer,
+      SERVICE_PUBLIC_URL: publicUrl,
+      SERVICE_OIDC_GROUPS_CLAIM: 'groups',
+      SERVICE_OIDC_RIGHTS: '{"*": ["read", "respond"], "idp:agents": ["read", "work", "respond", "manage"]}',
+      ...settings,
+    },
+  });
+  return {
+    service,
+    issuer,
+    clock,
+    as: (method, path, token, { headers, ...options }: { headers?: object } = {}) =>
+      service.call(method, path, { key: null, headers: { authorization: `Bearer ${token}`, ...headers }, ...options }),
+    token: (scope = 'baton:read baton:work', { claims, ...request } = {}) =>
+      issuer.token(publicUrl, { claims: { scope, groups: ['agents'], ...claims }, ...request }),
+  };
+}
+
+const inMcp = (service: TestService, token: string, method: string, params: Record<string, unknown> = {}) =>
+  mcp(service, method, params, { key: null, agent: null, headers: { authorization: `Bearer ${token}` } });
+
+describe('A token of the identity provider', () => {
+  for (const store of stores)
+    test(`is admitted where keys are, with its scopes cut down to the rights of its groups, on ${store.name}`, async (t) => {
+      const { service, as, token } = await start(t, { store });
+      const created = await as('POST', '/packets', await token(), {
+        body: packetRequest({
+          metadata: { source_agent: { id: 'connector', name: 'c', framework: 'x' }, target_agent: { id: 'b', name: 'b' } },
+        }),
+      });
+      assert.equal(created.status, 201, created.text);
+      const history = await service.call('GET', `/packets/${created.body.id}/history`);
+      const { actor, key_id } = history.body.events[0];
+      assert.deepEqual([actor, key_id], ['agent:connector', null]);
+
+      const own = await as('GET', '/keys/self', await token('baton:read baton:work baton:manage openid'));
+      assert.deepEqual(
+        [own.status, own.body.kind, own.body.id, own.body.scopes, own.body.agents, own.body.admin],
+        [200, 'token', null, ['read', 'work', 'manage'], ['connector'], false],
+      );
+      const without = await as('GET', '/keys/self', await token('baton:read baton:work', { claims: { groups: [] } }));
+      assert.deepEqual(without.body.scopes, ['read']);
+      const named = await as('GET', '/keys/self', await token('baton:read', { claims: { agent_id: 'resolver' } }));
+      assert.deepEqual(named.body.agents, ['resolver']);
+      const other = await as('GET', '/packets', await token(), { headers: { 'x-agent-id': 'other' } });
+      assert.equal(other.status, 403, other.text);
+    });
+
+  test('answers under the name of its person, and only where it has one [H515]', async (t) => {
+    const { service, as, token } = await start(t);
+    const { id } = await createPacket(service, { hitl: question });
+    await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
+    const answer = { body: { response: 'Yes', responded_by: 'dana@example.com' } };
+    const program = await as('POST', `/packets/${id}/respond`, await token('baton:respond'), answer);
+    assert.equal(program.status, 403, program.text);
+    const claims = { email: 'Dana@example.com', email_verified: true };
+    const inOtherName = await as('POST', `/packets/${id}/respond`, await token('baton:respond', { claims }), {
+      body: { response: 'Yes', responded_by: 'mia' },
+    });
+    assert.equal(inOtherName.status, 403, inOtherName.text);
+    const itself = await as(
+      'POST',
+      `/packets/${id}/respond`,
+      await token('baton:respond', { claims: { ...claims, sub: 'connector' } }),
+      answer,
+    );
+    assert.equal(itself.status, 403, 'a token that a program got for itself has no person');
+    const given = await as('POST', `/packets/${id}/respond`, await token('baton:respond', { claims }), {
+      body: { response: 'Yes', responded_by: 'Dana@example.com' },
+    });
+    assert.equal(given.status, 200, given.text);
+    const { events } = (await service.call('GET', `/packets/${id}/history`)).body;
+    const { details } = events.at(-1);
+    assert.deepEqual([details.person.name, details.person.subject, details.verified], ['Dana@example.com', 'subject-1', true]);
+    const people = await service.call('GET', '/people');
+    assert.deepEqual(
+      people.body.people.map(({ name }: { name: string }) => name),
+      ['Dana@example.com'],
+    );
+    const impostor = await as('GET', '/keys/self', await token('baton:read', { claims: { ...claims, sub: 'subject-2' } }));
+    assert.deepEqual([impostor.status, /belongs to somebody else/.test(impostor.text)], [401, true]);
+    const released = await service.call('POST', '/people/dana@example.com/release');
+    assert.equal(released.status, 200, released.text);
+    assert.equal((await as('GET', '/keys/self', await token('baton:read', { claims: { ...claims, sub: 'subject-2' } }))).status, 200);
+    assert.equal((await service.call('POST', '/people/dana@example.com/suspend')).status, 200);
+    assert.equal((await as('GET', '/keys/self', await token('baton:read', { claims: { ...claims, sub: 'subject-2' } }))).status, 401);
+  });
+
+  test('is refused for another audience, issuer, type or time, as an ID token, and with a forged signature', async (t) => {
+    const { as, token, issuer, service } = await start(t, { settings: { SERVICE_OIDC_CLIENT_ID: 'baton' } });
+    const other = await startIssuer(t, service.clock);
+    const now = Math.floor(service.clock.read().getTime() / 1000);
+    const usual = { iss: issuer.issuer, aud: publicUrl, sub: 's', client_id: 'c', iat: now, exp: now + 300, scope: 'baton:read' };
+    const hmac = async () => {
+      const secret = await exportSPKI(issuer.key().publicKey);
+      const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+      const signed = `${part({ alg: 'HS256', kid: issuer.key().kid, typ: 'at+jwt' })}.${part(usual)}`;
+      return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+    };
+    const none = `${Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url')}.${Buffer.from(JSON.stringify(usual)).toString('base64url')}.`;
+    const foreignKey = other.key();
+    const cases: Record<string, [string, RegExp]> = {
+      'another audience': [await issuer.token('http://127.0.0.1:9'), /another audience/],
+      'the audience of /mcp': [await issuer.token(`${publicUrl}/mcp`), /another audience/],
+      'no audience': [await issuer.sign({ ...usual, aud: undefined } as never), /another audience/],
+      'another issuer': [await token('baton:read', { claims: { iss: other.issuer } }), /not valid/],
+      'a key of another issuer': [await token('baton:read', { key: foreignKey }), /not valid/],
+      'a key of another issuer under our kid': [await issuer.sign(usual, { kid: issuer.key().kid }, foreignKey), /not valid/],
+      'a key in the header': [await issuer.sign(usual, { kid: undefined as never, jku: `${other.issuer}/jwks` }, foreignKey), /not valid/],
+      HMAC: [await hmac(), /not valid/],
+      none: [none, /not valid/],
+      'a critical header': [
+        await issuer.sign(usual, { crit: ['exp'], exp: 1 } as never).catch(() => 'eyJhbGciOiJSUzI1NiIsImNyaXQiOlsieCJdLCJ4IjoxfQ.e30.AA'),
+        /not valid/,
+      ],
+      expired: [await token('baton:read', { claims: { exp: now - 61 } }), /has expired/],
+      'not yet valid': [await token('baton:read', { claims: { nbf: now + 61 } }), /not valid yet/],
+      'without an end': [await issuer.sign({ ...usual, exp: undefined } as never), /claim exp/],
+      'type JWT': [await token('baton:read', { header: { typ: 'JWT' } }), /of the type .*jwt/],
+      'with a nonce': [await token('baton:read', { claims: { nonce: 'n' } }), /ID token/],
+      'for the client': [await issuer.sign({ ...usual, aud: [publicUrl, 'baton'] }), /ID token/],
+    };
+    for (const [name, [value, sentence]] of Object.entries(cases)) {
+      const answer = await as('GET', '/packets', value);
+      assert.equal(answer.status, 401, `${name}: ${answer.text}`);
+      assert.match(answer.text, sentence, name);
+      assert.match(
+        String(answer.headers['www-authenticate']),
+        /^Bearer realm="baton".*resource_metadata="http:\/\/127\.0\.0\.1:8080\/\.well-known\/oauth-protected-resource"/,
+        name,
+      );
+    }
+    for (const leeway of [{ exp: now - 59 }, { nbf: now + 59 }, { aud: `${publicUrl}/` }]) {
+      const answer = await as('GET', '/packets', await token('baton:read', { claims: leeway }));
+      assert.equal(answer.status, 200, `${JSON.stringify(leeway)}: ${answer.text}`);
+    }
+  });
+
+  test('of the type JWT, or for a further audience, is taken where the settings say so', async (t) => {
+    const { as, issuer } = await start(t, { settings: { SERVICE_OIDC_TOKEN_TYPES: 'at+jwt,JWT', SERVICE_OIDC_AUDIENCE: 'api://baton' } });
+    const token = await issuer.token('api://baton', { claims: { scope: 'baton:read' }, header: { typ: 'JWT' } });
+    assert.equal((await as('GET', '/packets', token)).status, 200);
+  });
+
+  test('names its tenant by id or by a name that is the only one [H512]', async (t) => {
+    const { as, token, service } = await start(t, { settings: { SERVICE_OIDC_TENANT_CLAIM: 'org' } });
+    const make = async () => (await service.call('POST', '/tenants', { body: { name: 'Acme', tier: 'pro' } })).body.id;
+    const first = await make();
+    const named = await as('GET', '/keys/self', await token('baton:read', { claims: { org: 'Acme' } }));
+    assert.deepEqual([named.status, named.body.tenant.id], [200, first]);
+    const second = await make();
+    // What a token stands for is kept for half a minute.
+    service.clock.turn(31);
+    const by = async (org: unknown) => as('GET', '/keys/self', await token('baton:read', { claims: { org } as never }));
+    assert.match((await by('Acme')).text, /Several tenants are called/);
+    assert.equal((await by(second)).body.tenant.id, second);
+    assert.match((await by('Nobody')).text, /no tenant/);
+    assert.match((await by(undefined)).text, /no claim org/);
+    await service.call('DELETE', `/tenants/${second}`);
+    assert.equal((await by(second)).status, 401);
+  });
+
+  test('makes 10,000 unknown keys one look-up a minute, and a rotated key is found', async (t) => {
+    const { as, token, issuer, clock } = await start(t);
+    assert.equal((await as('GET', '/packets', await token())).status, 200);
+    const old = issuer.key();
+    const valid = await token();
+    const [, payload, signature] = valid.split('.');
+    const provider = new Provider(
+      { issuer: issuer.issuer, clientId: undefined, clientSecret: undefined, scopes: undefined, tokenTypes: ['at+jwt'], publicUrl },
+      clock.read,
+    );
+    assert.notEqual(await provider.accessToken(valid, [publicUrl]), undefined);
+    clock.turn(61);
+    const known = issuer.requests.get('/jwks')!;
+    for (let index = 0; index < 10_000; index += 1) {
+      const header = Buffer.from(JSON.stringify({ alg: 'RS256', typ: 'at+jwt', kid: `unknown-${index}` })).toString('base64url');
+      assert.equal(await provider.accessToken(`${header}.${payload}.${signature}`, [publicUrl]), undefined);
+    }
+    assert.equal(issuer.requests.get('/jwks')! - known, 1);
+    await issuer.rotate();
+    clock.turn(61);
+    const fresh = await as('GET', '/packets', await token());
+    assert.equal(fresh.status, 200, fresh.text);
+    clock.turn(61);
+    const withdrawn = await as('GET', '/packets', await token('baton:read', { key: old }));
+    assert.equal(withdrawn.status, 401, 'a key that the provider has withdrawn');
+  });
+
+  test('does not count as a wrong key when it is signed, and a forged one does, with the challenge on the 429 too', async (t) => {
+    const { as, token, issuer } = await start(t);
+    const expired = await token('baton:read', { claims: { exp: 1 } });
+    for (let index = 0; index < 40; index += 1) assert.equal((await as('GET', '/packets', expired)).status, 401);
+    const [header, payload] = (await token()).split('.');
+    const forged = `${header}.${payload}.AAAA`;
+    for (let index = 0; index < 30; index += 1) assert.equal((await as('GET', '/packets', forged)).status, 401);
+    const limited = await as('GET', '/packets', forged);
+    assert.equal(limited.status, 429);
+    assert.match(String(limited.headers['www-authenticate']), /resource_metadata=/);
+    assert.equal((await as('GET', '/packets', await token())).status, 200);
+    assert.equal(issuer.requests.get('/introspect'), undefined);
+  });
+
+  test('that is opaque is introspected and remembered for 30 seconds, and no key ever goes there', async (t) => {
+    const { as, issuer, clock, service } = await start(t, {
+      settings: { SERVICE_OIDC_CLIENT_ID: 'baton', SERVICE_OIDC_CLIENT_SECRET: 'a-secret' },
+    });
+    const now = Math.floor(clock.read().getTime() / 1000);
+    issuer.opaque.set('opaque-token-1', { active: true, sub: 's', client_id: 'c', scope: 'baton:read', aud: publicUrl, exp: now + 300 });
+    for (let index = 0; index < 5; index += 1) assert.equal((await as('GET', '/packets', 'opaque-token-1')).status, 200);
+    assert.equal(issuer.requests.get('/introspect'), 1);
+    issuer.opaque.delete('opaque-token-1');
+    clock.turn(29);
+    assert.equal((await as('GET', '/packets', 'opaque-token-1')).status, 200);
+    clock.turn(2);
+    assert.equal((await as('GET', '/packets', 'opaque-token-1')).status, 401);
+    assert.equal(issuer.requests.get('/introspect'), 2);
+
+    const { body: key } = await service.call('POST', '/keys', { body: { name: 'k' } });
+    await service.call('DELETE', `/keys/${key.id}`);
+    assert.equal((await as('GET', '/packets', key.key)).status, 401);
+    assert.equal((await as('GET', '/packets', `svc_${'x'.repeat(49)}`)).status, 401);
+    assert.equal((await service.call('GET', '/packets', { key: 'opaque-token-2' })).status, 401, 'X-API-Key');
+    assert.equal((await service.call('GET', '//events?api_key=opaque-token-3', { key: null })).status, 401, 'api_key');
+    assert.equal(issuer.requests.get('/introspect'), 2, 'no key went to the provider');
+    for (let index = 0; index < 60; index += 1) await as('GET', '/packets', `guess-${index}`);
+    assert.ok(issuer.requests.get('/introspect')! <= 32, `${issuer.requests.get('/introspect')} guesses went to the provider`);
+  });
+
+  test('waits for a slow provider, while requests with keys do not', async (t) => {
+    const { as, token, issuer, service } = await start(t);
+    issuer.state = 'slow';
+    const waiting = as('GET', '/packets', await token());
+    assert.equal((await service.call('GET', '/packets')).status, 200);
+    assert.equal((await service.call('GET', '//ready', { key: null })).status, 200);
+    const answer = await waiting;
+    assert.deepEqual([answer.status, answer.headers['retry-after']], [503, '5'], answer.text);
+    issuer.state = 'up';
+    service.clock.turn(6);
+    assert.equal((await as('GET', '/packets', await token())).status, 200);
+    issuer.state = 'down';
+    assert.equal((await as('GET', '/packets', await token('baton:read'))).status, 200, 'the keys are known');
+  });
+});
+
+describe('The metadata of the protected resources', () => {
+  test('names the issuer and the scopes, of which /mcp has none to answer with', async (t) => {
+    const { service, issuer } = await start(t);
+    const at = (path: string) => service.call('GET', `//.well-known/oauth-protected-resource${path}`, { key: null });
+    const api = await at('');
+    assert.deepEqual(
+      [api.status, api.body.resource, api.body.authorization_servers, api.body.bearer_methods_supported],
+      [200, publicUrl, [issuer.issuer], ['header']],
+    );
+    assert.deepEqual(api.body.scopes_supported, ['baton:read', 'baton:work', 'baton:respond', 'baton:manage']);
+    const ofMcp = await at('/mcp');
+    assert.deepEqual(
+      [ofMcp.body.resource, ofMcp.body.scopes_supported, ofMcp.body.resource_name],
+      [`${publicUrl}/mcp`, ['baton:read', 'baton:work'], 'Baton'],
+    );
+    assert.equal(ofMcp.headers['access-control-allow-origin'], '*');
+  });
+
+  test('follows the path of the public address', async (t) => {
+    const { service } = await start(t, { settings: { SERVICE_PUBLIC_URL: 'https://example.com/baton/' } });
+    const { body, status } = await service.call('GET', '//.well-known/oauth-protected-resource/baton/mcp', { key: null });
+    assert.deepEqual([status, body.resource], [200, 'https://example.com/baton/mcp']);
+    const refused = await service.call('POST', '//mcp', { key: null, body: {} });
+    assert.match(
+      String(refused.headers['www-authenticate']),
+      /resource_metadata="https:\/\/example\.com\/\.well-known\/oauth-protected-resource\/baton\/mcp"/,
+    );
+  });
+
+  test('is not there without an issuer, and a refusal is as before [H513]', async (t) => {
+    const service = await startService(t);
+    for (const path of [
+      '/.well-known/oauth-protected-resource',
+      '/.well-known/oauth-protected-resource/mcp',
+      '/sign-in',
+      '/sign-in/callback',
+      '/signed-out',
+    ])
+      assert.equal((await service.call('GET', `/${path}`, { key: null })).status, 404, path);
+    for (const path of ['/sign-out', '/sign-in/back-channel-logout'])
+      assert.equal((await service.call('POST', `/${path}`, { key: null })).status, 404, path);
+    assert.equal((await service.call('GET', '/sessions')).status, 404);
+    const refused = await service.call('GET', '/packets', {
+      key: null,
+      headers: { cookie: 'baton-session=x', authorization: 'Bearer eyJhbGciOiJub25lIn0.e30.AA' },
+    });
+    assert.deepEqual([refused.status, refused.headers['www-authenticate']], [401, 'Bearer realm="baton"']);
+  });
+});
+
+describe('A token at /mcp', () => {
+  const forMcp = ({ issuer }: Started, scope: string, claims: object = {}) =>
+    issuer.token(`${publicUrl}/mcp`, { claims: { scope, groups: ['agents'], ...claims } });
+
+  test('needs the audience of /mcp, and its refusal names the metadata and the scopes', async (t) => {
+    const started = await start(t);
+    const { service, token } = started;
+    const wrong = await inMcp(service, await token(), 'tools/list');
+    assert.equal(wrong.status, 401, wrong.text);
+    const challenge = String(wrong.headers['www-authenticate']);
+    assert.match(challenge, /error="invalid_token"/);
+    assert.match(challenge, /resource_metadata="http:\/\/127\.0\.0\.1:8080\/\.well-known\/oauth-protected-resource\/mcp"/);
+    assert.match(challenge, /scope="baton:read baton:work"/);
+    assert.doesNotMatch(challenge, /respond/);
+    assert.equal((await inMcp(service, await forMcp(started, 'baton:read'), 'tools/list')).status, 200);
+  });
+
+  test('lists the tools that its groups may use, and a call whose scope alone is missing is a step up', async (t) => {
+    const started = await start(t);
+    const { service } = started;
+    const reading = await forMcp(started, 'baton:read');
+    const listed = await inMcp(service, reading, 'tools/list');
+    const names = listed.body.result.tools.map(({ name }: { name: string }) => name);
+    assert.ok(names.includes('claim_next') && names.includes('get_packet'), names.join());
+    const call = { name: 'claim_next', arguments: { wait_seconds: 0 } };
+    const lacking = await inMcp(service, reading, 'tools/call', call);
+    assert.equal(lacking.status, 403, lacking.text);
+    assert.match(String(lacking.headers['www-authenticate']), /error="insufficient_scope".*scope="baton:read baton:work"/);
+    const stepped = await inMcp(service, await forMcp(started, 'baton:read baton:work'), 'tools/call', call);
+    assert.deepEqual([stepped.status, stepped.body.result.isError], [200, undefined], stepped.text);
+    const outside = await forMcp(started, 'baton:read baton:work', { groups: [] });
+    const never = await inMcp(service, outside, 'tools/call', call);
+    assert.deepEqual([never.status, never.body.result?.isError], [200, true], never.text);
+    const few = await inMcp(service, outside, 'tools/list');
+    assert.ok(!few.body.result.tools.some(({ name }: { name: string }) => name === 'claim_next'));
+  });
+
+  test('of a person with the scope to answer still gets no challenge for it', async (t) => {
+    const started = await start(t);
+    const { service, as, token } = started;
+    const { id } = await createPacket(service, { hitl: question });
+    const refused = await as(
+      'POST',
+      `/packets/${id}/answer-links`,
+      await token('baton:read', { claims: { email: 'd@example.com', email_verified: true } }),
+      { body: {} },
+    );
+    assert.equal(refused.status, 403);
+    assert.match(String(refused.headers['www-authenticate']), /insufficient_scope.*baton:respond/);
+  });
+});
