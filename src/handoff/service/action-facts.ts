@@ -1,9 +1,8 @@
 import type { Fault } from '../../kit/errors.ts';
 import type { SchemaChecks } from '../../kit/json-schema/checks.ts';
 import type { Action } from '../model/action.ts';
-import { isSamePerson } from '../model/people.ts';
 import type { People } from '../rules/approval.ts';
-import type { Decider, Facts } from '../rules/approving.ts';
+import type { Facts } from '../rules/approving.ts';
 import type { Judgement, Subject } from '../rules/policy.ts';
 import type { Caller } from './authentication.ts';
 import type { PolicyService } from './policies.ts';
@@ -101,17 +100,4 @@ export async function withFacts<T>(
     }
   };
   return attempt(maxFacts);
-}
-
-/** How the person is known in whose name a caller answers. With `linkDeciderOf` it says alone which names are verified. */
-export function deciderOf({ responder, key_id }: Caller, name: string): Decider {
-  const verified = responder !== null && responder !== undefined && isSamePerson(responder, name);
-  return { verified, method: verified ? 'key' : 'typed', key_id };
-}
-
-/** How the person is known who answers by a link: verified if it names the person and its maker may vouch for that. */
-export function linkDeciderOf({ scopes, responder: own, key_id }: Caller, responder: string | null): Decider {
-  const mayVouch = !scopes || scopes.includes('manage') || (own !== null && own !== undefined && isSamePerson(own, responder ?? ''));
-  const verified = responder !== null && mayVouch;
-  return { verified, method: verified ? 'link' : 'typed', key_id };
 }
