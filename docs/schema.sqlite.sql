@@ -17,6 +17,29 @@ CREATE INDEX api_keys_by_tenant on api_keys (tenant_id, id);
 
 CREATE INDEX api_keys_by_origin on api_keys (rotated_from);
 
+CREATE TABLE people (
+  tenant integer not null, name_key text not null, name text not null, subject text, issuer text,
+  groups text not null, last_seen_at text, suspended_at text, left_at text, links_end_at text,
+  primary key (tenant, name_key)) without rowid;
+
+CREATE TABLE sessions (
+  tenant integer not null, id text not null, token_hash text not null, name_key text not null, name text not null,
+  subject text not null, issuer text not null, provider_session text, groups text not null,
+  created_at text not null, last_seen_at text not null, expires_at text not null, checked_at text not null,
+  checking_until text, sealed text, ended_at text, primary key (tenant, id)) without rowid;
+
+CREATE INDEX sessions_by_token on sessions (tenant, token_hash);
+
+CREATE INDEX sessions_of_person on sessions (tenant, name_key) where ended_at is null;
+
+CREATE INDEX sessions_by_subject on sessions (subject) where ended_at is null;
+
+CREATE INDEX sessions_of_provider on sessions (provider_session) where ended_at is null;
+
+CREATE INDEX sessions_by_expiry on sessions (expires_at);
+
+CREATE TABLE secrets (name text primary key, value text not null);
+
 CREATE TABLE versions (name text primary key, value bigint not null);
 
 CREATE TABLE packets (
@@ -179,7 +202,7 @@ CREATE INDEX deliveries_dead on deliveries (updated_at) where status = 'dead_let
 CREATE TABLE answer_links (
   seq integer primary key autoincrement, tenant integer not null, id text not null, packet_id text not null,
   question text not null, first_question text not null, asked_of text, token_hash text not null,
-  responder text, channel text, key_id text,
+  responder text, verified integer not null, channel text, key_id text,
   key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text,
   unique (tenant, id));
 
