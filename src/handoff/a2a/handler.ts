@@ -20,7 +20,7 @@ import { type Status, statuses } from '../model/common.ts';
 import type { Packet, PacketSummary } from '../model/packet.ts';
 import { askedStatus, finalStatuses } from '../rules/packet-life.ts';
 import { cardOf, type SkilledAgent } from './card.ts';
-import { answerIn, packetOf, requireMessage } from './message.ts';
+import { answerIn, decisionIn, packetOf, requireMessage } from './message.ts';
 import { artifactsOnce, artifactText, statusText, taskText } from './printed.ts';
 import type { A2aSession, View } from './session.ts';
 import { stateOf, taskOf } from './task.ts';
@@ -226,7 +226,8 @@ async function answer(session: A2aSession, message: Message): Promise<Packet> {
   const { id, status } = packet;
   if (message.contextId !== '' && message.contextId !== root)
     throw new RequestMalformedError('message.contextId is not the context of this task.');
-  const body = answerIn(message, session.responder);
+  const isAction = packet.hitl?.action !== undefined;
+  const body = isAction ? decisionIn(message, session.responder) : answerIn(message, session.responder);
   const headers = changeHeaders({ agent: session.agentId, idempotency_key: message.messageId });
   try {
     // A repeated message gets the first answer again, whatever the status is now.

@@ -62,3 +62,9 @@ export function answerIn(message: Message, responded_by: string): RespondRequest
     responded_by,
   };
 }
+
+/** The decision that a message gives about an action: its data part, or the word in its text. @throws A2AError for what an answer can't keep */
+export function decisionIn(message: Message, responded_by: string): RespondRequest {
+  const { data, ...rest } = answerIn(message, responded_by);
+  return data === undefined ? rest : ({ ...data, responded_by } as RespondRequest);
+}

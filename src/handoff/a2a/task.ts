@@ -67,12 +67,17 @@ export function statusOf(packet: Packet, contextId: string): TaskStatus {
 }
 
 function questionMessage(packet: Packet, contextId: string): Message {
-  const { question, options, question_id } = packet.hitl!;
+  const { question, options, question_id, action, edited } = packet.hitl!;
   const asked = message(packet, contextId, {
     messageId: `${packet.id}-${question_id ?? 'question'}`,
     role: Role.ROLE_AGENT,
     text: question,
   });
+  // With the arguments as they would be approved now.
+  if (action !== undefined) {
+    const shown = edited === undefined ? action : { ...action, arguments: edited.arguments, arguments_digest: edited.arguments_digest };
+    return { ...asked, parts: [...asked.parts, dataPart({ action: shown })] };
+  }
   return options === undefined ? asked : { ...asked, parts: [...asked.parts, dataPart({ options })] };
 }
 

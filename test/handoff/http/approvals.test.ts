@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { a2a } from '../../support/a2a.ts';
 import { historyOf } from '../../support/life.ts';
 import { type CallOptions, createPacket, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
@@ -320,6 +321,26 @@ for (const store of stores) {
       service.clock.turn(60);
       await service.handoff.runOnce.sweep();
       assert.deepEqual(await told(), { bob: 1, 'group:finance': 1, cfo: 2, ceo: 1, eve: 0 });
+    });
+
+    test('a task of A2A that waits for input has the action as data, and takes a decision as data', async () => {
+      const service = await shareService(store);
+      const { agent } = await keysOf(service, []);
+      const { id } = await asked(service, agent);
+      const { key } = (await service.call('POST', '/keys', { body: { name: 'd', scopes: ['read', 'work', 'respond'], responder: 'dana' } }))
+        .body;
+      const { result } = (await a2a(service, 'GetTask', { id }, { key })).body;
+      assert.equal(result.status.message.parts[1].data.action.tool, 'refund');
+      const data = { decision: 'edit', arguments: { amount: 5 } };
+      const sent = await a2a(
+        service,
+        'SendMessage',
+        { message: { messageId: 'm', role: 'ROLE_USER', taskId: id, parts: [{ data }] } },
+        { key },
+      );
+      assert.equal(sent.status, 200, sent.text);
+      const { hitl } = (await service.call('GET', `/packets/${id}`)).body;
+      assert.deepEqual([hitl.decision.decision, hitl.decision.arguments, hitl.responded_by], ['edit', { amount: 5 }, 'dana']);
     });
 
     test('a PATCH that asks about an action applies policies too, and a changed action is judged anew [H560]', async () => {
