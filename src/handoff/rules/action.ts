@@ -48,7 +48,7 @@ export function withSoundAction<Q extends Partial<Question>>(question: Q, path: 
   const arguments_digest = argumentsDigestOf(action.arguments);
   if (action.arguments_digest !== undefined && action.arguments_digest !== arguments_digest)
     throw invalid(`${field}.arguments_digest`, `${field}.arguments_digest is not that of the arguments; leave it out.`);
-  return { ...question, action: { ...action, arguments_digest }, question: question.question ?? `Run ${action.title ?? action.tool}?` };
+  return { ...question, action: { ...action, arguments_digest }, question: question.question ?? `Run ${action.tool}?` };
 }
 
 /** The subject that policies judge: an action that an agent asks about in a packet. */
