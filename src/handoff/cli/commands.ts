@@ -14,6 +14,7 @@ import {
   lease,
   nextFilters,
   packetFields,
+  times,
   packetFilter,
   paged,
   perDay,
@@ -48,7 +49,7 @@ const packets: readonly Row[] = [
   row('listPackets', {
     name: 'packets list',
     short: true,
-    text: 'list packets, newest first',
+    text: 'list packets, newest first by default',
     flags: [
       statusFilter,
       { flags: '--source-agent <id>', text: 'only packets from this agent' },
@@ -56,6 +57,10 @@ const packets: readonly Row[] = [
       { flags: '--claimed-by <id>', text: 'only packets that this agent holds, or held last' },
       tagsFilter,
       priority,
+      { flags: '--scheduled', text: 'only packets whose not_before is still to come' },
+      { flags: '--overdue', text: 'only packets that are open after their due_at' },
+      { flags: '--due-before <time>', text: 'only packets with a due_at up to this time (ISO 8601)' },
+      { flags: '--order <order>', text: 'newest first, oldest first, or the nearest due_at first', choices: ['desc', 'asc', 'due'] },
       ...created,
       ...paged,
     ],
@@ -113,7 +118,12 @@ const packets: readonly Row[] = [
   row('claimNext', {
     name: 'packets next',
     text: 'claim the next packet: the highest priority first, then the oldest',
-    flags: [...agent, ...nextFilters, claimLease],
+    flags: [
+      ...agent,
+      ...nextFilters,
+      { flags: '--order <order>', text: 'within a priority, the oldest first, or the nearest due_at', choices: ['priority', 'due'] },
+      claimLease,
+    ],
     prepare: claimant,
     show: (context, answer, options) => {
       if (answer.body === undefined) throw new CliError(noneFor(options as Fields), 1);
@@ -130,6 +140,7 @@ const packets: readonly Row[] = [
       { flags: '--summary <text>', text: 'the new summary' },
       priority,
       { ...tag, text: 'the new tags (repeatable)' },
+      ...times('; none removes it'),
       { flags: '--if-match <etag>', text: 'change it only if this is still its ETag' },
       token,
     ],

@@ -12,7 +12,7 @@ import { type Options, reading, showAnswer } from './rows.ts';
 import { CliError } from './terminal.ts';
 
 /** The fields of a packet that flags set. With a file they override every packet in it. */
-type PacketOptions = Partial<Record<'sourceId' | 'sourceName' | 'targetId' | 'targetName' | 'summary' | 'priority', string>> & {
+type PacketOptions = Partial<Record<'sourceId' | 'sourceName' | 'targetId' | 'targetName' | 'summary' | 'priority' | 'notBefore' | 'dueAt', string>> & {
   readonly tag?: string[];
 };
 type Value = Record<string, unknown>;
@@ -52,7 +52,8 @@ export async function updatePacket(context: Context, options: Options, id = ''):
   if (summary !== undefined) body.context = { ...fieldsIn(body.context), summary };
   if (priority !== undefined) body.metadata = { ...fieldsIn(body.metadata), priority };
   if (tag !== undefined) body.metadata = { ...fieldsIn(body.metadata), tags: tag };
-  if (Object.keys(body).length === 0) throw new CliError('Nothing to change: use --status, --summary, --priority, --tag or --file.');
+  Object.assign(body, timesIn(options));
+  if (Object.keys(body).length === 0) throw new CliError('Nothing to change: use --status, --summary, --priority, --tag, --not-before, --due-at or --file.');
   const headers = { ...(ifMatch ? { 'if-match': String(ifMatch) } : {}), ...(token ? { 'x-lease-token': String(token) } : {}) };
   const { patchPacket: patch } = await context.client();
   const request = { params: { id }, body: body as PatchRequest, headers };
@@ -79,10 +80,21 @@ function requestOf(options: Options): CreateRequest {
 
 const fieldsIn = (value: unknown): Value => (typeof value === 'object' && value !== null ? (value as Value) : {});
 
+/** The times that flags set; `none` removes one. */
+function timesIn(options: Options): Value {
+  const { notBefore, dueAt } = options as PacketOptions;
+  const timeOf = (text: string) => (text === 'none' ? null : text);
+  return {
+    ...(notBefore === undefined ? {} : { not_before: timeOf(notBefore) }),
+    ...(dueAt === undefined ? {} : { due_at: timeOf(dueAt) }),
+  };
+}
+
 /** The request with the fields that the flags override. */
 function applyFlags(value: unknown, options: Options): unknown {
   const { sourceId, sourceName, targetId, targetName, summary, priority, tag } = options as PacketOptions;
-  if ([sourceId, sourceName, targetId, targetName, summary, priority, tag].every((flag) => flag === undefined)) return value;
+  const times = timesIn(options);
+  if ([sourceId, sourceName, targetId, targetName, summary, priority, tag, ...Object.values(times)].every((flag) => flag === undefined)) return value;
   const request = fieldsIn(value);
   const metadata = fieldsIn(request.metadata);
   const agent = (before: unknown, id: string | undefined, name: string | undefined, more: Value): unknown =>
@@ -99,6 +111,7 @@ function applyFlags(value: unknown, options: Options): unknown {
       ...(tag === undefined ? {} : { tags: tag }),
     },
     ...(summary === undefined ? {} : { context: { ...fieldsIn(request.context), summary } }),
+    ...times,
   };
 }
 

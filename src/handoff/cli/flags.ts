@@ -65,6 +65,14 @@ export function claimant({ agent, agent_id = agent, agent_name, ...rest }: Field
   return { agent_id, agent_name: agent_name ?? agent ?? agent_id, ...rest };
 }
 
+/** The flags for the times of a packet. */
+export function times(more = ''): readonly Flag[] {
+  return [
+    { flags: '--not-before <time>', text: `it can be claimed from this time on (ISO 8601)${more}` },
+    { flags: '--due-at <time>', text: `it should have ended by this time (ISO 8601)${more}` },
+  ];
+}
+
 /** The fields that a packet is created from; `create.ts` makes the request of them. */
 export const packetFields: readonly Flag[] = [
   file('JSON, YAML or JSON Lines; - reads standard input'),
@@ -75,6 +83,7 @@ export const packetFields: readonly Flag[] = [
   { flags: '--summary <text>', text: 'a summary of the work so far' },
   priority,
   tag,
+  ...times(),
 ];
 
 /** Parses a daily quota. */

@@ -83,6 +83,24 @@ describe('service-cli', () => {
     assert.equal((await bench.run(['list', '--limit', '2', '--quiet'])).stderr, '');
   });
 
+  test('packets have times by flags, and are listed and taken by them', async (t) => {
+    const bench = await startCliBench(t);
+    const make = async (...flags: string[]) =>
+      (await output(bench, 'packets', 'create', '--source-id', 'a', '--target-id', 'b', '--summary', 'Go on', '-q', ...flags)).trim();
+    const plain = await make();
+    const due = await make('--due-at', '2026-03-02T09:00:00Z');
+    const later = await make('--not-before', '2026-03-02T09:00:00Z', '--due-at', '2026-03-01T09:00:00Z');
+    const ids = async (...flags: string[]) => (await output(bench, 'list', '-q', ...flags)).split('\n').filter(Boolean);
+    assert.deepEqual(await ids('--order', 'due'), [later, due, plain]);
+    assert.deepEqual(await ids('--scheduled'), [later]);
+    assert.deepEqual(await ids('--due-before', '2026-03-02'), [later]);
+    await bench.service.handoff.runOnce.sweep();
+    assert.deepEqual(await ids('--overdue'), [later]);
+    await output(bench, 'packets', 'update', later, '--due-at', 'none');
+    assert.deepEqual(await ids('--overdue'), []);
+    assert.equal((await output(bench, 'packets', 'next', '--agent', 'b', '--order', 'due', '-q')).trim(), due);
+  });
+
   test('--format json prints exactly the JSON of the server, and a bare list as an object [H302]', async (t) => {
     const bench = await startCliBench(t);
     const { id } = await createPacket(bench.service);
