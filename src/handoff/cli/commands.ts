@@ -14,7 +14,6 @@ import {
   lease,
   nextFilters,
   packetFields,
-  times,
   packetFilter,
   paged,
   perDay,
@@ -23,6 +22,7 @@ import {
   tag,
   tagsFilter,
   tenantFields,
+  times,
   token,
 } from './flags.ts';
 import { maintenance } from './maintenance.ts';

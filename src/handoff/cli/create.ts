@@ -12,7 +12,9 @@ import { type Options, reading, showAnswer } from './rows.ts';
 import { CliError } from './terminal.ts';
 
 /** The fields of a packet that flags set. With a file they override every packet in it. */
-type PacketOptions = Partial<Record<'sourceId' | 'sourceName' | 'targetId' | 'targetName' | 'summary' | 'priority' | 'notBefore' | 'dueAt', string>> & {
+type PacketOptions = Partial<
+  Record<'sourceId' | 'sourceName' | 'targetId' | 'targetName' | 'summary' | 'priority' | 'notBefore' | 'dueAt', string>
+> & {
   readonly tag?: string[];
 };
 type Value = Record<string, unknown>;
@@ -53,7 +55,8 @@ export async function updatePacket(context: Context, options: Options, id = ''):
   if (priority !== undefined) body.metadata = { ...fieldsIn(body.metadata), priority };
   if (tag !== undefined) body.metadata = { ...fieldsIn(body.metadata), tags: tag };
   Object.assign(body, timesIn(options));
-  if (Object.keys(body).length === 0) throw new CliError('Nothing to change: use --status, --summary, --priority, --tag, --not-before, --due-at or --file.');
+  if (Object.keys(body).length === 0)
+    throw new CliError('Nothing to change: use --status, --summary, --priority, --tag, --not-before, --due-at or --file.');
   const headers = { ...(ifMatch ? { 'if-match': String(ifMatch) } : {}), ...(token ? { 'x-lease-token': String(token) } : {}) };
   const { patchPacket: patch } = await context.client();
   const request = { params: { id }, body: body as PatchRequest, headers };
@@ -94,7 +97,8 @@ function timesIn(options: Options): Value {
 function applyFlags(value: unknown, options: Options): unknown {
   const { sourceId, sourceName, targetId, targetName, summary, priority, tag } = options as PacketOptions;
   const times = timesIn(options);
-  if ([sourceId, sourceName, targetId, targetName, summary, priority, tag, ...Object.values(times)].every((flag) => flag === undefined)) return value;
+  if ([sourceId, sourceName, targetId, targetName, summary, priority, tag, ...Object.values(times)].every((flag) => flag === undefined))
+    return value;
   const request = fieldsIn(value);
   const metadata = fieldsIn(request.metadata);
   const agent = (before: unknown, id: string | undefined, name: string | undefined, more: Value): unknown =>
