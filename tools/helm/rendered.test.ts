@@ -6,12 +6,16 @@ import { parseAllDocuments } from 'yaml';
 
 const chart = fileURLToPath(new URL('../../deploy/helm/', import.meta.url));
 
-/** What `helm template` renders for a release `baton` in the namespace `agents`, by kind; or its error. */
+/** What `helm template` renders, for the newest Kubernetes, of a release `baton` in the namespace `agents`, by kind; or its error. */
 function render(values: readonly string[]) {
   const sets = values.flatMap((value) => ['--set', value]);
-  const { status, stdout, stderr } = spawnSync('helm', ['template', 'baton', chart, '--namespace', 'agents', ...sets], {
-    encoding: 'utf8',
-  });
+  const { status, stdout, stderr } = spawnSync(
+    'helm',
+    ['template', 'baton', chart, '--namespace', 'agents', '--kube-version', '1.37.0', ...sets],
+    {
+      encoding: 'utf8',
+    },
+  );
   const objects = parseAllDocuments(stdout).map((document) => document.toJS());
   return {
     status,
