@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../src/kit/free-port.ts';
-import { runCli } from './support/cli.ts';
+import { runCliProgram } from './support/cli-program.ts';
 import { openHandoffDatabase } from './support/databases.ts';
 import { chainRequest } from './support/fallback.ts';
 import { temporaryFolder } from './support/folder.ts';
@@ -191,7 +191,7 @@ describe('nginx with deploy/nginx/tenants.conf', { skip: findProgram('nginx') ==
     );
     const file = join(temporaryFolder(t), 'tenant.jsonl');
     const cli = (args: readonly string[], database: number) =>
-      runCli(args, { environment: { SERVICE_DATABASE_URL: databases[database]!.url } });
+      runCliProgram(args, { environment: { SERVICE_DATABASE_URL: databases[database]!.url } });
     const exported = await cli(['export', file, '--tenant', moving.id], 0);
     assert.equal(exported.exitCode, 0, exported.stderr);
     const imported = await cli(['import', file], 1);

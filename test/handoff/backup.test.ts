@@ -3,13 +3,15 @@ import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
-import { refused, runCli } from '../support/cli.ts';
+import { refused } from '../support/cli.ts';
+import { runCliProgram } from '../support/cli-program.ts';
 import { assertSound } from '../support/consistency.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { startProcess } from '../support/process.ts';
 import { adminKey, packetRequest, startService } from '../support/service.ts';
 
-const backUp = (databaseUrl: string, file: string) => runCli(['backup', file], { environment: { SERVICE_DATABASE_URL: databaseUrl } });
+const backUp = (databaseUrl: string, file: string) =>
+  runCliProgram(['backup', file], { environment: { SERVICE_DATABASE_URL: databaseUrl } });
 
 describe('service-cli backup', () => {
   test('copies the database of a service under load; a service started from the copy has everything answered before', async (t) => {

@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 
-import { refused, runCli } from '../support/cli.ts';
+import { refused } from '../support/cli.ts';
+import { runCliProgram } from '../support/cli-program.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { packetRequest, startService, TestClock } from '../support/service.ts';
 import { storesOfSeveral } from '../support/stores.ts';
@@ -18,13 +19,13 @@ describe('service-cli storage', () => {
       };
       await createMany(99);
       const environment = { SERVICE_DATABASE_URL: service.databaseUrl };
-      const early = await runCli(['storage'], { environment });
+      const early = await runCliProgram(['storage'], { environment });
       assert.match(early.stdout, /, 99 packets; .*\nThere are too few packets for a forecast, which needs a thousand\.\n$/);
       for (let batch = 0; batch < 9; batch += 1) await createMany(100);
-      const fewer = JSON.parse((await runCli(['storage', '--format', 'json'], { environment })).stdout);
+      const fewer = JSON.parse((await runCliProgram(['storage', '--format', 'json'], { environment })).stdout);
       assert.deepEqual([fewer.packets, fewer.bytes_per_packet, fewer.bytes_in_a_year], [999, null, null]);
       await createMany(1);
-      const { exitCode, stdout, stderr } = await runCli(['storage', '--format', 'json'], { environment });
+      const { exitCode, stdout, stderr } = await runCliProgram(['storage', '--format', 'json'], { environment });
       assert.equal(exitCode, 0, stderr);
       const { tables, packets, packets_per_day, bytes, bytes_per_packet, bytes_in_a_year } = JSON.parse(stdout);
       const of = (name: string) => tables.find(({ table }: { table: string }) => table === name);
@@ -34,7 +35,7 @@ describe('service-cli storage', () => {
       // A database that is younger than a day is taken to be a day old.
       assert.equal(packets_per_day, 1000);
       assert.ok(Math.abs(bytes_in_a_year - (bytes + 365 * packets_per_day * bytes_per_packet)) < 365 * packets_per_day);
-      const table = await runCli(['storage'], { environment });
+      const table = await runCliProgram(['storage'], { environment });
       assert.match(table.stdout, /^packets +1000 +\d+\.\d +\d+ +until deleted$/m);
       assert.match(table.stdout, /^In a year: \d+\.\d MB, at \d+ bytes kept for each packet/m);
     });
@@ -43,10 +44,20 @@ describe('service-cli storage', () => {
   test('refuses a database on which no service was started, and creates nothing', async (t) => {
     const file = join(temporaryFolder(t), 'none.db');
     refused(
-      await runCli(['storage'], { environment: { SERVICE_DATABASE_URL: `sqlite://${file}` } }),
+      await runCliProgram(['storage'], { environment: { SERVICE_DATABASE_URL: `sqlite://${file}` } }),
       1,
       /There is no database of the handoff service at /,
     );
     assert.equal(existsSync(file), false);
   });
+});
+
+test('admin-key -q prints the key alone', async (t) => {
+  const home = temporaryFolder(t);
+  const environment = { HOME: home, SERVICE_DATABASE_URL: `sqlite://${join(home, 'handoff.db')}` };
+  const { handoff } = await startService(t, { databaseUrl: environment.SERVICE_DATABASE_URL });
+  await handoff.stop();
+  const { exitCode, stdout, stderr } = await runCliProgram(['admin-key', '-q'], { environment });
+  assert.equal(exitCode, 0, stderr);
+  assert.match(stdout, /^svc_\S+\n$/);
 });

@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+
+import { Writer } from '../../src/handoff/cli/output/writer.ts';
+import { runCli as runHere } from '../../src/handoff/cli/program.ts';
 import { temporaryFolder } from './folder.ts';
-import { runProgram } from './program.ts';
 import { adminKey, type ServiceOptions, startService, type TestService } from './service.ts';
 
-/** The program that users start. */
-export const cliProgram = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
-
 /** The result of a run. */
-interface CliResult {
+export interface CliResult {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-interface CliOptions {
+export interface CliOptions {
   /** The standard input. */
   readonly input?: string;
   readonly environment?: Readonly<Record<string, string>>;
@@ -43,9 +42,20 @@ export async function startCliBench(t: TestContext, options: ServiceOptions = {}
   };
 }
 
-/** Runs the program to its end, with the given environment and the current PATH. */
-export function runCli(args: readonly string[], { input = '', environment = {} }: CliOptions): Promise<CliResult> {
-  return runProgram([process.execPath, cliProgram, ...args], { env: { PATH: process.env.PATH ?? '', ...environment }, input });
+/** Runs a command to its end in this process, with the given environment. `runCliProgram` runs the program itself. */
+export async function runCli(args: readonly string[], { input = '', environment = {} }: CliOptions): Promise<CliResult> {
+  const written = { stdout: '', stderr: '' };
+  const to = (name: keyof typeof written) => {
+    const stream = {
+      write(text: string) {
+        written[name] += text;
+      },
+    };
+    return new Writer(stream as unknown as NodeJS.WriteStream, environment);
+  };
+  const streams = { stdin: () => Readable.from([Buffer.from(input)]), out: to('stdout'), err: to('stderr') };
+  const exitCode = await runHere({ ...streams, args: [...args], environment, isInteractive: false });
+  return { exitCode, ...written };
 }
 
 /** The output of a run that must succeed. */

@@ -8,8 +8,7 @@ import { freePort } from '../../../src/kit/free-port.ts';
 import { output, refused, runCli, startCliBench } from '../../support/cli.ts';
 import { startPeer } from '../../support/client-dependencies.ts';
 import { startFallback } from '../../support/fallback.ts';
-import { temporaryFolder } from '../../support/folder.ts';
-import { adminKey, createPacket, newTenant, packetRequest, startService } from '../../support/service.ts';
+import { adminKey, createPacket, newTenant, packetRequest } from '../../support/service.ts';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -318,16 +317,6 @@ describe('service-cli packets', () => {
     assert.equal((await bench.service.call('GET', `/packets/${id}`)).body.status, 'expired');
     await output(bench, 'packets', 'delete', id, '--hard');
     assert.equal((await bench.service.call('GET', `/packets/${id}`)).status, 404);
-  });
-
-  test('admin-key -q prints the key alone', async (t) => {
-    const home = temporaryFolder(t);
-    const environment = { HOME: home, SERVICE_DATABASE_URL: `sqlite://${join(home, 'handoff.db')}` };
-    const { handoff } = await startService(t, { databaseUrl: environment.SERVICE_DATABASE_URL });
-    await handoff.stop();
-    const { exitCode, stdout, stderr } = await runCli(['admin-key', '-q'], { environment });
-    assert.equal(exitCode, 0, stderr);
-    assert.match(stdout, /^svc_\S+\n$/);
   });
 
   test('list --claimed-by shows the packets that an agent holds', async (t) => {

@@ -5,12 +5,13 @@ import { delimiter, join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 
-import { cliProgram, runCli, startCliBench } from '../../support/cli.ts';
+import { startCliBench } from '../../support/cli.ts';
+import { cliProgram, runCliProgram } from '../../support/cli-program.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { findProgram } from '../../support/programs.ts';
 import { adminKey, createPacket } from '../../support/service.ts';
 
-const scriptFor = async (shell: string) => (await runCli(['completion', shell], {})).stdout;
+const scriptFor = async (shell: string) => (await runCliProgram(['completion', shell], {})).stdout;
 const shells = ['bash', 'zsh', 'fish'] as const;
 
 /** A service with a packet, and an environment in which `service-cli` and `npx` are programs. */
@@ -77,7 +78,7 @@ for (const shell of shells) {
 
     test('completion --install makes the shell complete service-cli from its next start, and changes nothing the second time', async (t) => {
       const { home, env } = await startShellBench(t);
-      const install = () => runCli(['completion', shell, '--install'], { environment: env });
+      const install = () => runCliProgram(['completion', shell, '--install'], { environment: env });
       const startFile = { bash: '.bashrc', zsh: '.zshrc', fish: '.config/fish/conf.d/service-cli.fish' }[shell];
       // In Latin-1, as some still are: its bytes stay as they are.
       if (shell !== 'fish') writeFileSync(join(home, startFile), Buffer.from('export MINE=1 # caf\xe9', 'latin1'));

@@ -132,7 +132,7 @@ describe('service-cli', () => {
       ['yes', 'https://receiver.example/other', 'packet.failed, packet.expired'],
     );
     refused(await bench.run(['hooks', 'update', id]), 2, /Nothing to change/);
-    refused(await bench.run(['hooks', 'update', id, '--secret']), 2, /without a value needs SERVICE_WEBHOOK_SECRET/);
+    refused(await bench.run(['hooks', 'update', id, '--secret']), 2, /Give a secret by --secret, or SERVICE_WEBHOOK_SECRET/);
     refused(await bench.run(['hooks', 'update', id, '--secret'], { environment: { SERVICE_WEBHOOK_SECRET: 'short' } }), 1, /secret/);
     assert.equal((await bench.run(['hooks', 'update', id, '--secret'], secret)).exitCode, 0);
     const ping = await output(bench, 'hooks', 'ping', id);

@@ -5,7 +5,8 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { describe, type TestContext, test } from 'node:test';
 
-import { cliProgram, output, refused, startCliBench } from '../../support/cli.ts';
+import { output, refused, startCliBench } from '../../support/cli.ts';
+import { cliProgram } from '../../support/cli-program.ts';
 import { listenFor } from '../../support/listen.ts';
 import { mcpRequest, type Revision, revisions } from '../../support/mcp.ts';
 import { adminKey, createPacket } from '../../support/service.ts';

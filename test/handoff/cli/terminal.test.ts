@@ -6,7 +6,8 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify, stripVTControlCharacters } from 'node:util';
 
-import { type CliBench, cliProgram, startCliBench } from '../../support/cli.ts';
+import { type CliBench, startCliBench } from '../../support/cli.ts';
+import { cliProgram } from '../../support/cli-program.ts';
 import { findProgram } from '../../support/programs.ts';
 import { adminKey, createPacket, packetRequest } from '../../support/service.ts';
 

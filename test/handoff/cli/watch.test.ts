@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { cliProgram, startCliBench } from '../../support/cli.ts';
+import { startCliBench } from '../../support/cli.ts';
+import { cliProgram } from '../../support/cli-program.ts';
 import { startProgram } from '../../support/program.ts';
 import { adminKey, createPacket } from '../../support/service.ts';
 

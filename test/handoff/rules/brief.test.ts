@@ -97,7 +97,10 @@ describe('A brief', () => {
           options: ['Yes', { label: 'No' }],
           response: null,
         } as unknown as Packet['hitl'],
-        pending: [{ id: 'a1', description: 'Refund', assignee: 'resolver', priority: 'high', depends_on: ['a0'] }],
+        pending: [
+          { id: 'a1', description: 'Refund', assignee: 'resolver', priority: 'high', depends_on: ['a0'] },
+          { id: 'a2', description: 'Tell', assignee: '', depends_on: [] },
+        ],
         decisions: [{ id: 'd1', decision: 'Refund in full', rationale: 'Within 14 days' }],
         dependencies: [
           { id: 'x1', type: 'api', description: 'Bank', status: 'waiting' },
@@ -114,7 +117,7 @@ describe('A brief', () => {
     const main = [
       ['summary', 'Charged twice.'],
       ['question', 'Refund?\nReason: Over 50\nOptions: Yes | {"label":"No"}'],
-      ['pending', '[a1] Refund (for resolver; high; after a0)'],
+      ['pending', '[a1] Refund (for resolver; high; after a0)\n[a2] Tell'],
       ['decisions', '[d1] Refund in full, because: Within 14 days'],
       ['dependencies', '[x1] Bank (waiting)'],
       ['failed', '[a9] Call: No answer'],

@@ -12,6 +12,10 @@ describe('The form of a key', () => {
     }
   });
 
+  test('is that of any text of 1 to 512 characters for a key that an operator chose', () => {
+    assert.deepEqual(['x', 'svc', 'x'.repeat(512), '', 'x'.repeat(513), 'svc_'].map(looksLikeKey), [true, true, true, false, false, false]);
+  });
+
   test('is the same for the lowest and the highest random bytes', () => {
     for (const byte of [0, 255]) assert.match(keyFrom(Buffer.alloc(32, byte)), /^svc_[0-9A-Za-z]{49}$/);
   });
