@@ -49,6 +49,9 @@ interface Filter {
 /** The vocabulary of the model's packets: plain, accented, hyphenated, and in a script without spaces. */
 export const vocabulary = ['alpha', 'Beta', 'délta', 'x-ray', '漢字', 'e\u0301cole', '42'] as const;
 
+/** Texts in which search equates what `tokensOf` takes for different: digits of other scripts, signs that are not seen, letters with a stroke. */
+export const isEquated = (text: string): boolean => /[\p{Nd}--[0-9]]|[\p{Cf}\u0640ßœæþøłđðħŧıĸς]/iv.test(text.normalize('NFKD'));
+
 /** The words of a text, by a direct reading of the specification of search. */
 export function tokensOf(text: string): string[] {
   const plain = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
