@@ -31,7 +31,7 @@ const defaultTenant = 1;
 async function insert(store: Store, packets: number): Promise<string[]> {
   const ids: string[] = [];
   const begin = Date.now() - packets;
-  const tenant = store.of(defaultTenant);
+  const tenant = store.whole(defaultTenant);
   for (let first = 0; first < packets; first += unitSize) {
     const made = Array.from({ length: Math.min(unitSize, packets - first) }, (_, index) => {
       const now = new Date(begin + first + index);

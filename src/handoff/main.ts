@@ -253,9 +253,9 @@ function createLive(
   const turns = new Turns();
   const hub = new Hub({
     trail: {
-      sizesAfter: async (tenant, position, limit) => store.of(tenant).trail.sizesAfter(position, limit),
-      between: async (tenant, position, upTo) => store.of(tenant).trail.between(position, upTo),
-      range: (tenant) => store.of(tenant).trail.range(),
+      sizesAfter: async (tenant, position, limit) => store.whole(tenant).trail.sizesAfter(position, limit),
+      between: async (tenant, position, upTo) => store.whole(tenant).trail.between(position, upTo),
+      range: (tenant) => store.whole(tenant).trail.range(),
       positions: async (tenants) => store.trail.positions(tenants),
     },
     memory: replays,

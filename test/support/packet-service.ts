@@ -58,5 +58,5 @@ export async function openPackets(
   await createKeyService({ store: first.store, clock, newId, random }).bootstrap('a-key-of-sixteen-characters');
   const newPacket = async (): Promise<string> =>
     JSON.parse((await first.packets.create(adminCaller, packetRequest() as CreateRequest)).text).id;
-  return { url, clock: time, ...first, tenant: first.store.of(adminCaller.tenant_number), newPacket, another };
+  return { url, clock: time, ...first, tenant: first.store.of(adminCaller), newPacket, another };
 }

@@ -103,13 +103,13 @@ export function mountA2a({
       pushes: pushesFor(pushes, caller),
       view: async (id: string) => {
         requireRight(caller, routes.getPacket);
-        return views.of(caller.tenant_number, id);
+        return views.of(caller, id);
       },
       hold(bytes) {
         if (!answers.acquire(caller.tenant_id, bytes)) throw tooManyAnswers();
         held += bytes;
       },
-      rootsOf: async (ids: readonly string[]) => store.of(caller.tenant_number).packets.roots(ids),
+      rootsOf: async (ids: readonly string[]) => store.of(caller).packets.roots(ids),
       async changed(id, isWanted) {
         await waiting.until({ caller, signal, seconds: maxWaitSeconds }, id, isWanted);
       },

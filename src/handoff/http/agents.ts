@@ -5,7 +5,7 @@ import { handlersOf } from './handlers.ts';
 export const agentHandlers = (agents: AgentService) =>
   handlersOf({
     listAgents: async ({ query: { limit, offset } }, { caller, signal }) => {
-      const { agents: page, total } = await agents.page(caller.tenant_number, { limit, offset }, signal);
+      const { agents: page, total } = await agents.page(caller, { limit, offset }, signal);
       return { agents: page, total, limit, offset };
     },
   });

@@ -46,7 +46,7 @@ export function mountMcp({ mount, call, load, listening, views, clock, identity,
         call(route, { ...request, headers: { ...request.headers, ...trace } }, { caller, signal, via: 'mcp' });
       const packet = async (id: string) => {
         requireRight(caller, routes.getPacket);
-        return isId(id.toLowerCase()) ? (await views.of(caller.tenant_number, id.toLowerCase()))?.packet : undefined;
+        return isId(id.toLowerCase()) ? (await views.of(caller, id.toLowerCase()))?.packet : undefined;
       };
       requireScope(identity, caller, endpoint.scopesFor(body));
       const session = { grantable: caller.grantable, call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };

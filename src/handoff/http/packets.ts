@@ -65,7 +65,7 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
     const isWanted = await waiting.until(waiterOf(context, query.wait_seconds), id, conditionOf(query));
     // An event may wake a thousand requests.
     if (isWanted) await turns.take(caller.tenant_number);
-    return packetAnswer(await store.of(caller.tenant_number).packets.find(id), headers['if-none-match']);
+    return packetAnswer(await store.of(caller).packets.find(id), headers['if-none-match']);
   }
 
   /** Answers a question; histories name the way by which the answer came. */
@@ -107,7 +107,7 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
       if (query.wait_seconds !== undefined) return whenWanted(params.id, query, context);
       const { caller, headers } = context;
       // The most frequent read: if the store answers synchronously, so does the handler.
-      const finding: Awaitable<PacketText | undefined> = store.of(caller.tenant_number).packets.find(params.id);
+      const finding: Awaitable<PacketText | undefined> = store.of(caller).packets.find(params.id);
       return andThen(finding, (found) => packetAnswer(found, headers['if-none-match']));
     },
 

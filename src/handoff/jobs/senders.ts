@@ -99,7 +99,7 @@ export function createSend(parts: SenderParts): Send {
     const { delivery, queue } = item;
     const creator = queue.key_origin === null ? undefined : await callerOfChain(store, queue.key_origin, clock());
     if (creator === undefined || !hasRight(creator, acts.sendPush)) return 'over';
-    const view = await views.of(queue.tenant, delivery.packet_id!);
+    const view = await views.of(creator, delivery.packet_id!);
     if (view === undefined) return 'removed';
     const body = await notificationOf(view.packet, view.root);
     onSize(body.length);

@@ -1,4 +1,5 @@
 import { type Addressed, channelsOf, eventId } from '../rules/channels.ts';
+import { isSeen, type PacketAgents, type Sight } from '../rules/sight.ts';
 
 /** An event in a tenant's trail. */
 export interface TrailEvent extends Addressed {
@@ -17,6 +18,7 @@ export class LiveEvent {
   /** The channels it belongs to. */
   readonly channels: readonly string[];
   readonly #payload: string;
+  readonly #agents: PacketAgents;
   #sse: Buffer | undefined;
   #frame: Buffer | undefined;
 
@@ -26,6 +28,12 @@ export class LiveEvent {
     this.id = eventId(tenantId, event.position);
     this.channels = channelsOf(event);
     this.#payload = event.payload;
+    this.#agents = event;
+  }
+
+  /** Whether its packet was seen after the event. */
+  isSeenBy(sight: Sight | undefined): boolean {
+    return isSeen(sight, this.#agents);
   }
 
   /** The characters of its payload. */

@@ -2,6 +2,7 @@ import { nextTurn } from '../../kit/awaitable.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
 import type { Turns } from '../../kit/turns.ts';
 import { positionOf } from '../rules/channels.ts';
+import type { Sight } from '../rules/sight.ts';
 import { type LiveEvent, liveEvent, type TrailEvent } from './event.ts';
 import type { ReplayMemory } from './replay-memory.ts';
 
@@ -31,6 +32,9 @@ export interface TenantRef {
   readonly tenant_number: number;
 }
 
+/** Who listens: a tenant, and what of it is seen. */
+type Listening = TenantRef & { readonly sight?: Sight | undefined };
+
 /** A subscriber to a tenant's events. */
 export interface Listener {
   /** The last position that was offered to it. Maintained by the hub. */
@@ -54,7 +58,8 @@ export interface Start {
 /** The hub's state for a tenant with listeners. */
 interface TenantState {
   readonly tenant: TenantRef;
-  readonly listeners: Set<Listener>;
+  /** With what each sees. */
+  readonly listeners: Map<Listener, Sight | undefined>;
   /** The number of listeners that are replaying the trail before they join. */
   joining: number;
   /** Every event up to this position has been sent or is in `queue`; undefined until the first listener has read the trail. */
@@ -134,8 +139,8 @@ export class Hub {
     return position < removed ? { position: last, reset: 'too_old' } : { position };
   }
 
-  /** Sends a listener every event after its position, then new events as they happen. Rejects when the trail can't be read. */
-  async join(tenant: TenantRef, listener: Listener): Promise<void> {
+  /** Sends a listener every event that it sees after its position, then new events as they happen. Rejects when the trail can't be read. */
+  async join(tenant: Listening, listener: Listener): Promise<void> {
     const { turns } = this.#parts;
     const { tenant_number } = tenant;
     const state = this.#stateOf(tenant);
@@ -152,7 +157,7 @@ export class Hub {
         }
         // The read includes every event that was sent before it started.
         listener.position = Math.max(listener.position, begun);
-        if (this.#follow(state, listener)) return;
+        if (this.#follow(state, listener, tenant.sight)) return;
       }
     } finally {
       state.joining -= 1;
@@ -205,12 +210,12 @@ export class Hub {
   }
 
   /** Subscribes the listener to new events; false when more were sent since it read the trail, so that it must read again. */
-  #follow(state: TenantState, listener: Listener): boolean {
+  #follow(state: TenantState, listener: Listener, sight: Sight | undefined): boolean {
     if (state.last === undefined) {
       state.last = listener.position;
       state.begun = listener.position;
     } else if (listener.position < state.begun) return false;
-    if (listener.isOpen()) state.listeners.add(listener);
+    if (listener.isOpen()) state.listeners.set(listener, sight);
     this.#read(state);
     return true;
   }
@@ -229,7 +234,7 @@ export class Hub {
   }
 
   /** Sends a page to a listener; resolves when its client has taken it, so that a replay holds one page at most. */
-  async #replay({ tenant_id, tenant_number }: TenantRef, listener: Listener, { upTo, bytes }: Page): Promise<void> {
+  async #replay({ tenant_id, tenant_number, sight }: Listening, listener: Listener, { upTo, bytes }: Page): Promise<void> {
     const release = await this.#parts.memory.acquire(tenant_id, listener, bytes);
     try {
       if (!listener.isOpen()) return;
@@ -247,7 +252,7 @@ export class Hub {
           if (!listener.isOpen()) break;
           listener.position = row.position;
           const event = liveEvent(tenant_id, row);
-          if (event === undefined) continue;
+          if (event === undefined || !event.isSeenBy(sight)) continue;
           pending += 1;
           if (listener.receive(event, done) === 0) done();
         }
@@ -311,9 +316,10 @@ export class Hub {
         state.queued -= event.length;
         state.begun = event.position;
         // biome-ignore lint/plugin: as above.
-        for (const listener of state.listeners) {
+        for (const [listener, sight] of state.listeners) {
           if (listener.position >= event.position) continue;
           listener.position = event.position;
+          if (!event.isSeenBy(sight)) continue;
           this.#send(state, listener, event);
           messages += 1;
           if (messages % messagesPerTurn === 0) await nextTurn();
@@ -341,7 +347,7 @@ export class Hub {
     if (state === undefined) {
       state = {
         tenant,
-        listeners: new Set(),
+        listeners: new Map(),
         joining: 0,
         last: undefined,
         begun: 0,

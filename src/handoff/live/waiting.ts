@@ -106,7 +106,8 @@ export class WaitingList {
     };
     const joined = this.#hub.startOf(tenant, undefined).then(({ position }) => {
       listener.position = position;
-      return this.#hub.join(tenant, listener);
+      // Without the sight of the request that came first: others of the tenant join the line, and each claims what it sees.
+      return this.#hub.join({ tenant_id: tenant.tenant_id, tenant_number: tenant.tenant_number }, listener);
     });
     const line: Line = { waiters, listener, joined };
     this.#lines.set(tenant.tenant_number, line);

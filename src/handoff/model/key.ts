@@ -23,6 +23,8 @@ export const ApiKey = object({
   scopes: Type.Array(scope, { description: 'What it may do.' }),
   agents: orNull(Type.Array(Type.String()), 'The ids of the agents that it may act as; null for any.'),
   responder: orNull(Type.String(), 'The person in whose name it answers; null for any.'),
+  sees: choice(['all', 'own'], { description: 'Whether it sees all packets of the tenant, or its own.' }),
+  queues: orNull(Type.Array(Type.String()), 'For a key that sees its own: the target agents whose packets it also sees; else null.'),
 });
 export const NewApiKey = object({ ...ApiKey.properties, key: Type.String({ description: 'The key itself. It is never shown again.' }) });
 export const KeyRequest = object({
@@ -46,6 +48,19 @@ export const KeyRequest = object({
     }),
   ),
   responder: Type.Optional(name('The person in whose name the key answers: `responded_by` must be this. Any if left out.')),
+  sees: Type.Optional(
+    choice(['all', 'own'], {
+      description:
+        'With `own` the key sees only packets whose source, target or holder is one of its `agents`, or whose target is one of its `queues`; any other packet is unknown to it. Such a key needs `agents`, and can\'t have the scope `manage`. `all` if left out.',
+    }),
+  ),
+  queues: Type.Optional(
+    Type.Array(indexedName('The id of an agent.'), {
+      minItems: 1,
+      maxItems: 100,
+      description: 'For a key that sees its own: the target agents whose packets it also sees and claims. Its `agents` if left out.',
+    }),
+  ),
 });
 
 const RotateRequest = object({
@@ -58,7 +73,7 @@ export type ApiKey = Static<typeof ApiKey>;
 export type NewApiKey = Static<typeof NewApiKey>;
 export type KeyRequest = Static<typeof KeyRequest>;
 
-const keyRights = { scopes: ['read', 'work'], agents: ['resolver'], responder: null };
+const keyRights = { scopes: ['read', 'work'], agents: ['resolver'], responder: null, sees: 'own', queues: ['resolver'] };
 const keyExample = { id, name: 'ci', tier: 'pro', prefix: 'svc_9Zk3', admin: false, created_at, expires_at: null, ...keyRights };
 /** The key of a request, with its tenant. */
 export const OwnKey = object({
@@ -81,9 +96,9 @@ const keyRoutes = routeTable('keys', {
     access: 'manage',
     summary: 'Create an API key',
     description:
-      "The key is valid immediately and belongs to the caller's tenant. It may do at most what the creating key may do, and `scopes`, `agents` and `responder` restrict it further. An admin key may also create admin keys, and keys for other tenants.",
+      "The key is valid immediately and belongs to the caller's tenant. It may do at most what the creating key may do, and `scopes`, `agents`, `responder` and `sees` restrict it further. An admin key may also create admin keys, and keys for other tenants.",
     body: KeyRequest,
-    bodyExample: { name: 'ci', tier: 'pro', scopes: ['read', 'work'], agents: ['resolver'] },
+    bodyExample: { name: 'ci', tier: 'pro', scopes: ['read', 'work'], agents: ['resolver'], sees: 'own' },
     nullIsAbsent: true,
     headers: IdempotencyKey,
     responses: {

@@ -10,6 +10,8 @@ export interface Rights {
   readonly agents?: readonly string[] | null;
   /** The person in whose name it may answer. */
   readonly responder?: string | null;
+  /** Set for a key that sees its own: the target agents beside its own whose packets it sees and claims. */
+  readonly queues?: readonly string[] | null;
 }
 
 /** What an act requires of a key: a route, or one of `acts`. */
@@ -59,6 +61,14 @@ export function requireRight(key: Key, act: Act): void {
 export function requireAgent({ agents }: Rights, agent: string): void {
   if (!agents || agents.includes(agent)) return;
   throw forbidden(`This key may not act as ${agent}, only as ${agents.join(', ')}.`);
+}
+
+/** Requires that the key sees the packets for this agent; null: for any. @throws ServiceError 403 that names its queues */
+export function requireQueue({ agents, queues }: Rights, agent: string | null): void {
+  if (!queues) return;
+  const seen = [...new Set([...(agents ?? []), ...queues])];
+  if (agent !== null && seen.includes(agent)) return;
+  throw forbidden(`This key may only claim from its queues: ${seen.join(', ')}. Name one of them in target_agent.`, 'target_agent');
 }
 
 /** The agent that a key acts as when a request names none: the only one that it may act as. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
+import type { Viewer } from '../rules/sight.ts';
 import type { SeenAgent } from '../store/agents.ts';
 import type { Page } from '../store/page-size.ts';
 import type { Store } from '../store/store.ts';
@@ -45,9 +46,9 @@ export class AgentService {
     return written.size;
   }
 
-  /** A page of a tenant's agents. The read is cancelled by `signal`. */
-  async page(tenant: number, page: Page, signal: AbortSignal) {
+  /** A page of the agents that a caller sees. The read is cancelled by `signal`. */
+  async page(viewer: Viewer, page: Page, signal: AbortSignal) {
     await this.write();
-    return this.#store.of(tenant, signal).agents.page(page);
+    return this.#store.of(viewer, signal).agents.page(page);
   }
 }

@@ -73,7 +73,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     const found = await store.answerLinks.byHash(tenantOfLink(token) ?? nothing, digest);
     const link = found !== undefined && isSame(found.token_hash, digest) ? found : undefined;
     const maker = await callerOfChain(store, link?.key_origin ?? nothing, clock());
-    const view = await views.of(link?.tenant ?? 0, link?.packet_id ?? nothing);
+    const view = await views.of({ tenant_number: link?.tenant ?? 0 }, link?.packet_id ?? nothing);
     if (link === undefined || maker === undefined || view === undefined) return undefined;
     const hasLeft = link.responder !== null && linkHasEnded(await personOf(link.tenant, link.responder), link.created_at);
     return { link, maker, packet: view.packet, hasLeft };
@@ -109,7 +109,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     const expires_at = new Date(at.now.getTime() + seconds * 1000).toISOString();
     const id = newId(at.now);
     const maker = { key_id: caller.key_id, key_origin: caller.origin, responder, verified, channel };
-    await store.of(caller.tenant_number).commit({
+    await store.of(caller).commit({
       packets: [packetId],
       notifies: true,
       answerLinksOf: packetId,
@@ -166,8 +166,8 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     },
 
     async list(caller: Caller, packetId: string): Promise<AnswerLink[]> {
-      const tenant = store.of(caller.tenant_number);
-      const view = isId(packetId) ? await views.of(caller.tenant_number, packetId) : undefined;
+      const tenant = store.of(caller);
+      const view = isId(packetId) ? await views.of(caller, packetId) : undefined;
       if (view === undefined) throw notFound('packet');
       const links = await tenant.answerLinks.ofPacket(packetId);
       const names = [...new Set(links.flatMap(({ responder }) => (responder === null ? [] : [nameKey(responder)])))];
@@ -181,10 +181,10 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     },
 
     async revoke(caller: Caller, id: string): Promise<void> {
-      const found = isId(id) ? await store.of(caller.tenant_number).answerLinks.find(id) : undefined;
+      const found = isId(id) ? await store.of(caller).answerLinks.find(id) : undefined;
       if (found === undefined) throw notFound('answer link');
       const at = circumstancesOf(caller, clock());
-      await store.of(caller.tenant_number).commit({
+      await store.of(caller).commit({
         packets: [found.packet_id],
         answerLinks: [id],
         notifies: true,
@@ -229,7 +229,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       const at = { now: clock(), keyId: key_id, family: await judgedAs(maker, link) };
       const decider = { verified: by.verified, method: by.method, key_id };
       return withFacts(facts, { tenant: link.tenant }, (known) =>
-        store.of(link.tenant).commit({
+        store.whole(link.tenant).commit({
           packets: [packet_id],
           notifies: true,
           answerLinks: [id],

@@ -46,19 +46,19 @@ const perRead = 200;
 
 /** The head of a tenant's chain of digests, and exports of the chain. */
 export function createAuditService({ store, turns, signer }: { store: Store; turns: Turns; signer: HeadSigner | undefined }) {
-  async function headOf({ tenant_id, tenant_number }: Caller): Promise<AuditHead> {
-    const last = await store.of(tenant_number).trail.head();
-    const head = { tenant_id, position: last?.position ?? 0, digest: last?.digest ?? noDigest, at: last?.at || null };
+  async function headOf(caller: Caller): Promise<AuditHead> {
+    const last = await store.of(caller).trail.head();
+    const head = { tenant_id: caller.tenant_id, position: last?.position ?? 0, digest: last?.digest ?? noDigest, at: last?.at || null };
     if (signer === undefined) return head;
     return { ...head, signature: signer.sign(headText(head)), key_id: signer.keyId };
   }
 
   /** The entries of a range in order, a read at a time. */
-  async function* entriesOf({ tenant_number }: Caller, from: number, to: number): AsyncGenerator<ChainRow[], void> {
+  async function* entriesOf(caller: Caller, from: number, to: number): AsyncGenerator<ChainRow[], void> {
     let next = from;
     while (next <= to) {
-      await turns.take(tenant_number);
-      const rows = await store.of(tenant_number).trail.chain(next, to, perRead);
+      await turns.take(caller.tenant_number);
+      const rows = await store.of(caller).trail.chain(next, to, perRead);
       if (rows.length === 0) return;
       yield rows;
       next = rows.at(-1)!.position + 1;
@@ -81,7 +81,7 @@ export function createAuditService({ store, turns, signer }: { store: Store; tur
       if (to !== undefined && from > to) throw invalid('from', 'from must not be greater than to.');
       const matches = matching(filter);
       if (format === 'csv') return csvLines(entriesOf(caller, from, last), matches);
-      const before = from === 1 ? [] : await store.of(caller.tenant_number).trail.chain(from - 1, from - 1, 1);
+      const before = from === 1 ? [] : await store.of(caller).trail.chain(from - 1, from - 1, 1);
       const header = { version: 1, tenant_id: caller.tenant_id, from, to: last, previous: before[0]?.digest ?? noDigest };
       return jsonLines(
         { ...header, ...(Object.keys(filter).length === 0 ? {} : { filter }) },

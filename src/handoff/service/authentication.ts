@@ -10,6 +10,7 @@ import { type KeyFamily, type Lineage, personOrigin } from '../rules/exclusion.t
 import type { Person } from '../rules/identity.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
 import type { Rights } from '../rules/rights.ts';
+import { sightOf, type Viewer } from '../rules/sight.ts';
 import type { Circumstances } from '../store/circumstances.ts';
 import { type KeyAccess, storedList } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
@@ -18,7 +19,7 @@ import type { Store } from '../store/store.ts';
 export type CallerKind = 'key' | 'link' | 'session' | 'token';
 
 /** The caller of a request: what it may do, and the limits of its tenant. */
-export interface Caller extends Rights {
+export interface Caller extends Rights, Viewer {
   readonly kind: CallerKind;
   /** The id of its key; null: it has none. */
   readonly key_id: string | null;
@@ -28,8 +29,6 @@ export interface Caller extends Rights {
   readonly tier: Tier;
   readonly admin: boolean;
   readonly tenant_id: string;
-  /** The tenant's number in the store. */
-  readonly tenant_number: number;
   readonly tenant_tier: Tier;
   /** The tenant's own daily quota; null: the quota of its tier. */
   readonly handoffs_per_day: number | null;
@@ -160,15 +159,18 @@ function isSame(a: string, b: string): boolean {
   return difference === 0;
 }
 
-function callerOf({ admin, hash, expires_at, rotated_from, scopes, agents, lineage, ...caller }: KeyAccess): Caller {
+function callerOf({ admin, hash, expires_at, rotated_from, scopes, lineage, ...caller }: KeyAccess): Caller {
+  const own = { agents: storedList(caller.agents), queues: storedList(caller.queues) };
+  const sight = sightOf(own);
   return {
     ...caller,
+    ...own,
+    ...(sight === undefined ? {} : { sight }),
     kind: 'key',
     credential: hash,
     origin: rotated_from ?? caller.key_id,
     admin: admin === 1,
     scopes: storedList(scopes) as Scope[] | null,
-    agents: storedList(agents),
     lineage: storedList(lineage) ?? [],
     ...(expires_at === null ? {} : { ends: Date.parse(expires_at) }),
   };

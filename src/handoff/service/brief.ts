@@ -19,8 +19,7 @@ const maxRead = 16 * 1024 * 1024;
 /** Returns a function that reads a packet and its ancestors and returns their brief, as JSON and as text. */
 export function createBriefService(views: Pick<PacketViews, 'of'>) {
   return async (caller: Caller, id: string, { maxChars, depth, format }: BriefOptions): Promise<{ brief: Brief; text: string }> => {
-    const { tenant_number: tenant } = caller;
-    const view = isId(id) ? await views.of(tenant, id) : undefined;
+    const view = isId(id) ? await views.of(caller, id) : undefined;
     if (view === undefined) throw notFound('packet');
 
     const builder = new BriefBuilder(maxChars, format, (packetId) => `/api/v1/packets/${packetId}`);
@@ -28,6 +27,8 @@ export function createBriefService(views: Pick<PacketViews, 'of'>) {
     const seen = new Set([id]);
     let { length } = view;
     let parent = view.packet.parent_packet_id;
+    // Who sees a packet sees the briefs of its ancestors.
+    const tenant = { tenant_number: caller.tenant_number };
     while (parent !== null) {
       const fitsMore = seen.size <= depth && length < maxRead && builder.fitsMore;
       const ancestor = fitsMore && !seen.has(parent) ? await views.of(tenant, parent) : undefined;

@@ -75,7 +75,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
 
   /** @throws ServiceError 404 */
   async function find(caller: Caller, id: string) {
-    const channels = isId(id) ? await store.of(caller.tenant_number).webhooks.channels() : [];
+    const channels = isId(id) ? await store.of(caller).webhooks.channels() : [];
     const found = channels.find((channel) => channel.id === id);
     if (found === undefined) throw notFound('channel');
     return found;
@@ -94,7 +94,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
     },
 
     async list(caller: Caller): Promise<Channel[]> {
-      return (await store.of(caller.tenant_number).webhooks.channels()).map(shown);
+      return (await store.of(caller).webhooks.channels()).map(shown);
     },
 
     /** @throws ServiceError 404 */

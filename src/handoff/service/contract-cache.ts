@@ -39,7 +39,7 @@ export class ContractCache {
     const known = this.#versions.get(tenant);
     if (known !== undefined) return known;
     const versions = this.#versions;
-    const reading: Promise<ReadonlyMap<string, number>> = this.#store.of(tenant).documents.contractVersions();
+    const reading: Promise<ReadonlyMap<string, number>> = this.#store.whole(tenant).documents.contractVersions();
     keep(versions, tenant, reading, maxTenants);
     reading.then(
       // A change since then has made a new map.
@@ -66,7 +66,7 @@ export class ContractCache {
   }
 
   async #read(tenant: number, agentId: string): Promise<Enforced | undefined> {
-    const stored = await this.#store.of(tenant).documents.find('contract', agentId);
+    const stored = await this.#store.whole(tenant).documents.find('contract', agentId);
     if (stored === undefined) return undefined;
     const { schema, description, version } = shownContract(stored);
     return { version, description, schema: JSON.stringify(schema) };

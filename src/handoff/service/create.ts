@@ -146,13 +146,13 @@ export function createPacketCreation(parts: CreationParts) {
       const quota = dailyQuotaOf(parts, caller);
       if (!Number.isFinite(quota)) return undefined;
       const now = clock();
-      return (await store.of(caller.tenant_number).counters.usedOn(dayOf(now))) >= quota ? quotaReached(quota, now) : undefined;
+      return (await store.of(caller).counters.usedOn(dayOf(now))) >= quota ? quotaReached(quota, now) : undefined;
     },
   };
 }
 
 async function trialOf(parts: CreationParts, caller: Caller, { metadata }: CreateRequest): Promise<Trial> {
-  const { counters, openPacketCounts } = parts.store.of(caller.tenant_number);
+  const { counters, openPacketCounts } = parts.store.of(caller);
   const created = await counters.usedOn(dayOf(parts.clock()));
   return { created, open: parts.quotas.openPacketsPerAgent === 0 ? 0 : await openPacketCounts.count(metadata.source_agent.id) };
 }
@@ -174,7 +174,7 @@ export function createUnder(
   const quota = dailyQuotaOf(parts, caller);
   const hasQuota = Number.isFinite(quota);
   let created = 0;
-  return store.of(caller.tenant_number).commit<CreateAnswer>({
+  return store.of(caller).commit<CreateAnswer>({
     packets: requests.flatMap(({ parent_packet_id }) => parent_packet_id?.toLowerCase() ?? []),
     // A packet reserves its number.
     ...(trial === undefined ? { creates: count } : {}),

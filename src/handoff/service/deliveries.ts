@@ -47,7 +47,7 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
     /** Cancels a delivery that was leased until `until`: there is nothing to say any more. */
     async drop({ tenant }: Destination, { seq, until }: { readonly seq: number; readonly until: Date }): Promise<void> {
       const now = clock();
-      await store.of(tenant).commit({
+      await store.whole(tenant).commit({
         deliveries: [seq],
         work({ deliveries }) {
           const delivery = deliveries.get(seq);
@@ -66,7 +66,7 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
       const random = chance();
       // A successful attempt on a healthy webhook changes nothing of it, so the webhook is not locked.
       const locksWebhook = outcome.error !== undefined || failing_since !== null;
-      await store.of(tenant).commit({
+      await store.whole(tenant).commit({
         deliveries: [seq],
         ...(locksWebhook ? { webhooks: [webhook_id] } : {}),
         work(transaction) {

@@ -39,7 +39,7 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
   ): Promise<Shown> {
     if (!isId(id)) throw notFound(destination);
     const now = clock();
-    return store.of(caller.tenant_number).commit({
+    return store.of(caller).commit({
       webhooks: [id],
       work({ webhooks, trail }) {
         const before = webhooks.named(destination, id);
@@ -63,7 +63,7 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
       const now = clock();
       const at = now.toISOString();
       const stored: StoredWebhook = { ...fresh, ...given, id: newId(now), created_at: at, updated_at: at, removed_at: null };
-      return store.of(caller.tenant_number).commit({
+      return store.of(caller).commit({
         // Locks the tenant, so that instances count one after the other.
         tenantId: caller.tenant_id,
         allWebhooks: true,
@@ -93,7 +93,7 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
     test: async (caller: Caller, id: string, type: string, body?: (timestamp: string) => string): Promise<Delivery> => {
       if (!isId(id)) throw notFound(destination);
       const now = clock();
-      return store.of(caller.tenant_number).commit({
+      return store.of(caller).commit({
         webhooks: [id],
         work({ webhooks, deliveries }) {
           const stored = webhooks.named(destination, id);
@@ -108,7 +108,7 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
     },
 
     deliveries: async (caller: Caller, id: string, status: DeliveryStatus | undefined, page: Page, signal: AbortSignal) => {
-      const found = isId(id) ? await store.of(caller.tenant_number, signal).deliveries.of(destination, id, status, page) : undefined;
+      const found = isId(id) ? await store.of(caller, signal).deliveries.of(destination, id, status, page) : undefined;
       if (found === undefined) throw notFound(destination);
       return found;
     },
@@ -117,7 +117,7 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
     replay: async (caller: Caller, deliveryId: string, id?: string): Promise<Delivery> => {
       if (!isId(deliveryId)) throw notFound('delivery');
       const now = clock();
-      const tenant = store.of(caller.tenant_number);
+      const tenant = store.of(caller);
       const toId = await tenant.deliveries.destination(deliveryId);
       if (toId === undefined) throw notFound('delivery');
       return tenant.commit({

@@ -56,7 +56,7 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
     const { kind, what, many, field, most, missing = () => notFound(what) } = noun;
     const at = circumstancesOf(caller, clock());
     const now = at.now.toISOString();
-    return store.of(caller.tenant_number).commit({
+    return store.of(caller).commit({
       documentsOf: { kind, name },
       work({ documents, trail }) {
         const before = documents.named(kind, name);
@@ -105,7 +105,7 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
 
     /** A document. @throws ServiceError 404 */
     async get(caller: Caller, { kind, what, missing = () => notFound(what) }: DocumentNoun, name: string): Promise<StoredDocument> {
-      const found = isDocumentName(name) ? await store.of(caller.tenant_number).documents.find(kind, name) : undefined;
+      const found = isDocumentName(name) ? await store.of(caller).documents.find(kind, name) : undefined;
       if (found === undefined) throw missing();
       return found;
     },
@@ -119,7 +119,7 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
     ): Promise<{ readonly items: StoredDocument[]; readonly next_cursor: string | null }> {
       const scope = `${caller.tenant_id} ${kind}`;
       const after = cursor === undefined ? '' : readCursor(scope, cursor);
-      const rows = await store.of(caller.tenant_number, signal).documents.page(kind, after, limit + 1);
+      const rows = await store.of(caller, signal).documents.page(kind, after, limit + 1);
       const items = rows.slice(0, limit);
       const last = items.at(-1)?.name;
       return { items, next_cursor: rows.length > limit && last !== undefined ? writeCursor(scope, last) : null };

@@ -9,7 +9,7 @@ import { hashOf, keyBytes, keyFrom, looksLikeKey, prefixOf } from '../rules/keys
 import { type Rights, requireWithin } from '../rules/rights.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import type { KeyToStore, StoredKey } from '../store/keys.ts';
+import { type KeyToStore, type StoredKey, seenAs } from '../store/keys.ts';
 import { type Caller, circumstancesOf, createAuthenticator, familyOf } from './authentication.ts';
 import type { ServiceParts } from './parts.ts';
 import { personLeft } from './people.ts';
@@ -105,7 +105,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
       const key = newKey();
       const at = { now: clock(), keyId: null };
       const { number } = await tenantStore.withNumber(defaultTenantId);
-      await store.of(number).commit({
+      await store.whole(number).commit({
         tenantId: defaultTenantId,
         work({ tenants, keys, trail }) {
           const { tenant } = tenants.get(defaultTenantId)!;
@@ -130,7 +130,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
       const tenantId = request.tenant_id?.toLowerCase() ?? caller.tenant_id;
       const at = circumstancesOf(caller, clock());
       const key = newKey();
-      return store.of(caller.tenant_number).commit({
+      return store.of(caller).commit({
         tenantId,
         idempotencyKey: idempotency?.key,
         work(transaction) {
@@ -158,7 +158,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
       if (!isId(id)) throw notFound('API key');
       const at = circumstancesOf(caller, clock());
       const key = newKey();
-      return store.of(caller.tenant_number).commit({
+      return store.of(caller).commit({
         tenantId: caller.tenant_id,
         keyId: id,
         idempotencyKey: idempotency?.key,
@@ -174,8 +174,8 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
             throw conflict(`The key has already been rotated and expires at ${old.expires_at}. Rotate the key that replaced it.`);
           const { name, admin } = old;
           const fresh = keyOf({ name, admin }, tenant, { id: newId(at.now), key, now: at.now });
-          const { scopes, agents, responder, lineage, tier, rotated_from } = old;
-          const stored: KeyToStore = { ...fresh, tier, rotated_from: rotated_from ?? id, scopes, agents, responder, lineage };
+          const { scopes, agents, responder, queues, lineage, tier, rotated_from } = old;
+          const stored: KeyToStore = { ...fresh, tier, rotated_from: rotated_from ?? id, scopes, agents, responder, queues, lineage };
           const expires_at = new Date(at.now.getTime() + overlapSeconds * 1000).toISOString();
           keys.add(stored);
           keys.end(id, expires_at);
@@ -191,7 +191,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
       const found = await keyStore.tenantOf(id);
       if (found === undefined || (!caller.admin && found.tenant_id !== caller.tenant_id)) throw notFound('API key');
       const at = circumstancesOf(caller, clock());
-      await store.of(found.number).commit({
+      await store.whole(found.number).commit({
         keyId: id,
         tenantId: found.tenant_id,
         ...(found.responder === null ? {} : { people: [nameKey(found.responder)] }),
@@ -227,20 +227,24 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
       return { kind: 'key', ...own, tenant: { id, name, tier } };
     },
 
-    /** The keys of the caller's tenant. */
-    keysOf: (caller: Caller): Promise<ApiKey[]> => keyStore.of(caller.tenant_id, clock()),
+    /** The keys of the caller's tenant; for a key that sees its own, only that key. */
+    async keysOf({ tenant_id, key_id, sight }: Caller): Promise<ApiKey[]> {
+      const keys = await keyStore.of(tenant_id, clock());
+      return sight === undefined ? keys : keys.filter(({ id }) => id === key_id);
+    },
   };
 }
 
 export type KeyService = ReturnType<typeof createKeyService>;
 
-type StoredRights = Pick<KeyToStore, 'scopes' | 'agents' | 'responder'>;
-const unrestricted: StoredRights = { scopes: null, agents: null, responder: null };
+type StoredRights = Pick<KeyToStore, 'scopes' | 'agents' | 'responder' | 'queues'>;
+const unrestricted: StoredRights = { scopes: null, agents: null, responder: null, queues: null };
 
 /** The rights of a requested key: those of its creator, unless the request has fewer. @throws ServiceError 403 when it has more */
-function rightsOf(caller: Caller, { scopes, agents, responder, admin }: KeyRequest): StoredRights {
+function rightsOf(caller: Caller, request: KeyRequest): StoredRights {
+  const { scopes, agents, responder, sees, queues, admin } = request;
   if (admin === true) {
-    const field = scopes ? 'scopes' : agents ? 'agents' : responder ? 'responder' : undefined;
+    const field = (['scopes', 'agents', 'responder', 'sees', 'queues'] as const).find((name) => request[name] !== undefined);
     if (field !== undefined) throw invalid(field, `An admin key has all rights: leave ${field} out.`);
     return unrestricted;
   }
@@ -248,9 +252,18 @@ function rightsOf(caller: Caller, { scopes, agents, responder, admin }: KeyReque
     scopes: scopes === undefined ? (caller.scopes ?? null) : allScopes.filter((scope) => scopes.includes(scope)),
     agents: agents ?? caller.agents ?? null,
     responder: responder ?? caller.responder ?? null,
+    queues: null,
   };
   requireWithin(caller, rights);
-  return rights;
+  if (sees !== 'own') {
+    if (queues !== undefined) throw invalid('queues', 'queues needs sees: own; a key that sees all has no queues.');
+    return rights;
+  }
+  if (rights.agents === null) throw invalid('agents', 'A key that sees its own needs agents.');
+  if (scopes?.includes('manage')) throw invalid('scopes', "A key that sees its own can't have the scope manage.");
+  const granted = (rights.scopes ?? allScopes).filter((scope) => scope !== 'manage');
+  if (granted.length === 0) throw invalid('scopes', "A key that sees its own needs another scope than manage, which is the creating key's only one.");
+  return { ...rights, scopes: granted, queues: queues ?? rights.agents };
 }
 
 /** How many keys may have been created one by the other. */
@@ -306,8 +319,8 @@ function shownCaller({ kind, name, tier, admin, scopes, agents, responder, ends 
 
 /** The answer that shows a new key with its value. */
 function shownOnce({ id, name, tier, prefix, admin, created_at, expires_at, ...rights }: KeyToStore, key: string): NewApiKey {
-  const { scopes, agents, responder } = rights;
-  const shown = { scopes: [...(scopes ?? allScopes)], agents: agents && [...agents], responder };
+  const { scopes, agents, responder, queues } = rights;
+  const shown = { scopes: [...(scopes ?? allScopes)], agents: agents && [...agents], responder, ...seenAs(queues) };
   return { id, key, name, tier, prefix, admin, created_at, expires_at, ...shown };
 }
 

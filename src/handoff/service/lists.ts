@@ -7,6 +7,7 @@ import { readJson } from '../../kit/json.ts';
 import { maxOffset } from '../../kit/schemas.ts';
 import type { PacketQuery, SearchQuery } from '../model/packet-routes.ts';
 import { askedStatus } from '../rules/packet-life.ts';
+import { sightKey } from '../rules/sight.ts';
 import { phrasesOf } from '../rules/tokenizer.ts';
 import type { PacketFilter } from '../store/packet-filter.ts';
 import type { PacketTexts } from '../store/pages.ts';
@@ -30,7 +31,7 @@ const nothing: EncodedPage = { packets: new Uint8Array(), order: 'rank', total: 
 /** Lists and searches a tenant's packets. A `signal` cancels the read when the client has disconnected. */
 export function createListService(store: Store) {
   function list(
-    { tenant_id, tenant_number }: Caller,
+    caller: Caller,
     paging: Paging,
     filter: PacketFilter,
     signal: AbortSignal,
@@ -40,7 +41,7 @@ export function createListService(store: Store) {
     requireOneWay(paging);
     const ascending = order === 'asc';
     const byDue = order === 'due';
-    const scope = `${tenant_id} ${ascending || byDue ? `${order} ` : ''}${JSON.stringify(filter)}`;
+    const scope = `${caller.tenant_id} ${sightKey(caller)}${ascending || byDue ? `${order} ` : ''}${JSON.stringify(filter)}`;
     const after = cursor === undefined ? undefined : readCursor(scope, cursor);
     if (after !== undefined && !(byDue ? isDuePlace(after) : isId(after)))
       throw invalid('cursor', 'This cursor does not belong to this list.');
@@ -49,7 +50,7 @@ export function createListService(store: Store) {
     // Clients that poll the same list at the same time share one read.
     return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after, more]), () => {
       const page = { filter, limit, offset, full: view === 'full', after, ascending, byDue };
-      return andThen(store.of(tenant_number, signal).packets.page(page), pageOf);
+      return andThen(store.of(caller, signal).packets.page(page), pageOf);
     });
   }
 
@@ -59,22 +60,22 @@ export function createListService(store: Store) {
 
     /** A page of the packets that await a person; it says if no channel notifies anybody of them. */
     awaiting(caller: Caller, paging: Paging, signal: AbortSignal): Awaitable<PageText> {
-      return andThen(store.of(caller.tenant_number).webhooks.notifiesPerson(), (notifiesPerson) =>
+      return andThen(store.of(caller).webhooks.notifiesPerson(), (notifiesPerson) =>
         list(caller, paging, { statuses: [askedStatus] }, signal, notifiesPerson ? {} : { unnotified: true }),
       );
     },
 
     /** A page of the packets that match a query. */
-    async search({ tenant_id, tenant_number }: Caller, query: SearchQuery, signal: AbortSignal): Promise<PageText> {
+    async search(caller: Caller, query: SearchQuery, signal: AbortSignal): Promise<PageText> {
       const { q, limit, offset, cursor } = query;
       if (q.trim() === '') throw invalid('q', 'q must not be empty.');
       requireOneWay(query);
       const phrases = phrasesOf(q);
       const filter = filterOf(query);
-      const scope = `search ${tenant_id} ${JSON.stringify([phrases, filter])}`;
+      const scope = `search ${caller.tenant_id} ${sightKey(caller)}${JSON.stringify([phrases, filter])}`;
       const from = cursor === undefined ? undefined : startOf(readCursor(scope, cursor));
       const page =
-        phrases.length === 0 ? nothing : await store.of(tenant_number, signal).packets.search({ phrases, filter, limit, offset, from });
+        phrases.length === 0 ? nothing : await store.of(caller, signal).packets.search({ phrases, filter, limit, offset, from });
       const { packets, next, ...counts } = page;
       const next_cursor = next === undefined ? null : writeCursor(scope, JSON.stringify(next));
       return joined(packets, undefined, { ...counts, limit, offset: from?.shown ?? offset, next_cursor });

@@ -42,7 +42,7 @@ export function createNoticeService({ views, clock, answerLinks, publicUrl }: No
     async of(queue: DeliveryQueue, { packet_id, event_type, created_at }: ClaimedDelivery): Promise<Notice | undefined> {
       if (packet_id === null) return testNotice;
       const event = event_type as ChannelEvent;
-      const packet = (await views.of(queue.tenant, packet_id))?.packet;
+      const packet = (await views.of({ tenant_number: queue.tenant }, packet_id))?.packet;
       if (packet === undefined || !isStillSo(event, packet, created_at, clock())) return undefined;
       if (event === 'overdue') return overdueNotice(packet);
       if (event === 'answered') return noticeOf(event, packet, { none: '' }, clock());

@@ -4,6 +4,7 @@ import { readJson } from '../../kit/json.ts';
 import { sharing } from '../../kit/sharing.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { Packet } from '../model/packet.ts';
+import { agentsOf, isSeen, type Viewer } from '../rules/sight.ts';
 import type { TenantReads } from '../store/nouns.ts';
 import type { PacketStamp } from '../store/packets.ts';
 
@@ -20,7 +21,7 @@ export interface PacketView {
 
 /** The store's reads of the packets of a tenant. */
 export interface PacketReads {
-  of(tenant: number): { readonly packets: Pick<TenantReads['packets'], 'stamp' | 'find'> };
+  of(viewer: Viewer): { readonly packets: Pick<TenantReads['packets'], 'stamp' | 'find'> };
 }
 
 /** The characters of the packets that are kept, of all tenants; a larger one is not kept. */
@@ -61,7 +62,7 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
 
   async function read(tenant: number, id: string, key: string): Promise<PacketView | undefined> {
     await turns.take(tenant);
-    const { packets } = store.of(tenant);
+    const { packets } = store.of({ tenant_number: tenant });
     const [stamp, found] = [await packets.stamp(id), await packets.find(id)];
     if (stamp === undefined || found === undefined) return undefined;
     await turns.take(tenant, { first: true });
@@ -80,15 +81,19 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
   /** By tenant and id. */
   const stamps = sharing((key: string) => {
     const [tenant, id] = key.split(' ');
-    return store.of(Number(tenant)).packets.stamp(id!);
+    return store.of({ tenant_number: Number(tenant) }).packets.stamp(id!);
   });
 
   return {
     /** What a packet is compared by; undefined for an unknown one. An event wakes many who ask for the same one. */
-    stamp: (tenant: number, id: string): Awaitable<PacketStamp | undefined> => stamps(`${tenant} ${id}`),
+    stamp: (viewer: Viewer, id: string): Awaitable<PacketStamp | undefined> =>
+      viewer.sight === undefined ? stamps(`${viewer.tenant_number} ${id}`) : store.of(viewer).packets.stamp(id),
 
-    /** A packet as it is now; undefined for an unknown one. Resolves in a turn of the tenant, in which the caller can use it. */
-    async of(tenant: number, id: string): Promise<PacketView | undefined> {
+    /**
+     * A packet as it is now; undefined for one that is unknown or not seen. Resolves in a turn of the tenant, in which the caller can
+     * use it.
+     */
+    async of({ tenant_number: tenant, sight }: Viewer, id: string): Promise<PacketView | undefined> {
       const key = `${tenant} ${id}`;
       const stamp = await stamps(key);
       if (stamp === undefined) {
@@ -99,7 +104,7 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
       const isCurrent = known?.packet.revision === stamp.revision && known.due_at === stamp.due_at;
       const view = isCurrent ? known : await shared(tenant, id, key, stamp);
       await turns.take(tenant);
-      return view;
+      return view !== undefined && isSeen(sight, agentsOf(view.packet)) ? view : undefined;
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Claimant, ClaimRequest, PatchRequest, RespondRequest } from '../mo
 import type { AnsweredVia } from '../rules/answer.ts';
 import { asksPerson, type Command, changesContent, needsWhole } from '../rules/command.ts';
 import type { LeaseTerms } from '../rules/lease.ts';
-import { actingAgent, requireAgent, requireResponder } from '../rules/rights.ts';
+import { actingAgent, requireAgent, requireQueue, requireResponder } from '../rules/rights.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
@@ -103,7 +103,7 @@ function createChanges(parts: PacketServiceParts) {
     async sweep(tenant: number, id: string, command: Command & { kind: 'time_out' | 'expire_unclaimed' }): Promise<void> {
       const at = { now: clock(), keyId: null };
       await withFacts(parts, { tenant }, (facts) =>
-        store.of(tenant).commit({
+        store.whole(tenant).commit({
           packets: [id],
           notifies: true,
           work: (transaction) => transaction.packets.get(id) && changeIn(transaction, id, command, at, { facts }),
@@ -143,10 +143,11 @@ function createClaims(parts: PacketServiceParts) {
       { idempotency, isOpen = () => true }: { idempotency?: Idempotency | undefined; isOpen?: () => boolean } = {},
     ): Promise<Changed | null | undefined> {
       requireAgent(caller, claimant.agent_id);
+      requireQueue(caller, filter.target_agent);
       const at = actingFor(caller, clock());
       const terms = termsOf(leaseSeconds);
       onSeen(caller.tenant_number, claimant.agent_id);
-      return store.of(caller.tenant_number).commit<Changed | null | undefined>({
+      return store.of(caller).commit<Changed | null | undefined>({
         notifies: true,
         claims: filter,
         idempotencyKey: idempotency?.key,
@@ -185,7 +186,7 @@ async function change(
   if (command.kind === 'claim') requireAgent(caller, command.claimant.agent_id);
   if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
   return withFacts(parts, { tenant: caller.tenant_number, caller }, (facts) =>
-    store.of(caller.tenant_number).commit({
+    store.of(caller).commit({
       packets: [id],
       notifies: true,
       whole,
@@ -209,7 +210,7 @@ async function changeEach(
 ): Promise<{ changed: string[]; errors: ItemFault[] }> {
   const at = actingFor(caller, clock());
   const known = ids.map((id) => id.toLowerCase()).filter(isId);
-  return store.of(caller.tenant_number).commit({
+  return store.of(caller).commit({
     packets: known,
     notifies: true,
     work(transaction) {

@@ -61,7 +61,7 @@ export class PolicyCache {
   }
 
   async #read(tenant: number): Promise<Published> {
-    const { documents } = this.#parts.store.of(tenant);
+    const { documents } = this.#parts.store.whole(tenant);
     const [policies, groups, delegations] = await Promise.all([
       documents.all('policy'),
       documents.all('group'),

@@ -48,7 +48,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
       const { id: name = newId(now), url, token: secret, authentication } = { ...config, id: config.id || undefined };
       const maker = { key_id: caller.key_id, key_origin: caller.origin };
       const given = { ...maker, url, secret, authentication: authentication === undefined ? null : JSON.stringify(authentication) };
-      await store.of(caller.tenant_number).commit({
+      await store.of(caller).commit({
         tenantId: caller.tenant_id,
         packets: [packetId],
         pushesOf: packetId,
@@ -71,18 +71,19 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
     /** The configurations of a packet, without their secrets. @throws ServiceError 403 */
     async list(caller: Caller, packetId: string): Promise<PushConfig[]> {
       requireRight(caller, acts.listPushes);
-      return (await store.of(caller.tenant_number).webhooks.ofPacket(packetId)).map(shownPush);
+      return (await store.of(caller).webhooks.ofPacket(packetId)).map(shownPush);
     },
 
     /** Removes a configuration, if there is one with this id. Its pending deliveries are cancelled. @throws ServiceError 403 */
     async remove(caller: Caller, packetId: string, name: string): Promise<void> {
       requireRight(caller, acts.removePush);
       const now = clock();
-      await store.of(caller.tenant_number).commit({
+      await store.of(caller).commit({
         tenantId: caller.tenant_id,
         packets: [packetId],
         pushesOf: packetId,
-        work({ webhooks, trail }) {
+        work({ packets, webhooks, trail }) {
+          if (packets.get(packetId) === undefined) return;
           for (const stored of webhooks.ofPacket(packetId).filter((push) => push.name === name)) {
             webhooks.remove(stored.id, { ...stored, active: false, updated_at: now.toISOString(), removed_at: now.toISOString() });
             const details = { webhook_id: stored.id, packet_id: packetId };

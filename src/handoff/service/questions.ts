@@ -17,8 +17,8 @@ interface QuestionParts extends Pick<ServiceParts, 'store' | 'clock'> {
 
 /** Reads the questions that were asked of packets. */
 export function createQuestionService({ store, views, clock }: QuestionParts) {
-  async function packetOf({ tenant_number }: Caller, id: string): Promise<Packet> {
-    const view = isId(id) ? await views.of(tenant_number, id) : undefined;
+  async function packetOf(caller: Caller, id: string): Promise<Packet> {
+    const view = isId(id) ? await views.of(caller, id) : undefined;
     if (view === undefined) throw notFound('packet');
     return view.packet;
   }
@@ -35,7 +35,7 @@ export function createQuestionService({ store, views, clock }: QuestionParts) {
     async get(caller: Caller, packetId: string, questionId: string): Promise<QuestionView> {
       const open = openQuestionOf(await packetOf(caller, packetId));
       if (open?.question_id === questionId) return open;
-      const stored = isId(questionId) ? await store.of(caller.tenant_number).questions.find(packetId, questionId) : undefined;
+      const stored = isId(questionId) ? await store.of(caller).questions.find(packetId, questionId) : undefined;
       if (stored === undefined) throw notFound('question');
       return storedView(stored);
     },
@@ -47,7 +47,7 @@ export function createQuestionService({ store, views, clock }: QuestionParts) {
       const scope = `questions ${caller.tenant_id} ${packetId} ${key ?? ''}`;
       const after = cursor === undefined ? 0 : Number(readCursor(scope, cursor));
       if (!Number.isSafeInteger(after)) throw invalid('cursor', 'This cursor does not belong to this list.');
-      const { questions: stored, hasMore } = await store.of(caller.tenant_number).questions.page(packetId, { after, limit, key });
+      const { questions: stored, hasMore } = await store.of(caller).questions.page(packetId, { after, limit, key });
       const questions = stored.map(storedView);
       // It may have ended since its packet was read.
       const isLast = !hasMore && open !== undefined && questions.every(({ question_id }) => question_id !== open.question_id);

@@ -25,7 +25,7 @@ export function createStatsService(store: Store, clock: Clock) {
       if (since > now) throw invalid('since', 'since must not be in the future.');
       if (since < now - statsDays * dayMs) throw invalid('since', `since must not be more than ${statsDays} days ago.`);
       const first = Math.floor(since / hourMs) * hourMs;
-      const tenant = store.of(caller.tenant_number, signal).stats;
+      const tenant = store.of(caller, signal).stats;
       const [counters, oldest, deliveries] = await Promise.all([tenant.counters(nameOf(first)), tenant.oldest(), tenant.deliveries()]);
       const { hours, answered, median } = hoursOf(counters, first, now);
       const last = hours.at(-1)!;

@@ -18,7 +18,7 @@ export function createTenantService({ store, clock, newId }: ServiceParts) {
       const maxKeys = max_api_keys ?? defaultMaxKeys[tier];
       const times = { created_at, updated_at: created_at, deleted_at: null };
       const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, max_api_keys: maxKeys, ...times };
-      return store.of(caller.tenant_number).commit({
+      return store.of(caller).commit({
         newTenant: true,
         work(transaction) {
           const number = transaction.tenants.add(tenant, max_api_keys !== undefined);
@@ -31,7 +31,7 @@ export function createTenantService({ store, clock, newId }: ServiceParts) {
     async change(caller: Caller, id: string, patch: TenantPatch): Promise<Tenant> {
       if (!isId(id)) throw notFound('tenant');
       const at = circumstancesOf(caller, clock());
-      return store.of(caller.tenant_number).commit({
+      return store.of(caller).commit({
         tenantId: id,
         work(transaction) {
           const { tenants } = transaction;
@@ -52,7 +52,7 @@ export function createTenantService({ store, clock, newId }: ServiceParts) {
       if (id === defaultTenantId) throw conflict("The tenant default can't be deleted.");
       const at = circumstancesOf(caller, clock());
       const deleted_at = at.now.toISOString();
-      await store.of(caller.tenant_number).commit({
+      await store.of(caller).commit({
         tenantId: id,
         work({ tenants, trail }) {
           const found = tenants.get(id);

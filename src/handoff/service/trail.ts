@@ -16,7 +16,7 @@ export function createTrailService(store: Store) {
   return {
     /** The history of a packet, oldest first. @throws ServiceError 404 */
     async history(caller: Caller, id: string): Promise<{ packet_id: string; events: HistoryEvent[] }> {
-      const tenant = store.of(caller.tenant_number);
+      const tenant = store.of(caller);
       const known = isId(id) && (await tenant.packets.stamp(id)) !== undefined;
       if (!known) throw notFound('packet');
       const events = await tenant.trail.history(id);
@@ -34,7 +34,7 @@ export function createTrailService(store: Store) {
 
     /** A page of the tenant's audit log, newest first, with the number of entries. The read is cancelled by `signal`. */
     async audit(caller: Caller, filter: AuditFilter, page: Page, signal: AbortSignal) {
-      const { rows, ...total } = await store.of(caller.tenant_number, signal).trail.audit(filter, page);
+      const { rows, ...total } = await store.of(caller, signal).trail.audit(filter, page);
       return { entries: rows.map(auditEntryOf), ...total, ...page };
     },
   };

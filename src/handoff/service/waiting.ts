@@ -72,10 +72,9 @@ export function createWaitingService({ views, packets, connections, list }: Wait
 
     /** Waits until the packet is as wanted, or unknown; false if it is not by then. @throws ServiceError 401 when the key becomes invalid */
     async until(waiter: Waiter, id: string, isWanted: (stamp: PacketStamp) => boolean): Promise<boolean> {
-      const { tenant_number: tenant } = waiter.caller;
       // A large packet is read once, when it is as wanted.
       const claim = async () => {
-        const stamp = await views.stamp(tenant, id);
+        const stamp = await views.stamp(waiter.caller, id);
         return stamp === undefined || isWanted(stamp) ? id : null;
       };
       if ((await claim()) !== null) return true;

@@ -47,7 +47,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
 
   /** The store's number of a webhook. @throws ServiceError 404 */
   async function numberOf(caller: Caller, id: string): Promise<number> {
-    const number = isId(id) ? await store.of(caller.tenant_number).webhooks.number(id, 'webhook') : undefined;
+    const number = isId(id) ? await store.of(caller).webhooks.number(id, 'webhook') : undefined;
     if (number === undefined) throw notFound('webhook');
     return number;
   }
@@ -65,7 +65,7 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
       return add(caller, { kind: 'webhook', url, events: wanted, secret, ...noChannel }, { events: wanted }, idempotency);
     },
 
-    list: (caller: Caller) => store.of(caller.tenant_number).webhooks.list(),
+    list: (caller: Caller) => store.of(caller).webhooks.list(),
 
     async change(caller: Caller, id: string, patch: WebhookPatch): Promise<Webhook> {
       if (patch.secret !== undefined) requireSecret(patch.secret);
@@ -83,20 +83,20 @@ export function createWebhookService({ store, clock, newId, urlProblem, overlapS
     /** A delivery, of a removed webhook too, and what it sends. */
     async delivery(caller: Caller, id: string, deliveryId: string): Promise<DeliveryDetail> {
       const webhook = await numberOf(caller, id.toLowerCase());
-      const found = isId(deliveryId) ? await store.of(caller.tenant_number).deliveries.detail(webhook, deliveryId) : undefined;
+      const found = isId(deliveryId) ? await store.of(caller).deliveries.detail(webhook, deliveryId) : undefined;
       if (found === undefined) throw notFound('delivery');
       return found;
     },
 
     async deadLetters(caller: Caller, webhookId: string | undefined, page: Page, signal: AbortSignal) {
       const webhook = webhookId === undefined ? undefined : await numberOf(caller, webhookId.toLowerCase());
-      return store.of(caller.tenant_number, signal).deliveries.deadLetters(webhook, page);
+      return store.of(caller, signal).deliveries.deadLetters(webhook, page);
     },
 
     /** Queues failed deliveries and dead letters again, oldest first. */
     async retryAll(caller: Caller, { webhook_id, force = false, since, until }: MomentsOf<RetryRequest>): Promise<Retried> {
       const now = clock();
-      const tenant = store.of(caller.tenant_number);
+      const tenant = store.of(caller);
       const webhook = webhook_id === undefined ? undefined : await numberOf(caller, webhook_id.toLowerCase());
       const filter = { due: force ? undefined : now, webhook, since, until };
       const { seqs, active, inactive } = await tenant.deliveries.failed(filter, maxRetried);

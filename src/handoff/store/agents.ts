@@ -3,6 +3,7 @@ import { type Kysely, type SqlBool, sql } from 'kysely';
 import { countOf } from '../../kit/sql/count.ts';
 import type { Agent } from '../model/agent.ts';
 import { claimableStatus, heldStatuses } from '../rules/packet-life.ts';
+import type { Viewer } from '../rules/sight.ts';
 import { contractVersionsOf } from './documents.ts';
 import { oneOf } from './engine/storable.ts';
 import type { ReadParts, Scope } from './noun.ts';
@@ -56,9 +57,9 @@ function reads({ database }: ReadParts) {
      */
     forget: (before: Date, limit: number) => database.transaction((tx) => forgetUnseen(tx, before, limit)),
   };
-  const of = ({ tenant, inTurn }: Scope) => ({
-    /** A page of agents, the most recently seen first, with the number of packets that each holds and that wait for it. */
-    page: (page: Page) => inTurn((db) => pageOf(db, tenant, page)),
+  const of = ({ viewer, inTurn }: Scope) => ({
+    /** A page of agents that the caller sees, the most recently seen first, with the number of packets that each holds and that wait for it. */
+    page: (page: Page) => inTurn((db) => pageOf(db, viewer, page)),
   });
   return { of, all };
 
@@ -93,8 +94,13 @@ function reads({ database }: ReadParts) {
     return old.length;
   }
 
-  async function pageOf(db: Kysely<Tables>, tenant: number, { limit, offset }: Page): Promise<{ agents: Agent[]; total: number }> {
-    const ofTenant = db.selectFrom('agents').where('tenant', '=', tenant);
+  async function pageOf(
+    db: Kysely<Tables>,
+    { tenant_number: tenant, sight }: Viewer,
+    { limit, offset }: Page,
+  ): Promise<{ agents: Agent[]; total: number }> {
+    const all = db.selectFrom('agents').where('tenant', '=', tenant);
+    const ofTenant = sight === undefined ? all : all.where('agent_id', 'in', [...sight.agents]);
     const seen = await ofTenant
       .select(['agent_id', 'last_seen_at'])
       .orderBy('last_seen_at', 'desc')

@@ -1,5 +1,6 @@
 import { type Generated, sql } from 'kysely';
 
+import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
@@ -148,20 +149,31 @@ function reads({ database }: ReadParts) {
       return old.length;
     },
   };
-  const of = ({ tenant }: Scope) => ({
+  const of = (scope: Scope) => ({
+    /** The packet of a link, to be locked: whether the caller sees it is decided then. */
     find: (id: string): Promise<{ packet_id: string } | undefined> =>
-      db.selectFrom('answer_links').select('packet_id').where('tenant', '=', tenant).where('id', '=', id).executeTakeFirst(),
-
-    /** The links of a packet, newest first. */
-    ofPacket: (packetId: string): Promise<StoredAnswerLink[]> =>
       db
         .selectFrom('answer_links')
-        .select(columns)
-        .where('tenant', '=', tenant)
-        .where('packet_id', '=', packetId)
-        .orderBy('seq', 'desc')
-        .limit(maxListed)
-        .execute(),
+        .select('packet_id')
+        .where('tenant', '=', scope.viewer.tenant_number)
+        .where('id', '=', id)
+        .executeTakeFirst(),
+
+    /** The links of a packet, newest first. */
+    ofPacket: (packetId: string): Awaitable<StoredAnswerLink[]> =>
+      scope.ofPacket(
+        packetId,
+        (tenant) =>
+          db
+            .selectFrom('answer_links')
+            .select(columns)
+            .where('tenant', '=', tenant)
+            .where('packet_id', '=', packetId)
+            .orderBy('seq', 'desc')
+            .limit(maxListed)
+            .execute(),
+        [],
+      ),
   });
   return { of, all };
 }

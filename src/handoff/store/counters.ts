@@ -77,7 +77,7 @@ export const inHourOf = (timestamp: string, name: string) => `${hourPrefix}${tim
 
 function reads({ database }: ReadParts) {
   return {
-    of: ({ tenant }: Scope) => ({
+    of: ({ viewer: { tenant_number: tenant } }: Scope) => ({
       /** The number of packets created on the day. */
       async usedOn(day: string): Promise<number> {
         const row = await database.reads

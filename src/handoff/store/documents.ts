@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
 import type { ReadParts, Scope } from './noun.ts';
@@ -142,18 +143,25 @@ function reads({ database }: ReadParts) {
       .where('name', '=', name)
       .where('removed_at', 'is', null),
   );
-  const of = ({ tenant, inTurn }: Scope) => ({
-    /** A document; undefined if none of the kind is published under the name. */
-    find: (kind: DocumentKind, name: string) => one.first({ tenant, kind, name }),
+  const of = ({ viewer: { tenant_number: tenant, sight }, inTurn }: Scope) => ({
+    /** A document; undefined if none of the kind is published under the name, or it is the contract of an agent that the caller does not see. */
+    find: (kind: DocumentKind, name: string): Awaitable<StoredDocument | undefined> =>
+      kind === 'contract' && sight !== undefined && !sight.agents.includes(name) ? undefined : one.first({ tenant, kind, name }),
     /** The versions of all contracts, by the id of the agent. */
-    contractVersions: () => contractVersionsOf(database.reads, tenant),
+    contractVersions: () => contractVersionsOf(database.reads, tenant, sight?.agents),
     /** All documents of a kind, by name. Kinds that callers may have many of are read in pages. */
     all: (kind: 'policy' | 'group' | 'delegation'): Promise<StoredDocument[]> =>
       publishedOf(database.reads, tenant, kind).select(columns).orderBy('name').execute(),
     /** The documents of a kind after a name, by name. */
     page: (kind: DocumentKind, after: string, limit: number): Promise<StoredDocument[]> =>
       inTurn((db) =>
-        publishedOf(db, tenant, kind).select(columns).where('name', '>', after).orderBy('name').limit(sql.lit(limit)).execute(),
+        publishedOf(db, tenant, kind)
+          .select(columns)
+          .where('name', '>', after)
+          .$if(kind === 'contract' && sight !== undefined, (contracts) => contracts.where('name', 'in', [...sight!.agents]))
+          .orderBy('name')
+          .limit(sql.lit(limit))
+          .execute(),
       ),
   });
   return { of };

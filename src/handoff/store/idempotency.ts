@@ -1,9 +1,11 @@
-import { conflict } from '../../kit/errors.ts';
+import { conflict, notFound } from '../../kit/errors.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
 import { openedAnswer, type SentKey, sealedAnswer } from '../rules/idempotency.ts';
-import type { Writes } from './engine/group.ts';
+import { isSeen, type PacketAgents } from '../rules/sight.ts';
+import type { Group, Writes } from './engine/group.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
+import type { Session } from './engine/session.ts';
 import type { ReadParts } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
@@ -51,16 +53,21 @@ export class IdempotencyBuffer {
   readonly fresh = new Map<string, IdempotencyRecord & Row>();
   /** Which packets the new answers contain. */
   packets: { tenant: number; packet_id: string; key: string }[] = [];
+  /** The packets in the answers of units whose callers do not see all, by key. */
+  readonly about = new Map<string, PacketAgents[]>();
   readonly #journal: Journal;
+  readonly #group: Pick<Group<unknown>, 'sight'>;
 
-  constructor(tenant: number, journal: Journal) {
+  constructor(tenant: number, group: Pick<Group<unknown>, 'journal' | 'sight'>) {
     this.tenant = tenant;
-    this.#journal = journal;
+    this.#journal = group.journal;
+    this.#group = group;
   }
 
   /**
    * The answer to repeat for an idempotency key; undefined when the request has no key, or a new one.
-   * @throws ServiceError 409 when the key belongs to a different request, or its answer may not be repeated
+   * @throws ServiceError 409 when the key belongs to a different request, or its answer may not be repeated; 404 when the caller no
+   * longer sees a packet in it
    */
   repeated(idempotency: Idempotency | undefined): (IdempotencyRecord & { body: string }) | undefined {
     if (idempotency === undefined) return undefined;
@@ -68,6 +75,7 @@ export class IdempotencyBuffer {
     if (record === undefined) return undefined;
     if (record.fingerprint !== idempotency.fingerprint)
       throw conflict(`This ${idempotency.name} was used for another request; use a new one.`);
+    if (this.about.get(idempotency.key)?.some((packet) => !isSeen(this.#group.sight, packet))) throw notFound('packet');
     const { body } = record;
     if (body === null) throw conflict('This request was already processed, and its answer is no longer available.');
     return { ...record, body: openedAnswer(body, idempotency.sent) };
@@ -97,13 +105,14 @@ export class IdempotencyBuffer {
 /** Answers that are repeated when a request comes again with the same idempotency key. */
 const writes: Writes<IdempotencyNeeds, IdempotencyBuffer> = {
   needs: { idempotencyKey: true },
-  stage: (tenant, { journal }) => new IdempotencyBuffer(tenant, journal),
+  stage: (tenant, group) => new IdempotencyBuffer(tenant, group),
 
   async find(session, group) {
     const keys = group.wanted('key', ({ idempotencyKey }) => (idempotencyKey === undefined ? undefined : [idempotencyKey]));
     const rows = await session.find('idempotency', ['tenant', 'key', 'fingerprint', 'status', 'body', 'etag'], keys);
     for (const [tenant, key, fingerprint, status, body, etag] of rows as [number, string, string, number, string | null, string | null][])
       group.of(writes, tenant).found.set(key, { fingerprint, status, body, etag });
+    await findPackets(session, group);
   },
 
   async erase(session, group, erased) {
@@ -128,6 +137,27 @@ const writes: Writes<IdempotencyNeeds, IdempotencyBuffer> = {
     );
   },
 };
+
+/** Finds which packets are in the answers to callers who do not see all. */
+async function findPackets(session: Session, group: Group<IdempotencyNeeds>): Promise<void> {
+  const keys = group.units.flatMap(({ tenant, sight, unit: { idempotencyKey: key } }) =>
+    sight === undefined || key === undefined ? [] : [{ tenant, key }],
+  );
+  if (keys.length === 0) return;
+  const kept = (await session.read('idempotency_packets', ['tenant', 'key', 'packet_id'], keys)) as [number, string, string][];
+  const ids = kept.map(([tenant, , id]) => ({ tenant, id }));
+  const found = ids.length === 0 ? [] : await session.read('packets', ['tenant', 'id', 'source_agent', 'target_agent', 'claimed_by'], ids);
+  const agents = new Map(
+    (found as [number, string, string, string, string | null][]).map(([tenant, id, source_agent, target_agent, claimant]) => [
+      `${tenant} ${id}`,
+      { source_agent, target_agent, claimant },
+    ]),
+  );
+  for (const [tenant, key, id] of kept) {
+    const { about } = group.of(writes, tenant);
+    about.set(key, [...(about.get(key) ?? []), ...(agents.has(`${tenant} ${id}`) ? [agents.get(`${tenant} ${id}`)!] : [])]);
+  }
+}
 
 function reads({ database }: ReadParts) {
   return {

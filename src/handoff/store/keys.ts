@@ -30,6 +30,8 @@ declare module './tables.ts' {
       scopes: string | null;
       agents: string | null;
       responder: string | null;
+      /** For a key that sees its own: the target agents whose packets it sees beside those of its agents, as a JSON array; null: it sees all. */
+      queues: string | null;
       /** The first keys of the chains of rotations of the keys through which it was created, as a JSON array; null: none. */
       lineage: string | null;
       revoked_at: string | null;
@@ -44,10 +46,11 @@ export interface KeyNeeds extends TenantNeeds {
 }
 
 /** A key to be stored, with its lists parsed. */
-export type KeyToStore = Omit<RowOf<'api_keys'>, 'admin' | 'scopes' | 'agents' | 'lineage' | 'revoked_at'> & {
+export type KeyToStore = Omit<RowOf<'api_keys'>, 'admin' | 'scopes' | 'agents' | 'queues' | 'lineage' | 'revoked_at'> & {
   readonly admin: boolean;
   readonly scopes: readonly Scope[] | null;
   readonly agents: readonly string[] | null;
+  readonly queues: readonly string[] | null;
   readonly lineage: readonly string[] | null;
 };
 
@@ -67,21 +70,23 @@ export type KeyAccess = Pick<
     readonly tenant_tier: Tier;
   };
 
-const rights = ['scopes', 'agents', 'responder'] as const;
+const rights = ['scopes', 'agents', 'responder', 'queues'] as const;
 const shownColumns = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at', ...rights] as const;
 
 /** A list as it is stored, and back. */
 const textOf = (list: readonly string[] | null): string | null => (list === null ? null : JSON.stringify(list));
 export const storedList = (text: unknown): string[] | null => (typeof text === 'string' ? (readJson(text) as string[]) : null);
 
-const decoded = ({ scopes, agents, lineage }: Row) => ({
+const decoded = ({ scopes, agents, queues, lineage }: Row) => ({
   scopes: storedList(scopes),
   agents: storedList(agents),
+  queues: storedList(queues),
   lineage: storedList(lineage),
 });
-const encoded = ({ scopes, agents, lineage }: Pick<KeyToStore, 'scopes' | 'agents' | 'lineage'>) => ({
+const encoded = ({ scopes, agents, queues, lineage }: Pick<KeyToStore, 'scopes' | 'agents' | 'queues' | 'lineage'>) => ({
   scopes: textOf(scopes),
   agents: textOf(agents),
+  queues: textOf(queues),
   lineage: textOf(lineage),
 });
 
@@ -145,13 +150,25 @@ const writes: Writes<KeyNeeds, KeyBuffer> = {
   },
 };
 
-type ShownRow = Omit<ApiKey, 'admin' | 'scopes' | 'agents'> & { admin: number; scopes: string | null; agents: string | null };
+type ShownRow = Omit<ApiKey, 'admin' | 'scopes' | 'agents' | 'sees' | 'queues'> & {
+  admin: number;
+  scopes: string | null;
+  agents: string | null;
+  queues: string | null;
+};
 
-const shown = ({ admin, scopes, agents, ...row }: ShownRow): ApiKey => ({
+const shown = ({ admin, scopes, agents, queues, ...row }: ShownRow): ApiKey => ({
   ...row,
   admin: admin === 1,
   scopes: (storedList(scopes) as Scope[] | null) ?? [...allScopes],
   agents: storedList(agents),
+  ...seenAs(storedList(queues)),
+});
+
+/** What a key sees, as the API has it. `queues`: as stored. */
+export const seenAs = (queues: readonly string[] | null) => ({
+  sees: queues === null ? ('all' as const) : ('own' as const),
+  queues: queues && [...queues],
 });
 
 /** The condition that a key has not expired at `now`. */

@@ -1,6 +1,8 @@
-import { tookTooLong } from '../../kit/errors.ts';
+import type { Awaitable } from '../../kit/awaitable.ts';
+import { ServiceError, tookTooLong } from '../../kit/errors.ts';
 import type { Lanes, Timed } from '../../kit/lanes.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
+import type { Viewer } from '../rules/sight.ts';
 import type { DueTenants } from './due.ts';
 import type { Writes } from './engine/group.ts';
 import type { InTurn } from './in-turn.ts';
@@ -29,21 +31,36 @@ export interface ReadParts {
   readonly due: DueTenants;
 }
 
-/** The tenant whose data a caller reads, and how its long reads run. */
+/** The tenant whose data a caller reads, how much of it the caller sees, and how its long reads run. */
 export class Scope {
-  readonly tenant: number;
+  /** For reads that leave out what a caller does not see. */
+  readonly viewer: Viewer;
   readonly #parts: ScopeParts;
 
-  constructor(tenant: number, parts: ScopeParts) {
-    this.tenant = tenant;
+  constructor(viewer: Viewer, parts: ScopeParts) {
+    this.viewer = viewer;
     this.#parts = parts;
+  }
+
+  /** The tenant, for reads that a caller makes who sees all of its data. @throws ServiceError 403 for another caller */
+  get tenant(): number {
+    if (this.viewer.sight !== undefined)
+      throw new ServiceError('FORBIDDEN', "This needs a key with sees: all; this key sees only its own agents' packets.");
+    return this.viewer.tenant_number;
+  }
+
+  /** What belongs to a packet, or `unseen` if the caller does not see the packet. */
+  ofPacket<T>(packetId: string, read: (tenant: number) => Awaitable<T>, unseen: NoInfer<T>): Awaitable<T> {
+    const { tenant_number: tenant, sight } = this.viewer;
+    if (sight === undefined) return read(tenant);
+    return this.#parts.isSeen(this.viewer, packetId).then((seen) => (seen ? read(tenant) : unseen));
   }
 
   /** Runs work on a reader when it is the tenant's turn. `long`: in the slow lane. @throws ServiceError 503 when it took too long */
   async run<T>(work: (reader: Reader) => Promise<Timed<T>>, options: { long?: boolean } = {}): Promise<T> {
     const { lanes, signal, isTimeout } = this.#parts;
     try {
-      return await lanes.run(this.tenant, work, { signal, ...options });
+      return await lanes.run(this.viewer.tenant_number, work, { signal, ...options });
     } catch (error) {
       throw isTimeout(error) ? tookTooLong() : error;
     }
@@ -61,4 +78,5 @@ interface ScopeParts {
   /** Aborted when the caller's connection closes; pending long reads are then not started. */
   readonly signal: AbortSignal | undefined;
   readonly isTimeout: (error: unknown) => boolean;
+  readonly isSeen: (viewer: Viewer, packetId: string) => Promise<boolean>;
 }

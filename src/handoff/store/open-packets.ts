@@ -61,7 +61,7 @@ const writes: Writes<OpenPacketNeeds, OpenPacketCounts> = {
 
 function reads({ database }: ReadParts) {
   return {
-    of: ({ tenant }: Scope) => ({
+    of: ({ viewer: { tenant_number: tenant } }: Scope) => ({
       /** How many open packets a source agent has. */
       count: (sourceAgent: string): Promise<number> =>
         countOf(database.reads.selectFrom('packets').where('tenant', '=', tenant).where('open_source', '=', storable(sourceAgent))),

@@ -1,6 +1,7 @@
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
 
 import { lowestIdAt } from '../../kit/id.ts';
+import { type Sight, seenTargets } from '../rules/sight.ts';
 import type { Tables } from './tables.ts';
 
 /** A filter for a tenant's packets. */
@@ -23,7 +24,13 @@ export interface PacketFilter {
   /** Whether it is open and overdue. */
   readonly overdue?: boolean;
   readonly due_before?: Date;
+  /** What the caller sees. */
+  readonly seen_by?: Sight;
 }
+
+/** A filter that also leaves out what a caller does not see. */
+export const seenOf = (filter: PacketFilter, sight: Sight | undefined): PacketFilter =>
+  sight === undefined ? filter : { ...filter, seen_by: sight };
 
 /**
  * The condition of a filter, beginning with the tenant.
@@ -52,6 +59,17 @@ export function matches(tenant: number, filter: PacketFilter, { tagsPerPacket = 
       conditions.push(eb('packets.updated_at', '<=', updated_before.toISOString()));
       // A packet last updated by then was also created by then, and an index covers the creation time.
       conditions.push(eb('packets.id', '<', lowestIdAt(new Date(updated_before.getTime() + 1))));
+    }
+    if (filter.seen_by !== undefined) {
+      const { agents } = filter.seen_by;
+      // As `isSeen` decides.
+      conditions.push(
+        eb.or([
+          eb('packets.source_agent', 'in', [...agents]),
+          eb('packets.target_agent', 'in', [...seenTargets(filter.seen_by)]),
+          eb('packets.claimed_by', 'in', [...agents]),
+        ]),
+      );
     }
     for (const tag of tags) {
       const tagged = eb

@@ -10,6 +10,7 @@ import { type KeyFamily, withSource } from '../rules/exclusion.ts';
 import type { KeptOfQuestions } from '../rules/kept.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import type { AnyPacket } from '../rules/packet.ts';
+import { agentsOf, isSeen, type Viewer } from '../rules/sight.ts';
 import { hourlyAmounts } from '../rules/stats.ts';
 import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
 import { rowsOfAll } from './all-tenants.ts';
@@ -19,6 +20,7 @@ import { everyTenant, type Group, type Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import type { Session } from './engine/session.ts';
 import type { ReadParts, Scope } from './noun.ts';
+import { matches, seenOf } from './packet-filter.ts';
 import { type Change, flushRows, flushTags, foundColumns, type StoredPacket, storedOf, tagRows } from './packet-rows.ts';
 import { ofPacket, wholeText } from './packet-texts.ts';
 import { pageTooLarge } from './page-size.ts';
@@ -51,20 +53,25 @@ export class PacketBuffer {
   readonly numbers: number[] = [];
   readonly #journal: Journal;
   readonly #counters: CounterBuffer;
+  readonly #group: Pick<Group<unknown>, 'sight'>;
 
-  constructor(journal: Journal, counters: CounterBuffer) {
-    this.#journal = journal;
+  constructor(group: Pick<Group<unknown>, 'journal' | 'sight'>, counters: CounterBuffer) {
+    this.#journal = group.journal;
+    this.#group = group;
     this.#counters = counters;
   }
 
-  /** A packet that the unit names; undefined when it is unknown or another tenant's. A summary, unless a whole packet was saved. */
+  /**
+   * A packet that the unit names; undefined when it is unknown, another tenant's, or not seen by the caller. A summary, unless a
+   * whole packet was saved.
+   */
   get(id: string): AnyPacket | undefined {
-    return this.found.get(id)?.packet;
+    return this.#seen(id)?.packet;
   }
 
   /** Like `get`, with the content. */
   whole(id: string): Packet | undefined {
-    const stored = this.found.get(id);
+    const stored = this.#seen(id);
     if (stored === undefined) return undefined;
     return 'counts' in stored.packet ? (readJson(packetText(stored.parts)) as Packet) : stored.packet;
   }
@@ -166,6 +173,11 @@ export class PacketBuffer {
     this.#countInHour(stored.packet, undefined, now.toISOString());
   }
 
+  #seen(id: string): StoredPacket | undefined {
+    const stored = this.found.get(id);
+    return stored !== undefined && isSeen(this.#group.sight, agentsOf(stored.packet)) ? stored : undefined;
+  }
+
   #stored(id: string): StoredPacket {
     return (this.found.get(id) ?? this.inserted.get(id))!;
   }
@@ -202,7 +214,7 @@ function requireNumbered(stored: StoredPacket): StoredPacket {
 
 const writes: Writes<PacketNeeds, PacketBuffer> = {
   needs: { packets: true, creates: true },
-  stage: (tenant, group) => new PacketBuffer(group.journal, group.of(counters.writes, tenant)),
+  stage: (tenant, group) => new PacketBuffer(group, group.of(counters.writes, tenant)),
 
   async find(session, group) {
     const creates = group.units.reduce((sum, { unit }) => sum + (unit.creates ?? 0), 0);
@@ -321,14 +333,16 @@ function reads({ database, indexing, due }: ReadParts) {
   );
   const of = (scope: Scope) => ({
     /** What of a packet tells whether it is as somebody waits for it, without its text. */
-    stamp: (id: string) => stampById.first({ tenant: scope.tenant, id }),
+    stamp: (id: string) => scope.ofPacket(id, (tenant) => stampById.first({ tenant, id }), undefined),
     /** The root of each packet's chain, by the id of the packet; unknown packets are left out. */
-    roots: (ids: readonly string[]) => rootsOf(database, scope.tenant, ids),
-    find: (id: string) => byId.first({ tenant: scope.tenant, id }),
+    roots: (ids: readonly string[]) => rootsOf(database, scope.viewer, ids),
+    find: (id: string) => (scope.viewer.sight === undefined ? byId.first({ tenant: scope.tenant, id }) : findSeen(database, scope.viewer, id)),
     /** A page and the total number of packets. */
-    page(page: PacketPage) {
-      const readLarge = (large: PacketPage) => scope.run((reader) => reader.largePage(scope.tenant, large));
-      return pages.page(scope.tenant, page, { inTurn: scope.inTurn, readLarge });
+    page(wanted: PacketPage) {
+      const { tenant_number: tenant, sight } = scope.viewer;
+      const page = { ...wanted, filter: seenOf(wanted.filter, sight) };
+      const readLarge = (large: PacketPage) => scope.run((reader) => reader.largePage(tenant, large));
+      return pages.page(tenant, page, { inTurn: scope.inTurn, readLarge });
     },
     /** Finds everything that was committed before the call. */
     search: (wanted: Omit<Search, 'tenant'>) => search(scope, indexing, wanted),
@@ -350,23 +364,36 @@ function reads({ database, indexing, due }: ReadParts) {
   return { of, all };
 }
 
-async function rootsOf({ reads: db }: ReadParts['database'], tenant: number, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+type Reads = ReadParts['database'];
+
+async function rootsOf({ reads: db }: Reads, { tenant_number, sight }: Viewer, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (ids.length === 0) return new Map();
   const query = db.selectFrom('packets').select(['id', sql<string>`coalesce(root, id)`.as('root')]);
   const rows = await query
-    .where('tenant', '=', tenant)
+    .where(matches(tenant_number, seenOf({}, sight)))
     .where('id', 'in', [...ids])
     .execute();
   return new Map(rows.map(({ id, root }) => [id, root]));
 }
+
+/** A packet that a caller sees who does not see all. One statement: between two, it could become another's. */
+const findSeen = ({ reads: db }: Reads, { tenant_number, sight }: Viewer, id: string): Promise<PacketText | undefined> =>
+  db
+    .selectFrom('packets')
+    .innerJoin('contents', ofPacket)
+    .select([wholeText.as('packet'), 'packets.revision'])
+    .where(matches(tenant_number, seenOf({}, sight)) as never)
+    .where('packets.id', '=', id)
+    .executeTakeFirst();
 
 /** Packets, their content and tags, and the queue of the search index. */
 export const packets = { writes, reads };
 
 /** @throws ServiceError 400 when the cursor can't be continued, 413 when a page at an offset is too large */
 async function search(scope: Scope, indexing: Indexing, wanted: Omit<Search, 'tenant'>): Promise<EncodedPage> {
-  await indexing.all(scope.tenant);
-  const whole = { ...wanted, tenant: scope.tenant };
+  const { tenant_number: tenant, sight } = scope.viewer;
+  await indexing.all(tenant);
+  const whole = { ...wanted, filter: seenOf(wanted.filter, sight), tenant };
   const run = (options?: { long: boolean }) => scope.run((reader) => reader.search(whole, scope.signal), options);
   let result = await run();
   if ('overBudget' in result) result = await run({ long: true });

@@ -1,12 +1,13 @@
-import { type Generated, sql } from 'kysely';
+import { type Generated, type SelectQueryBuilder, sql } from 'kysely';
 
+import type { Awaitable } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import type { EndedQuestion } from '../rules/answer.ts';
 import type { EarlierQuestion } from '../rules/question-key.ts';
 import type { Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import type { ReadParts, Scope } from './noun.ts';
-import type { RowOf } from './tables.ts';
+import type { RowOf, Tables } from './tables.ts';
 
 declare module './tables.ts' {
   interface Tables {
@@ -132,35 +133,50 @@ export interface QuestionPage {
 const maxPageLength = 4 * 1024 * 1024;
 
 function reads({ database: { reads: db } }: ReadParts) {
-  const of = ({ tenant }: Scope) => {
-    const ofPacket = (packetId: string) => db.selectFrom('questions').where('tenant', '=', tenant).where('packet_id', '=', packetId);
+  const of = (scope: Scope) => {
+    const ofPacket = (tenant: number, packetId: string) => db.selectFrom('questions').where('tenant', '=', tenant).where('packet_id', '=', packetId);
     return {
       /** An ended question of a packet. */
-      find: (packetId: string, questionId: string): Promise<StoredQuestion | undefined> =>
-        ofPacket(packetId).select(columns).where('question_id', '=', questionId).executeTakeFirst(),
+      find: (packetId: string, questionId: string): Awaitable<StoredQuestion | undefined> =>
+        scope.ofPacket(
+          packetId,
+          (tenant) => ofPacket(tenant, packetId).select(columns).where('question_id', '=', questionId).executeTakeFirst(),
+          undefined,
+        ),
 
       /** The ended questions of a packet after one, oldest first, and whether there are more. */
-      async page(packetId: string, { after, limit, key }: QuestionPage): Promise<{ questions: StoredQuestion[]; hasMore: boolean }> {
-        const wanted = key === undefined ? ofPacket(packetId) : ofPacket(packetId).where('key', '=', key);
-        const sizes = await wanted
-          .select(['seq', sql<number>`length(record) + coalesce(length(shown), 0)`.as('length')])
-          .where('seq', '>', after)
-          .orderBy('seq')
-          .limit(limit + 1)
-          .execute();
-        let length = 0;
-        const fitting = sizes.slice(0, limit).filter((row, index) => {
-          length += Number(row.length);
-          return index === 0 || length <= maxPageLength;
-        });
-        const last = fitting.at(-1);
-        if (last === undefined) return { questions: [], hasMore: false };
-        const rows = await wanted.select(columns).where('seq', '>', after).where('seq', '<=', last.seq).orderBy('seq').execute();
-        return { questions: rows, hasMore: fitting.length < sizes.length };
-      },
+      page: (packetId: string, page: QuestionPage): Awaitable<FoundQuestions> =>
+        scope.ofPacket(packetId, (tenant) => pageOf(ofPacket(tenant, packetId), page), { questions: [], hasMore: false }),
     };
   };
   return { of };
+}
+
+interface FoundQuestions {
+  readonly questions: StoredQuestion[];
+  readonly hasMore: boolean;
+}
+
+async function pageOf(
+  ofPacket: SelectQueryBuilder<Tables, 'questions', unknown>,
+  { after, limit, key }: QuestionPage,
+): Promise<FoundQuestions> {
+  const wanted = key === undefined ? ofPacket : ofPacket.where('key', '=', key);
+  const sizes = await wanted
+    .select(['seq', sql<number>`length(record) + coalesce(length(shown), 0)`.as('length')])
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(limit + 1)
+    .execute();
+  let length = 0;
+  const fitting = sizes.slice(0, limit).filter((row, index) => {
+    length += Number(row.length);
+    return index === 0 || length <= maxPageLength;
+  });
+  const last = fitting.at(-1);
+  if (last === undefined) return { questions: [], hasMore: false };
+  const rows = await wanted.select(columns).where('seq', '>', after).where('seq', '<=', last.seq).orderBy('seq').execute();
+  return { questions: rows, hasMore: fitting.length < sizes.length };
 }
 
 /** The questions of packets that have ended. */

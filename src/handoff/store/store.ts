@@ -2,10 +2,12 @@ import type { Clock } from '../../kit/clock.ts';
 import { createSalts, type NewId, type RandomSource } from '../../kit/id.ts';
 import { isShared } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
+import type { Viewer } from '../rules/sight.ts';
 import { DueTenants } from './due.ts';
 import { migrations } from './migrations/index.ts';
 import { type Noun, type ReadParts, Scope } from './noun.ts';
 import { nouns, type SharedReads, type TenantReads } from './nouns.ts';
+import { matches } from './packet-filter.ts';
 import { openWithReaders, startSearchThread } from './readers.ts';
 import { createQueueReads } from './search/indexer.ts';
 import { Indexing } from './search/indexing.ts';
@@ -46,12 +48,20 @@ export async function openStore({ databaseUrl, clock, newId, random, charactersP
   const units = createUnits(database, { newId, newSalt: createSalts(random), clock, due });
   const indexing = new Indexing(database, thread, due);
   const { of, all } = prepareReads({ database, indexing, due });
+  const isSeen = async ({ tenant_number, sight }: Viewer, packetId: string) => {
+    const seen = database.reads.selectFrom('packets').select('id').where(matches(tenant_number, { seen_by: sight! }));
+    return (await seen.where('packets.id', '=', packetId).executeTakeFirst()) !== undefined;
+  };
+  const view = (viewer: Viewer, signal?: AbortSignal) =>
+    of(new Scope(viewer, { lanes, signal, isTimeout: database.isTimeout, isSeen }), units.commit);
 
   return {
     /** The reads of all tenants, by noun. */
     ...all,
-    /** The data of the tenant with this number. `signal`: aborted when the caller's connection closes; pending long reads are then not started. */
-    of: (tenant: number, signal?: AbortSignal) => of(new Scope(tenant, { lanes, signal, isTimeout: database.isTimeout }), units.commit),
+    /** What a caller sees of its tenant's data. `signal`: aborted when the caller's connection closes; pending long reads are then not started. */
+    of: (viewer: Viewer, signal?: AbortSignal): TenantStore => view(viewer, signal),
+    /** All data of the tenant with this number, for what the service does itself. */
+    whole: (tenant: number): TenantStore => view({ tenant_number: tenant }),
     /** Calls the listener after every commit of this process, once per tenant, with the events appended to its trail. */
     onCommit: units.onCommit,
     /** Calls the listener when something that runs after a commit failed. */
@@ -80,7 +90,7 @@ export async function openStore({ databaseUrl, clock, newId, random, charactersP
   };
 }
 
-type Commit = <T>(tenant: number, unit: Unit<T>) => Promise<T>;
+type Commit = <T>(viewer: Viewer, unit: Unit<T>) => Promise<T>;
 
 /** The data of one tenant: its reads by noun, and units of work. */
 export type TenantStore = TenantReads & {
@@ -100,7 +110,7 @@ function prepareReads(parts: ReadParts): { all: SharedReads; of: (scope: Scope, 
     }
 
     commit<T>(unit: Unit<T>): Promise<T> {
-      return this.#commit(this.#scope.tenant, unit);
+      return this.#commit(this.#scope.viewer, unit);
     }
 
     static scopeOf(own: Own): Scope {

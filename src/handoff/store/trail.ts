@@ -343,26 +343,29 @@ function reads({ database }: ReadParts) {
     return { total: Math.min(some, maxCounted), total_is: some > maxCounted ? 'at_least' : 'exact' };
   }
 
-  const of = ({ tenant, inTurn }: Scope) => ({
+  const of = (scope: Scope) => ({
     /** The positions after a position of the trail, in order, with the bytes of their payloads. */
-    sizesAfter: (position: number, limit: number) => sizesAfter.all({ tenant, position, limit }),
+    sizesAfter: (position: number, limit: number) => sizesAfter.all({ tenant: scope.tenant, position, limit }),
     /** The events after a position, up to and including another, in order, with or without a stream event. */
-    between: (after: number, upTo: number) => between.all({ tenant, after, upTo }),
+    between: (after: number, upTo: number) => between.all({ tenant: scope.tenant, after, upTo }),
     /** The last position, and the highest position whose stream event was removed by retention; 0 where there is none. */
     async range(): Promise<{ last: number; removed: number }> {
+      const { tenant } = scope;
       const [last, gone] = await Promise.all([head.first({ tenant }), removed.first({ tenant })]);
       return { last: last?.position ?? 0, removed: gone?.value ?? 0 };
     },
     /** The last entry of the trail; undefined before the first. */
-    head: async (): Promise<Head | undefined> => head.first({ tenant }),
+    head: async (): Promise<Head | undefined> => head.first({ tenant: scope.tenant }),
     /** Entries of a range of positions, both inclusive, in order, with what their digests cover. */
-    chain: (from: number, to: number, limit: number) => chained.all({ tenant, from, to, limit }),
+    chain: async (from: number, to: number, limit: number) => chained.all({ tenant: scope.tenant, from, to, limit }),
     /** The history of a packet, oldest first. */
     async history(packetId: string): Promise<EventRow[]> {
-      return (await ofPacket.all({ tenant, packet_id: packetId, limit: maxHistory })).reverse();
+      const read = (tenant: number) => ofPacket.all({ tenant, packet_id: packetId, limit: maxHistory });
+      return (await scope.ofPacket(packetId, read, [])).reverse();
     },
     /** A page of the audit log, newest first, and the number of entries. */
     async audit(filter: AuditFilter, { limit, offset }: Page) {
+      const { tenant, inTurn } = scope;
       const page = inTurn((db) =>
         db
           .selectFrom('events')

@@ -5,6 +5,7 @@ import type { NewId } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { dueAt } from '../rules/due.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
+import type { Viewer } from '../rules/sight.ts';
 import { waitsSince } from '../rules/times.ts';
 import type { AnswerLinkNeeds } from './answer-links.ts';
 import type { ClaimNeeds } from './claim-queue.ts';
@@ -139,8 +140,8 @@ export function createUnits(database: Database<Tables>, { newId, newSalt, clock,
     sizeOf: ({ unit: { size = 0 } }) => size,
   });
   return {
-    commit: <T>(tenant: number, unit: Unit<T>): Promise<T> => {
-      return groups.submit({ tenant, unit: unit as Unit<unknown>, request: currentRequest() }) as Promise<T>;
+    commit: <T>({ tenant_number: tenant, sight }: Viewer, unit: Unit<T>): Promise<T> => {
+      return groups.submit({ tenant, sight, unit: unit as Unit<unknown>, request: currentRequest() }) as Promise<T>;
     },
     /** Calls the listener after every commit from now on. */
     onCommit: (listener: CommitListener) => {
@@ -222,6 +223,7 @@ async function runUnits(group: UnitGroup, charactersPerTurn: number): Promise<Ou
     const transaction = transactions.get(unit.tenant) ?? new Transaction(unit.tenant, group);
     transactions.set(unit.tenant, transaction);
     group.trace = unit.request?.trace;
+    group.sight = unit.sight;
     outcomes.push(runUnit(unit.unit, transaction, group));
   }
   return outcomes;

@@ -283,25 +283,31 @@ function reads({ database }: ReadParts) {
       .execute();
     return rows.map(({ events, active, ...rest }) => ({ ...rest, events: readJson(events), active: active === 1 }));
   }
-  const of = ({ tenant }: Scope) => ({
+  const of = (scope: Scope) => ({
     /** The webhooks that are not removed, oldest first. */
-    list: async (): Promise<Webhook[]> => (await listed(tenant, '=')).map(shownWebhook),
+    list: async (): Promise<Webhook[]> => (await listed(scope.tenant, '=')).map(shownWebhook),
     /** The channels that are not removed, oldest first. */
-    channels: (): Promise<ListedRow[]> => listed(tenant, '<>'),
+    channels: async (): Promise<ListedRow[]> => listed(scope.tenant, '<>'),
     /** The push notification configurations of a packet that are not removed, oldest first. */
-    ofPacket: (packetId: string): Promise<PushRow[]> =>
-      db
-        .selectFrom('webhooks')
-        .select(['id', 'name', 'url', 'secret', 'authentication'])
-        .where('tenant', '=', tenant)
-        .where('for_packet', '=', packetId)
-        .where('removed_at', 'is', null)
-        .orderBy('seq')
-        .execute(),
-    /** Whether a channel of the tenant sends new questions. */
-    notifiesPerson: (): Awaitable<boolean> => andThen(notifying.first({ tenant }), (row) => row !== undefined),
+    ofPacket: (packetId: string): Awaitable<PushRow[]> =>
+      scope.ofPacket(
+        packetId,
+        (tenant) =>
+          db
+            .selectFrom('webhooks')
+            .select(['id', 'name', 'url', 'secret', 'authentication'])
+            .where('tenant', '=', tenant)
+            .where('for_packet', '=', packetId)
+            .where('removed_at', 'is', null)
+            .orderBy('seq')
+            .execute(),
+        [],
+      ),
+    /** Whether a channel of the tenant sends new questions, of any packet. */
+    notifiesPerson: (): Awaitable<boolean> =>
+      andThen(notifying.first({ tenant: scope.viewer.tenant_number }), (row) => row !== undefined),
     /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
-    number: (id: string, destination: DestinationKind) => numberOf(db, tenant, id, destination),
+    number: async (id: string, destination: DestinationKind) => numberOf(db, scope.tenant, id, destination),
   });
   const all = {
     /** Erases the secrets and addresses of what was removed and has no pending delivery; returns how many, up to `limit`. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { packetExample } from '../../../src/handoff/model/examples.ts';
+import type { Viewer } from '../../../src/handoff/rules/sight.ts';
 import { createPacketViews, type PacketReads } from '../../../src/handoff/service/packet-views.ts';
 import { Turns } from '../../../src/kit/turns.ts';
 import { until } from '../../support/until.ts';
@@ -21,7 +22,7 @@ class SlowStore implements PacketReads {
   stamps = 0;
   finds = 0;
 
-  of(tenant: number) {
+  of({ tenant_number: tenant }: Viewer) {
     const later = <T>(line: Query[], value: T) => new Promise<T>((resolve) => line.push({ tenant, end: () => resolve(value) }));
     const { id: root, revision } = packetExample;
     return {
@@ -60,7 +61,7 @@ class SlowStore implements PacketReads {
 test('a tenant has at most four packets read at once, however many it asks for, and does not delay another tenant', async () => {
   const slow = new SlowStore();
   const views = createPacketViews(slow, new Turns());
-  const own = Promise.all(Array.from({ length: 30 }, (_, index) => views.of(1, `packet-${index}`)));
+  const own = Promise.all(Array.from({ length: 30 }, (_, index) => views.of({ tenant_number: 1 }, `packet-${index}`)));
   const begun = (tenant: number) => slow.finding.filter((query) => query.tenant === tenant).length;
   const whenBegun = (tenant: number, count: number) =>
     until(() => {
@@ -68,7 +69,7 @@ test('a tenant has at most four packets read at once, however many it asks for, 
       return begun(tenant) >= count;
     });
   await whenBegun(1, 4);
-  const other = views.of(2, 'packet');
+  const other = views.of({ tenant_number: 2 }, 'packet');
   await whenBegun(2, 1);
   // A fifth would have begun before the read of the other tenant, which was asked for later.
   assert.equal(begun(1), 4);
@@ -80,7 +81,7 @@ test('a tenant has at most four packets read at once, however many it asks for, 
 test('a thousand who ask for the same packet at once share the query of its revision, and one read', async () => {
   const slow = new SlowStore();
   const views = createPacketViews(slow, new Turns());
-  const asked = Promise.all(Array.from({ length: 1000 }, () => views.of(1, 'packet')));
+  const asked = Promise.all(Array.from({ length: 1000 }, () => views.of({ tenant_number: 1 }, 'packet')));
   assert.equal(slow.stamps, 1);
   const read = await slow.finish(asked);
   assert.equal(read.filter((view) => view?.packet.id === packetExample.id).length, 1000);

@@ -22,7 +22,7 @@ async function openAgents(t: TestContext, testStore: TestStore) {
   });
   const agents = new AgentService(store, clock.read);
   const seen = async (tenant = 1) => {
-    const { agents: page } = await agents.page(tenant, { limit: 50, offset: 0 }, new AbortController().signal);
+    const { agents: page } = await agents.page({ tenant_number: tenant }, { limit: 50, offset: 0 }, new AbortController().signal);
     return page.map(({ agent_id, last_seen_at }) => [agent_id, last_seen_at.slice(11, 19)]);
   };
   return { url, clock, agents, seen };

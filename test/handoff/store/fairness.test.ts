@@ -20,7 +20,7 @@ const newId = createIds();
 
 /** Stores three packets for a tenant. */
 async function fill(store: Store, tenant: number): Promise<void> {
-  await store.of(tenant).commit({
+  await store.whole(tenant).commit({
     work({ packets }) {
       for (let index = 0; index < 3; index += 1) {
         const request = { metadata: { source_agent: agent, target_agent: agent }, context: { summary: 'a '.repeat(200) } };
@@ -35,14 +35,14 @@ const list = { ...page, full: false };
 
 /** The long reads of a tenant. */
 const longReads: Record<string, (store: Store, tenant: number) => unknown> = {
-  searches: (store, tenant) => store.of(tenant).packets.search({ ...page, phrases: phrasesOf('a'), filter: {}, from: undefined }),
-  'filtered lists': (store, tenant) => store.of(tenant).packets.page({ ...list, filter: { tags: ['x'], source_agent: 'a' } }),
-  'deep pages': (store, tenant) => store.of(tenant).packets.page({ ...list, offset: 2000, filter: {} }),
-  'the audit log': (store, tenant) => store.of(tenant).trail.audit({ actor: 'a' }, page),
-  deliveries: (store, tenant) => store.of(tenant).deliveries.of('webhook', 'unknown', undefined, page),
-  'dead letters': (store, tenant) => store.of(tenant).deliveries.deadLetters(undefined, page),
-  'retried deliveries': (store, tenant) => store.of(tenant).deliveries.failed({ due: undefined }, 20),
-  agents: (store, tenant) => store.of(tenant).agents.page(page),
+  searches: (store, tenant) => store.whole(tenant).packets.search({ ...page, phrases: phrasesOf('a'), filter: {}, from: undefined }),
+  'filtered lists': (store, tenant) => store.whole(tenant).packets.page({ ...list, filter: { tags: ['x'], source_agent: 'a' } }),
+  'deep pages': (store, tenant) => store.whole(tenant).packets.page({ ...list, offset: 2000, filter: {} }),
+  'the audit log': (store, tenant) => store.whole(tenant).trail.audit({ actor: 'a' }, page),
+  deliveries: (store, tenant) => store.whole(tenant).deliveries.of('webhook', 'unknown', undefined, page),
+  'dead letters': (store, tenant) => store.whole(tenant).deliveries.deadLetters(undefined, page),
+  'retried deliveries': (store, tenant) => store.whole(tenant).deliveries.failed({ due: undefined }, 20),
+  agents: (store, tenant) => store.whole(tenant).agents.page(page),
 };
 
 /** The tenants, how many reads one of them begins, and how many the other begins after them. */

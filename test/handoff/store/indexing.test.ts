@@ -39,7 +39,7 @@ async function queuedPackets(t: TestContext, testStore: TestStore, count: number
       .values({ id: 'tenant', name: 'T', ...tier, ...made })
       .execute(),
   );
-  await store.of(tenant).commit({
+  await store.whole(tenant).commit({
     work({ packets }) {
       for (let number = 1; number <= count; number += 1) {
         const request: CreateRequest = { metadata: { source_agent: agent, target_agent: agent }, context: { summary: summary(number) } };
@@ -49,7 +49,7 @@ async function queuedPackets(t: TestContext, testStore: TestStore, count: number
   });
   const search = (word: string) => ({ phrases: [[word]], filter: {}, limit: 1, offset: 0 });
   /** The matches of a word, after the queue has been processed. */
-  const found = async (word: string) => (await store.of(tenant).packets.search(search(word))).total;
+  const found = async (word: string) => (await store.whole(tenant).packets.search(search(word))).total;
   const searcher = createSearcher(database);
   /** The matches of a word in the index as it is. */
   const indexed = async (word: string) => {

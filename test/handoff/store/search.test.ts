@@ -39,7 +39,7 @@ async function searching(t: TestContext, testStore: TestStore, summaries: readon
     await database.close();
     await drop();
   });
-  await store.of(tenant).commit({
+  await store.whole(tenant).commit({
     work({ packets }) {
       for (const [index, summary] of summaries.entries()) {
         const priority = index % 10 === 0 ? 'critical' : 'normal';
@@ -254,7 +254,7 @@ for (const testStore of storesOfSeveral) {
       const words = Array.from({ length: 1200 }, (_, index) => `re${index}`);
       const { store } = await searching(t, testStore, [words.join(' '), 'refund', 'other']);
       const search = { phrases: phrasesOf('re*'), filter: {}, limit: 5, offset: 0 };
-      assert.equal((await store.of(tenant).packets.search(search)).total, 2);
+      assert.equal((await store.whole(tenant).packets.search(search)).total, 2);
     });
   });
 }

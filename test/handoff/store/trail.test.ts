@@ -25,7 +25,7 @@ for (const testStore of everyStore) {
       const claimed = await packets.claim(one, parent.id, { claimant });
       await packets.chain(one, parent.id, request('More'));
 
-      const trail = await store.of(1).trail.between(0, 100);
+      const trail = await store.whole(1).trail.between(0, 100);
       assert.deepEqual(
         trail.map(({ position, type }) => [position, type]),
         [
@@ -38,7 +38,7 @@ for (const testStore of everyStore) {
         ],
       );
       assert.deepEqual(
-        (await store.of(1).trail.between(3, 4)).map(({ position }) => position),
+        (await store.whole(1).trail.between(3, 4)).map(({ position }) => position),
         [4],
       );
       assert.deepEqual(
@@ -48,7 +48,7 @@ for (const testStore of everyStore) {
           { tenant: 2, position: 3 },
         ],
       );
-      assert.deepEqual(await store.of(1).trail.range(), { last: 6, removed: 0 });
+      assert.deepEqual(await store.whole(1).trail.range(), { last: 6, removed: 0 });
 
       const own = reported.filter(({ tenant }) => tenant === 1);
       assert.deepEqual(
@@ -69,7 +69,7 @@ for (const testStore of everyStore) {
       const { counts, ...data } = JSON.parse(payload!).data;
       assert.deepEqual(data, { ...rest, context: { summary: context.summary } });
       assert.equal(counts.decisions, 1);
-      const page = await store.of(1).packets.page({ filter: { statuses: ['claimed'] }, limit: 1, offset: 0, full: false });
+      const page = await store.whole(1).packets.page({ filter: { statuses: ['claimed'] }, limit: 1, offset: 0, full: false });
       assert.equal(payload, `{"type":"packet.claimed","packet_id":"${parent.id}","data":${page.text},"timestamp":"${timestamp}"}`);
       assert.deepEqual(
         [type, status, source_agent, target_agent, holder],
@@ -90,7 +90,7 @@ for (const testStore of everyStore) {
       // A cluster has a group for each tenant, of which one fails.
       assert.ok(fault.statements() > (isOnCluster ? 4 : 8), 'the units run again');
       for (const tenant of [1, 2]) {
-        const trail = await store.of(tenant).trail.between(0, 100);
+        const trail = await store.whole(tenant).trail.between(0, 100);
         assert.deepEqual(
           trail.map(({ position, type }) => [position, type]),
           [1, 2, 3, 4].map((position) => [position, 'packet.created']),
@@ -112,7 +112,7 @@ for (const testStore of everyStore) {
       await create();
       assert.equal(await store.trail.forgetPayloads(clock.read(), 500), 2);
       assert.equal(await store.trail.forgetPayloads(clock.read(), 500), 0);
-      const trail = await store.of(1).trail.between(0, 9);
+      const trail = await store.whole(1).trail.between(0, 9);
       assert.deepEqual(
         trail.map(({ position, payload }) => [position, payload === null]),
         [
@@ -123,9 +123,9 @@ for (const testStore of everyStore) {
         ],
       );
       // The entry at position 3 has no stream event, so the last removed position is 2.
-      assert.deepEqual(await store.of(1).trail.range(), { last: 4, removed: 2 });
-      assert.equal((await store.of(1).trail.audit({}, { limit: 9, offset: 0 })).total, 4);
-      assert.equal((await store.of(1).trail.history(id)).length, 2);
+      assert.deepEqual(await store.whole(1).trail.range(), { last: 4, removed: 2 });
+      assert.equal((await store.whole(1).trail.audit({}, { limit: 9, offset: 0 })).total, 4);
+      assert.equal((await store.whole(1).trail.history(id)).length, 2);
     });
 
     test('whether stream events are old enough to be removed takes one statement for all tenants', async (t) => {
@@ -154,7 +154,7 @@ for (const testStore of everyStore) {
       const answers = await Promise.allSettled(range(3).map(() => packets.claim(caller(1), id, { claimant })));
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected', 'rejected']);
       assert.deepEqual(
-        (await store.of(1).trail.between(0, 9)).map(({ position }) => position),
+        (await store.whole(1).trail.between(0, 9)).map(({ position }) => position),
         [1, 2],
       );
       assert.deepEqual(
@@ -171,7 +171,7 @@ for (const testStore of everyStore) {
       const { id } = JSON.parse((await packets.create(caller(1), request())).text);
       await packets.create(caller(1), request('Another'));
       await Promise.all([packets.claim(caller(1), id, { claimant }), packets.remove(caller(1), id)]);
-      const trail = await store.of(1).trail.between(0, 9);
+      const trail = await store.whole(1).trail.between(0, 9);
       assert.deepEqual(
         trail.map(({ type }) => type),
         [null, 'packet.created', null, 'packet.deleted'],
@@ -187,7 +187,7 @@ test('instances on one PostgreSQL append to one trail without gaps or repeated p
   const { another, ...first } = await openPackets(t, postgresql);
   const instances = [first, await another(), await another()];
   await Promise.all(range(60).map((index) => instances[index % 3]!.packets.create(caller(1), request(`Work ${index}`))));
-  const trail = await instances[0]!.store.of(1).trail.between(0, 100);
+  const trail = await instances[0]!.store.whole(1).trail.between(0, 100);
   assert.deepEqual(
     trail.map(({ position }) => position),
     range(60).map((index) => index + 1),

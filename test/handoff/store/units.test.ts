@@ -30,7 +30,7 @@ for (const store of everyStore) {
     await countTurns((turn) =>
       Promise.all(
         Object.entries({ a: 900_000, b: 300_000, c: 0, d: 3_000_000, e: 10, f: 0 }).map(([name, size]) =>
-          units.commit(1, { size, work: () => void turnOf.set(name, turn()) }).then(() => done.push(name)),
+          units.commit({ tenant_number: 1 }, { size, work: () => void turnOf.set(name, turn()) }).then(() => done.push(name)),
         ),
       ),
     );
@@ -50,18 +50,18 @@ for (const store of everyStore) {
     const [one, two, three] = ['a', 'b', 'c'].map(
       (last) => newPacket(request, { id: `0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8${last}`, now, agentId: undefined }).packet as Packet,
     ) as [Packet, Packet, Packet];
-    await units.commit(1, {
+    await units.commit({ tenant_number: 1 }, {
       work({ packets }) {
         packets.insert(one, { source: key('creator') });
         packets.insert(two, { parent: one.id });
       },
     });
-    await units.commit(1, { packets: [two.id], work: ({ packets }) => packets.insert(three, { parent: two.id, source: key('other') }) });
+    await units.commit({ tenant_number: 1 }, { packets: [two.id], work: ({ packets }) => packets.insert(three, { parent: two.id, source: key('other') }) });
     const saved = (source: KeyFamily | null) =>
-      units.commit(1, { packets: [one.id], work: ({ packets }) => packets.save(one, { searchable: false, source }) });
+      units.commit({ tenant_number: 1 }, { packets: [one.id], work: ({ packets }) => packets.save(one, { searchable: false, source }) });
     await Promise.all([saved(key('changer')), saved(null), saved(key('creator')), saved(key('changer'))]);
     const ids = [one.id, two.id, three.id];
-    const read = await units.commit(1, {
+    const read = await units.commit({ tenant_number: 1 }, {
       packets: ids,
       work: ({ packets }) => ids.map((id) => [packets.root(id), packets.depth(id), packets.sources(id)]),
     });
@@ -91,7 +91,7 @@ async function openUnits(t: TestContext, store: TestStore) {
   });
   /** Creates a packet of a source agent; returns how many open packets the agent had before. */
   const create = (tenant: number, agent: string) =>
-    units.commit(tenant, {
+    units.commit({ tenant_number: tenant }, {
       packets: [],
       openPacketsOf: [agent],
       work({ packets, openPacketCounts: open }) {
@@ -113,7 +113,7 @@ for (const store of everyStore) {
     test('are those of each source agent, also within a group and after a unit that is refused', async (t) => {
       const { units, create } = await openUnits(t, store);
       assert.deepEqual(await Promise.all([create(1, 'a'), create(1, 'a'), create(1, 'b'), create(2, 'a')]), [0, 1, 0, 0]);
-      const refused = units.commit(1, {
+      const refused = units.commit({ tenant_number: 1 }, {
         openPacketsOf: ['a'],
         work({ openPacketCounts: open }) {
           open.add('a');
@@ -149,7 +149,7 @@ test('on PostgreSQL the statements of a unit do not grow with the names that it 
   });
   const statementsOf = async (...work: Omit<Unit<unknown>, 'work'>[]): Promise<number> => {
     statements = 0;
-    await Promise.all(work.map((needs) => units.commit(1, { ...needs, work: () => undefined })));
+    await Promise.all(work.map((needs) => units.commit({ tenant_number: 1 }, { ...needs, work: () => undefined })));
     return statements;
   };
   const names = (count: number) => range(count).map((index) => `name ${index}`);
@@ -178,13 +178,13 @@ for (const store of everyStore) {
       active: true,
     } as const;
     const dates = { failing_since: null, created_at: '', updated_at: '', removed_at: null, disabled_reason: null };
-    await units.commit(1, {
+    await units.commit({ tenant_number: 1 }, {
       work({ webhooks }) {
         for (const id of ['one', 'two']) webhooks.insert({ seq: 0, id, ...hook, ...dates });
       },
     });
     const announce = (id: string, packet_id: string | null) =>
-      units.commit(1, {
+      units.commit({ tenant_number: 1 }, {
         allWebhooks: true,
         work: (tx) => {
           const event = { id, type: 'ping', packet_id, timestamp: day(1).toISOString(), body: () => `body of ${id}` };
@@ -194,7 +194,7 @@ for (const store of everyStore) {
     const [first, second] = (await announce('event', 'packet')) as [Delivery, Delivery];
     const [third] = (await announce('ping', null)) as [Delivery];
     const end = ({ id }: Delivery, on: Date) =>
-      units.commit(1, {
+      units.commit({ tenant_number: 1 }, {
         deliveryIds: [id],
         work(tx) {
           const delivery = tx.deliveries.byId(id)!;

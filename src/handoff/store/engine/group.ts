@@ -2,6 +2,7 @@ import type { Awaitable } from '../../../kit/awaitable.ts';
 import type { CurrentRequest } from '../../../kit/current-request.ts';
 import type { NewId } from '../../../kit/id.ts';
 import type { TraceContext } from '../../../kit/trace-context.ts';
+import type { Sight } from '../../rules/sight.ts';
 import type { Beginnings } from './beginnings.ts';
 import { Journal } from './journal.ts';
 import type { Session } from './session.ts';
@@ -10,6 +11,8 @@ import type { Session } from './session.ts';
 export interface TenantUnit<Unit> {
   readonly tenant: number;
   readonly unit: Unit;
+  /** What the caller sees; undefined: all that the tenant has. */
+  readonly sight?: Sight | undefined;
   /** The request that submitted it; undefined for a background job. */
   readonly request?: CurrentRequest | undefined;
 }
@@ -52,6 +55,8 @@ export class Group<Unit> {
   readonly lastPositions = new Map<number, number>();
   /** The trace of the unit that runs. */
   trace: TraceContext | undefined;
+  /** What the caller of the unit that runs sees. */
+  sight: Sight | undefined;
   /** The buffers by tenant, by the noun's writes. */
   readonly #buffers = new Map<unknown, Map<number, unknown>>();
 
