@@ -359,18 +359,15 @@ function reads({ database }: ReadParts) {
     /** Entries of a range of positions, both inclusive, in order, with what their digests cover. */
     chain: async (from: number, to: number, limit: number) => chained.all({ tenant: scope.tenant, from, to, limit }),
     /** The history of a packet, oldest first. */
-    async history(packetId: string): Promise<EventRow[]> {
-      const read = (tenant: number) => ofPacket.all({ tenant, packet_id: packetId, limit: maxHistory });
-      return (await scope.ofPacket(packetId, read, [])).reverse();
-    },
+    history: async (packet_id: string): Promise<EventRow[]> =>
+      (await scope.ofPacket(packet_id, (tenant) => ofPacket.all({ tenant, packet_id, limit: maxHistory }), [])).toReversed(),
     /** A page of the audit log, newest first, and the number of entries. */
     async audit(filter: AuditFilter, { limit, offset }: Page) {
-      const { tenant, inTurn } = scope;
-      const page = inTurn((db) =>
+      const page = scope.inTurn((db) =>
         db
           .selectFrom('events')
           .select(columns)
-          .where(matching(tenant, filter))
+          .where(matching(scope.tenant, filter))
           .orderBy('timestamp', 'desc')
           .orderBy('position', 'desc')
           // One more than the page has, for a total that never ends before a further page.
@@ -378,7 +375,7 @@ function reads({ database }: ReadParts) {
           .offset(offset)
           .execute(),
       );
-      const [rows, counted] = await Promise.all([page, total(tenant, filter, inTurn)]);
+      const [rows, counted] = await Promise.all([page, total(scope.tenant, filter, scope.inTurn)]);
       const least = rows.length === 0 || counted.total_is === 'exact' ? 0 : offset + rows.length;
       return { rows: rows.slice(0, limit), ...counted, total: Math.max(counted.total, least) };
     },
