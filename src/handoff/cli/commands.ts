@@ -411,7 +411,11 @@ const keys: readonly Row[] = [
       },
       { flags: '--agent <agent>', text: 'an agent that it may act as (repeatable; default: any)', field: 'agents', parse: several },
       { flags: '--responder <name>', text: 'the person in whose name it answers (default: any)' },
-      { flags: '--sees <what>', text: 'which packets it sees: all, or those of its agents and queues (recommended for agents)', choices: ['all', 'own'] },
+      {
+        flags: '--sees <what>',
+        text: 'which packets it sees: all, or those of its agents and queues (recommended for agents)',
+        choices: ['all', 'own'],
+      },
       {
         flags: '--queue <agent>',
         text: 'with --sees own, a target agent whose packets it also sees and claims (repeatable; default: its agents)',

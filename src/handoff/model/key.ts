@@ -51,7 +51,7 @@ export const KeyRequest = object({
   sees: Type.Optional(
     choice(['all', 'own'], {
       description:
-        'With `own` the key sees only packets whose source, target or holder is one of its `agents`, or whose target is one of its `queues`; any other packet is unknown to it. Such a key needs `agents`, and can\'t have the scope `manage`. `all` if left out.',
+        "With `own` the key sees only packets whose source, target or holder is one of its `agents`, or whose target is one of its `queues`; any other packet is unknown to it. Such a key needs `agents`, and can't have the scope `manage`. `all` if left out.",
     }),
   ),
   queues: Type.Optional(

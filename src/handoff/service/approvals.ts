@@ -63,7 +63,7 @@ export function createApprovalService(parts: CreationParts & FactSources) {
         );
       } catch (error) {
         if (!(error instanceof KnownCall)) throw error;
-        const found = await store.of(caller.tenant_number).packets.find(error.packetId);
+        const found = await store.of(caller).packets.find(error.packetId);
         if (found === undefined) throw new ServiceError('CONFLICT', 'The packet of this call was just deleted; ask again.');
         return { text: found.packet, status: 200, etag: entityTagOf(found.revision), replayed: false };
       }

@@ -42,7 +42,7 @@ export function createExecutionService({ store, clock, newId, views }: Execution
       if (!isId(id)) throw notFound('packet');
       const acting = actingAgent(caller, agentId);
       const at = circumstancesOf(caller, clock());
-      return store.of(caller.tenant_number).commit<StartedExecution>({
+      return store.of(caller).commit<StartedExecution>({
         packets: [id],
         executionsOf: id,
         idempotencyKey: idempotency?.key,
@@ -89,7 +89,7 @@ export function createExecutionService({ store, clock, newId, views }: Execution
       if (size > maxResultBytes) throw invalid('result', `result has ${size} bytes as JSON; at most ${maxResultBytes} are allowed.`);
       actingAgent(caller, options.agentId);
       const at = circumstancesOf(caller, clock());
-      return store.of(caller.tenant_number).commit<Execution>({
+      return store.of(caller).commit<Execution>({
         packets: [id],
         executionsOf: id,
         notifies: true,
@@ -125,10 +125,10 @@ export function createExecutionService({ store, clock, newId, views }: Execution
 
     /** The execution of the latest question of a packet, or of the question that is named. @throws ServiceError 404 */
     async get(caller: Caller, id: string, questionId?: string): Promise<Execution> {
-      const view = isId(id) ? await views.of(caller.tenant_number, id) : undefined;
+      const view = isId(id) ? await views.of(caller, id) : undefined;
       if (view === undefined) throw notFound('packet');
       const question = questionId ?? view.packet.hitl?.question_id;
-      const found = question ? await store.of(caller.tenant_number).executions.find(view.packet.id, question) : undefined;
+      const found = question ? await store.of(caller).executions.find(view.packet.id, question) : undefined;
       if (found === undefined) throw notFound('execution');
       return shownExecution(found);
     },

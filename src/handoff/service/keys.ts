@@ -262,7 +262,8 @@ function rightsOf(caller: Caller, request: KeyRequest): StoredRights {
   if (rights.agents === null) throw invalid('agents', 'A key that sees its own needs agents.');
   if (scopes?.includes('manage')) throw invalid('scopes', "A key that sees its own can't have the scope manage.");
   const granted = (rights.scopes ?? allScopes).filter((scope) => scope !== 'manage');
-  if (granted.length === 0) throw invalid('scopes', "A key that sees its own needs another scope than manage, which is the creating key's only one.");
+  if (granted.length === 0)
+    throw invalid('scopes', "A key that sees its own needs another scope than manage, which is the creating key's only one.");
   return { ...rights, scopes: granted, queues: queues ?? rights.agents };
 }
 

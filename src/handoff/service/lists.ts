@@ -30,13 +30,7 @@ const nothing: EncodedPage = { packets: new Uint8Array(), order: 'rank', total: 
 
 /** Lists and searches a tenant's packets. A `signal` cancels the read when the client has disconnected. */
 export function createListService(store: Store) {
-  function list(
-    caller: Caller,
-    paging: Paging,
-    filter: PacketFilter,
-    signal: AbortSignal,
-    more: object = {},
-  ): Awaitable<PageText> {
+  function list(caller: Caller, paging: Paging, filter: PacketFilter, signal: AbortSignal, more: object = {}): Awaitable<PageText> {
     const { limit, offset, cursor, view, order } = paging;
     requireOneWay(paging);
     const ascending = order === 'asc';
@@ -74,8 +68,7 @@ export function createListService(store: Store) {
       const filter = filterOf(query);
       const scope = `search ${caller.tenant_id} ${sightKey(caller)}${JSON.stringify([phrases, filter])}`;
       const from = cursor === undefined ? undefined : startOf(readCursor(scope, cursor));
-      const page =
-        phrases.length === 0 ? nothing : await store.of(caller, signal).packets.search({ phrases, filter, limit, offset, from });
+      const page = phrases.length === 0 ? nothing : await store.of(caller, signal).packets.search({ phrases, filter, limit, offset, from });
       const { packets, next, ...counts } = page;
       const next_cursor = next === undefined ? null : writeCursor(scope, JSON.stringify(next));
       return joined(packets, undefined, { ...counts, limit, offset: from?.shown ?? offset, next_cursor });

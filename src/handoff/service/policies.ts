@@ -86,7 +86,7 @@ export function createPolicyService({ store, clock, turns, checks }: PolicyServi
 
     /** What one version of a policy says to an action, also after it was replaced or removed. */
     async judgeByVersion(tenant: number, { name, version }: { name: string; version: number }, subject: Subject): Promise<Judgement> {
-      const stored = await store.of(tenant).documents.find('policy_version', versionName(name, version));
+      const stored = await store.whole(tenant).documents.find('policy_version', versionName(name, version));
       if (stored === undefined) throw new Error('A version of a policy is missing.');
       const policy = { ...storedPolicy({ ...stored, name, version }), mode: 'enforce' as const };
       return judge(await cache.ready(tenant, [policy], subject), subject);

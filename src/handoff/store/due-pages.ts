@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 
 import { countOf } from '../../kit/sql/count.ts';
 import type { InTurn } from './in-turn.ts';
-import { matches } from './packet-filter.ts';
+import { matches, seenOf } from './packet-filter.ts';
 import { ofPacket, shortText, wholeText } from './packet-texts.ts';
 import { maxPageBytes, pageTooLarge } from './page-size.ts';
 import type { PacketPage, PacketTexts } from './pages.ts';
@@ -35,7 +35,7 @@ export async function readDuePage(tenant: number, page: PacketPage, inTurn: InTu
   const size = full ? partOf.full : partOf.summary;
   for (let from = 0; from < listed.length; from += size) {
     const ids = listed.slice(from, from + size).map(({ id }) => id);
-    const textOf = new Map((await inTurn((db) => textsOf(db, tenant, ids, full).execute())).map(({ id, text }) => [id, text]));
+    const textOf = new Map((await inTurn((db) => textsOf(db, tenant, { filter, full, ids }).execute())).map(({ id, text }) => [id, text]));
     for (const id of ids) {
       // A packet that was deleted for good meanwhile is left out.
       const text = textOf.get(id);
@@ -81,10 +81,15 @@ function placesOf(db: Kysely<Tables>, tenant: number, { filter, limit, offset, a
     .offset(offset);
 }
 
-function textsOf(db: Kysely<Tables>, tenant: number, ids: readonly string[], full: boolean) {
+function textsOf(
+  db: Kysely<Tables>,
+  tenant: number,
+  { filter, full, ids }: Pick<PacketPage, 'filter' | 'full'> & { ids: readonly string[] },
+) {
   const named = db
     .selectFrom('packets')
-    .where('packets.tenant', '=', tenant)
+    // A packet may have become another's meanwhile.
+    .where(matches(tenant, seenOf({}, filter.seen_by)))
     .where('packets.id', 'in', [...ids]);
   return full
     ? named.innerJoin('contents', ofPacket).select(['packets.id', wholeText.as('text')])

@@ -1,3 +1,4 @@
+import type { Awaitable } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Execution } from '../model/action.ts';
 import type { Writes } from './engine/group.ts';
@@ -150,16 +151,19 @@ export const shownExecution = ({
 });
 
 function reads({ database: { reads: db } }: ReadParts) {
-  const of = ({ tenant }: Scope) => ({
+  const of = (scope: Scope) => ({
     /** The execution of a question of a packet; undefined if it was not begun. */
-    find: (packetId: string, questionId: string): Promise<StoredExecution | undefined> =>
-      db
-        .selectFrom('executions')
-        .select(columns)
-        .where('tenant', '=', tenant)
-        .where('packet_id', '=', packetId)
-        .where('question_id', '=', questionId)
-        .executeTakeFirst(),
+    find: (packetId: string, questionId: string): Awaitable<StoredExecution | undefined> => {
+      const read = (tenant: number) =>
+        db
+          .selectFrom('executions')
+          .select(columns)
+          .where('tenant', '=', tenant)
+          .where('packet_id', '=', packetId)
+          .where('question_id', '=', questionId)
+          .executeTakeFirst();
+      return scope.ofPacket(packetId, read, undefined);
+    },
   });
   return { of };
 }

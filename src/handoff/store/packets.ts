@@ -336,7 +336,8 @@ function reads({ database, indexing, due }: ReadParts) {
     stamp: (id: string) => scope.ofPacket(id, (tenant) => stampById.first({ tenant, id }), undefined),
     /** The root of each packet's chain, by the id of the packet; unknown packets are left out. */
     roots: (ids: readonly string[]) => rootsOf(database, scope.viewer, ids),
-    find: (id: string) => (scope.viewer.sight === undefined ? byId.first({ tenant: scope.tenant, id }) : findSeen(database, scope.viewer, id)),
+    find: (id: string) =>
+      scope.viewer.sight === undefined ? byId.first({ tenant: scope.tenant, id }) : findSeen(database, scope.viewer, id),
     /** A page and the total number of packets. */
     page(wanted: PacketPage) {
       const { tenant_number: tenant, sight } = scope.viewer;
@@ -366,7 +367,11 @@ function reads({ database, indexing, due }: ReadParts) {
 
 type Reads = ReadParts['database'];
 
-async function rootsOf({ reads: db }: Reads, { tenant_number, sight }: Viewer, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+async function rootsOf(
+  { reads: db }: Reads,
+  { tenant_number, sight }: Viewer,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
   if (ids.length === 0) return new Map();
   const query = db.selectFrom('packets').select(['id', sql<string>`coalesce(root, id)`.as('root')]);
   const rows = await query

@@ -134,7 +134,8 @@ const maxPageLength = 4 * 1024 * 1024;
 
 function reads({ database: { reads: db } }: ReadParts) {
   const of = (scope: Scope) => {
-    const ofPacket = (tenant: number, packetId: string) => db.selectFrom('questions').where('tenant', '=', tenant).where('packet_id', '=', packetId);
+    const ofPacket = (tenant: number, packetId: string) =>
+      db.selectFrom('questions').where('tenant', '=', tenant).where('packet_id', '=', packetId);
     return {
       /** An ended question of a packet. */
       find: (packetId: string, questionId: string): Awaitable<StoredQuestion | undefined> =>

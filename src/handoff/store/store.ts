@@ -49,7 +49,10 @@ export async function openStore({ databaseUrl, clock, newId, random, charactersP
   const indexing = new Indexing(database, thread, due);
   const { of, all } = prepareReads({ database, indexing, due });
   const isSeen = async ({ tenant_number, sight }: Viewer, packetId: string) => {
-    const seen = database.reads.selectFrom('packets').select('id').where(matches(tenant_number, { seen_by: sight! }));
+    const seen = database.reads
+      .selectFrom('packets')
+      .select('id')
+      .where(matches(tenant_number, { seen_by: sight! }));
     return (await seen.where('packets.id', '=', packetId).executeTakeFirst()) !== undefined;
   };
   const view = (viewer: Viewer, signal?: AbortSignal) =>

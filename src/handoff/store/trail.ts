@@ -350,8 +350,7 @@ function reads({ database }: ReadParts) {
     between: (after: number, upTo: number) => between.all({ tenant: scope.tenant, after, upTo }),
     /** The last position, and the highest position whose stream event was removed by retention; 0 where there is none. */
     async range(): Promise<{ last: number; removed: number }> {
-      const { tenant } = scope;
-      const [last, gone] = await Promise.all([head.first({ tenant }), removed.first({ tenant })]);
+      const [last, gone] = await Promise.all([head.first({ tenant: scope.tenant }), removed.first({ tenant: scope.tenant })]);
       return { last: last?.position ?? 0, removed: gone?.value ?? 0 };
     },
     /** The last entry of the trail; undefined before the first. */
@@ -363,11 +362,12 @@ function reads({ database }: ReadParts) {
       (await scope.ofPacket(packet_id, (tenant) => ofPacket.all({ tenant, packet_id, limit: maxHistory }), [])).toReversed(),
     /** A page of the audit log, newest first, and the number of entries. */
     async audit(filter: AuditFilter, { limit, offset }: Page) {
+      const { tenant } = scope;
       const page = scope.inTurn((db) =>
         db
           .selectFrom('events')
           .select(columns)
-          .where(matching(scope.tenant, filter))
+          .where(matching(tenant, filter))
           .orderBy('timestamp', 'desc')
           .orderBy('position', 'desc')
           // One more than the page has, for a total that never ends before a further page.
@@ -375,7 +375,7 @@ function reads({ database }: ReadParts) {
           .offset(offset)
           .execute(),
       );
-      const [rows, counted] = await Promise.all([page, total(scope.tenant, filter, scope.inTurn)]);
+      const [rows, counted] = await Promise.all([page, total(tenant, filter, scope.inTurn)]);
       const least = rows.length === 0 || counted.total_is === 'exact' ? 0 : offset + rows.length;
       return { rows: rows.slice(0, limit), ...counted, total: Math.max(counted.total, least) };
     },

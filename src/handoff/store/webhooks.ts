@@ -304,8 +304,7 @@ function reads({ database }: ReadParts) {
         [],
       ),
     /** Whether a channel of the tenant sends new questions, of any packet. */
-    notifiesPerson: (): Awaitable<boolean> =>
-      andThen(notifying.first({ tenant: scope.viewer.tenant_number }), (row) => row !== undefined),
+    notifiesPerson: (): Awaitable<boolean> => andThen(notifying.first({ tenant: scope.viewer.tenant_number }), (row) => row !== undefined),
     /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
     number: async (id: string, destination: DestinationKind) => numberOf(db, scope.tenant, id, destination),
   });

@@ -184,16 +184,31 @@ for (const store of stores) {
       const mine = await tenant.post('/packets', between('insider', 'someone'), own);
       const queries: Record<string, string[]> = {
         searchPackets: [`?q=${secret}`, '?q=repairs'],
-        listPackets: ['', '?view=full', '?status=awaiting_human', '?target_agent=stranger', '?order=asc', '?source_agent=outsider', '?limit=1'],
+        listPackets: [
+          '',
+          '?view=full',
+          '?status=awaiting_human',
+          '?target_agent=stranger',
+          '?order=asc',
+          '?order=due',
+          '?order=due&view=full',
+          '?source_agent=outsider',
+          '?limit=1',
+        ],
       };
       const hiddenThings = [secret, id, link!, 'outsider', 'stranger'];
       for (const [name, route] of every) {
         for (const query of queries[name] ?? ['']) {
-          const path = route.path.replace('{name}', 'stranger').replace('{agent_id}', 'stranger').replace(/\{\w+\}/g, unknownId) + query;
+          const path =
+            route.path
+              .replace('{name}', 'stranger')
+              .replace('{agent_id}', 'stranger')
+              .replace(/\{\w+\}/g, unknownId) + query;
           const body = bodies[name] === undefined ? {} : { body: asInsider(bodies[name]) };
           const { text } = await service.call(route.method, path, { key: own, ...body });
           const asked = `${path} ${JSON.stringify(body)}`;
-          for (const thing of hiddenThings) assert.ok(asked.includes(thing) || !text.includes(thing), `${name} ${query} shows ${thing}: ${text}`);
+          for (const thing of hiddenThings)
+            assert.ok(asked.includes(thing) || !text.includes(thing), `${name} ${query} shows ${thing}: ${text}`);
         }
       }
       const get = async (path: string) => (await service.call('GET', path, { key: own })).body;

@@ -50,21 +50,30 @@ for (const store of everyStore) {
     const [one, two, three] = ['a', 'b', 'c'].map(
       (last) => newPacket(request, { id: `0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8${last}`, now, agentId: undefined }).packet as Packet,
     ) as [Packet, Packet, Packet];
-    await units.commit({ tenant_number: 1 }, {
-      work({ packets }) {
-        packets.insert(one, { source: key('creator') });
-        packets.insert(two, { parent: one.id });
+    await units.commit(
+      { tenant_number: 1 },
+      {
+        work({ packets }) {
+          packets.insert(one, { source: key('creator') });
+          packets.insert(two, { parent: one.id });
+        },
       },
-    });
-    await units.commit({ tenant_number: 1 }, { packets: [two.id], work: ({ packets }) => packets.insert(three, { parent: two.id, source: key('other') }) });
+    );
+    await units.commit(
+      { tenant_number: 1 },
+      { packets: [two.id], work: ({ packets }) => packets.insert(three, { parent: two.id, source: key('other') }) },
+    );
     const saved = (source: KeyFamily | null) =>
       units.commit({ tenant_number: 1 }, { packets: [one.id], work: ({ packets }) => packets.save(one, { searchable: false, source }) });
     await Promise.all([saved(key('changer')), saved(null), saved(key('creator')), saved(key('changer'))]);
     const ids = [one.id, two.id, three.id];
-    const read = await units.commit({ tenant_number: 1 }, {
-      packets: ids,
-      work: ({ packets }) => ids.map((id) => [packets.root(id), packets.depth(id), packets.sources(id)]),
-    });
+    const read = await units.commit(
+      { tenant_number: 1 },
+      {
+        packets: ids,
+        work: ({ packets }) => ids.map((id) => [packets.root(id), packets.depth(id), packets.sources(id)]),
+      },
+    );
     assert.deepEqual(read, [
       [one.id, 1, ['creator', 'changer']],
       [one.id, 2, []],
@@ -91,18 +100,21 @@ async function openUnits(t: TestContext, store: TestStore) {
   });
   /** Creates a packet of a source agent; returns how many open packets the agent had before. */
   const create = (tenant: number, agent: string) =>
-    units.commit({ tenant_number: tenant }, {
-      packets: [],
-      openPacketsOf: [agent],
-      work({ packets, openPacketCounts: open }) {
-        const before = open.count(agent);
-        open.add(agent);
-        const source_agent = { id: agent, name: agent, framework: 'f' };
-        const request = { metadata: { source_agent, target_agent: { id: 'b', name: 'B' } }, context: { summary: 'Work' } };
-        packets.insert(newPacket(request, { id: newId(new Date()), now: new Date(), agentId: undefined }).packet);
-        return before;
+    units.commit(
+      { tenant_number: tenant },
+      {
+        packets: [],
+        openPacketsOf: [agent],
+        work({ packets, openPacketCounts: open }) {
+          const before = open.count(agent);
+          open.add(agent);
+          const source_agent = { id: agent, name: agent, framework: 'f' };
+          const request = { metadata: { source_agent, target_agent: { id: 'b', name: 'B' } }, context: { summary: 'Work' } };
+          packets.insert(newPacket(request, { id: newId(new Date()), now: new Date(), agentId: undefined }).packet);
+          return before;
+        },
       },
-    });
+    );
   return { database, units, create };
 }
 
@@ -113,13 +125,16 @@ for (const store of everyStore) {
     test('are those of each source agent, also within a group and after a unit that is refused', async (t) => {
       const { units, create } = await openUnits(t, store);
       assert.deepEqual(await Promise.all([create(1, 'a'), create(1, 'a'), create(1, 'b'), create(2, 'a')]), [0, 1, 0, 0]);
-      const refused = units.commit({ tenant_number: 1 }, {
-        openPacketsOf: ['a'],
-        work({ openPacketCounts: open }) {
-          open.add('a');
-          throw new Error('refused');
+      const refused = units.commit(
+        { tenant_number: 1 },
+        {
+          openPacketsOf: ['a'],
+          work({ openPacketCounts: open }) {
+            open.add('a');
+            throw new Error('refused');
+          },
         },
-      });
+      );
       const [, after] = await Promise.allSettled([refused, create(1, 'a')]);
       assert.deepEqual(after, { status: 'fulfilled', value: 2 });
     });
@@ -178,29 +193,38 @@ for (const store of everyStore) {
       active: true,
     } as const;
     const dates = { failing_since: null, created_at: '', updated_at: '', removed_at: null, disabled_reason: null };
-    await units.commit({ tenant_number: 1 }, {
-      work({ webhooks }) {
-        for (const id of ['one', 'two']) webhooks.insert({ seq: 0, id, ...hook, ...dates });
-      },
-    });
-    const announce = (id: string, packet_id: string | null) =>
-      units.commit({ tenant_number: 1 }, {
-        allWebhooks: true,
-        work: (tx) => {
-          const event = { id, type: 'ping', packet_id, timestamp: day(1).toISOString(), body: () => `body of ${id}` };
-          return tx.deliveries.send(event, packet_id === null ? tx.webhooks.all().slice(0, 1) : tx.webhooks.all());
+    await units.commit(
+      { tenant_number: 1 },
+      {
+        work({ webhooks }) {
+          for (const id of ['one', 'two']) webhooks.insert({ seq: 0, id, ...hook, ...dates });
         },
-      });
+      },
+    );
+    const announce = (id: string, packet_id: string | null) =>
+      units.commit(
+        { tenant_number: 1 },
+        {
+          allWebhooks: true,
+          work: (tx) => {
+            const event = { id, type: 'ping', packet_id, timestamp: day(1).toISOString(), body: () => `body of ${id}` };
+            return tx.deliveries.send(event, packet_id === null ? tx.webhooks.all().slice(0, 1) : tx.webhooks.all());
+          },
+        },
+      );
     const [first, second] = (await announce('event', 'packet')) as [Delivery, Delivery];
     const [third] = (await announce('ping', null)) as [Delivery];
     const end = ({ id }: Delivery, on: Date) =>
-      units.commit({ tenant_number: 1 }, {
-        deliveryIds: [id],
-        work(tx) {
-          const delivery = tx.deliveries.byId(id)!;
-          tx.deliveries.update(delivery, { ...delivery, status: 'delivered', due_at: null }, on);
+      units.commit(
+        { tenant_number: 1 },
+        {
+          deliveryIds: [id],
+          work(tx) {
+            const delivery = tx.deliveries.byId(id)!;
+            tx.deliveries.update(delivery, { ...delivery, status: 'delivered', due_at: null }, on);
+          },
         },
-      });
+      );
     const bodies = async () => [(await deliveries.message(1, 'event'))?.body, (await deliveries.message(1, 'ping'))?.body];
     await end(first, day(2));
     assert.equal(await deliveries.forget('ended', day(2), 10), 0);

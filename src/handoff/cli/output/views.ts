@@ -284,16 +284,19 @@ function once<Body>(warning: string, pairsOf: (body: Body) => readonly [readonly
 }
 
 /** Shows a new key. With --quiet only the key. */
-export const newKey = once('Store the key now: it is not shown again.', ({ id, key, name, tier, scopes, agents, responder, queues }: NewApiKey) => [
-  ['Key', key],
-  ['ID', id],
-  ['Name', name],
-  ['Tier', tier],
-  ['Scopes', scopes.join(', ')],
-  ['Agents', agents?.join(', ')],
-  ['Answers as', responder],
-  ['Sees', queues === null ? null : `its own, and the queues ${queues.join(', ')}`],
-]);
+export const newKey = once(
+  'Store the key now: it is not shown again.',
+  ({ id, key, name, tier, scopes, agents, responder, queues }: NewApiKey) => [
+    ['Key', key],
+    ['ID', id],
+    ['Name', name],
+    ['Tier', tier],
+    ['Scopes', scopes.join(', ')],
+    ['Agents', agents?.join(', ')],
+    ['Answers as', responder],
+    ['Sees', queues === null ? null : `its own, and the queues ${queues.join(', ')}`],
+  ],
+);
 
 /** A brief: the text as it is if Markdown was asked for, else a heading for each packet and each part. */
 export const brief: Show<Brief | string> = (context, { body, text }) => {
