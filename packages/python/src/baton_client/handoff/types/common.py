@@ -682,6 +682,10 @@ class ApiKey(TypedDict):
     """The ids of the agents that it may act as; null for any."""
     responder: str | None
     """The person in whose name it answers; null for any."""
+    sees: Literal["all", "own"]
+    """Whether it sees all packets of the tenant, or its own."""
+    queues: list[str] | None
+    """For a key that sees its own: the target agents whose packets it also sees; else null."""
 
 
 class JsonRpcFailure(TypedDict):

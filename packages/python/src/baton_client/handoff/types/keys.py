@@ -31,6 +31,10 @@ class NewApiKey(TypedDict):
     """The ids of the agents that it may act as; null for any."""
     responder: str | None
     """The person in whose name it answers; null for any."""
+    sees: Literal["all", "own"]
+    """Whether it sees all packets of the tenant, or its own."""
+    queues: list[str] | None
+    """For a key that sees its own: the target agents whose packets it also sees; else null."""
     key: str
     """The key itself. It is never shown again."""
 
@@ -59,6 +63,10 @@ class OwnKey(TypedDict):
     """The ids of the agents that it may act as; null for any."""
     responder: str | None
     """The person in whose name it answers; null for any."""
+    sees: Literal["all", "own"]
+    """Whether it sees all packets of the tenant, or its own."""
+    queues: list[str] | None
+    """For a key that sees its own: the target agents whose packets it also sees; else null."""
     tenant: OwnKeyTenant
     """The tenant of the key."""
 
@@ -92,6 +100,15 @@ class KeyRequest(TypedDict):
     """
     responder: NotRequired[str | None]
     """The person in whose name the key answers: `responded_by` must be this. Any if left out."""
+    sees: NotRequired[Literal["all", "own"] | None]
+    """With `own` the key sees only packets whose source, target or holder is one of its
+    `agents`, or whose target is one of its `queues`; any other packet is unknown to it. Such
+    a key needs `agents`, and can't have the scope `manage`. `all` if left out.
+    """
+    queues: NotRequired[list[str] | None]
+    """For a key that sees its own: the target agents whose packets it also sees and claims. Its
+    `agents` if left out.
+    """
 
 
 class RotateRequest(TypedDict):
