@@ -42,7 +42,7 @@ export function keepPerson(
   now: Date,
 ): Promise<string | undefined> {
   const key = nameKey(person.name);
-  return store.of(tenant).commit({
+  return store.whole(tenant).commit({
     people: [key],
     work({ people }) {
       const stored = people.get(key)!;

@@ -104,7 +104,7 @@ export class Sessions {
       },
     };
     const caller = callerOfPerson(tenant, person, groups, rules);
-    await store.of(tenant.number).commit({
+    await store.whole(tenant.number).commit({
       people: [session.name_key],
       work({ people, sessions, trail }) {
         const refusedNow = refusedAs(people.get(session.name_key), person);
@@ -158,7 +158,7 @@ export class Sessions {
   #seen({ id, tenant_number }: SessionAccess): Promise<void> {
     const { store, clock } = this.#parts;
     const last_seen_at = clock().toISOString();
-    return store.of(tenant_number).commit({
+    return store.whole(tenant_number).commit({
       sessions: [id],
       work({ sessions }) {
         const stored = sessions.get(id);
@@ -177,7 +177,7 @@ export class Sessions {
   async #ask(session: SessionAccess, refreshToken: string): Promise<boolean> {
     const { store, clock, provider, seal } = this.#parts;
     const { id, tenant_number, checked_at } = session;
-    const own = store.of(tenant_number);
+    const own = store.whole(tenant_number);
     const begun = clock();
     const turn = await own.commit({
       sessions: [id],
@@ -225,7 +225,7 @@ export class Sessions {
   }
 
   #save({ id, tenant_number }: SessionAccess, change: Partial<StoredSession>): Promise<void> {
-    return this.#parts.store.of(tenant_number).commit({
+    return this.#parts.store.whole(tenant_number).commit({
       sessions: [id],
       work({ sessions }) {
         const stored = sessions.get(id);
@@ -274,7 +274,7 @@ export class Sessions {
 
   #end(tenant: number, ids: readonly string[], ended_by: string, by?: Caller): Promise<void> {
     const now = this.#parts.clock();
-    return this.#parts.store.of(tenant).commit({
+    return this.#parts.store.whole(tenant).commit({
       sessions: ids,
       work({ sessions, trail }) {
         for (const id of ids) {
@@ -293,7 +293,7 @@ export class Sessions {
   async list(caller: Caller): Promise<Session[]> {
     const { store, clock, times } = this.#parts;
     const now = clock();
-    const open = await store.of(caller.tenant_number).sessions.list(now, this.#seenBy(caller));
+    const open = await store.of(caller).sessions.list(now, this.#seenBy(caller));
     const isInUse = ({ last_seen_at }: StoredSession) => now.getTime() - Date.parse(last_seen_at) < times.idleMinutes * minuteMs;
     return open.filter(isInUse).map(({ id, name, created_at, last_seen_at, expires_at, token_hash }) => {
       const current = caller.kind === 'session' && token_hash === caller.credential;
@@ -304,7 +304,7 @@ export class Sessions {
   /** Ends a session that the caller may see. @throws ServiceError 403, 404 */
   async remove(caller: Caller, id: string): Promise<void> {
     const { store, clock } = this.#parts;
-    const open = await store.of(caller.tenant_number).sessions.list(clock(), this.#seenBy(caller));
+    const open = await store.of(caller).sessions.list(clock(), this.#seenBy(caller));
     if (!open.some((session) => session.id === id)) throw notFound('session');
     await this.#end(caller.tenant_number, [id], 'a request', caller);
   }

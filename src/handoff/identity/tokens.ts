@@ -150,7 +150,7 @@ export class Tokens {
   /** Why a person may not act under its name. The name becomes the person's with the first token, as with the first sign-in. */
   async #refusalOf(tenant: number, person: NonNullable<Caller['person']>, groups: readonly string[]): Promise<string | undefined> {
     const { store, clock } = this.#parts;
-    const stored = await store.of(tenant).people.find(nameKey(person.name));
+    const stored = await store.whole(tenant).people.find(nameKey(person.name));
     if (stored?.subject) return refusedAs(stored, person);
     return keepPerson(store, tenant, person, groups, clock());
   }
@@ -161,6 +161,6 @@ export class Tokens {
     if (ends !== undefined && ends <= clock().getTime()) return false;
     if ((await store.tenants.matching(tenant_id)).length === 0) return false;
     if (person === undefined) return true;
-    return refusedAs(await store.of(tenant_number).people.find(nameKey(person.name)), person) === undefined;
+    return refusedAs(await store.whole(tenant_number).people.find(nameKey(person.name)), person) === undefined;
   }
 }

@@ -69,15 +69,15 @@ export const actorOf = ({ kind, key_id, name, agents }: Caller): string =>
  * The caller for whom something acts later: an answer link, a channel or a push notification configuration of a chain of
  * rotations that begins with the key `origin`. Undefined when no key of it is valid any more.
  */
-export async function callerOfChain(store: Pick<Store, 'keys' | 'of'>, origin: string, now: Date): Promise<Caller | undefined> {
+export async function callerOfChain(store: Pick<Store, 'keys' | 'whole'>, origin: string, now: Date): Promise<Caller | undefined> {
   const row = await store.keys.ofChain(origin, now);
   return row === undefined || (await isSuspended(store, row)) ? undefined : callerOf(row);
 }
 
 /** Whether a key answers in the name of a person who is suspended. */
-async function isSuspended(store: Pick<Store, 'of'>, { tenant_number, responder }: KeyAccess): Promise<boolean> {
+async function isSuspended(store: Pick<Store, 'whole'>, { tenant_number, responder }: KeyAccess): Promise<boolean> {
   if (responder === null) return false;
-  const person = await store.of(tenant_number).people.find(nameKey(responder));
+  const person = await store.whole(tenant_number).people.find(nameKey(responder));
   return person !== undefined && person.suspended_at !== null;
 }
 
@@ -89,7 +89,7 @@ const maxKnownKeys = 10_000;
  * that tell whether a caller's key is still valid. Callers are cached until any key, tenant or contract changes, so a revocation on any instance takes effect with the next call.
  * @param onChange called when a request finds that any of them has changed
  */
-export function createAuthenticator(store: Pick<Store, 'keys' | 'of'>, clock: Clock, onChange: () => void = () => undefined) {
+export function createAuthenticator(store: Pick<Store, 'keys' | 'whole'>, clock: Clock, onChange: () => void = () => undefined) {
   const { keys } = store;
   const known = new Map<string, Caller>();
   const hashFor = createHashing();

@@ -302,7 +302,7 @@ function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: stri
 }
 
 /** A caller without a key, in the form of a key. */
-function shownCaller({ kind, name, tier, admin, scopes, agents, responder, ends }: Caller): Omit<OwnKey, 'tenant'> {
+function shownCaller({ kind, name, tier, admin, scopes, agents, responder, queues, ends }: Caller): Omit<OwnKey, 'tenant'> {
   const rights = { scopes: [...(scopes ?? allScopes)], agents: agents ? [...agents] : null, responder: responder ?? null };
   const expires_at = ends === undefined ? null : new Date(ends).toISOString();
   return {
@@ -315,6 +315,7 @@ function shownCaller({ kind, name, tier, admin, scopes, agents, responder, ends 
     created_at: null,
     expires_at,
     ...rights,
+    ...seenAs(queues ?? null),
   };
 }
 

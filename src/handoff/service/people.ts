@@ -15,7 +15,7 @@ const maxNameLength = 1024;
 export function createPeopleService({ store, clock }: ServiceParts) {
   /** Everybody of the tenant as callers see them, by name: with the ways on which each may answer. */
   async function everybody(caller: Caller): Promise<Person[]> {
-    const own = store.of(caller.tenant_number);
+    const own = store.of(caller);
     const [stored, keys, channels] = await Promise.all([
       own.people.all(),
       store.keys.of(caller.tenant_id, clock()),
@@ -49,7 +49,7 @@ export function createPeopleService({ store, clock }: ServiceParts) {
     const key = nameKey(given);
     const at = circumstancesOf(caller, clock());
     if (key === '' || given.length > maxNameLength || given.includes('\0') || !given.isWellFormed()) throw notFound('person');
-    const person = await store.of(caller.tenant_number).commit({
+    const person = await store.of(caller).commit({
       people: [key],
       sessionsOf: [key],
       work(transaction) {
