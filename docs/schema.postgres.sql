@@ -10,7 +10,7 @@ create table tenants (
 
 create table api_keys (
   id text collate "C" primary key, tenant_id text collate "C" not null references tenants (id), name text not null, tier text not null,
-  admin integer not null, scopes text, agents text, responder text, lineage text, rotated_from text collate "C",
+  admin integer not null, scopes text, agents text, responder text, queues text, lineage text, rotated_from text collate "C",
   prefix text not null, hash text collate "C" not null unique,
   created_at text collate "C" not null, expires_at text collate "C", revoked_at text collate "C");
 

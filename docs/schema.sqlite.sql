@@ -9,7 +9,7 @@ CREATE TABLE tenants (
 
 CREATE TABLE api_keys (
   id text primary key, tenant_id text not null references tenants (id), name text not null, tier text not null,
-  admin integer not null, scopes text, agents text, responder text, lineage text, rotated_from text,
+  admin integer not null, scopes text, agents text, responder text, queues text, lineage text, rotated_from text,
   prefix text not null, hash text not null unique,
   created_at text not null, expires_at text, revoked_at text);
 

@@ -19,8 +19,8 @@ class Keys(AsyncConnection):
         """Create an API key.
 
         The key is valid immediately and belongs to the caller's tenant. It may do at most
-        what the creating key may do, and `scopes`, `agents` and `responder` restrict it
-        further. An admin key may also create admin keys, and keys for other tenants.
+        what the creating key may do, and `scopes`, `agents`, `responder` and `sees` restrict
+        it further. An admin key may also create admin keys, and keys for other tenants.
 
         Needs a key with the scope `manage`.
 
