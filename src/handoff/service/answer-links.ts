@@ -171,7 +171,9 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       if (view === undefined) throw notFound('packet');
       const links = await tenant.answerLinks.ofPacket(packetId);
       const names = [...new Set(links.flatMap(({ responder }) => (responder === null ? [] : [nameKey(responder)])))];
-      const people = new Map(await Promise.all(names.map(async (name) => [name, await store.whole(caller.tenant_number).people.find(name)] as const)));
+      const people = new Map(
+        await Promise.all(names.map(async (name) => [name, await store.whole(caller.tenant_number).people.find(name)] as const)),
+      );
       return links.map((link) => {
         const { id, packet_id, responder, created_at, expires_at } = link;
         const found = linkStatus(link, view.packet, clock());

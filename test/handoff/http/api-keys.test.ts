@@ -9,7 +9,20 @@ import { adminKey, createPacket, newTenant, startService, type TestAnswer, type 
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
 
-const shownInLists = ['id', 'name', 'tier', 'prefix', 'admin', 'created_at', 'expires_at', 'scopes', 'agents', 'responder', 'sees', 'queues'];
+const shownInLists = [
+  'id',
+  'name',
+  'tier',
+  'prefix',
+  'admin',
+  'created_at',
+  'expires_at',
+  'scopes',
+  'agents',
+  'responder',
+  'sees',
+  'queues',
+];
 const unrestricted = { scopes: ['read', 'work', 'respond', 'manage'], agents: null, responder: null, sees: 'all', queues: null };
 
 /** Creates a key, by default with the admin key in its tenant. */
