@@ -153,7 +153,8 @@ function reads({ database: { reads: db } }: ReadParts) {
   return { of };
 }
 
-interface FoundQuestions {
+/** Ended questions of a packet, and whether there are more. */
+export interface FoundQuestions {
   readonly questions: StoredQuestion[];
   readonly hasMore: boolean;
 }
