@@ -106,6 +106,7 @@ export function inboxTests(on: TestConsole): void {
     await page.getByText('Charged twice.').waitFor();
     await on.call(key, 'PATCH', `/packets/${id}`, { context: { summary: 'Charged once.' } });
     await page.reload();
+    await on.enterKey(page, key);
     await button(page, 'What I saw').click();
     await page.getByText('Charged twice.').waitFor();
     assert.equal(await page.getByText('Charged once.').count(), 0);
@@ -115,7 +116,7 @@ export function inboxTests(on: TestConsole): void {
   test('of many answers of a day no packet is read, and a question only when it is opened', async (t) => {
     const { key } = await newTenant(on.service, { tier: 'business' });
     for (let index = 0; index < 21; index += 1) {
-      const id = await on.ask(key, { ...refund, question: `Refund ${index} EUR?` });
+      const id = await on.ask(key, { ...refund, question: `Refund ${index} EUR?` }, { context: { summary: 'Charged twice.' } });
       await on.call(key, 'POST', `/packets/${id}/respond`, { response: 'Approve', responded_by: 'dana' });
     }
     const { page } = await on.signIn(t, '/packets', key);

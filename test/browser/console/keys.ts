@@ -63,7 +63,7 @@ export function keyTests(on: TestConsole): void {
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByText('agent:@SUM(1)').first().waitFor();
     for (const [name, pattern] of [
-      ['CSV', /^timestamp,action,resource,.*\r\n.*claimed,packet,/],
+      ['CSV', /^\uFEFFtimestamp,action,resource,.*\r\n.*claimed,packet,/],
       ['JSON Lines', /^\{"id":.*"action":"claimed".*\}\n\{/],
     ] as const) {
       const [download] = await Promise.all([page.waitForEvent('download'), button(page, name).click()]);

@@ -16,7 +16,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     const page = await dashboard().open(t, `/chains/${id}/what-if`);
     const cell = button(page, /retry 3×\s?: gpt-4o fails with rate limit, 3 retries, then claude is tried \(a rule says so\)/);
     await cell.waitFor();
-    assert.equal(await page.getByRole('table').getByRole('button').count(), 20, '2 providers, 10 conditions');
+    assert.equal(await page.getByRole('table').getByRole('button').count(), 28, '2 providers, 14 conditions');
     const steps = page.locator('ol[class*=path] > li');
     await cell.press('Enter');
     await page.getByText('claude answers').waitFor();
@@ -218,7 +218,12 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     const page = await dashboard().open(t, `/chains/${id}/what-if?provider=claude&condition=context_length`);
     await page.getByText('The imported file behaves otherwise.', { exact: true }).waitFor();
     const marked = page.getByRole('button', { name: /the imported file differs/ });
-    assert.equal(await marked.count(), 2, 'the finding about context_length is at both providers');
+    const cells = (await marked.allTextContents()).map((text) => /: (\S+ fails with [^,]+)/.exec(text)?.[1]);
+    assert.deepEqual(
+      cells,
+      ['gpt-4o fails with context length', 'claude fails with context length', 'gpt-4o fails with content filter'],
+      'the finding about context_length is at both providers, that about withheld answers where the chain goes on',
+    );
 
     await page.goto(page.url().replace(/what-if.*/, 'rehearse'));
     await page.getByLabel('Address of the gateway').fill(gateway.url);

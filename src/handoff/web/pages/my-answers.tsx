@@ -49,7 +49,7 @@ export function MyAnswers() {
 
 const Nothing = () => <Empty title="No answers today">What you decide today appears here, with what you saw.</Empty>;
 
-/** How many answers are shown at first, and how many more each time. The packet of each is read, and a key may have a limit per minute. */
+/** How many answers are shown at first, and how many more each time. */
 const answersAtOnce = 20;
 
 function Answers({ entries }: { entries: readonly AuditEntry[] }) {

@@ -12,7 +12,7 @@ import { PageHeader, PageTabs, Panel } from '../../../kit/web/components/layout.
 import { Table } from '../../../kit/web/components/table.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { HandoffClient } from '../../client/client.ts';
-import { webhookEvents } from '../../model/constants.ts';
+import { defaultWebhookEvents, webhookEvents } from '../../model/constants.ts';
 import type { Webhook, WebhookRequest } from '../../model/webhook.ts';
 import { useMay, useWebhooks } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
@@ -76,7 +76,7 @@ export function Webhooks() {
 }
 
 function NewWebhook({ onClose }: { onClose: () => void }) {
-  const [draft, setDraft] = useState<WebhookRequest>(() => ({ url: '', events: [...webhookEvents], secret: newSecret() }));
+  const [draft, setDraft] = useState<WebhookRequest>(() => ({ url: '', events: [...defaultWebhookEvents], secret: newSecret() }));
   return (
     <FormDialog
       title="New webhook"

@@ -1,19 +1,21 @@
 import { lazy, type ReactNode, type Ref, Suspense, useEffect, useRef, useState } from 'react';
 
 import { Button } from '../../../kit/web/components/button.tsx';
-import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
+import { Badge, Callout, Skeleton } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { askerName } from '../../model/asker.ts';
 import type { Hitl } from '../../model/hitl.ts';
 import type { Packet } from '../../model/packet.ts';
-import { Action } from './action.tsx';
 import { AnswerForm, type AnswerKeys } from './answer-form.tsx';
-import { DecisionForm } from './decision-form.tsx';
 import styles from './question.module.css';
 import { Ago, Name, Prose, TimeLeft } from './texts.tsx';
 
 /** Loaded after the first page, which shows the text as it is until then. */
 const Markdown = lazy(async () => ({ default: (await import('./markdown.tsx')).Markdown }));
+
+/** Loaded with the first question about an action. The form imports the module of the action, so it is not shown before the action. */
+const Action = lazy(async () => ({ default: (await import('./action.tsx')).Action }));
+const DecisionForm = lazy(async () => ({ default: (await import('./decision-form.tsx')).DecisionForm }));
 
 interface QuestionProps {
   packet: Packet & { hitl: Hitl };
@@ -35,7 +37,9 @@ export function Question({ packet, keys }: QuestionProps) {
           {hitl.action === undefined ? (
             <AnswerForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
           ) : (
-            <DecisionForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
+            <Suspense fallback={<Skeleton lines={3} />}>
+              <DecisionForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
+            </Suspense>
           )}
         </section>
       </div>
@@ -57,7 +61,11 @@ function Asked({ packet }: { packet: Packet & { hitl: Hitl } }) {
       </p>
       <h2 dir="auto">{hitl.question}</h2>
       {hitl.reason === '' ? null : <Prose>{hitl.reason}</Prose>}
-      <Action hitl={hitl} />
+      {hitl.action === undefined ? null : (
+        <Suspense fallback={<Skeleton lines={3} />}>
+          <Action hitl={hitl} />
+        </Suspense>
+      )}
       {hitl.digest === first ? null : (
         <Callout tone="warn" alert title="The question has changed since you opened it.">
           Read it again before you answer.
