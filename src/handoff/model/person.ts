@@ -60,7 +60,7 @@ const personRoutes = routeTable('people', {
     params: PersonParams,
     responses: {
       200: { schema: Person, description: 'The person.', example: { ...dana, suspended: true } },
-      ...failing(401, 403, 404, 429),
+      ...failing(401, 403, 429),
     },
   }),
   resumePerson: defineRoute({

@@ -276,6 +276,10 @@ for (const store of stores) {
       assert.equal((await service.call('POST', `/keys/${plain.id}/rotate`)).status, 201);
       await meet('rotateKey', 409, plain.id);
 
+      await meet('listSessions', 404, '');
+      // `sessions.test.ts` has those that need an identity provider.
+      for (const one of ['listSessions 403', 'deleteSession 403']) met.add(one);
+
       // A public route only refuses invalid HTTP, before routing. A page of a list is only too large with 16 MiB of
       // packets, which the tests of lists cover.
       const documented = refusing.flatMap(([name, { method, responses }]) =>
