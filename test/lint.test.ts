@@ -10,6 +10,22 @@ import { temporaryFolder } from './support/folder.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** One finding of the linter. */
+interface Diagnostic {
+  readonly code: string;
+  readonly filename: string;
+  readonly labels: readonly [{ readonly span: { readonly line: number } }];
+}
+
+/** What the linter finds in a folder. It looks for its type-aware part in the search path. */
+function diagnosticsOf(folder: string): Diagnostic[] {
+  const env = { ...process.env, PATH: `${root}node_modules/.bin:${process.env.PATH}` };
+  const args = ['-c', `${root}.oxlintrc.json`, '--format', 'json', '.'];
+  const { stdout, stderr } = spawnSync('oxlint', args, { cwd: folder, encoding: 'utf8', env });
+  assert.equal(stderr, '');
+  return JSON.parse(stdout).diagnostics;
+}
+
 /** Each line with a mistake ends with the rule that refuses it. */
 const source = `import type { Awaitable } from '${root}src/kit/awaitable.ts';
 declare const store: { write(): Awaitable<void>; count(): Awaitable<number>; later?: () => Awaitable<void> };
@@ -45,11 +61,7 @@ test('The linter refuses a promise, or a value that may be one, that nobody awai
       exclude: [],
     }),
   );
-  const args = ['-c', `${root}.oxlintrc.json`, '--format', 'json', 'source.ts'];
-  const env = { ...process.env, PATH: `${root}node_modules/.bin:${process.env.PATH}` };
-  const { stdout, stderr } = spawnSync('oxlint', args, { cwd: folder, encoding: 'utf8', env });
-  assert.equal(stderr, '');
-  const found = (JSON.parse(stdout).diagnostics as { code: string; labels: [{ span: { line: number } }] }[])
+  const found = diagnosticsOf(folder)
     .map(({ code, labels: [{ span }] }) => `${span.line} ${code}`)
     .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
   const expected = source.split('\n').flatMap((line, index) => {
@@ -64,15 +76,12 @@ test('The linter refuses files that import one another', (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'one.ts'), "import { two } from './two.ts';\n\nexport const one = () => two;\n");
   writeFileSync(join(folder, 'two.ts'), "import { one } from './one.ts';\n\nexport const two = () => one;\n");
-  const { stdout } = spawnSync(`${root}node_modules/.bin/oxlint`, ['-c', `${root}.oxlintrc.json`, '--format', 'json', '.'], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
-  const { diagnostics } = JSON.parse(stdout) as { diagnostics: { code: string; filename: string }[] };
-  assert.deepEqual(diagnostics.map(({ code, filename }) => `${filename}: ${code}`).sort(), [
-    'one.ts: import(no-cycle)',
-    'two.ts: import(no-cycle)',
-  ]);
+  assert.deepEqual(
+    diagnosticsOf(folder)
+      .map(({ code, filename }) => `${filename}: ${code}`)
+      .sort(),
+    ['one.ts: import(no-cycle)', 'two.ts: import(no-cycle)'],
+  );
 });
 
 describe('The table of allowed imports in ARCHITECTURE.md', () => {

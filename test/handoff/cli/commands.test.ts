@@ -507,9 +507,10 @@ context:
     const { exitCode, stdout, stderr } = await bench.run(['respond', first, '--responded-by', 'dana'], { input: '\n2\n' });
     assert.equal(exitCode, 0, stderr);
     assert.match(stderr, /^Refund\?\nWhy: Over 50\n {2}1 {2}Approve\n {2}2 {2}Refuse\nAnswer \(1 to 2, or any text\): /);
-    assert.match(stdout, /^Answer +Refuse \(dana\)$/m);
+    assert.match(stdout, /^Answer +Refuse \(dana, typed, not verified\)$/m);
     const second = await ask();
-    assert.match((await bench.run(['respond', second, '--by', 'dana'], { input: 'Half of it\n' })).stdout, /^Answer +Half of it \(dana\)/m);
+    const half = await bench.run(['respond', second, '--by', 'dana'], { input: 'Half of it\n' });
+    assert.match(half.stdout, /^Answer +Half of it \(dana, typed, not verified\)$/m);
     // A number that is an option itself is that option, and only a plain number is the place of one.
     for (const [typed, recorded] of [
       ['3', '3'],
@@ -518,13 +519,13 @@ context:
       ['1.0', '1.0'],
     ] as const) {
       const numbers = await bench.run(['respond', await ask(['2', '3', '4']), '--by', 'dana'], { input: `${typed}\n` });
-      assert.match(numbers.stdout, new RegExp(`^Answer +${recorded.replace('.', '\\.')} \\(dana\\)`, 'm'), typed);
+      assert.match(numbers.stdout, new RegExp(`^Answer +${recorded.replace('.', '\\.')} \\(dana, typed, not verified\\)$`, 'm'), typed);
     }
     refused(await bench.run(['respond', await ask(), '--by', 'dana'], { input: '' }), 2, /No answer was given/);
     refused(await bench.run(['respond', await ask(), '--response', 'Yes']), 2, /Name the person who answers with --by/);
     const { body: own } = await bench.service.call('POST', '/keys', { body: { name: 'desk', responder: 'mia' } });
     const bound = await bench.run(['respond', await ask(), '--response', 'Yes', '--api-key', own.key]);
-    assert.match(bound.stdout, /^Answer +Yes \(mia\)/m);
+    assert.match(bound.stdout, /^Answer +Yes \(mia\)$/m);
     const { stdout: given } = await bench.run([
       'respond',
       await ask(),

@@ -66,7 +66,7 @@ describe('On a terminal', { skip: findProgram('python3') === undefined }, () => 
     const steps: [string, string][] = [['any text): ', '1\r']];
     const text = stripVTControlCharacters(await atTerminal(bench, ['respond', id, '--responded-by', 'dana'], { steps }));
     assert.match(text, /Refund\?\r\nWhy: Over 50\r\n {2}1 {2}Approve\r\n {2}2 {2}Refuse\r\nAnswer \(1 to 2, or any text\): 1\r+\n/);
-    assert.match(text, /Answer +Approve \(dana\)/);
+    assert.match(text, /Answer +Approve \(dana, typed, not verified\)/);
   });
 
   test('respond asks who answers', async (t) => {
@@ -78,7 +78,10 @@ describe('On a terminal', { skip: findProgram('python3') === undefined }, () => 
       ['Answer: ', 'Half\r'],
       ['Your name: ', 'Dana\r'],
     ];
-    assert.match(stripVTControlCharacters(await atTerminal(bench, ['respond', id], { steps })), /Answer +Half \(Dana\)/);
+    assert.match(
+      stripVTControlCharacters(await atTerminal(bench, ['respond', id], { steps })),
+      /Answer +Half \(Dana, typed, not verified\)/,
+    );
   });
 
   test('create from a file shows a progress bar and removes it at the end [H309]', async (t) => {
