@@ -1,4 +1,4 @@
-import type { Answer } from '../model/hitl.ts';
+import type { Answer, AnsweredBy } from '../model/hitl.ts';
 import type { RespondRequest } from '../model/packet.ts';
 import { type AnsweredVia, answeredPacket, type LinkDetails, requireShown } from './answer.ts';
 import { everybodyIn } from './approval.ts';
@@ -35,22 +35,30 @@ export function withApproval<P extends AnyPacket>(decision: Decision<P>, { kept,
   return applied(packet, record, considered, { events, now, own: kept.own, searchable: decision.searchable, facts }, decision);
 }
 
+/** A person's decision about an action: what was sent, who sent it, and how. */
+export interface SentDecision {
+  readonly answer: RespondRequest;
+  readonly by: AnsweredBy;
+  readonly decider: Decider;
+  readonly via: AnsweredVia;
+  readonly link: LinkDetails | undefined;
+}
+
 /** The decision of a person about an action. */
 export function decideAction<P extends AnyPacket>(
   packet: P,
   record: AskedRecord,
-  { answer, decider, ...circumstances }: { answer: RespondRequest; decider: Decider; via: AnsweredVia; link: LinkDetails | undefined },
+  { answer, by, decider, via, link }: SentDecision,
   { kept, facts = noFacts }: Considering,
   now: Date,
 ): Decision<P> {
   requireShown(packet, record, answer.digest);
   if (kept.approval === undefined) throw new Error('The open question of an action has no case.');
   const considered = considerAnswer(packet, record, { answer, decider, open: kept.approval, facts }, now);
-  const { via, link } = circumstances;
-  const details = { ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, ...link };
+  const details = { ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, answered_by: by, ...link };
   const events = considered.events.map((event): PacketEvent => ({ ...event, details: { ...event.details, ...details } }));
   const notes = answer.notes ?? null;
-  return applied(packet, record, { ...considered, events }, { events: [], now, own: kept.own, notes, details, searchable: false, facts });
+  return applied(packet, record, { ...considered, events }, { events: [], now, own: kept.own, notes, by, details, searchable: false, facts });
 }
 
 /** The decision that time makes about the question of an action; undefined when it changes nothing. */
@@ -67,6 +75,8 @@ interface Applying {
   readonly now: Date;
   readonly own: OwnPacket | undefined;
   readonly notes?: string | null;
+  /** Who decided just now; left out where a policy or the time decides. */
+  readonly by?: AnsweredBy;
   readonly details?: Record<string, unknown>;
   readonly searchable: boolean;
   readonly facts: Facts;
@@ -77,7 +87,7 @@ function applied<P extends AnyPacket>(
   packet: P,
   record: AskedRecord,
   { asked, open, decision, events }: Considered,
-  { events: earlier, now, own, notes = null, details = {}, searchable, facts }: Applying,
+  { events: earlier, now, own, notes = null, by, details = {}, searchable, facts }: Applying,
   rest: Partial<Decision<P>> = {},
 ): Decision<P> {
   if (decision === null) {
@@ -92,6 +102,8 @@ function applied<P extends AnyPacket>(
   const answer: Answer = {
     response: decision.decision,
     responded_by: decision.by.at(-1)?.name ?? actor,
+    // A policy that decides about edited arguments is the one who answers.
+    ...(by === undefined || decision.by.length === 0 ? {} : { answered_by: by }),
     responded_at: now.toISOString(),
     notes,
     decision,

@@ -290,7 +290,7 @@ function respond<P extends AnyPacket>(
   }
   if (latest.state === 'timed_out') throw new ServiceError('GONE', 'The question is overdue.');
   requireVerified(latest.question, by);
-  if (latest.question.action !== undefined) return decideAction(packet, latest, { answer, decider, via, link }, questions, now);
+  if (latest.question.action !== undefined) return decideAction(packet, latest, { answer, by, decider, via, link }, questions, now);
   const given = answerTo(packet, latest, answer);
   const { responded_by, notes = null } = answer;
   const answered = answeredPacket(packet, latest, { ...given, responded_by, answered_by: by, responded_at: now.toISOString(), notes }, now);

@@ -144,6 +144,27 @@ for (const store of stores) {
       await createPacket(service, { not_before: '2026-03-01T10:00:00Z', due_at: '2026-03-01T10:00:00Z' });
       service.clock.set('2026-03-01T10:00:00Z');
       await service.handoff.runOnce.sweep();
+      await step('PUT', '/policies/refunds', {
+        rules: [{ then: { ask: [{ from: ['dana'], escalate: [{ after_seconds: 60, to: ['mia'] }] }] } }],
+      });
+      const { body: agent } = await service.call('POST', '/keys', { body: { name: 'agent', scopes: ['work'] } });
+      const { body: dana } = await service.call('POST', '/keys', { body: { name: 'dana', responder: 'dana' } });
+      for (const status of ['succeeded', 'failed']) {
+        const { body: asked } = await service.call('POST', '/approvals', {
+          body: { agent: { id: status }, action: { tool: 'refund', arguments: {} } },
+          key: agent.key,
+        });
+        service.clock.turn(60);
+        await service.handoff.runOnce.sweep();
+        const given = await service.call('POST', `/packets/${asked.id}/respond`, {
+          body: { decision: 'approve', responded_by: 'dana' },
+          key: dana.key,
+        });
+        assert.equal(given.status, 200, given.text);
+        const { arguments_digest } = given.body.hitl.decision;
+        await step('POST', `/packets/${asked.id}/execution`, { arguments_digest });
+        await step('PATCH', `/packets/${asked.id}/execution`, { status });
+      }
       const happened = await kinds(service);
       assert.deepEqual(happened, packetEventTypes.toSorted());
       const [, documented] = /^\| H\d+ \| History `event_type` \| (.*)\. \|$/m.exec(readFileSync(silences, 'utf8'))!;

@@ -145,6 +145,72 @@ for (const store of stores)
       assert.deepEqual(given.body.hitl.answered_by, { name: 'mia@example.com', verified: true, method: 'token', subject: 'subject-1' });
     });
 
+    test('is said in the answer to an action as well, and a typed name decides nothing where the question asks for a verified one [H521]', async (t) => {
+      const service = await startService(t, { store });
+      const dana = await keyWith(service, { responder: 'Dana' });
+      const agent = await keyWith(service, { scopes: ['read', 'work', 'respond'] });
+      const action = { tool: 'refund', arguments: { amount: 5 } };
+      const body = { decision: 'approve', responded_by: 'Dana' };
+      const respond = (id: string, key: string) => service.call('POST', `/packets/${id}/respond`, { key, body });
+
+      const typed = await asking(service, { action });
+      const answer = await respond(typed, agent.key);
+      assert.equal(answer.status, 200, answer.text);
+      const unverified = { name: 'Dana', verified: false, method: 'typed', key_id: agent.id };
+      assert.deepEqual(answer.body.hitl.answered_by, unverified);
+      const { events } = (await service.call('GET', `/packets/${typed}/history`)).body;
+      assert.deepEqual(
+        events.slice(-2).map(({ event_type, details }: Record<string, any>) => [event_type, details.answered_by]),
+        [
+          ['approval_given', unverified],
+          ['hitl_responded', unverified],
+        ],
+      );
+      const { questions } = (await service.call('GET', `/packets/${typed}/questions`)).body;
+      assert.deepEqual(questions[0].answer.answered_by, unverified);
+      const brief = await service.call('GET', `/packets/${typed}/brief`, { headers: { accept: 'text/plain' } });
+      assert.match(brief.text, /Dana \(typed, not verified\)/);
+
+      const id = await asking(service, { action, require_verified: true });
+      const { body: link } = await service.call('POST', `/packets/${id}/answer-links`, { key: agent.key, body: { responder: 'Dana' } });
+      const refusals = [await respond(id, agent.key), await answerAt(service, link.url, { decision: 'approve' })];
+      assert.deepEqual(
+        refusals.map(({ status }) => status),
+        [403, 403],
+      );
+      const { status, hitl } = (await service.call('GET', `/packets/${id}`)).body;
+      assert.deepEqual([status, hitl.approvals], ['awaiting_human', []]);
+      const verified = await respond(id, dana.key);
+      assert.equal(verified.status, 200, verified.text);
+      assert.deepEqual(verified.body.hitl.answered_by, { name: 'Dana', verified: true, method: 'key', key_id: dana.id });
+
+      const rejected = await asking(service, { action, require_verified: true });
+      const { body: own } = await service.call('POST', `/packets/${rejected}/answer-links`, { key: dana.key, body: {} });
+      assert.equal((await answerAt(service, own.url, { decision: 'reject' })).status, 200);
+      assert.deepEqual(await answeredBy(service, rejected), { name: 'Dana', verified: true, method: 'link', link_id: own.id });
+    });
+
+    test('is nobody where a policy decides, also about the arguments that a person edited', async (t) => {
+      const service = await startService(t, { store });
+      const dana = await keyWith(service, { responder: 'Dana' });
+      const bound = await keyWith(service, { scopes: ['read', 'work'], agents: ['refunds'] });
+      const small = { properties: { arguments: { properties: { amount: { type: 'number', maximum: 50 } }, required: ['amount'] } } };
+      const rules = [{ when: small, then: { approve: 'up to 50' } }, { then: { ask: [{ from: ['Dana'] }] } }];
+      assert.ok((await service.call('PUT', '/policies/refunds', { body: { rules } })).status < 300);
+      const asked = await service.call('POST', '/approvals', {
+        key: bound.key,
+        body: { agent: { id: 'refunds' }, action: { tool: 'refund', arguments: { amount: 500 } } },
+      });
+      assert.equal(asked.body.status, 'awaiting_human', asked.text);
+      const edit = { decision: 'edit', arguments: { amount: 5 }, responded_by: 'Dana' };
+      const answer = await service.call('POST', `/packets/${asked.body.id}/respond`, { key: dana.key, body: edit });
+      assert.deepEqual(
+        [answer.status, answer.body.hitl?.responded_by, answer.body.hitl?.answered_by],
+        [200, 'policy:refunds@1', undefined],
+        answer.text,
+      );
+    });
+
     test('is the person to whom a channel sent the link, also where one admin key set up everything and the question excludes its source [H518]', async (t) => {
       const service = await startService(t, { store, settings: mailSettings });
       const agent = await keyWith(service, { scopes: ['read', 'work'] });

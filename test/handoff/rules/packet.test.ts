@@ -480,7 +480,8 @@ describe('answering', () => {
   test('fills hitl and leaves the question unchanged', () => {
     const answer = { response: 'Approve', responded_by: 'dana', notes: 'Loyal customer' };
     const { packet, events } = decide(waiting(), { kind: 'respond', answer }, oneMsBefore);
-    assert.deepEqual(packet.hitl, { ...waiting().hitl, ...answer, responded_at: oneMsBefore.toISOString() });
+    const answered_by = { name: 'dana', verified: false, method: 'typed' };
+    assert.deepEqual(packet.hitl, { ...waiting().hitl, ...answer, answered_by, responded_at: oneMsBefore.toISOString() });
     assert.equal(events[0]?.actor, 'human:dana');
   });
 
