@@ -58,7 +58,12 @@ export function decideAction<P extends AnyPacket>(
   const details = { ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, answered_by: by, ...link };
   const events = considered.events.map((event): PacketEvent => ({ ...event, details: { ...event.details, ...details } }));
   const notes = answer.notes ?? null;
-  return applied(packet, record, { ...considered, events }, { events: [], now, own: kept.own, notes, by, details, searchable: false, facts });
+  return applied(
+    packet,
+    record,
+    { ...considered, events },
+    { events: [], now, own: kept.own, notes, by, details, searchable: false, facts },
+  );
 }
 
 /** The decision that time makes about the question of an action; undefined when it changes nothing. */
