@@ -160,7 +160,9 @@ for (const store of stores)
       assert.deepEqual(answer.body.hitl.answered_by, unverified);
       const { events } = (await service.call('GET', `/packets/${typed}/history`)).body;
       assert.deepEqual(
-        events.slice(-2).map(({ event_type, details }: Record<string, any>) => [event_type, details.answered_by]),
+        events
+          .slice(-2)
+          .map(({ event_type, details }: { event_type: string; details: { answered_by?: unknown } }) => [event_type, details.answered_by]),
         [
           ['approval_given', unverified],
           ['hitl_responded', unverified],

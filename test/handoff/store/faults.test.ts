@@ -8,9 +8,18 @@ import { tablesOf } from '../../../src/kit/sql/shape.ts';
 import { messageOf } from '../../support/a2a.ts';
 import { type Contents, contentsOf, disagreements, type Inspector, inspect, orphans } from '../../support/consistency.ts';
 import { type FaultKind, injectFault } from '../../support/faults.ts';
+import { cookiesOf, publicUrl, dana as signedIn, signIn, signInSettings, startIssuer, type TestIssuer } from '../../support/issuer.ts';
 import { claimant, packetIn, question } from '../../support/life.ts';
 import { startReceiver } from '../../support/receiver.ts';
-import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import {
+  createPacket,
+  newTenant,
+  packetRequest,
+  startService,
+  type TestAnswer,
+  TestClock,
+  type TestService,
+} from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 import { register } from '../../support/webhooks.ts';
 
@@ -18,6 +27,7 @@ import { register } from '../../support/webhooks.ts';
 interface Bench {
   readonly service: TestService;
   readonly inspector: Inspector;
+  readonly issuer: TestIssuer;
   readonly tenant: { id: string; number: number; key: string };
   /** The address of its first webhook. */
   readonly hook: string;
@@ -80,6 +90,12 @@ async function approvedIn({ call, service, tenant }: Bench): Promise<{ id: strin
   await call('PUT', '/policies/all', { rules: [{ then: { approve: 'all' } }] });
   const { body } = await service.call('POST', '/approvals', { body: { agent: { id: agent }, action }, key: key ?? tenant.key });
   return { id: body.id, digest: body.hitl.decision.arguments_digest };
+}
+
+/** Signs dana in to the tenant; the redirect to the console counts as an answer without content. */
+async function signInTo({ service, issuer, tenant }: Bench): Promise<TestAnswer> {
+  const answer = await signIn(service, issuer, { ...signedIn, tenant: tenant.id });
+  return answer.status === 302 ? { ...answer, status: 204 } : answer;
 }
 
 /** A dead letter of a new webhook. */
@@ -299,6 +315,15 @@ const operations: Record<string, Prepare> = {
     await call('POST', `/people/${name}/suspend`);
     return () => call('POST', `/people/${name}/resume`);
   },
+  'sign in': async (bench) => {
+    await signInTo(bench);
+    return () => signInTo(bench);
+  },
+  'sign out': async (bench) => {
+    const cookie = cookiesOf(await signInTo(bench));
+    const headers = { cookie, origin: publicUrl, 'x-requested-with': 'baton' };
+    return () => bench.service.call('POST', '//sign-out', { key: null, headers });
+  },
   'create a tenant':
     async ({ service }) =>
     () =>
@@ -362,7 +387,10 @@ function added(before: Contents, now: Contents): Record<string, number> {
   return Object.fromEntries(difference.filter(([, count]) => count !== 0));
 }
 
-async function openBench(service: TestService, inspector: Inspector, hook = 'https://127.0.0.1:9/hook'): Promise<Bench> {
+async function openBench(
+  { service, inspector, issuer }: Pick<Bench, 'service' | 'inspector' | 'issuer'>,
+  hook = 'https://127.0.0.1:9/hook',
+): Promise<Bench> {
   const { id } = await newTenant(service, { handoffs_per_day: 100_000, max_api_keys: 1000 });
   const { body: made } = await service.call('POST', '/keys', { body: { name: 'admin', tenant_id: id, admin: true } });
   const [row] = await inspector.query(`select number from tenants where id = '${id}'`);
@@ -371,6 +399,7 @@ async function openBench(service: TestService, inspector: Inspector, hook = 'htt
   return {
     service,
     inspector,
+    issuer,
     hook,
     tenant: { id, key, number: Number(row!.number) },
     call: (method, path, body, headers) =>
@@ -497,6 +526,7 @@ const jobs: Record<string, Prepare> = {
     await bench.call('PATCH', `/packets/${body.id}`, { status: 'awaiting_human', hitl: question });
     await bench.call('POST', `/packets/${body.id}/answer-links`, {});
     await bench.call('DELETE', `/hooks/${await newHook(bench)}`);
+    await signInTo(bench);
     await deadLetter(bench);
     await round(bench, 'agents', 1)();
     await round(bench, 'deliver', 60)();
@@ -582,15 +612,23 @@ for (const store of stores) {
       for (const stop of stops) await stop();
     });
     const open = async () => {
+      const clock = new TestClock();
+      const issuer = await startIssuer(t, clock);
       const service = await startService(t, {
         store,
-        settings: { SERVICE_WEBHOOK_ALLOW: '127.0.0.1', SERVICE_OPEN_PACKETS_PER_AGENT: '100000' },
+        clock,
+        settings: {
+          ...signInSettings(issuer),
+          SERVICE_OIDC_TENANT_CLAIM: 'tenant',
+          SERVICE_WEBHOOK_ALLOW: '127.0.0.1',
+          SERVICE_OPEN_PACKETS_PER_AGENT: '100000',
+        },
         // The event loop runs after every row.
         dependencies: { charactersPerTurn: 1 },
       });
       const inspector = await inspect(service.databaseUrl);
       t.after(inspector.close);
-      return { service, inspector };
+      return { service, inspector, issuer };
     };
 
     let shared: ReturnType<typeof open> | undefined;
@@ -601,8 +639,7 @@ for (const store of stores) {
 
     test('the operations and jobs of this file make every write of every noun', async () => {
       const receiver = await startReceiver(t);
-      const { service, inspector } = await open();
-      const bench = await openBench(service, inspector, receiver.url);
+      const bench = await openBench(await open(), receiver.url);
       const tables = new Set(tablesOf(migrations).map(({ name }) => name));
       const made = new Set<string>();
       const recorded = injectFault(Number.POSITIVE_INFINITY, {
@@ -624,18 +661,18 @@ for (const store of stores) {
 
     for (const [operation, prepare] of Object.entries(operations)) {
       test(operation, async () => {
-        const { service, inspector } = await opened();
+        const running = await opened();
         await runWithFaults(
-          () => openBench(service, inspector),
+          () => openBench(running),
           prepare,
           (nth) => (nth % 2 === 1 ? 'error' : 'unavailable'),
         );
       });
       if (store.name === 'PostgreSQL')
         test(`${operation}: 503 and nothing else when the connection breaks at any statement`, async () => {
-          const { service, inspector } = await opened();
+          const running = await opened();
           await runWithFaults(
-            () => openBench(service, inspector),
+            () => openBench(running),
             prepare,
             () => 'broken',
           );
@@ -645,9 +682,9 @@ for (const store of stores) {
     for (const [job, prepare] of Object.entries(jobs)) {
       test(job, async () => {
         // A job works on all tenants, so it gets a service of its own.
-        const { service, inspector } = await open();
+        const running = await open();
         const receiver = await startReceiver(t, (response, { path }) => response.writeHead(path === '/gone' ? 410 : 204).end());
-        await runJobWithFaults(await openBench(service, inspector, receiver.url), prepare);
+        await runJobWithFaults(await openBench(running, receiver.url), prepare);
       });
     }
   });
