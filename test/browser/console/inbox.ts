@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { question, refund, type TestConsole } from '../../support/console.ts';
 import { assertAccessible, boxOf, button, focused, go, heading } from '../../support/dashboard.ts';
-import { newTenant } from '../../support/service.ts';
+import { adminKey, newTenant } from '../../support/service.ts';
 
 /** Tests of questions, answers and the people who give them. */
 export function inboxTests(on: TestConsole): void {
@@ -160,6 +160,46 @@ export function inboxTests(on: TestConsole): void {
     await go(page, '/webhooks/dead-letters');
     await page.getByText('A delivery that has used up its attempts').waitFor();
     assert.equal(await page.getByText(/six/).count(), 0);
+  });
+
+  test('an action is decided about by keyboard, beside its arguments; arguments are changed, and a text that is no object is not sent', async (t) => {
+    const { id: tenant_id } = await newTenant(on.service, { tier: 'business' });
+    // By the operator, since keys of one family may not ask and answer.
+    const make = async (rights: object) => (await on.call(adminKey, 'POST', '/keys', { name: 'k', tenant_id, ...rights })).key as string;
+    const agent = await make({ scopes: ['read', 'work'], agents: ['refunds'] });
+    const { page } = await on.signIn(t, '/inbox', await make({ scopes: ['read', 'respond'], responder: 'dana' }));
+    const ask = async (title: string) => {
+      const action = { tool: 'refund', title, arguments: { amount: 500 }, call_id: title };
+      const { id } = await on.call(agent, 'POST', '/approvals', { agent: { id: 'refunds' }, action, responder: 'dana' });
+      await page.getByRole('heading', { name: title }).waitFor();
+      await page.getByText('500', { exact: true }).waitFor();
+      return id as string;
+    };
+    const decisionOf = async (id: string) => (await on.call(agent, 'GET', `/packets/${id}`)).hitl.decision;
+    const chosen = page.getByRole('group', { name: 'Decisions' }).getByRole('button', { pressed: true });
+
+    const first = await ask('Refund an order');
+    await button(page, 'Choose a decision').waitFor();
+    await assertAccessible(page);
+    await page.keyboard.press('1');
+    await chosen.waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText('The decision is recorded.').waitFor();
+    assert.deepEqual((await decisionOf(first)).arguments, { amount: 500 });
+
+    const second = await ask('Refund another order');
+    await button(page, 'Choose a decision').waitFor();
+    await page.keyboard.press('2');
+    const text = page.getByLabel('Arguments, as JSON');
+    const send = button(page, 'Approve with these arguments').last();
+    await text.fill('[42]');
+    await send.click();
+    await page.getByText('The arguments must be a JSON object.').waitFor();
+    assert.equal(await decisionOf(second), undefined);
+    await text.fill('{"amount": 42}');
+    await send.click();
+    await page.getByText('No open questions').waitFor();
+    assert.deepEqual((await decisionOf(second)).arguments, { amount: 42 });
   });
 
   test('j and k move between questions, oldest first; ? shows the keys; a dangerous option is asked once more; Enter opens the packet', async (t) => {
