@@ -3,14 +3,25 @@
 /** The longest line of a docstring. */
 export const width = 100;
 
-/** A name of the API as Python writes it. */
-export const snake = (name: string): string =>
-  name
+/** The words that Python 3.10 to 3.14 take for no name: `keyword.kwlist`. */
+const keywords = new Set(
+  (
+    'False None True and as assert async await break class continue def del elif else except finally for from global ' +
+    'if import in is lambda nonlocal not or pass raise return try while with yield'
+  ).split(' '),
+);
+/** Whether Python takes a text for a name, so that a class can have a member with it. */
+export const isName = (text: string): boolean => /^[A-Za-z_]\w*$/.test(text) && !keywords.has(text);
+/** A name of the API as Python writes it; after one that is a keyword stands `_`, as PEP 8 says: `from_`. */
+export function snake(name: string): string {
+  const words = name
     .replace(/^X-/, '')
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replace(/[^A-Za-z0-9]+/g, '_')
     .toLowerCase()
     .replace(/^a2_a/, 'a2a');
+  return keywords.has(words) ? `${words}_` : words;
+}
 /** A name as that of a class. */
 export const pascal = (name: string): string =>
   name.replace(/(^|[^A-Za-z0-9]+)([a-zA-Z0-9])/g, (_, __, letter: string) => letter.toUpperCase());

@@ -1,4 +1,4 @@
-import { docstring, indent, literal, pascal, snake, width } from './python-text.ts';
+import { docstring, indent, isName, literal, pascal, snake, width } from './python-text.ts';
 
 /** A schema of an API description. */
 export interface Schema {
@@ -16,7 +16,6 @@ export interface Schema {
 
 /** The first line of each file. */
 export const header = '# Written by `node scripts/python-client.ts` from the API description; change that, not this file.';
-const keyword = /\b(?:as|class|from|global|import|in|is|not|or|with)\b/;
 
 /** The classes and aliases of a description, named after where they occur first. */
 export class Types {
@@ -85,8 +84,7 @@ export class Types {
   private addClass(name: string, { properties = {}, required = [], description }: Schema): void {
     const lines: string[] = [];
     this.classes.set(name, lines);
-    // A class can't have a member with the name of a keyword, or with one that is none in Python.
-    if (keyword.test(Object.keys(properties).join(' ')) || !Object.keys(properties).every((key) => /^\w+$/.test(key))) {
+    if (!Object.keys(properties).every(isName)) {
       const member = ([key, property]: [string, Schema]) => {
         const type = this.of(property, name + pascal(key));
         const written = required.includes(key) ? type : `NotRequired[${type}]`;

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 
-import { runProgram } from './support/program.ts';
+import { isName, snake } from '../scripts/python-text.ts';
+import { Types } from '../scripts/python-types.ts';
 
-const folder = fileURLToPath(new URL('../packages/python/', import.meta.url));
-const python = `${folder}.venv/newest/bin/python`;
-
-test('The Python client works with the service', { skip: !existsSync(python) }, async () => {
-  const { exitCode, stdout, stderr } = await runProgram([python, '-m', 'pytest', '-p', 'no:cacheprovider'], { cwd: folder });
-  assert.equal(exitCode, 0, stdout + stderr);
+test('The Python client names nothing by a keyword of Python: an argument gets an underscore, a member is a text', () => {
+  assert.deepEqual(['from', 'import', 'X-Agent-Id', 'dry_run', 'createdAfter'].map(snake), [
+    'from_',
+    'import_',
+    'agent_id',
+    'dry_run',
+    'created_after',
+  ]);
+  assert.deepEqual(['for', 'lambda', 'None', 'a-b', '2nd', 'forward', 'from_'].filter(isName), ['forward', 'from_']);
+  const vote = { type: 'object', properties: { name: { type: 'string' }, for: { type: 'string' } }, required: ['name'] };
+  assert.deepEqual(new Types({ Vote: vote }).classes.get('Vote'), ['', '    "name": "str",', '    "for": "NotRequired[str]",']);
 });

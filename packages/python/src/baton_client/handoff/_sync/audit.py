@@ -132,7 +132,7 @@ class Audit(Connection):
     def export_audit(
         self,
         *,
-        from: int | None = None,
+        from_: int | None = None,
         to: int | None = None,
         format: Literal["jsonl", "csv"] | None = None,
         actor: str | None = None,
@@ -152,7 +152,7 @@ class Audit(Connection):
         Needs a key with the scope `manage`.
 
         Args:
-            from: The first position; by default 1.
+            from_: The first position; by default 1.
             to: The last position; by default that of the head.
             format: `csv`: a table for spreadsheets, without digests.
             actor: Who did it.
@@ -167,7 +167,7 @@ class Audit(Connection):
             "GET",
             "/api/v1/audit/export",
             query={
-                "from": from,
+                "from": from_,
                 "to": to,
                 "format": format,
                 "actor": actor,

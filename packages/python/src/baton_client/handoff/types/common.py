@@ -472,21 +472,20 @@ class HitlAnsweredBy(TypedDict):
     """The answer link that was used."""
 
 
-class HitlApprovals(TypedDict):
-    step: int
-    """The step in which it was given, from 1."""
-    name: str
-    for: str | None
-    """Whose place the person took as a delegate; null: the own one."""
-    decision: Literal["approve", "edit"]
-    at: str
-    """When it was given."""
-    void: bool
-    """Whether it counts for nothing any more, since the action was changed."""
-    verified: bool
-    method: Method
-    """How the person was known."""
-    key_id: str | None
+HitlApprovals = TypedDict(
+    "HitlApprovals",
+    {
+        "step": "int",
+        "name": "str",
+        "for": "str | None",
+        "decision": 'Literal["approve", "edit"]',
+        "at": "str",
+        "void": "bool",
+        "verified": "bool",
+        "method": "Method",
+        "key_id": "str | None",
+    },
+)
 
 
 HitlStep = TypedDict(
@@ -539,17 +538,18 @@ class HitlDecision(TypedDict):
     """The policy that decided or whose steps were asked; null without one."""
 
 
-class HitlDecisionBy(TypedDict):
-    name: str
-    verified: bool
-    method: Method
-    """How the person was known."""
-    key_id: str | None
-    for: str | None
-    """Whose place the person took as a delegate; null: the own one."""
-    decision: HitlDecisionDecision
-    at: str
-    """When the person decided."""
+HitlDecisionBy = TypedDict(
+    "HitlDecisionBy",
+    {
+        "name": "str",
+        "verified": "bool",
+        "method": "Method",
+        "key_id": "str | None",
+        "for": "str | None",
+        "decision": "HitlDecisionDecision",
+        "at": "str",
+    },
+)
 
 
 class HitlDecisionPolicy(TypedDict):
