@@ -252,7 +252,7 @@ function check(value: unknown, whole: string, meter: Meter, isValid: ValidateFun
   if ('ranOutAt' in first) return { faults: [], ranOut: true, field: first.ranOutAt, steps: maxSteps };
   const steps = maxSteps - Math.max(0, meter.left);
   if (first.errors.length === 0) return { faults: [], ranOut: false, field: '', steps };
-  const all = run(value, meter, findAll());
+  const all = runAll(value, meter, findAll());
   const errors = 'ranOutAt' in all || all.errors.length === 0 ? first.errors : all.errors;
   const faults = faultsIn(reported(errors).map(worded), whole, { most: maxFaults });
   return { faults, ranOut: false, field: '', steps: steps + maxSteps - Math.max(0, meter.left) };
@@ -266,6 +266,19 @@ function reported(errors: readonly ErrorObject[]): readonly ErrorObject[] {
     return characters > maxPathCharacters;
   });
   return errors.slice(0, Math.min(maxErrors, end === -1 ? maxErrors : Math.max(1, end)));
+}
+
+/**
+ * Finds all errors. Code that Ajv 8 makes to find all of them fails for some alternatives with properties, such as
+ * `{patternProperties, oneOf: [{anyOf: [{properties}]}]}`; the first error is known then, and no others are listed.
+ */
+function runAll(value: unknown, meter: Meter, isValid: ValidateFunction): ReturnType<typeof run> {
+  try {
+    return run(value, meter, isValid);
+  } catch (error) {
+    if (error instanceof TypeError) return { errors: [] };
+    throw error;
+  }
 }
 
 function run(value: unknown, meter: Meter, isValid: ValidateFunction): { errors: readonly ErrorObject[] } | { ranOutAt: string } {

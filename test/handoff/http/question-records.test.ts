@@ -154,8 +154,8 @@ for (const store of stores) {
       const kept = await record(service, id, hitl.question_id);
       assert.deepEqual([kept.state, kept.shown.question, kept.shown.summary], ['answered', 'Refund 10 EUR?', asked.context.summary]);
       assert.equal(hash('sha256', canonicalJson(kept.shown)), kept.digest);
-      const { response, responded_by, responded_at, notes } = hitl;
-      assert.deepEqual(kept.answer, { response, responded_by, responded_at, notes });
+      const { response, responded_by, answered_by, responded_at, notes } = hitl;
+      assert.deepEqual(kept.answer, { response, responded_by, answered_by, responded_at, notes });
       assert.deepEqual(
         (await historyOf(service, id)).find(({ event_type }) => event_type === 'hitl_responded')!.details.question,
         'Refund 10 EUR?',

@@ -112,6 +112,12 @@ describe('A schema of a caller', () => {
     );
   });
 
+  test('names the first fault where Ajv fails to find all', () => {
+    const schema = { patternProperties: { '^n': false }, oneOf: [{ anyOf: [{ properties: { a: false } }] }] };
+    assert.equal(faultsOf(schema, { a: {}, n: [] }).length, 1);
+    assert.deepEqual(faultsOf(schema, {}), []);
+  });
+
   test('lists a hundred faults, however many there are', () => {
     const schema = { items: { $ref: '#/$defs/text' }, $defs: { text: { type: 'string' } } };
     assert.equal(
