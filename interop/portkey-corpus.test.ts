@@ -10,7 +10,7 @@ import { importChain } from '../src/fallback/rules/targets/import.ts';
 import { type Calls, corpusOf, type Scene, scenes, startInternet, unexplained, withoutComments } from './corpus.ts';
 import { isFull } from './extent.ts';
 import { startGateway } from './portkey.ts';
-import { startSceneGateway } from './portkey-scenes.ts';
+import { patientMs, startSceneGateway } from './portkey-scenes.ts';
 import { failures, judge, type Model } from './scenes.ts';
 
 const internet = await startInternet();
@@ -89,7 +89,7 @@ function withHosts(root: Node): { config: Node; models: Map<string, Omit<Model, 
       const host = `m-${models.size}.test`;
       models.set(host, { pool: drawn ?? host });
       const { name, retry, weight, strategy } = node;
-      const target = { provider: 'openai', api_key: 'any', custom_host: `http://${host}/v1`, request_timeout: 5_000 };
+      const target = { provider: 'openai', api_key: 'any', custom_host: `http://${host}/v1`, request_timeout: patientMs };
       return JSON.parse(JSON.stringify({ name, retry, weight, strategy, ...target, override_params: { model: host } })) as Node;
     }
     const pool = drawn ?? (node.strategy?.mode === 'loadbalance' ? `group ${models.size}` : null);
