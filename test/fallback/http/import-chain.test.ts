@@ -337,6 +337,22 @@ describe('LiteLLM', () => {
     assert.ok(rulesOf(body).includes('interrupted fail'));
   });
 
+  test('a stream that breaks off ends the prompt at every model, also in a retry and at a fallback of a fallback [F134]', async () => {
+    const nested = await imported('litellm', {
+      model_list: ['a', 'b', 'c', 'd'].map((name) => model(name, { model: `openai/${name}` })),
+      router_settings: { ...settings, fallbacks: [{ a: ['b', 'd'] }, { b: ['c'] }] },
+    });
+    const retried = await imported('litellm', {
+      model_list: ['a', 'b', 'c'].map((name) => model('group', { model: `openai/${name}` })),
+      router_settings: { ...settings, retry_policy: { AuthenticationErrorRetries: 2, DefaultRetries: 2 } },
+    });
+    for (const body of [nested, retried])
+      assert.deepEqual(
+        rulesOf(body).filter((rule) => rule.startsWith('interrupted')),
+        ['interrupted fail'],
+      );
+  });
+
   test('fallbacks of one condition fail over on that one alone [F78]', async () => {
     const body = await imported('litellm', {
       model_list: ['a', 'b'].map((name) => model(name, { model: `openai/${name}` })),

@@ -92,10 +92,10 @@ class Walk<D extends Deployment> {
     this.#failureOf = failureOf;
   }
 
-  /** Calls a group, at one of its orders, with its fallbacks; returns whether it was served. */
+  /** Calls a group, at one of its orders, with its fallbacks; returns whether the caller has an answer, or a part of one. */
   call(group: string, depth: number, order: number | null): boolean {
     const error = this.#withRetries(group, order);
-    return error === null || (error.isPassedOn !== true && this.#fallBack(group, error, depth, order));
+    return error === null || error.isPassedOn === true || this.#fallBack(group, error, depth, order);
   }
 
   /** Calls the models of a group; returns the error of the last one, or null. */
@@ -104,8 +104,7 @@ class Walk<D extends Deployment> {
     const skipped = new Set<D>();
     let failure = this.#callOne(all, order, skipped);
     if (failure === null) return null;
-    const { names, isPassedOn } = failure.error;
-    if (isPassedOn === true) return failure.error;
+    const { names } = failure.error;
     const policy = this.#router.groupPolicies.get(group) ?? this.#router.policy;
     const given =
       policy === null ? undefined : [...names, 'DefaultRetries'].map((name) => policy[name]).find((count) => count !== undefined);
@@ -113,7 +112,7 @@ class Walk<D extends Deployment> {
     const isRetryable = (error: ErrorClass) => error.isRetried || ((error.status === 401 || error.status === 403) && all.length > 1);
     const own = failure.deployment?.retries ?? this.#router.retries;
     const retries = given ?? (isRetryable(failure.error) ? own : 0);
-    for (let retry = 0; retry < retries; retry += 1) {
+    for (let retry = 0; retry < retries && failure.error.isPassedOn !== true; retry += 1) {
       const next = this.#callOne(all, order, skipped);
       if (next === null) return null;
       failure = next;
