@@ -130,7 +130,8 @@ export function createAdmission({
     request.info.counted = state;
     identity?.note(reply, route, caller, route);
     requireRight(caller, route);
-    const agent = agentId(request.headers);
+    // Without a route the answer is 404 or 405, whatever the headers say.
+    const agent = request.is404 ? undefined : agentId(request.headers);
     if (agent !== undefined) {
       requireAgent(caller, agent);
       // A request that only tries writes nothing.

@@ -501,6 +501,8 @@ describe('A request without a route', () => {
       assert.deepEqual(rest, { code: 'METHOD_NOT_ALLOWED', field: null, status_code: 405 });
       assert.ok(detail && request_id);
       assert.deepEqual(String(answer.headers.allow).split(', ').toSorted(), allowed, `${method} ${path}`);
+      const wrongHeader = await service.call(method, path, { headers: { 'x-agent-id': '' } });
+      assert.equal(wrongHeader.status, 405, `${method} ${path} with a header`);
     }
     for (const prefix of prefixes) {
       for (const path of paths) {
