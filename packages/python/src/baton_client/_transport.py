@@ -186,7 +186,9 @@ def _result(response: httpx.Response) -> Any:
         raise api_error(response.status_code, response.headers, response.text)
     if response.text == "":
         return None
-    if response.headers.get("content-type", "").startswith("application/json"):
+    # Only the type itself: JSON Lines, `application/jsonl`, are a text.
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type == "application/json":
         try:
             return response.json()
         except (ValueError, RecursionError) as error:
