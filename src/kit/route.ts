@@ -71,7 +71,8 @@ export interface ApiPart {
   readonly schemas: Readonly<Record<string, TSchema>>;
 }
 
-type RoutesOf<Parts extends readonly ApiPart[]> = Parts extends readonly [
+/** The type of the routes of all parts, by operation name. */
+export type RoutesOf<Parts extends readonly ApiPart[]> = Parts extends readonly [
   infer First extends ApiPart,
   ...infer Rest extends readonly ApiPart[],
 ]

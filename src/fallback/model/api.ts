@@ -1,5 +1,5 @@
 import { describeApi } from '../../kit/openapi.ts';
-import { type Route, routesOf } from '../../kit/route.ts';
+import { type Route, type RoutesOf, routesOf } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
 import { systemRoutes } from '../../kit/system.ts';
 import { accessApi } from './access.ts';
@@ -21,8 +21,8 @@ const systemApi = {
 /** What each noun declares of the API. */
 export const parts = [chainApi, routingApi, findingApi, summaryApi, testApi, rehearsalApi, exportApi, accessApi, systemApi] as const;
 
-/** All routes of the service, by operation name. */
-export const routes = routesOf(parts);
+/** All routes of the service, by operation name. Its type has a name: so the declarations hold the types of the routes once. */
+export const routes: RoutesOf<typeof parts> = routesOf(parts);
 
 const limitHeaders = {
   'X-RateLimit-Limit': 'The maximum number of requests in the period, if a limit is set.',

@@ -1,5 +1,5 @@
 import { describeApi } from '../../kit/openapi.ts';
-import { type ApiPart, type Route, routesOf } from '../../kit/route.ts';
+import { type ApiPart, type Route, type RoutesOf, routesOf } from '../../kit/route.ts';
 import { Failure } from '../../kit/schemas.ts';
 import { systemRoutes } from '../../kit/system.ts';
 import { a2aApi } from './a2a.ts';
@@ -67,8 +67,8 @@ export const parts = [
 /** Ways in that have clients of their own. */
 const otherParts: readonly ApiPart[] = [streamApi, a2aApi, mcpApi];
 
-/** Every route of the service, by its operation's name. */
-export const routes = routesOf(parts);
+/** Every route of the service, by its operation's name. Its type has a name: so the declarations hold the types of the routes once. */
+export const routes: RoutesOf<typeof parts> = routesOf(parts);
 
 /** Returns the path prefixes under which a route is mounted. */
 export function prefixesOf(route: Route): readonly string[] {
