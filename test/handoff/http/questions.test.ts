@@ -102,7 +102,8 @@ for (const store of stores) {
       await service.call('PATCH', `/packets/${id}`, {
         body: { metadata: { tags: ['x'] }, dependencies: [{ id: 'd', type: 't', description: 'D' }] },
       });
-      assert.equal((await respond(service, id, { response: 'Yes', digest: changed.body.hitl.digest })).status, 200);
+      const right = await respond(service, id, { response: 'Yes', digest: changed.body.hitl.digest });
+      assert.equal(right.status, 200, right.text);
       const event = (await historyOf(service, id)).at(-1)!;
       const { question_id } = changed.body.hitl;
       assert.deepEqual(event.details, {
@@ -111,6 +112,7 @@ for (const store of stores) {
         question: question.question,
         digest: changed.body.hitl.digest,
         via: 'api',
+        answered_by: right.body.hitl.answered_by,
       });
       const malformed = await respond(service, id, { response: 'Yes', digest: 'x' });
       assert.deepEqual([malformed.status, malformed.body.field], [400, 'digest']);
