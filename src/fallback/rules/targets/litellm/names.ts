@@ -19,9 +19,12 @@ export const nativeKinds = twoProtocolKinds;
 /** Whether a kind is one of Ollama, whose address has no version in LiteLLM. */
 export const isOllama = (kind: string | null): boolean => kind === 'ollama' || kind === 'ollama_chat';
 
-/** Whether LiteLLM calls a kind at an address of its own by OpenAI's protocol: of kinds with two, where the address is that of OpenAI's. */
+/**
+ * Whether LiteLLM calls a kind at an address of its own by OpenAI's protocol: of kinds with two, where the address is that of
+ * OpenAI's. Gemini's own API has other paths than `/v1`, which is that of servers with OpenAI's.
+ */
 export const isOpenaiAt = (kind: string, base: string): boolean =>
-  nativeKinds.has(kind) && !(isOllama(kind) && base.endsWith('/v1')) && !(kind === 'gemini' && !base.endsWith('/openai'));
+  nativeKinds.has(kind) && !(isOllama(kind) && base.endsWith('/v1')) && !(kind === 'gemini' && !/\/(openai|v1)$/.test(base));
 
 /** The settings of LiteLLM's retry policy for a condition; none for one that it does not distinguish. */
 export const retryNames: Readonly<Record<Condition, readonly string[]>> = {
