@@ -67,7 +67,9 @@ async function ask(provider, input, config) {
 function failureOf(error) {
   const { condition, status, headers } = error;
   const unread = status === undefined && (error instanceof SyntaxError || error instanceof TypeError);
-  const words = [error.code, error.type, error.message, JSON.stringify(error.error ?? '')].join(' ');
+  // LangChain appends an address, which has MODEL_NOT_FOUND for any 404.
+  const [message] = String(error.message).split('Troubleshooting URL: ');
+  const words = [error.code, error.type, message, JSON.stringify(error.error ?? '')].join(' ');
   const retryAfter = headers?.get?.('retry-after') ?? headers?.['retry-after'];
   return { condition: condition ?? (unread ? ${literal(ofNoAnswer.unusable)} : undefined), status, words, retryAfter };
 }
