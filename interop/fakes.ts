@@ -80,14 +80,14 @@ export interface Fakes {
   stop(): Promise<void>;
 }
 
-/** Starts fake providers with OpenAI's chat completions and, at `/messages`, Anthropic's messages. */
+/** Starts fake providers with OpenAI's chat completions, at `/messages` Anthropic's messages, and Ollama's own API beside its `/v1`. */
 export async function startFakes(count: number): Promise<Fakes> {
   let played: readonly Behaviour[] = [];
   let called: number[] = [];
   let bodies: unknown[] = [];
   const server = createServer(async (request, response) => {
     const body = await bodyOf(request);
-    const [, digits] = /^\/p(\d+)\/v1\/[\w/-]+$/.exec(request.url!) ?? [];
+    const [, digits] = /^\/p(\d+)\/(?:v1\/[\w/-]+|api\/(?:generate|chat))$/.exec(request.url!) ?? [];
     if (digits === undefined || request.url!.includes('/v1/v1/')) {
       refuse(404, 'not_found', `${request.url} is no address of a provider.`)(response);
       return;
@@ -101,7 +101,7 @@ export async function startFakes(count: number): Promise<Fakes> {
       return;
     }
     if ((body as { stream?: boolean } | null)?.stream === true) stream(response, `p${index}`);
-    else say(JSON.stringify(request.url!.endsWith('/messages') ? message(`p${index}`) : completion(`p${index}`)))(response);
+    else say(JSON.stringify(answerAt(request.url!)(`p${index}`)))(response);
   });
   server.listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -140,6 +140,21 @@ const message = (text: string) => ({
   stop_sequence: null,
   usage: { input_tokens: 1, output_tokens: 1 },
 });
+
+/** An answer of Ollama's own API: to a prompt, and to messages. */
+const ofOllama = (text: string) => ({
+  model: 'm',
+  created_at: '2026-01-01T00:00:00Z',
+  response: text,
+  message: { role: 'assistant', content: text },
+  done: true,
+  done_reason: 'stop',
+  prompt_eval_count: 1,
+  eval_count: 1,
+});
+
+const answerAt = (url: string): ((text: string) => object) =>
+  url.endsWith('/messages') ? message : url.includes('/api/') ? ofOllama : completion;
 
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   let text = '';
