@@ -10,7 +10,9 @@ export const groups = [
       'docs/agents.md': 'MCP and A2A',
       'docs/contracts.md': 'Contracts of agents',
       'docs/approvals.md': 'Approvals',
+      'docs/time.md': 'Not before, due, and traces',
       'docs/packet-life.md': 'The life of a packet',
+      'docs/audit.md': 'The audit log',
     },
   },
   {
