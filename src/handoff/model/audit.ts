@@ -141,6 +141,7 @@ const auditRoutes = routeTable('audit', {
         schema: Type.String(),
         contentType: 'application/jsonl; charset=utf-8',
         description: 'The entries. With `format=csv` the media type is `text/csv`.',
+        otherTypes: { 'text/csv; charset=utf-8': 'timestamp,action,resource,packet_id,actor,key_id,details,id\r\n' },
         example: `${JSON.stringify({ header: { version: 1, tenant_id: headExample.tenant_id, from: 1, to: 0, previous: headExample.digest } })}\n${JSON.stringify({ head: headExample })}\n`,
       },
       ...failing(400, 401, 403, 429),
