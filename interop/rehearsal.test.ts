@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import { parse } from 'yaml';
 
 import { withoutComments } from './corpus.ts';
 import { isFull } from './extent.ts';
@@ -56,8 +57,15 @@ function assertTrue({ code, result, errors }: Ended): void {
 
 describe("LiteLLM's proxy, started by rehearse, does what the import of its file says", () => {
   for (const name of isFull ? ['default-fallbacks', 'chain-of-groups', 'content-policy'] : ['chain-of-groups']) {
-    test(name, async () => {
-      assertTrue(await rehearse('--config', path(`corpus/litellm/${name}.yaml`), '--run', litellm));
+    test(name, async (t) => {
+      const file = parse(readFileSync(path(`corpus/litellm/${name}.yaml`), 'utf8')) as { model_list: { litellm_params: object }[] };
+      // Without a timeout the gateway waits longer than the rehearsal, which then can't tell what it does.
+      const model_list = file.model_list.map(({ litellm_params, ...model }) => ({
+        ...model,
+        litellm_params: { timeout: 5, ...litellm_params },
+      }));
+      const config = await written(t, 'config.yaml', JSON.stringify({ ...file, model_list }));
+      assertTrue(await rehearse('--config', config, '--run', litellm));
     });
   }
 
@@ -98,7 +106,8 @@ describe('The export of a chain, rehearsed', () => {
 describe("Portkey's gateway, started by rehearse, does what the import of its file says", () => {
   for (const name of ['two-providers', 'retries-and-fallback']) {
     test(name, async (t) => {
-      const text = withoutComments(readFileSync(path(`corpus/portkey/${name}.jsonc`), 'utf8'));
+      const file = JSON.parse(withoutComments(readFileSync(path(`corpus/portkey/${name}.jsonc`), 'utf8'))) as object;
+      const text = JSON.stringify({ request_timeout: 5_000, ...file });
       assertTrue(await rehearse('--config', await written(t, 'portkey.json', text), '--format', 'portkey', '--run', portkey));
     });
   }
