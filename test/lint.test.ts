@@ -170,7 +170,12 @@ test('The linter refuses time, randomness, network and environment in rules', (t
 
 test('The linter refuses JSON.parse where the names in a text may be those of callers, which readJson reads', (t) => {
   const parse = 'export const read = (text: string): unknown => JSON.parse(text);\n';
-  const refused = ['src/handoff/service/one.ts', 'src/handoff/store/search/one.ts', 'src/fallback/store/one.ts', 'src/kit/http/local.ts'];
+  const refused = [
+    'src/handoff/service/one.ts',
+    'src/handoff/store/search/one.ts',
+    'src/fallback/store/one.ts',
+    'src/handoff/http/local.ts',
+  ];
   const files = Object.fromEntries([...refused, 'src/kit/sql/one.ts'].map((path) => [path, parse]));
   assert.deepEqual(
     lint(t, files)

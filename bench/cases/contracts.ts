@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 
-import { type Checker, compileSchema } from '../../src/kit/json-schema/compile.ts';
+import { type Checker, compileSchema } from '../../src/handoff/json-schema/compile.ts';
 import { hostileSchemas } from '../../test/support/hostile-schemas.ts';
 import type { Run } from '../run.ts';
 import { quantile } from '../times.ts';

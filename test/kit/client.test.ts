@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, type TestContext, test } from 'node:test';
 import Type from 'typebox';
-
+import { nodeTransport } from '../../src/handoff/cli/node-transport.ts';
 import { createClient, type InputOf, operationsOf } from '../../src/kit/client.ts';
 import { ApiError, NetworkError, TimeoutError } from '../../src/kit/client-errors.ts';
 import { type ClientStep, Connection, type ConnectionOptions } from '../../src/kit/connection.ts';
-import { nodeTransport } from '../../src/kit/node-transport.ts';
 import { defineRoute } from '../../src/kit/route.ts';
 import { defaulted } from '../../src/kit/schemas.ts';
 import { fetchTransport, type Transport } from '../../src/kit/transport.ts';

@@ -3,9 +3,9 @@ import { hash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { priorities, statuses } from '../../src/handoff/model/common.ts';
+import { canonicalJson } from '../../src/handoff/rules/canonical-json.ts';
 import { detailsDigest, noDigest } from '../../src/handoff/rules/chain.ts';
 import { summaryText } from '../../src/handoff/rules/text.ts';
-import { canonicalJson } from '../../src/kit/canonical-json.ts';
 import { databaseInMemory } from './faults.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of every table.

@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-
+import { SchemaChecks } from '../../src/handoff/json-schema/checks.ts';
 import type { CreateRequest } from '../../src/handoff/model/packet.ts';
 import { createContractService } from '../../src/handoff/service/contracts.ts';
 import { createKeyService } from '../../src/handoff/service/keys.ts';
@@ -9,7 +9,6 @@ import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
 import type { CommittedEvents } from '../../src/handoff/store/event-rows.ts';
 import { openStore, type Store } from '../../src/handoff/store/store.ts';
 import { createIds } from '../../src/kit/id.ts';
-import { SchemaChecks } from '../../src/kit/json-schema/checks.ts';
 import { Turns } from '../../src/kit/turns.ts';
 import { adminCaller } from './caller.ts';
 import { packetRequest, TestClock } from './service.ts';

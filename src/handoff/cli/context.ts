@@ -1,7 +1,7 @@
 import type { ClientStep } from '../../kit/connection.ts';
-import { nodeTransport } from '../../kit/node-transport.ts';
 import { createHandoffClient, type HandoffClient } from '../client/client.ts';
 import { type CliConfig, readConfig } from './config.ts';
+import { nodeTransport } from './node-transport.ts';
 import type { Writer } from './output/writer.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,8 +1,8 @@
 import { ApiError, NetworkError, TimeoutError } from '../../kit/client-errors.ts';
 import { Connection } from '../../kit/connection.ts';
 import { readJson } from '../../kit/json.ts';
-import { nodeTransport } from '../../kit/node-transport.ts';
 import type { Context } from './context.ts';
+import { nodeTransport } from './node-transport.ts';
 import { CliError, type ExitCode } from './terminal.ts';
 
 /** The message for the user and the exit code of any error. The stack is added only with --verbose. */

@@ -4,7 +4,6 @@ import type { Clock } from '../../kit/clock.ts';
 import type { ServiceError } from '../../kit/errors.ts';
 import { isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
-import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
 import { tooManyAnswers } from '../../kit/http/sender.ts';
 import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
@@ -25,6 +24,7 @@ import type { WaitingService } from '../service/waiting.ts';
 import type { Store } from '../store/store.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
+import type { LocalCall } from './local.ts';
 import { isOfHttp, jsonRpcRefusal, refusalCodes } from './mcp.ts';
 import type { Listening } from './streams.ts';
 

@@ -1,7 +1,6 @@
 import type { Clock } from '../../kit/clock.ts';
 import { type ErrorCode, invalid, ServiceError } from '../../kit/errors.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
-import type { LocalCall } from '../../kit/http/local.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
 import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
 import { isId } from '../../kit/id.ts';
@@ -19,6 +18,7 @@ import type { PacketViews } from '../service/packet-views.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
 import type { IdentityAdmission } from './identity.ts';
+import type { LocalCall } from './local.ts';
 import type { Listening } from './streams.ts';
 
 interface McpRouteParts {

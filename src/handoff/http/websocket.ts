@@ -4,7 +4,6 @@ import { invalid, ServiceError } from '../../kit/errors.ts';
 import { parseJson } from '../../kit/http/json.ts';
 import type { OpenStream } from '../../kit/http/streams.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
-import { type SocketFeed, webSocket } from '../../kit/http/websocket.ts';
 import { SlidingWindow } from '../../kit/window.ts';
 import type { LiveEvent } from '../live/event.ts';
 import type { Listener, Start } from '../live/hub.ts';
@@ -13,6 +12,7 @@ import { maxChannels, parseChannels } from '../rules/channels.ts';
 import type { Caller } from '../service/authentication.ts';
 import { handlersOf } from './handlers.ts';
 import { keyOf, lastEventIdOf } from './headers.ts';
+import { type SocketFeed, webSocket } from './socket-stream.ts';
 import { greeting, isOn, type Listening, listenerOf } from './streams.ts';
 
 /** The most messages that a client may send in any ten seconds, protocol pings and pongs included. */

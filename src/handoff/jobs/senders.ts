@@ -1,7 +1,6 @@
 import type { Clock } from '../../kit/clock.ts';
 import { readJson } from '../../kit/json.ts';
 import { OutgoingError, type OutgoingFailure, statusFailure } from '../../kit/outgoing/failures.ts';
-import { type Mailer, MailRefused } from '../../kit/outgoing/mail.ts';
 import type { Outgoing } from '../../kit/outgoing/outgoing.ts';
 import { parseTraceparent, type TraceContext } from '../../kit/trace-context.ts';
 import type { Packet } from '../model/packet.ts';
@@ -15,6 +14,7 @@ import type { NoticeService } from '../service/notices.ts';
 import type { PacketViews } from '../service/packet-views.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/delivery-queues.ts';
 import type { Store } from '../store/store.ts';
+import { type Mailer, MailRefused } from './mail.ts';
 
 /** A leased delivery, its webhook or channel, and the end of its lease. */
 export interface Item {

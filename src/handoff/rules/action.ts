@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
-
-import { canonicalJson } from '../../kit/canonical-json.ts';
 import { type Fault, invalid, invalidRequest } from '../../kit/errors.ts';
 import type { Action } from '../model/action.ts';
 import type { Question } from '../model/hitl.ts';
+import { canonicalJson } from './canonical-json.ts';
 import type { AnyPacket } from './packet.ts';
 import type { Subject } from './policy.ts';
 

@@ -1,6 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto';
 
-import { canonicalJson } from '../../kit/canonical-json.ts';
+import { canonicalJson } from './canonical-json.ts';
 import { type ChainedEntry, type ChainHead, detailsDigest, entryDigest, headText } from './chain.ts';
 
 /** A head that was kept elsewhere, with which an export is compared. */

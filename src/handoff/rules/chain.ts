@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-import { canonicalJson } from '../../kit/canonical-json.ts';
+import { canonicalJson } from './canonical-json.ts';
 
 /** What the first entry of a trail has as `previous`: 64 zeros. */
 export const noDigest = '0'.repeat(64);

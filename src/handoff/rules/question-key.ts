@@ -1,7 +1,7 @@
-import { canonicalJson } from '../../kit/canonical-json.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import type { Answer, Question } from '../model/hitl.ts';
 import type { EndedQuestion } from './answer.ts';
+import { canonicalJson } from './canonical-json.ts';
 import type { AnyPacket } from './packet.ts';
 import type { GivenQuestion } from './question.ts';
 import { latestQuestion } from './question-state.ts';

@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto';
-
-import { canonicalJson } from '../../kit/canonical-json.ts';
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
 import type { Asked, Hitl, Question } from '../model/hitl.ts';
 import { isOption } from '../model/options.ts';
 import type { Packet, PatchRequest } from '../model/packet.ts';
 import { withSoundAction } from './action.ts';
+import { canonicalJson } from './canonical-json.ts';
 import { cut } from './cut.ts';
 import { requireSoundForm } from './form.ts';
 import { inherited, type KeptOfQuestions } from './kept.ts';

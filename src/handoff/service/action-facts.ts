@@ -1,5 +1,5 @@
 import type { Fault } from '../../kit/errors.ts';
-import type { SchemaChecks } from '../../kit/json-schema/checks.ts';
+import type { SchemaChecks } from '../json-schema/checks.ts';
 import type { Action } from '../model/action.ts';
 import type { People } from '../rules/approval.ts';
 import type { Facts } from '../rules/approving.ts';

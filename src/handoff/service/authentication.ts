@@ -1,7 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
-import { sharing } from '../../kit/sharing.ts';
 import type { Scope, Tier } from '../model/common.ts';
 import type { AnsweredBy } from '../model/hitl.ts';
 import { nameKey } from '../model/people.ts';
@@ -13,6 +12,7 @@ import type { Rights } from '../rules/rights.ts';
 import { sightOf, type Viewer } from '../rules/sight.ts';
 import type { Circumstances } from '../store/circumstances.ts';
 import { type KeyAccess, storedList } from '../store/keys.ts';
+import { sharing } from '../store/sharing.ts';
 import type { Store } from '../store/store.ts';
 
 /** How a caller is known: by an API key, by an answer link, by the session of a person who signed in, or by a token of the identity provider. */

@@ -1,8 +1,8 @@
 import { defined } from '../../kit/defined.ts';
 import { type Fault, invalid, invalidRequest, ServiceError, short } from '../../kit/errors.ts';
-import type { SchemaChecks } from '../../kit/json-schema/checks.ts';
-import type { Checked } from '../../kit/json-schema/compile.ts';
 import type { Turns } from '../../kit/turns.ts';
+import type { SchemaChecks } from '../json-schema/checks.ts';
+import type { Checked } from '../json-schema/compile.ts';
 import type { Contract, ContractRequest } from '../model/contract.ts';
 import type { ChainRequest } from '../model/packet.ts';
 import { requireContractOf } from '../rules/rights.ts';

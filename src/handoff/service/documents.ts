@@ -1,10 +1,10 @@
 import type { Clock } from '../../kit/clock.ts';
-import { readCursor, writeCursor } from '../../kit/cursor.ts';
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, isKnown, requireMatch } from '../../kit/etag.ts';
 import type { DocumentKind, StoredDocument } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
 import { type Caller, circumstancesOf } from './authentication.ts';
+import { readCursor, writeCursor } from './cursor.ts';
 import { auditRecord } from './trail.ts';
 
 /** What a request expects of the document that it changes. */

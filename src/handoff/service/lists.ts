@@ -1,5 +1,4 @@
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
-import { readCursor, writeCursor } from '../../kit/cursor.ts';
 import { isDateTime } from '../../kit/dates.ts';
 import { invalid } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
@@ -14,6 +13,7 @@ import type { PacketTexts } from '../store/pages.ts';
 import type { EncodedPage, SearchStart } from '../store/search/search.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
+import { readCursor, writeCursor } from './cursor.ts';
 import { filterOf, requireOneWay } from './filters.ts';
 
 /** A page as JSON. */

@@ -1,12 +1,12 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
 import { readJson } from '../../kit/json.ts';
-import { sharing } from '../../kit/sharing.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { Packet } from '../model/packet.ts';
 import { agentsOf, isSeen, type Viewer } from '../rules/sight.ts';
 import type { TenantReads } from '../store/nouns.ts';
 import type { PacketStamp } from '../store/packets.ts';
+import { sharing } from '../store/sharing.ts';
 
 /** A packet as it is read, and the root of its chain. Shared by all who read the same revision, so nobody changes it. */
 export interface PacketView {

@@ -1,7 +1,7 @@
 import { type Fault, invalid, invalidRequest } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
-import type { SchemaChecks } from '../../kit/json-schema/checks.ts';
 import type { Turns } from '../../kit/turns.ts';
+import type { SchemaChecks } from '../json-schema/checks.ts';
 import type { Policy, PolicyRequest, Rule, TryRequest } from '../model/policy.ts';
 import { maxPolicies } from '../model/policy.ts';
 import { type Judgement, judge, policyFaults, policyWarnings, type Subject } from '../rules/policy.ts';

@@ -1,7 +1,7 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
-import type { SchemaChecks } from '../../kit/json-schema/checks.ts';
 import type { Turns } from '../../kit/turns.ts';
+import type { SchemaChecks } from '../json-schema/checks.ts';
 import type { Delegation } from '../model/delegation.ts';
 import type { Group } from '../model/group.ts';
 import type { PolicyRequest, Rule } from '../model/policy.ts';

@@ -1,4 +1,3 @@
-import { readCursor, writeCursor } from '../../kit/cursor.ts';
 import { invalid, notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
@@ -8,6 +7,7 @@ import { shownText } from '../rules/question.ts';
 import { type AskedRecord, isAwaited, latestQuestion } from '../rules/question-state.ts';
 import type { StoredQuestion } from '../store/questions.ts';
 import type { Caller } from './authentication.ts';
+import { readCursor, writeCursor } from './cursor.ts';
 import type { PacketViews } from './packet-views.ts';
 import type { ServiceParts } from './parts.ts';
 

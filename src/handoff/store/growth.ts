@@ -3,9 +3,9 @@ import { sql } from 'kysely';
 import { createdAt, lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { tablesOf } from '../../kit/sql/shape.ts';
-import { storageOf, type TableStorage } from '../../kit/sql/storage.ts';
 import { rowsOfAll } from './all-tenants.ts';
 import { migrations } from './migrations/index.ts';
+import { storageOf, type TableStorage } from './storage.ts';
 import type { Tables } from './tables.ts';
 
 /** What a database holds, and how it grows. */

@@ -1,11 +1,11 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { ServiceError, tookTooLong } from '../../kit/errors.ts';
-import type { Lanes, Timed } from '../../kit/lanes.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Viewer } from '../rules/sight.ts';
 import type { DueTenants } from './due.ts';
 import type { Writes } from './engine/group.ts';
 import type { InTurn } from './in-turn.ts';
+import type { Lanes, Timed } from './lanes.ts';
 import type { Reader } from './readers.ts';
 import type { Indexing } from './search/indexing.ts';
 import type { Tables } from './tables.ts';

@@ -2,12 +2,12 @@ import type { Kysely } from 'kysely';
 
 import type { Clock } from '../../kit/clock.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
-import { type Lane, Lanes, type Timed, timed } from '../../kit/lanes.ts';
 import { isShared, openDatabase } from '../../kit/sql/database.ts';
 import type { Database, DatabaseOptions, Execute } from '../../kit/sql/dialect.ts';
 import { type WatchedDatabase, watchSpace } from '../../kit/sql/space.ts';
 import { kyselyOver } from '../../kit/sql/sqlite.ts';
 import { Thread, type ThreadOptions, threadModule } from '../../kit/thread.ts';
+import { type Lane, Lanes, type Timed, timed } from './lanes.ts';
 import { createPageReads, type LargePage, type PacketPage } from './pages.ts';
 import { longMs } from './search/budget.ts';
 import { createSearcher, type EncodedResult, encoded, type Search } from './search/search.ts';

@@ -1,10 +1,10 @@
 import { type ExpressionBuilder, type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
-import { canonicalJson } from '../../kit/canonical-json.ts';
 import { readJson } from '../../kit/json.ts';
 import { countOf } from '../../kit/sql/count.ts';
 import type { Database, Row, Values } from '../../kit/sql/dialect.ts';
+import { canonicalJson } from '../rules/canonical-json.ts';
 import { detailsDigest, entryDigest, noDigest } from '../rules/chain.ts';
 import type { AnyPacket, EventType, PacketEvent } from '../rules/packet.ts';
 import type { Circumstances } from './circumstances.ts';

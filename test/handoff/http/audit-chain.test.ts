@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { describe, test } from 'node:test';
-
+import { canonicalJson } from '../../../src/handoff/rules/canonical-json.ts';
 import { ChainCheck } from '../../../src/handoff/rules/chain-check.ts';
-import { canonicalJson } from '../../../src/kit/canonical-json.ts';
 import { createPacket, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { type CreateRequest, createFallbackClient, createHandoffClient } from '../../../src/client.ts';
-import { nodeTransport } from '../../../src/kit/node-transport.ts';
+import { nodeTransport } from '../../../src/handoff/cli/node-transport.ts';
 import { fetchTransport } from '../../../src/kit/transport.ts';
 import { callTool } from '../../support/mcp.ts';
 import { packetRequest } from '../../support/service.ts';

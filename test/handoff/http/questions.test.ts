@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { describe, test } from 'node:test';
 
-import { canonicalJson } from '../../../src/kit/canonical-json.ts';
+import { canonicalJson } from '../../../src/handoff/rules/canonical-json.ts';
 import { historyOf, packetIn, question } from '../../support/life.ts';
 import { createPacket, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';

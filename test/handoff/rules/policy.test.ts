@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-
+import { compileSchema } from '../../../src/handoff/json-schema/compile.ts';
 import {
   effectOf,
   inOrder,
@@ -12,7 +12,6 @@ import {
   type Subject,
 } from '../../../src/handoff/rules/policy.ts';
 import { strictSchema } from '../../../src/handoff/rules/strict-schema.ts';
-import { compileSchema } from '../../../src/kit/json-schema/compile.ts';
 
 const subject: Subject = {
   ...{ tool: 'refund', arguments: { amount: 500 }, agent: 'refund-eu', framework: 'langgraph' },

@@ -1,6 +1,4 @@
 import { memo, useCallback, useMemo, useState } from 'react';
-
-import { seriesColor } from '../../../kit/web/charts/series.ts';
 import { Rows } from '../../../kit/web/components/rows.tsx';
 import { counted, durationText, words } from '../../../kit/web/format.ts';
 import { useMedia } from '../../../kit/web/media.ts';
@@ -9,6 +7,7 @@ import type { PromptResult } from '../../model/test.ts';
 import { AttemptTable } from './attempt-table.tsx';
 import { labelled } from './labels.ts';
 import styles from './prompt-list.module.css';
+import { seriesColor } from './series.ts';
 
 interface PromptListProps {
   prompts: readonly PromptResult[];

@@ -1,8 +1,8 @@
-import { Bars } from '../../../kit/web/charts/bars.tsx';
-import { seriesColor } from '../../../kit/web/charts/series.ts';
 import { Columns, Panel } from '../../../kit/web/components/layout.tsx';
 import { count, durationText, percent } from '../../../kit/web/format.ts';
 import type { TestResult } from '../../model/test.ts';
+import { Bars } from './bars.tsx';
+import { seriesColor } from './series.ts';
 
 const percentiles = ['min', 'p50', 'p90', 'p95', 'p99', 'max'] as const;
 

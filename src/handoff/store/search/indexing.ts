@@ -1,7 +1,7 @@
-import { sharing } from '../../../kit/sharing.ts';
 import { type Database, type Query, SerialQueue } from '../../../kit/sql/dialect.ts';
 import type { Thread } from '../../../kit/thread.ts';
 import { type DueTenants, tenantsOf } from '../due.ts';
+import { sharing } from '../sharing.ts';
 import type { Tables } from '../tables.ts';
 import { Indexer, type QueuePosition, type Range, type Written } from './indexer.ts';
 import type { SearchTasks } from './thread.ts';

@@ -1,9 +1,8 @@
 import { CompiledQuery, type QueryResult, sql } from 'kysely';
-
-import { timed } from '../../../kit/lanes.ts';
 import { openDatabase } from '../../../kit/sql/database.ts';
 import type { Row } from '../../../kit/sql/dialect.ts';
 import { serveTasks, threadData } from '../../../kit/thread.ts';
+import { timed } from '../lanes.ts';
 import { createPageReads, type PacketPage } from '../pages.ts';
 import type { Tables } from '../tables.ts';
 import { Budget, fastLane, unlimited } from './budget.ts';

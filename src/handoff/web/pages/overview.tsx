@@ -3,7 +3,6 @@ import { Link } from 'react-router';
 
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
-import { HourPlot, type HourSeries } from '../../../kit/web/charts/hours.tsx';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Columns, PageHeader, Panel, Stats } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
@@ -13,6 +12,7 @@ import { claimableStatus, workingStatuses } from '../../rules/packet-life.ts';
 import { roughWords } from '../../rules/time-left.ts';
 import { useFilters } from '../data/filters.ts';
 import { useMay, useStats } from '../data/queries.ts';
+import { HourPlot, type HourSeries } from '../parts/hours.tsx';
 import { Ago } from '../parts/texts.tsx';
 import styles from './overview.module.css';
 

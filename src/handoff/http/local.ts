@@ -1,14 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { readJson } from '../json.ts';
-import type { MemoryBudget } from '../memory-budget.ts';
-
-import type { ResultOf, Route } from '../route.ts';
-import type { Turns } from '../turns.ts';
-import { Endpoint } from './endpoint.ts';
-import type { HandlerContext } from './exchange.ts';
-import { lowerCase, type Mount } from './mount.ts';
-import { HttpResponse, JsonText, largeFrom, TextPieces } from './response.ts';
-import { tooManyAnswers } from './sender.ts';
+import { Endpoint } from '../../kit/http/endpoint.ts';
+import type { HandlerContext } from '../../kit/http/exchange.ts';
+import { lowerCase, type Mount } from '../../kit/http/mount.ts';
+import { HttpResponse, JsonText, largeFrom, TextPieces } from '../../kit/http/response.ts';
+import { tooManyAnswers } from '../../kit/http/sender.ts';
+import { readJson } from '../../kit/json.ts';
+import type { MemoryBudget } from '../../kit/memory-budget.ts';
+import type { ResultOf, Route } from '../../kit/route.ts';
+import type { Turns } from '../../kit/turns.ts';
 
 /** A request to a route from inside the process, before defaults are filled in. */
 interface LocalRequest {

@@ -1,6 +1,6 @@
 import { _, type Ajv, type SchemaValidateFunction, str } from 'ajv';
 
-import { canonicalJson } from '../canonical-json.ts';
+import { canonicalJson } from '../rules/canonical-json.ts';
 import { type Meter, stepsPerProperty, widthPerStep } from './meter.ts';
 
 /**

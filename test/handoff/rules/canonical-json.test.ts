@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { canonicalJson } from '../../src/kit/canonical-json.ts';
+import { canonicalJson } from '../../../src/handoff/rules/canonical-json.ts';
 
 test('Canonical JSON is that of RFC 8785 [H172]', () => {
   // The example of section 3.2.2, and that of section 3.2.3 for the order of properties.

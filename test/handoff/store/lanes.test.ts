@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-
-import { FairQueue } from '../../src/kit/fair-queue.ts';
-import { Lanes } from '../../src/kit/lanes.ts';
+import { Lanes } from '../../../src/handoff/store/lanes.ts';
+import { FairQueue } from '../../../src/kit/fair-queue.ts';
 
 /** Lanes whose places are strings, and a clock that work advances. */
 function timed() {

@@ -1,4 +1,4 @@
-import type { Fault } from '../errors.ts';
+import type { Fault } from '../../kit/errors.ts';
 import { keywords, overCharacters, overProperties, refused } from './keywords.ts';
 import { stepsPerProperty, type Work } from './meter.ts';
 

@@ -1,4 +1,4 @@
-import type { Awaitable } from './awaitable.ts';
+import type { Awaitable } from '../../kit/awaitable.ts';
 
 /** A run in progress, and the run that follows it, if somebody waits for that. */
 interface Run<T> {

@@ -1,9 +1,9 @@
 import { _, type Code, type KeywordCxt } from 'ajv';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
-import type { Fault } from '../errors.ts';
-import { errorsOf, faultsIn } from '../http/validate.ts';
-import { beginningOf } from '../wording.ts';
+import type { Fault } from '../../kit/errors.ts';
+import { errorsOf, faultsIn } from '../../kit/http/validate.ts';
+import { beginningOf } from '../../kit/wording.ts';
 import { addAssertions } from './assertions.ts';
 import { inspect, maxSchemaBytes, stepKeyword } from './inspect.ts';
 import { Meter, OutOfSteps } from './meter.ts';

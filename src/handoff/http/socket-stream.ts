@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 
-import { ServiceError } from '../errors.ts';
-import { StreamResponse } from './response.ts';
-import type { OpenStream, Stream, StreamEnd, StreamFeed, Streams } from './streams.ts';
-import { upgradeOf } from './upgrade.ts';
+import { ServiceError } from '../../kit/errors.ts';
+import { StreamResponse } from '../../kit/http/response.ts';
+import type { OpenStream, Stream, StreamEnd, StreamFeed, Streams } from '../../kit/http/streams.ts';
+import { upgradeOf } from '../../kit/http/upgrade.ts';
 
 /** The longest message a client may send, in bytes. */
 const maxMessageBytes = 64 * 1024;

@@ -1,5 +1,5 @@
-import type { Clock } from './clock.ts';
-import type { FairQueue } from './fair-queue.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { FairQueue } from '../../kit/fair-queue.ts';
 
 /** A queue of work and what its work runs with. */
 export interface Lane<Runner> {

@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 
-import { bareHost } from '../loopback.ts';
-import { connectFailure, OutgoingError } from './failures.ts';
-import { type AddressGuard, guardedLookup } from './guard.ts';
+import { bareHost } from '../../kit/loopback.ts';
+import { connectFailure, OutgoingError } from '../../kit/outgoing/failures.ts';
+import { type AddressGuard, guardedLookup } from '../../kit/outgoing/guard.ts';
 
 /** A mail. Its addresses are single ones, and its subject one line. */
 interface OutgoingMail {

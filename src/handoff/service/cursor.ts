@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-import { invalid } from './errors.ts';
+import { invalid } from '../../kit/errors.ts';
 
 /** The digest that ties a cursor to its list; `scope` names the tenant and all filters. */
 function mark(scope: string): string {

@@ -1,4 +1,4 @@
-import { readJson } from '../json.ts';
+import { readJson } from '../../kit/json.ts';
 import { type Checker, compileSchema } from './compile.ts';
 
 /** The most bytes of the compiled schemas that are kept, of all owners and of one. */

@@ -1,6 +1,6 @@
-import type { Fault } from '../errors.ts';
-import { Sandbox, type SandboxLimits, TaskEnded } from '../sandbox.ts';
-import { threadModule } from '../thread.ts';
+import type { Fault } from '../../kit/errors.ts';
+import { Sandbox, type SandboxLimits, TaskEnded } from '../../kit/sandbox.ts';
+import { threadModule } from '../../kit/thread.ts';
 import type { CheckOf, CheckTasks } from './checks-thread.ts';
 import type { Checked } from './compile.ts';
 

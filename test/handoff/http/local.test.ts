@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Type from 'typebox';
-
+import { mountLocally } from '../../../src/handoff/http/local.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import type { Handler } from '../../../src/kit/http/endpoint.ts';
-import { mountLocally } from '../../../src/kit/http/local.ts';
 import { JsonText } from '../../../src/kit/http/response.ts';
 import { MemoryBudget } from '../../../src/kit/memory-budget.ts';
 import { defineRoute, type Route } from '../../../src/kit/route.ts';

@@ -1,5 +1,5 @@
-import { readJson } from '../json.ts';
-import { serveTasks } from '../thread.ts';
+import { readJson } from '../../kit/json.ts';
+import { serveTasks } from '../../kit/thread.ts';
 import { CheckerCache } from './cache.ts';
 import { type Checked, compileSchema } from './compile.ts';
 

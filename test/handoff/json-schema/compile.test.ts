@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 
-import { type Checker, compileSchema, maxSteps } from '../../../src/kit/json-schema/compile.ts';
+import { type Checker, compileSchema, maxSteps } from '../../../src/handoff/json-schema/compile.ts';
 import { collectGarbage } from '../../support/garbage.ts';
 import { hostileSchemas, list, object, product } from '../../support/hostile-schemas.ts';
 import { schemas, values } from '../../support/random-schemas.ts';

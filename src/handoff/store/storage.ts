@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
-import type { Database } from './dialect.ts';
-import { sumOverServers } from './distribution.ts';
-import type { TableShape } from './shape.ts';
+import type { Database } from '../../kit/sql/dialect.ts';
+import { sumOverServers } from '../../kit/sql/distribution.ts';
+import type { TableShape } from '../../kit/sql/shape.ts';
 
 /** What a table holds. */
 export interface TableStorage {

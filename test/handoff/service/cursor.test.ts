@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
-import { readCursor, writeCursor } from '../../src/kit/cursor.ts';
-import { ServiceError } from '../../src/kit/errors.ts';
+import { readCursor, writeCursor } from '../../../src/handoff/service/cursor.ts';
+import { ServiceError } from '../../../src/kit/errors.ts';
 
 const refused = (error: unknown) => error instanceof ServiceError && error.code === 'VALIDATION_ERROR' && error.field === 'cursor';
 

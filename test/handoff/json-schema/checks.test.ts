@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 
-import { CheckerCache } from '../../../src/kit/json-schema/cache.ts';
-import { SchemaChecks } from '../../../src/kit/json-schema/checks.ts';
+import { CheckerCache } from '../../../src/handoff/json-schema/cache.ts';
+import { SchemaChecks } from '../../../src/handoff/json-schema/checks.ts';
 import type { SandboxLimits } from '../../../src/kit/sandbox.ts';
 import { doubled, list, object } from '../../support/hostile-schemas.ts';
 import { countTurns } from '../../support/until.ts';

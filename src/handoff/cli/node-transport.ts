@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-import type { Transport } from './transport.ts';
+import type { Transport } from '../../kit/transport.ts';
 
 /**
  * A transport over Node's own HTTP client, for programs that start often: it takes 15 ms of processor time before the

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-
-import type { Awaitable } from '../../src/kit/awaitable.ts';
-import { sharing } from '../../src/kit/sharing.ts';
+import { sharing } from '../../../src/handoff/store/sharing.ts';
+import type { Awaitable } from '../../../src/kit/awaitable.ts';
 
 /** Work whose runs are settled by hand. */
 function createWork() {

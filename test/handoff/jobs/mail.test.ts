@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
-
+import { Mailer } from '../../../src/handoff/jobs/mail.ts';
 import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { OutgoingError } from '../../../src/kit/outgoing/failures.ts';
 import { createGuard } from '../../../src/kit/outgoing/guard.ts';
-import { Mailer } from '../../../src/kit/outgoing/mail.ts';
 import { startMailServer } from '../../support/mail.ts';
 
 const pem = (name: string) => readFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url), 'utf8');
