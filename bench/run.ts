@@ -80,13 +80,13 @@ function settingsFor(databaseUrl: string, port: number): Record<string, string> 
   };
 }
 
-interface ServiceParts {
+interface ServiceDependencies {
   place: Place;
   profile: string | undefined;
   settings: Record<string, string>;
 }
 
-async function startService(databaseUrl: string, { place, profile, settings }: ServiceParts): Promise<MeasuredService> {
+async function startService(databaseUrl: string, { place, profile, settings }: ServiceDependencies): Promise<MeasuredService> {
   const port = await freePort();
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   const program = startProgram<ServiceTasks>('./service.ts', {

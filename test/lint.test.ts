@@ -211,7 +211,7 @@ test('The linter refuses a loop that awaits without a turn of the event loop for
     'while (ids.length > 0) await find(ids.pop()!);',
   ];
   const allowed = [
-    'for (const id of ids) {\n    await turns.take(1);\n    await find(id);\n  }',
+    'for (const id of ids) {\n    await turns.next(1);\n    await find(id);\n  }',
     'for (const id of ids) await session.view(id);',
     'for (const id of ids) later.push(async () => await find(id));',
   ];

@@ -20,7 +20,7 @@ const heartbeatEveryMs = 1000;
 /** How often the hub polls the database, and the keys of streams and the connection to Redis are checked, in milliseconds. */
 const pollEveryMs = 2000;
 
-interface JobParts {
+interface JobDependencies {
   store: Store;
   live: Live;
   services: Services;
@@ -39,7 +39,7 @@ const foundEveryMs = 3_600_000;
 const firstPruneMs = 60_000;
 
 /** Wires the background jobs. They run from `start` to `stop`, which waits for delivery attempts in progress. */
-export function createJobs(base: Base, { store, live, services, failures, recheck, discover }: JobParts) {
+export function createJobs(base: Base, { store, live, services, failures, recheck, discover }: JobDependencies) {
   const { settings, clock } = base;
   const { packets, agents } = services;
   const runOnce = {
@@ -119,7 +119,7 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
 
 function delivererOf(
   { settings, dependencies, clock, random }: Base,
-  { store, live, services, failures, wake }: Omit<JobParts, 'recheck' | 'discover'> & { wake: () => void },
+  { store, live, services, failures, wake }: Omit<JobDependencies, 'recheck' | 'discover'> & { wake: () => void },
 ) {
   return new Deliverer({
     store,

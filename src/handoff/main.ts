@@ -359,7 +359,7 @@ function createServices(
 /** The operations of the service. */
 export type Services = ReturnType<typeof createServices>;
 
-interface HttpParts {
+interface HttpDependencies {
   store: Store;
   live: Live;
   services: Services;
@@ -372,7 +372,7 @@ interface HttpParts {
 const signerOf = ({ auditSigningKey }: Settings) => (auditSigningKey === undefined ? undefined : createHeadSigner(auditSigningKey));
 
 /** The handlers of all nouns. */
-function createHandlers({ settings, clock }: Base, { store, live: { turns }, services, identity }: HttpParts): NounHandlers {
+function createHandlers({ settings, clock }: Base, { store, live: { turns }, services, identity }: HttpDependencies): NounHandlers {
   const { packets, waiting, keys, tenants, agents, contracts, answerLinks, webhooks, channels, views } = services;
   const lists = createListService(store);
   return {
@@ -398,7 +398,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
 }
 
 /** Wires the HTTP server. */
-function createHttp(base: Base, parts: HttpParts): FastifyInstance {
+function createHttp(base: Base, parts: HttpDependencies): FastifyInstance {
   const { settings, dependencies, clock, newId, logger, tracer } = base;
   const { store, live, services, listening, redis, identity } = parts;
   const { version } = packageJson;

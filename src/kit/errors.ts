@@ -60,7 +60,7 @@ export interface Fault {
 /** The fault of a field, whose path begins the sentence. */
 export const faultOf = (field: string, rest: string): Fault => ({ field, detail: `${field} ${rest}` });
 
-interface ErrorParts {
+interface ErrorDetails {
   field?: string | null;
   faults?: readonly Fault[];
   /** Additional fields of the error body, for example `claimed_by`. */
@@ -83,7 +83,7 @@ export class ServiceError extends Error {
   readonly extra: Record<string, unknown>;
   readonly headers: Record<string, string>;
 
-  constructor(code: ErrorCode, detail: string, { field = null, faults = [], extra = {}, headers = {} }: ErrorParts = {}) {
+  constructor(code: ErrorCode, detail: string, { field = null, faults = [], extra = {}, headers = {} }: ErrorDetails = {}) {
     // Nobody reads the stack of a refusal, and capturing it would cost more than the rest of the request.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts';
 import { describeBriefly, describeCause, ServiceError } from './errors.ts';
 
-interface FailureLogParts {
+interface FailureLogDependencies {
   readonly logger: { error(fields: object, message: string): void; info(fields: object, message: string): void };
   readonly clock: Clock;
   /** Whether the error says that the database is unavailable. */
@@ -16,10 +16,10 @@ const remindEveryMs = 60_000;
  * beginning, one with the count of failures each minute, and one at its end.
  */
 export class FailureLog {
-  readonly #parts: FailureLogParts;
+  readonly #parts: FailureLogDependencies;
   #outage: { since: number; said: number; failures: number; jobs: Set<string> } | undefined;
 
-  constructor(parts: FailureLogParts) {
+  constructor(parts: FailureLogDependencies) {
     this.#parts = parts;
   }
 

@@ -1,6 +1,6 @@
 import { abandoned, tookTooLong, tooManyPending } from './errors.ts';
 
-interface FairQueueParts {
+interface FairQueueOptions {
   /** How many tasks run at once. */
   concurrency: number;
   /** How many of them may be one owner's. */
@@ -27,14 +27,14 @@ export interface Place {
  * whose caller's connection has closed is not started.
  */
 export class FairQueue {
-  readonly #parts: Required<FairQueueParts>;
+  readonly #parts: Required<FairQueueOptions>;
   /** What starts the waiting tasks, by owner; the owner whose turn is next comes first. */
   readonly #waiting = new Map<unknown, Set<() => void>>();
   readonly #running = new Map<unknown, number>();
   #runningCount = 0;
   #waitingCount = 0;
 
-  constructor(parts: FairQueueParts) {
+  constructor(parts: FairQueueOptions) {
     this.#parts = {
       what: 'searches and long lists',
       maxWaiting: Number.POSITIVE_INFINITY,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A background job: `runOnce` does the work that is due and returns the milliseconds until its next round. */
-interface LoopParts {
+interface LoopOptions {
   runOnce: () => Promise<number>;
   /** Called after a failed round; must not throw. The loop continues after `retryMs`. */
   onError: (error: unknown) => void;
@@ -12,12 +12,12 @@ interface LoopParts {
 
 /** A loop over `runOnce`, one round at a time. Tests call the same `runOnce` and never start the loop. */
 export class Loop {
-  readonly #parts: LoopParts;
+  readonly #parts: LoopOptions;
   #running: Promise<void> | undefined;
   #stopped = false;
   #pause = new AbortController();
 
-  constructor(parts: LoopParts) {
+  constructor(parts: LoopOptions) {
     this.#parts = parts;
   }
 

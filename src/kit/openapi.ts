@@ -9,7 +9,7 @@ type Json = Record<string, unknown>;
 type Headers = Readonly<Record<string, string>>;
 
 /** The parts of the description besides the routes. */
-interface DescriptionParts {
+interface DescriptionOptions {
   title: string;
   version: string;
   description: string;
@@ -47,7 +47,7 @@ const tenantKey = {
 };
 
 /** The OpenAPI 3.1 description of a service, derived from its routes. */
-export function describeApi({ title, version, description, parts, securitySchemes = tenantKey, ...where }: DescriptionParts): Json {
+export function describeApi({ title, version, description, parts, securitySchemes = tenantKey, ...where }: DescriptionOptions): Json {
   // Schemas that are described once and referred to by name.
   const schemas: Readonly<Record<string, TSchema>> = Object.assign({}, ...parts.map((part) => part.schemas));
   const names: Names = new Map(Object.entries(schemas).map(([name, schema]) => [schema, name]));
@@ -76,7 +76,7 @@ export function describeApi({ title, version, description, parts, securityScheme
   };
 }
 
-function operation(route: Route, shared: Shared, { headersOf, rightsOf }: Pick<DescriptionParts, 'headersOf' | 'rightsOf'>): Json {
+function operation(route: Route, shared: Shared, { headersOf, rightsOf }: Pick<DescriptionOptions, 'headersOf' | 'rightsOf'>): Json {
   const { id, tag, summary, access, params, query, headers = {}, responses } = route;
   return {
     operationId: id,

@@ -19,18 +19,18 @@ export class Turns {
    * Resolves in a turn that no other piece of work has. It lasts until the caller waits for something else.
    * @param options.first before what the owner waits for otherwise: for a value that is in memory already
    */
-  take(owner: unknown, { first = false } = {}): Promise<void> {
+  next(owner: unknown, { first = false } = {}): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const own = this.#waiting.get(owner) ?? [];
     this.#waiting.set(owner, own);
     if (first) own.unshift(resolve);
     else own.push(resolve);
-    if (!this.#isScheduled) setImmediate(this.#next);
+    if (!this.#isScheduled) setImmediate(this.#startNext);
     this.#isScheduled = true;
     return promise;
   }
 
-  readonly #next = (): void => {
+  readonly #startNext = (): void => {
     const [entry] = this.#waiting;
     this.#isScheduled = entry !== undefined;
     if (entry === undefined) return;
@@ -43,8 +43,8 @@ export class Turns {
     start();
     setImmediate(() => {
       const took = performance.now() - begun;
-      if (took > longMs) setTimeout(this.#next, took * restPart);
-      else this.#next();
+      if (took > longMs) setTimeout(this.#startNext, took * restPart);
+      else this.#startNext();
     });
   };
 }

@@ -77,7 +77,7 @@ const json =
   (reply) =>
     void reply.writeHead(status, headers).end(JSON.stringify(body));
 /** Answers in order; the last one repeats. */
-const inTurn =
+const inLane =
   (...answers: Answering[]): Answering =>
   (reply, request, turn) =>
     answers[Math.min(turn, answers.length) - 1]!(reply, request, turn);
@@ -292,7 +292,7 @@ for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport }
 
 describe('A client retries', () => {
   test('a GET, and an operation with an idempotency key, with the same key each time [H312]', async (t) => {
-    const answering = inTurn(json(503, {}), (reply) => void reply.destroy(), json(201, { id: 'x' }));
+    const answering = inLane(json(503, {}), (reply) => void reply.destroy(), json(201, { id: 'x' }));
     const { client, received, dependencies } = await open(t, answering);
     assert.deepEqual(await client.makeThing({ body: { name: 'N' } }), { id: 'x' });
     assert.deepEqual(
@@ -321,7 +321,7 @@ describe('A client retries', () => {
   });
 
   test('rate-limited requests, after Retry-After, and reports the wait [H312]', async (t) => {
-    const { client, received, dependencies, steps } = await open(t, inTurn(json(429, {}, { 'retry-after': '7' }), json(204, undefined)));
+    const { client, received, dependencies, steps } = await open(t, inLane(json(429, {}, { 'retry-after': '7' }), json(204, undefined)));
     await client.putThing({ body: { name: 'N' } });
     assert.equal(received.length, 2);
     assert.deepEqual(dependencies.waits, [30, 7, 30]);
@@ -398,7 +398,7 @@ describe('A stream', () => {
 
   for (const [name, transport] of Object.entries({ fetchTransport, nodeTransport })) {
     test(`resumes after the last event when the connection breaks, after the server's retry time (${name})`, async (t) => {
-      const answering = inTurn(
+      const answering = inLane(
         events('retry: 2000\n\nid: 1\nevent: a\ndata: ä\n\n'),
         (reply) => void reply.destroy(),
         events('id: 2\ndata: y\n\n'),

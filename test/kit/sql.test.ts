@@ -302,7 +302,7 @@ for (const store of everyStore) {
     test('ends before a commit of its own process, so that the next read sees the write', async (t) => {
       const { database } = await openThings(t, store);
       const count = countOf(database);
-      database.beginView();
+      database.beginTurnReads();
       assert.equal(Number((await count.first({}))!.count), 0);
       await add(database, '1');
       assert.equal(Number((await count.first({}))!.count), 1);
@@ -313,7 +313,7 @@ for (const store of everyStore) {
       const other = url === 'sqlite::memory:' ? database : openDatabase<Tables>(url);
       if (other !== database) t.after(() => other.close());
       const count = countOf(database);
-      database.beginView();
+      database.beginTurnReads();
       assert.equal(Number((await count.first({}))!.count), 0);
       await add(other, '1');
       await new Promise(setImmediate);
@@ -323,11 +323,11 @@ for (const store of everyStore) {
     test('shares the result of reads with one name until it ends', async (t) => {
       const { database } = await openThings(t, store);
       let asked = 0;
-      const ask = () => database.inView('things', () => (asked += 1));
+      const ask = () => database.shareInTurn('things', () => (asked += 1));
       ask();
       ask();
       assert.equal(asked, 2, 'no view is open');
-      database.beginView();
+      database.beginTurnReads();
       ask();
       ask();
       const shares = store.name === 'SQLite on disk';
@@ -335,19 +335,19 @@ for (const store of everyStore) {
       await add(database, '1');
       ask();
       assert.equal(asked, shares ? 4 : 5, 'a commit ended it');
-      database.beginView();
+      database.beginTurnReads();
       ask();
       await new Promise(setImmediate);
-      database.beginView();
+      database.beginTurnReads();
       ask();
       assert.equal(asked, shares ? 6 : 7, 'the turn ended it');
     });
 
     test('does not share asynchronous reads', async (t) => {
       const { database } = await openThings(t, store);
-      database.beginView();
-      const first = database.inView('later', () => Promise.resolve(1));
-      const second = database.inView('later', () => Promise.resolve(2));
+      database.beginTurnReads();
+      const first = database.shareInTurn('later', () => Promise.resolve(1));
+      const second = database.shareInTurn('later', () => Promise.resolve(2));
       assert.deepEqual([await first, await second], [1, 2]);
     });
 
@@ -355,7 +355,7 @@ for (const store of everyStore) {
       const { url, drop } = await store.open();
       t.after(drop);
       const database = openDatabase<Tables>(url);
-      database.beginView();
+      database.beginTurnReads();
       await database.close();
       await new Promise(setImmediate);
     });

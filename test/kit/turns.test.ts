@@ -9,7 +9,7 @@ test('of several pieces of work one runs in each turn of the event loop', async 
   await countTurns(async (turn) => {
     const ran: number[] = [];
     const piece = async (owner: string) => {
-      await turns.take(owner);
+      await turns.next(owner);
       ran.push(turn());
     };
     await Promise.all(['a', 'a', 'b', 'a', 'b', 'c'].map(piece));
@@ -21,7 +21,7 @@ test('owners alternate, whoever waits for more; what is in memory already comes 
   const turns = new Turns();
   const ran: string[] = [];
   const piece = async (owner: string, name: string, first = false) => {
-    await turns.take(owner, { first });
+    await turns.next(owner, { first });
     ran.push(name);
   };
   await Promise.all([piece('a', 'a1'), piece('a', 'a2'), piece('a', 'a3'), piece('b', 'b1'), piece('b', 'b2'), piece('b', 'b0', true)]);
@@ -31,10 +31,10 @@ test('owners alternate, whoever waits for more; what is in memory already comes 
 test('after a long piece the event loop goes round several times without one', async () => {
   const turns = new Turns();
   await countTurns(async (turn) => {
-    await turns.take('a');
+    await turns.next('a');
     const [until, begun] = [performance.now() + 20, turn()];
     while (performance.now() < until);
-    const waiting = turns.take('b');
+    const waiting = turns.next('b');
     await waiting;
     assert.ok(turn() - begun > 2, `${turn() - begun}`);
   });

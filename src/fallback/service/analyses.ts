@@ -40,7 +40,7 @@ export class Analyses {
 
   async #analyze(chain: Chain): Promise<Analysis> {
     const definition = definitionOf(chain);
-    await this.#turns.take(chain.id);
+    await this.#turns.next(chain.id);
     const engine = createEngine(definition);
     const routing = routingOf(definition, engine);
     let summary: ReturnType<Analysis['summary']> | undefined;
@@ -50,10 +50,10 @@ export class Analyses {
   async #summarize(id: string, engine: Engine, routing: Routing): ReturnType<Analysis['summary']> {
     const lossless: ExportFormat[] = [];
     for (const format of exportFormats) {
-      await this.#turns.take(id);
+      await this.#turns.next(id);
       if (isLossless(format, { chain: engine.chain, routing, prefer: 'failover' })) lossless.push(format);
     }
-    await this.#turns.take(id);
+    await this.#turns.next(id);
     return summaryOf(engine, lossless);
   }
 }

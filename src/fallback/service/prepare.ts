@@ -52,7 +52,7 @@ export interface Rehearsing {
 }
 
 /** What the mode of a test decides about its run. */
-interface ModeParts {
+interface ModeOptions {
   readonly chain: ChainDefinition;
   readonly plan: Plan;
   readonly engine: Engine;
@@ -108,7 +108,7 @@ function testParts(
   request: TestRequest,
   mode: Exclude<Mode, 'rehearsal'>,
   { live }: PrepareDependencies,
-): ModeParts {
+): ModeOptions {
   if (request.gateway) throw invalid('gateway', 'gateway is only for the mode rehearsal.');
   const engine = createEngine(chain);
   const transport = transportFor(mode, chain, request.stream ?? false, live);
@@ -122,7 +122,7 @@ function testParts(
   };
 }
 
-async function rehearsalParts(stored: Chain, request: TestRequest, origin: string, parts: PrepareDependencies): Promise<ModeParts> {
+async function rehearsalParts(stored: Chain, request: TestRequest, origin: string, parts: PrepareDependencies): Promise<ModeOptions> {
   const { live, tokens, publicUrl, random } = parts;
   requireLive('rehearsal', live);
   if (!request.gateway) throw invalid('gateway', 'gateway is required with the mode rehearsal.');

@@ -23,7 +23,7 @@ export function createChainStore(database: Database<Tables>) {
   );
   return {
     find(id: string): Awaitable<StoredChain | undefined> {
-      database.beginView();
+      database.beginTurnReads();
       return byId.first({ id });
     },
 

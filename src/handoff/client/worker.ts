@@ -29,7 +29,7 @@ export interface WorkOptions {
 export type WorkHandler = (context: WorkContext) => WorkResult | Promise<WorkResult>;
 
 /** What the worker needs of its client. */
-interface WorkerParts {
+interface WorkerDependencies {
   readonly client: HandoffClient;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
@@ -48,7 +48,7 @@ const missedRenewals = 3;
  * once the other packets in progress have ended.
  */
 export async function runWorker(
-  { client, sleep }: WorkerParts,
+  { client, sleep }: WorkerDependencies,
   agentId: string,
   handler: WorkHandler,
   options: WorkOptions,
@@ -72,7 +72,7 @@ export async function runWorker(
 
 class Worker {
   readonly #client: HandoffClient;
-  readonly #sleep: WorkerParts['sleep'];
+  readonly #sleep: WorkerDependencies['sleep'];
   readonly #agentId: string;
   readonly #handler: WorkHandler;
   readonly #leaseSeconds: number;
@@ -81,7 +81,7 @@ class Worker {
   readonly #ending: AbortSignal;
 
   constructor(
-    { client, sleep }: WorkerParts,
+    { client, sleep }: WorkerDependencies,
     agentId: string,
     handler: WorkHandler,
     { leaseSeconds = 60, graceSeconds = 10, onError }: WorkOptions & Required<Pick<WorkOptions, 'onError'>>,

@@ -28,7 +28,7 @@ import type { LocalCall } from './local.ts';
 import { isOfHttp, jsonRpcRefusal, refusalCodes } from './mcp.ts';
 import type { Listening } from './streams.ts';
 
-interface A2aRouteParts {
+interface A2aRouteDependencies {
   readonly mount: HandoffMount;
   readonly call: LocalCall<Caller>;
   /** The endpoint, which is loaded once. */
@@ -68,7 +68,7 @@ export function mountA2a({
   version,
   agents,
   publicUrl,
-}: A2aRouteParts): void {
+}: A2aRouteDependencies): void {
   const addressAt = (origin: string) => ({ origin: publicUrl?.replace(/\/+$/, '') ?? origin, version, agents });
 
   const startedAt = clock().toUTCString();
@@ -158,7 +158,7 @@ const pushesFor = (pushes: PushService, caller: Caller): A2aSession['pushes'] =>
 /** The responses of a streaming method, as server-sent events. Each of its waits counts towards the tenant's connections. */
 function streamOf(
   responses: AsyncGenerator<StreamedResponse, void>,
-  { listening: { streams }, turns, failed, owner }: Pick<A2aRouteParts, 'listening' | 'turns' | 'failed'> & { owner: number },
+  { listening: { streams }, turns, failed, owner }: Pick<A2aRouteDependencies, 'listening' | 'turns' | 'failed'> & { owner: number },
   gone: AbortController,
 ): StreamResponse {
   const abandon = () => {
@@ -178,7 +178,7 @@ function streamOf(
       };
       const pump = async () => {
         // While the service stops, waits end at once; other work must go on meanwhile.
-        while (await sendNext()) await turns.take(owner);
+        while (await sendNext()) await turns.next(owner);
         open.end('done');
       };
       pump().catch((error: unknown) => open.fail(error));

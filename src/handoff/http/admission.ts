@@ -13,14 +13,14 @@ import { answerPageHeaders } from './answer-page.ts';
 import { agentId, bearerOf, keyOf } from './headers.ts';
 import type { IdentityAdmission } from './identity.ts';
 import type { Limits } from './limits.ts';
-import type { ServerParts } from './server.ts';
+import type { ServerDependencies } from './server.ts';
 import { signInHeaders } from './sign-in.ts';
 
 /** The properties of a route that admission needs. */
 type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'dailyQuota' | 'keyInQuery' | 'forPrograms' | 'resource'>;
 
-type AdmissionParts = Pick<
-  ServerParts,
+type AdmissionDependencies = Pick<
+  ServerDependencies,
   'clock' | 'packets' | 'agents' | 'keys' | 'corsOrigins' | 'devMode' | 'host' | 'allowedHosts' | 'identity'
 > & {
   readonly limits: Limits;
@@ -38,7 +38,7 @@ export function createAdmission({
   allowedHosts,
   identity,
   limits,
-}: AdmissionParts) {
+}: AdmissionDependencies) {
   const isOwnHost = ownHosts([host, ...allowedHosts, ...(identity?.hosts ?? [])]);
 
   /** Authenticates and counts a request, and sets the rate limit headers of its answer. */
@@ -115,7 +115,7 @@ export function createAdmission({
       throw unauthorized('The API key is not valid.', identity?.challenge(route));
     }
     request.info.caller = caller.tenant_id;
-    return andThen(limits.take(caller, now), (state) => counted(route, request, reply, caller, state));
+    return andThen(limits.count(caller, now), (state) => counted(route, request, reply, caller, state));
   }
 
   function counted(

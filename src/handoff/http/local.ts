@@ -33,7 +33,7 @@ export type LocalCall<Context> = <R extends Route>(
   by: LocalCaller<Context>,
 ) => Promise<ResultOf<R> | undefined>;
 
-interface LocalParts<Context, Traits> {
+interface LocalDependencies<Context, Traits> {
   /** Refuses a caller that may not call the route, by a ServiceError. */
   readonly authorize: (route: Route & Traits, caller: Context, headers: IncomingHttpHeaders) => void;
   readonly turns: Turns;
@@ -51,7 +51,7 @@ interface LocalParts<Context, Traits> {
  */
 export function mountLocally<Context, Traits extends object>(
   mount: Mount<Context, Traits>,
-  { authorize, turns, answers, ownerOf }: LocalParts<Context, Traits>,
+  { authorize, turns, answers, ownerOf }: LocalDependencies<Context, Traits>,
 ): { mount: Mount<Context, Traits>; call: LocalCall<Context> } {
   const endpoints = new Map<Route, Endpoint<Context>>();
   return {
@@ -68,7 +68,7 @@ export function mountLocally<Context, Traits extends object>(
       const headers = Object.fromEntries(texts.map(([name, text]) => [name, Buffer.from(text).toString('latin1')]));
       authorize(route as R & Traits, caller, headers);
       const owner = ownerOf(caller);
-      await turns.take(owner.turns);
+      await turns.next(owner.turns);
       const rawBody = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
       const input = { params: lowerCase({ ...params }), query: { ...query }, body };
       endpoint.validate(input.query, body, rawBody?.length);
@@ -81,7 +81,7 @@ export function mountLocally<Context, Traits extends object>(
       const held = text.length > largeFrom ? text.length : 0;
       if (!answers.acquire(owner.answers, held)) throw tooManyAnswers();
       try {
-        await turns.take(owner.turns, { first: true });
+        await turns.next(owner.turns, { first: true });
         return readJson<ResultOf<R>>(text.toString());
       } finally {
         answers.release(owner.answers, held);

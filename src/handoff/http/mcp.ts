@@ -21,7 +21,7 @@ import type { IdentityAdmission } from './identity.ts';
 import type { LocalCall } from './local.ts';
 import type { Listening } from './streams.ts';
 
-interface McpRouteParts {
+interface McpRouteDependencies {
   readonly mount: HandoffMount;
   readonly call: LocalCall<Caller>;
   /** The endpoint, which is loaded once. */
@@ -35,7 +35,7 @@ interface McpRouteParts {
 }
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
-export function mountMcp({ mount, call, load, listening, views, clock, identity, failed }: McpRouteParts): void {
+export function mountMcp({ mount, call, load, listening, views, clock, identity, failed }: McpRouteDependencies): void {
   mount(
     mcp,
     async ({ query, body }, context) => {
@@ -114,7 +114,7 @@ async function listen(
   endpoint: McpEndpoint,
   request: McpHttpRequest,
   caller: Caller,
-  { listening, failed }: Pick<McpRouteParts, 'listening' | 'failed'>,
+  { listening, failed }: Pick<McpRouteDependencies, 'listening' | 'failed'>,
 ) {
   requireRight(caller, acts.listen);
   const { start, leave } = await listening.begin(caller, undefined);
@@ -135,7 +135,7 @@ function streamOf(
     position,
     leave,
     failed,
-  }: Pick<McpRouteParts, 'listening' | 'failed'> & { position: number; leave: () => void },
+  }: Pick<McpRouteDependencies, 'listening' | 'failed'> & { position: number; leave: () => void },
 ): StreamResponse {
   return eventStream({
     streams,

@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 
 export type HandoffMetrics = ReturnType<typeof createHandoffMetrics>;
 
-interface MetricsParts {
+interface MetricsDependencies {
   store: Store;
   streams: Pick<Streams, 'count'>;
   /** The memory that replays hold. */
@@ -22,7 +22,7 @@ interface MetricsParts {
 
 /** Makes the service's metrics: those of the specification, and gauges of packets, database, write queue, search index and streams. */
 // oxlint-disable-next-line baton/own-lines -- one declaration for each metric.
-export function createHandoffMetrics({ store, streams, replays, clock, isPrivate }: MetricsParts) {
+export function createHandoffMetrics({ store, streams, replays, clock, isPrivate }: MetricsDependencies) {
   const unknown = Object.fromEntries(statuses.map((status) => [status, Number.NaN])) as Record<Status, number>;
   const counts = () => store.packets.countByStatus().catch(() => unknown);
   const ageGauge = (name: string, help: string, since: () => Promise<Date | undefined>) => ({

@@ -28,7 +28,7 @@ import type { Store } from '../store/store.ts';
 import { type Handlers, handlersOf } from './handlers.ts';
 import { agentId, idempotencyOf, leaseToken } from './headers.ts';
 
-interface PacketHandlersParts {
+interface PacketHandlersDependencies {
   store: Store;
   packets: PacketService;
   lists: ListService;
@@ -39,7 +39,7 @@ interface PacketHandlersParts {
 }
 
 /** The handlers of the routes of packets, of work on them and of batches. */
-export function packetHandlers({ store, packets, lists, batchMax, waiting, turns, tiers }: PacketHandlersParts) {
+export function packetHandlers({ store, packets, lists, batchMax, waiting, turns, tiers }: PacketHandlersDependencies) {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 
   function itemOf(value: unknown, limit: number): BatchItem {
@@ -64,7 +64,7 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
     const { caller, headers } = context;
     const isWanted = await waiting.until(waiterOf(context, query.wait_seconds), id, conditionOf(query));
     // An event may wake a thousand requests.
-    if (isWanted) await turns.take(caller.tenant_number);
+    if (isWanted) await turns.next(caller.tenant_number);
     return packetAnswer(await store.of(caller).packets.find(id), headers['if-none-match']);
   }
 

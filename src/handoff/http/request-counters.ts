@@ -25,15 +25,15 @@ export interface Taken {
 
 /** Counters of requests. */
 export interface RequestCounters {
-  take(counted: Counted): Awaitable<Taken>;
+  count(counted: Counted): Awaitable<Taken>;
 }
 
 /** Makes counters in this process. */
-export function createLocalCounters(): RequestCounters & { take(counted: Counted): Taken } {
+export function createLocalCounters(): RequestCounters & { count(counted: Counted): Taken } {
   const minutes = new Windows(minuteMs);
   const hours = new Windows(hourMs);
   return {
-    take({ keyId, tenantId, perMinute, perHour, now }) {
+    count({ keyId, tenantId, perMinute, perHour, now }) {
       const minute = perMinute > 0 ? minutes.of(keyId, now) : undefined;
       const hour = perHour > 0 ? hours.of(tenantId, now) : undefined;
       const found = { minute: minute?.peek(now, perMinute), hour: hour?.peek(now, perHour) };
@@ -88,18 +88,18 @@ const uncountScript = `for _, key in ipairs(KEYS) do redis.call('ZREM', key, ARG
 /** Makes counters in Redis, shared by all instances; while Redis is unavailable they count in this process. */
 export function createSharedCounters(redis: RedisLink, local: RequestCounters, newName: () => string): RequestCounters {
   return {
-    async take(counted) {
+    async count(counted) {
       const { keyId, tenantId, perMinute, perHour, now } = counted;
       const windows = [
         { name: 'minute', key: `minute:${keyId}`, lengthMs: minuteMs, limit: perMinute },
         { name: 'hour', key: `hour:${tenantId}`, lengthMs: hourMs, limit: perHour },
       ].filter(({ limit }) => limit > 0);
-      if (windows.length === 0) return local.take(counted);
+      if (windows.length === 0) return local.count(counted);
       const keys = windows.map(({ key }) => key);
       const name = newName();
       const args = [String(now), name, ...windows.flatMap(({ lengthMs, limit }) => [String(lengthMs), String(limit)])];
       const answer = await redis.evaluate(takeScript, keys, args, (value) => readTaken(value, windows.length));
-      if (answer === undefined) return local.take(counted);
+      if (answer === undefined) return local.count(counted);
 
       const states = new Map(windows.map(({ name: which, limit }, index) => [which, stateOf(answer.counts[index]!, limit)]));
       return {

@@ -48,7 +48,7 @@ import { sseHandlers } from './sse.ts';
 import type { Listening } from './streams.ts';
 import { webSocketHandlers } from './websocket.ts';
 
-export interface ServerParts {
+export interface ServerDependencies {
   version: string;
   logger: Logger;
   tracer: Tracer | undefined;
@@ -108,7 +108,7 @@ const rootLinks = {
 const maxBatchBytes = 16 * 1024 * 1024;
 
 /** Makes the HTTP server of the handoff service. */
-export function createServer(parts: ServerParts): FastifyInstance {
+export function createServer(parts: ServerDependencies): FastifyInstance {
   const { version, logger, clock, store, metrics, tiers, corsOrigins, listening, devMode, host } = parts;
   const itemLimit = (caller: Caller) => tiers[caller.tenant_tier].packetBytes;
 
@@ -168,7 +168,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
 
 /** Mounts the endpoints for agents that speak MCP or A2A. */
 function mountProtocols(
-  parts: ServerParts,
+  parts: ServerDependencies,
   app: FastifyInstance,
   mount: HandoffMount,
   call: LocalCall<Caller>,
@@ -203,7 +203,7 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /** Mounts the console, and the page at the root. */
-function mountPages(app: FastifyInstance, { version }: ServerParts): void {
+function mountPages(app: FastifyInstance, { version }: ServerDependencies): void {
   mountStatic(app, {
     prefix: '/console',
     folder: fileURLToPath(new URL('../web/dist', import.meta.url)),

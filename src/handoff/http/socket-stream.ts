@@ -31,7 +31,7 @@ export interface SocketFeed extends StreamFeed {
   onMessage(text: string | undefined): void;
 }
 
-interface SocketParts {
+interface SocketOptions {
   streams: Streams;
   /** Starts feeding the stream. `close` ends it with a code and a reason. */
   feed: (open: OpenStream, request: FastifyRequest, close: (code: number, reason: string) => void) => SocketFeed;
@@ -51,7 +51,7 @@ const options = {
 const server = new WebSocketServer(options);
 
 /** An answer that opens a WebSocket connection. @throws ServiceError 426 if the request does not ask for one */
-export function webSocket({ streams, feed, abandon }: SocketParts): StreamResponse {
+export function webSocket({ streams, feed, abandon }: SocketOptions): StreamResponse {
   return new StreamResponse({
     abandon,
     open(request, reply) {
@@ -74,7 +74,7 @@ export function webSocket({ streams, feed, abandon }: SocketParts): StreamRespon
   });
 }
 
-function follow(connection: WebSocket, request: FastifyRequest, streams: Streams, feed: SocketParts['feed']): void {
+function follow(connection: WebSocket, request: FastifyRequest, streams: Streams, feed: SocketOptions['feed']): void {
   let fed: SocketFeed | undefined;
   const open = streams.open(new SocketStream(connection), request, (opened) => {
     fed = feed(opened, request, (code, reason) => {

@@ -7,7 +7,7 @@ import type { Hub, Listener } from '../live/hub.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { Connections } from '../service/connections.ts';
 
-interface ListeningParts {
+interface ListeningDependencies {
   hub: Hub;
   streams: Streams;
   connections: Connections;
@@ -18,7 +18,7 @@ interface ListeningParts {
 export type Listening = ReturnType<typeof createListening>;
 
 /** Makes what `/events` and `/ws` share: counted connections and their start positions. */
-export function createListening({ hub, streams, connections, clock, newId }: ListeningParts) {
+export function createListening({ hub, streams, connections, clock, newId }: ListeningDependencies) {
   return {
     hub,
     streams,

@@ -64,7 +64,7 @@ export const webSocketHandlers = (listening: Listening, corsOrigins: readonly st
 
 const message = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-interface ConnectionParts {
+interface ConnectionDependencies {
   listening: Listening;
   caller: Caller;
   open: OpenStream;
@@ -74,7 +74,7 @@ interface ConnectionParts {
 
 /** A WebSocket connection and its subscription. */
 class Connection {
-  readonly #parts: ConnectionParts;
+  readonly #parts: ConnectionDependencies;
   readonly #messages = new SlidingWindow(windowMs);
   #subscription: Subscription = null;
   #listener!: Listener;
@@ -84,7 +84,7 @@ class Connection {
   #work = Promise.resolve();
   #isFlooded = false;
 
-  constructor(parts: ConnectionParts) {
+  constructor(parts: ConnectionDependencies) {
     this.#parts = parts;
   }
 

@@ -9,7 +9,7 @@ import { Seal, sealKeyLength } from './seal.ts';
 import { Sessions, type SessionTimes } from './sessions.ts';
 import { Tokens } from './tokens.ts';
 
-interface IdentityParts {
+interface IdentityDependencies {
   readonly store: Store;
   readonly clock: Clock;
   readonly newId: NewId;
@@ -36,7 +36,7 @@ interface Begun extends SignInChecks {
 export type Identity = Awaited<ReturnType<typeof createIdentity>>;
 
 /** Wires sign-in, sessions and tokens. */
-export async function createIdentity(parts: IdentityParts) {
+export async function createIdentity(parts: IdentityDependencies) {
   const { store, clock, random, rules, provider: settings } = parts;
   const fresh = Buffer.alloc(sealKeyLength);
   random(fresh);

@@ -21,7 +21,7 @@ export interface SessionTimes {
   readonly idleMinutes: number;
 }
 
-interface SessionParts {
+interface SessionDependencies {
   readonly store: Store;
   readonly clock: Clock;
   readonly newId: NewId;
@@ -67,10 +67,10 @@ const refused = (sentence: string) => new ServiceError('FORBIDDEN', sentence);
 
 /** Sessions of people who signed in. */
 export class Sessions {
-  readonly #parts: SessionParts;
+  readonly #parts: SessionDependencies;
   readonly #checking = new Map<string, Promise<boolean>>();
 
-  constructor(parts: SessionParts) {
+  constructor(parts: SessionDependencies) {
     this.#parts = parts;
   }
 

@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts';
 import { keepPerson, limitsOf, refusedAs, tenantOf } from './people.ts';
 import { type Provider, RefusedToken, requireAudience } from './provider.ts';
 
-interface TokenParts {
+interface TokenDependencies {
   readonly store: Store;
   readonly clock: Clock;
   readonly provider: Provider;
@@ -40,13 +40,13 @@ const refused = (sentence: string) => new RefusedToken('UNAUTHORIZED', sentence)
 
 /** Callers with access tokens of the identity provider. */
 export class Tokens {
-  readonly #parts: TokenParts;
+  readonly #parts: TokenDependencies;
   /** What tokens stand for, by the hash of the token and its place; forgotten when a key, a tenant or a person changes. */
   readonly #kept = new Map<string, { readonly found: Found; readonly until: number }>();
   readonly #looking = new Map<string, Promise<Found>>();
   #version = -1;
 
-  constructor(parts: TokenParts) {
+  constructor(parts: TokenDependencies) {
     this.#parts = parts;
   }
 

@@ -22,7 +22,7 @@ const beginsPerTurn = 8;
 /** The longest pause between rounds, in milliseconds. A commit wakes the deliverer at once; this covers any missed wake-up. */
 const everyMs = 1000;
 
-interface DelivererParts {
+interface DelivererDependencies {
   store: Store;
   deliveries: DeliveryService;
   clock: Clock;
@@ -44,7 +44,7 @@ const receiverName = ({ kind, url }: DeliveryQueue): string => (kind === 'email'
  * delays deliveries to others, however many of its own are pending.
  */
 export class Deliverer {
-  readonly #parts: DelivererParts;
+  readonly #parts: DelivererDependencies;
   readonly #receivers = new Map<string, Receiver<Item>>();
   readonly #running = new Set<Promise<void>>();
   /** Receivers that wait because a limit over all receivers, or of a tenant, is reached. */
@@ -64,7 +64,7 @@ export class Deliverer {
   #begunInTurn = 0;
   #isStopping = false;
 
-  constructor(parts: DelivererParts) {
+  constructor(parts: DelivererDependencies) {
     this.#parts = parts;
   }
 

@@ -31,7 +31,7 @@ export class MailRefused extends Error {
   }
 }
 
-interface MailerParts {
+interface MailerOptions {
   /** `smtp://` or `smtps://`, with user and password if the server wants them. */
   url: string;
   /** The sender, `address` or `Name <address>`. */
@@ -46,14 +46,14 @@ const maxReply = 64 * 1024;
 
 /** Sends mails through one mail server. The library is loaded with the first mail. */
 export class Mailer {
-  readonly #parts: MailerParts;
+  readonly #parts: MailerOptions;
   readonly #server: URL;
   /** The domain of the sender. */
   readonly #domain: string;
   readonly #exchanges = new Set<AbortController>();
   #isClosed = false;
 
-  constructor(parts: MailerParts) {
+  constructor(parts: MailerOptions) {
     this.#parts = parts;
     this.#server = new URL(parts.url);
     this.#domain = /@([^\s<>@]+)>?\s*$/.exec(parts.from)?.[1] ?? 'localhost';

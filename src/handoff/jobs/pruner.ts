@@ -30,7 +30,7 @@ export interface Retention {
   readonly deadLetterRetentionSeconds: number;
 }
 
-interface PrunerParts {
+interface PrunerDependencies {
   store: Store;
   clock: Clock;
   retention: Retention;
@@ -40,7 +40,7 @@ interface PrunerParts {
  * Makes the job that deletes old data in small batches: what has a retention after that, counters of days and hours when nobody reads them any more, unseen
  * agents and expired answer links after 30 days, sessions that have expired, secrets of removed webhooks after their last delivery. A round returns the milliseconds until the next one.
  */
-export function createPruner({ store, clock, retention }: PrunerParts): () => Promise<number> {
+export function createPruner({ store, clock, retention }: PrunerDependencies): () => Promise<number> {
   const { idempotencyRetentionSeconds, streamRetentionSeconds, deliveryRetentionSeconds, deadLetterRetentionSeconds } = retention;
   return async () => {
     const now = clock().getTime();

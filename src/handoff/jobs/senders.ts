@@ -23,7 +23,7 @@ export interface Item {
   readonly until: Date;
 }
 
-interface SenderParts {
+interface SenderDependencies {
   store: Store;
   notices: NoticeService;
   /** The body of a push notification of A2A about a packet, of whose chain `root` is the root. */
@@ -52,7 +52,7 @@ export type Send = (item: Item, onSize: (bytes: number) => void) => Promise<Sent
 const maxAnswerBytes = 64 * 1024;
 
 /** Makes the function that sends a delivery, by the kind of what it goes to. */
-export function createSend(parts: SenderParts): Send {
+export function createSend(parts: SenderDependencies): Send {
   const { store, notices, views, notificationOf, outgoing, mailer, clock, userAgent, attemptMs: timeoutMs } = parts;
 
   async function post(queue: DeliveryQueue, headers: Record<string, string>, body: Buffer, trace?: TraceContext): Promise<Sent> {

@@ -10,7 +10,7 @@ const everyMs = 1000;
 
 type SweepCommand = Parameters<PacketService['sweep']>[2];
 
-interface SweeperParts {
+interface SweeperDependencies {
   store: Store;
   packets: Pick<PacketService, 'sweep'>;
   clock: Clock;
@@ -22,7 +22,7 @@ interface SweeperParts {
  * Makes the job that ends leases, applies `hitl.on_timeout` and expires unclaimed packets when their time is over. A round returns
  * the milliseconds until the next one.
  */
-export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: SweeperParts): () => Promise<number> {
+export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: SweeperDependencies): () => Promise<number> {
   return async () => {
     const now = clock();
     const sweep = (command: SweepCommand) => async (found: readonly { tenant: number; id: string }[]) => {

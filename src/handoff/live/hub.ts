@@ -100,7 +100,7 @@ const messagesPerTurn = 100;
  */
 const replayReads = { concurrency: 6, perOwner: 2, maxWaitingPerOwner: Number.POSITIVE_INFINITY, maxWaitMs: 60_000 };
 
-interface HubParts {
+interface HubDependencies {
   readonly trail: Trail;
   readonly memory: ReplayMemory;
   /** A page is read, and sent, in a turn of its tenant. */
@@ -115,11 +115,11 @@ interface HubParts {
  * it sent.
  */
 export class Hub {
-  readonly #parts: HubParts;
+  readonly #parts: HubDependencies;
   readonly #states = new Map<number, TenantState>();
   readonly #replayReads = new FairQueue(replayReads);
 
-  constructor(parts: HubParts) {
+  constructor(parts: HubDependencies) {
     this.#parts = parts;
   }
 
@@ -152,7 +152,7 @@ export class Hub {
         if (page.bytes > 0) await this.#replay(tenant, listener, page);
         else listener.position = page.upTo;
         if (!page.isLast) {
-          await turns.take(tenant_number);
+          await turns.next(tenant_number);
           continue;
         }
         // The read includes every event that was sent before it started.
@@ -239,7 +239,7 @@ export class Hub {
     try {
       if (!listener.isOpen()) return;
       const events = await this.#replayReads.run(tenant_number, async () => {
-        await this.#parts.turns.take(tenant_number);
+        await this.#parts.turns.next(tenant_number);
         return this.#parts.trail.between(tenant_number, listener.position, upTo);
       });
       await new Promise<void>((resolve) => {
@@ -278,7 +278,7 @@ export class Hub {
       while (hasMore(state) && this.#states.get(tenant_number) === state) {
         // biome-ignore lint/plugin: this loop reads nothing.
         while (isFull(state)) await nextTurn();
-        await turns.take(tenant_number);
+        await turns.next(tenant_number);
         const { known } = state;
         state.hinted = false;
         const { upTo, isLast } = await this.#pageAfter(tenant_number, state.last!);

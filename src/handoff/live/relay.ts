@@ -11,7 +11,7 @@ const maxMessageLength = 1024 * 1024;
 /** The most tenants in one message. */
 const maxHints = 1000;
 
-interface RelayParts {
+interface RelayDependencies {
   redis: RedisLink;
   /** Called with a hint from another instance: a tenant's number and the last position of its trail. It may be wrong. */
   onHint: (tenant: number, position: number) => void;
@@ -31,7 +31,7 @@ export class Relay {
   readonly #pending = new Map<number, number>();
   #isSending = false;
 
-  constructor({ redis, onHint, onReady, onIgnored }: RelayParts) {
+  constructor({ redis, onHint, onReady, onIgnored }: RelayDependencies) {
     this.#redis = redis;
     redis.subscribe(
       channel,

@@ -3,7 +3,7 @@ import { readJson } from '../../kit/json.ts';
 
 import type { Scope } from '../model/common.ts';
 import { urisOf } from './resources.ts';
-import { callTool, createMcpServer, type Extension, type McpParts, type RunTool, type ToolCall, takesTasks } from './server.ts';
+import { callTool, createMcpServer, type Extension, type McpDependencies, type RunTool, type ToolCall, takesTasks } from './server.ts';
 import type { Session } from './session.ts';
 import { type SendMessage, subscribedTasks } from './subscriptions.ts';
 import { mayWait, scopesOf, tools } from './tools.ts';
@@ -47,7 +47,7 @@ const readHeaders = /^(accept|content-type|mcp-.*)$/;
 /** Makes the endpoint for MCP over HTTP. It is stateless: each request is served by a server of its own. */
 export function createMcpEndpoint(parts: {
   version: string;
-  refusalOf: McpParts['refusalOf'];
+  refusalOf: McpDependencies['refusalOf'];
   extension?: Extension | undefined;
 }): McpEndpoint {
   type Bus = NonNullable<Parameters<typeof createMcpHandler>[1]>['bus'];

@@ -67,7 +67,7 @@ export interface Extension {
   handlers(ours: Handlers): Handlers;
 }
 
-export interface McpParts {
+export interface McpDependencies {
   readonly version: string;
   readonly era: Era;
   /** Makes the session of a request. */
@@ -122,7 +122,7 @@ const validators = new Map(
 );
 
 /** Makes the server of one request, or of one connection over stdio. */
-export function createMcpServer(parts: McpParts): Server {
+export function createMcpServer(parts: McpDependencies): Server {
   const { version, era, subscribe, extension } = parts;
   const server = new Server(
     { name: 'baton-handoff', title: 'Baton handoff packets', version },
@@ -151,7 +151,7 @@ export function createMcpServer(parts: McpParts): Server {
   return server;
 }
 
-function handlersOf({ sessionOf, refusalOf, runTool = (call, session) => callTool(call, session, refusalOf) }: McpParts): Handlers {
+function handlersOf({ sessionOf, refusalOf, runTool = (call, session) => callTool(call, session, refusalOf) }: McpDependencies): Handlers {
   /** Answers a request that is not a call of a tool; a refusal is an error of JSON-RPC. */
   const orFault = async <T>(work: () => Promise<T> | T): Promise<T> => {
     try {
@@ -198,7 +198,7 @@ function handlersOf({ sessionOf, refusalOf, runTool = (call, session) => callToo
 const isOurs = (code: string): boolean => code === 'SERVER_ERROR' || code === 'SERVICE_UNAVAILABLE';
 
 /** The tools that the key of a session may call: those that change something need the scope work, the others read. */
-async function toolsOf({ call, grantable }: Session, refusalOf: McpParts['refusalOf']) {
+async function toolsOf({ call, grantable }: Session, refusalOf: McpDependencies['refusalOf']) {
   const own = await call(routes.getOwnKey, {}).catch((error: unknown) => {
     // Over stdio the service may not run yet. Each call will say so.
     if (refusalOf(error).code !== 'SERVICE_UNAVAILABLE') throw error;
@@ -225,7 +225,7 @@ export const detailsOf = ({ task, result, error }: Task): Record<string, unknown
 
 /** Makes undefined of the refusal of an unknown id. */
 export const unlessUnknown =
-  (refusalOf: McpParts['refusalOf']) =>
+  (refusalOf: McpDependencies['refusalOf']) =>
   (error: unknown): undefined => {
     if (refusalOf(error).code !== 'NOT_FOUND') throw error;
   };
@@ -240,7 +240,7 @@ const asHandle = ({ task }: Task) => ({ ...task, resultType: 'task' });
 export async function callTool(
   { name, arguments: given }: ToolCall,
   session: Session,
-  refusalOf: McpParts['refusalOf'],
+  refusalOf: McpDependencies['refusalOf'],
 ): Promise<CallToolResult> {
   const args: unknown = given ?? {};
   if (given === null || typeof args !== 'object' || Array.isArray(args))

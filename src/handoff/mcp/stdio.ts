@@ -9,7 +9,7 @@ import type { Packet } from '../model/packet.ts';
 import { createMcpServer, type Refusal, takesTasks } from './server.ts';
 import type { ApiRequest, CallApi } from './session.ts';
 
-interface StdioParts {
+interface StdioDependencies {
   readonly client: HandoffClient;
   readonly version: string;
   /** The agent behind the client. */
@@ -19,7 +19,7 @@ interface StdioParts {
 }
 
 /** Serves MCP over standard input and output until the input ends. The tools call the API of a service over HTTP. */
-export function serveMcpOverStdio({ client, version, agentId, onError }: StdioParts): void {
+export function serveMcpOverStdio({ client, version, agentId, onError }: StdioDependencies): void {
   const leases = new Leases();
   const callWith = (signal: AbortSignal): CallApi => {
     return (async (route, { headers: given = {}, ...request }) => {

@@ -2,7 +2,7 @@ import { ProtocolError, ProtocolErrorCode, SUBSCRIPTION_ID_META_KEY } from '@mod
 import { readJson } from '../../kit/json.ts';
 
 import type { McpHttpAnswer, McpHttpRequest } from './http.ts';
-import { declaresTasks, detailsOf, type McpParts, tasksNotDeclared, unlessUnknown } from './server.ts';
+import { declaresTasks, detailsOf, type McpDependencies, tasksNotDeclared, unlessUnknown } from './server.ts';
 import type { Session } from './session.ts';
 import { packetOfTask, taskOf } from './tasks.ts';
 
@@ -34,7 +34,7 @@ const fieldsOf = (value: unknown) => (typeof value === 'object' && value !== nul
  */
 export async function subscribedTasks(
   { body, session: parts }: McpHttpRequest,
-  refusalOf: McpParts['refusalOf'],
+  refusalOf: McpDependencies['refusalOf'],
 ): Promise<SubscribedTasks | McpHttpAnswer | undefined> {
   const params = fieldsOf(fieldsOf(body).params);
   const { taskIds, resourceSubscriptions, ...others } = fieldsOf(params.notifications);

@@ -5,7 +5,7 @@ import { draftOf } from './question.ts';
 import { withTimes } from './times.ts';
 import { type KeptTrace, withoutTrace } from './trace.ts';
 
-interface NewPacketParts {
+interface NewPacketOptions {
   readonly id: string;
   readonly now: Date;
   readonly agentId: string | undefined;
@@ -17,7 +17,7 @@ interface NewPacketParts {
 /** A new packet and its `packet.created` event. */
 export function newPacket(
   request: ChainRequest & { parent_packet_id?: string | undefined },
-  { id, now, agentId, contractVersion, trace }: NewPacketParts,
+  { id, now, agentId, contractVersion, trace }: NewPacketOptions,
 ): Decision {
   const at = now.toISOString();
   const { context, actions, hitl } = request;

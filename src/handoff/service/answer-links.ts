@@ -18,7 +18,7 @@ import { actorOf, type Caller, callerOfChain, circumstancesOf, familyOf } from '
 import { changeIn } from './change.ts';
 import { requireOrigin } from './origin.ts';
 import type { PacketViews } from './packet-views.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 import { linkHasEnded } from './people.ts';
 
 /** What the page of a link shows: the open question, or why there is none. */
@@ -38,7 +38,7 @@ export type OpenedLink =
 /** A packet with a question. */
 export type AskingPacket = Packet & { readonly hitl: NonNullable<Packet['hitl']> };
 
-interface AnswerLinkParts extends ServiceParts {
+interface AnswerLinkDependencies extends ServiceDependencies {
   facts: FactSources;
   views: PacketViews;
   random: RandomSource;
@@ -63,7 +63,7 @@ const maxLinks = 1000;
 const nothing = '00000000-0000-7000-8000-000000000000';
 
 /** Links to pages on which people answer a question without a key. */
-export function createAnswerLinkService({ store, views, clock, newId, random, publicUrl, facts }: AnswerLinkParts) {
+export function createAnswerLinkService({ store, views, clock, newId, random, publicUrl, facts }: AnswerLinkDependencies) {
   /**
    * The link of a token, its packet, and the caller for whom it answers; undefined when its key may no longer answer. An
    * unknown token costs the same reads as a known one.

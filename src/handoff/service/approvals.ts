@@ -9,7 +9,7 @@ import { requireAgent } from '../rules/rights.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
 import type { Caller } from './authentication.ts';
 import { actingFor } from './change.ts';
-import { type CreateAnswer, type CreateOptions, type CreationParts, createIn, createUnder, unknownParent } from './create.ts';
+import { type CreateAnswer, type CreateOptions, type CreationDependencies, createIn, createUnder, unknownParent } from './create.ts';
 
 /** Thrown in a unit of work when the agent asked about the call before, so that nothing is written. */
 class KnownCall extends Error {
@@ -22,7 +22,7 @@ class KnownCall extends Error {
 }
 
 /** Asks about actions in one call. */
-export function createApprovalService(parts: CreationParts & FactSources) {
+export function createApprovalService(parts: CreationDependencies & FactSources) {
   const { store, newId } = parts;
   return {
     /** Makes a packet that asks about an action, or finds the one that the agent made for the call. @throws ServiceError 409 CALL_CHANGED */

@@ -57,7 +57,7 @@ export function createAuditService({ store, turns, signer }: { store: Store; tur
   async function* entriesOf(caller: Caller, from: number, to: number): AsyncGenerator<ChainRow[], void> {
     let next = from;
     while (next <= to) {
-      await turns.take(caller.tenant_number);
+      await turns.next(caller.tenant_number);
       const rows = await store.of(caller).trail.chain(next, to, perRead);
       if (rows.length === 0) return;
       yield rows;

@@ -19,9 +19,9 @@ import { mayLink } from './answer-links.ts';
 import type { Caller } from './authentication.ts';
 import { createDestinations } from './destinations.ts';
 import { requireOrigin } from './origin.ts';
-import type { SendingParts } from './parts.ts';
+import type { SendingParts } from './dependencies.ts';
 
-interface ChannelServiceParts extends SendingParts {
+interface ChannelServiceDependencies extends SendingParts {
   /** Why no mail can be sent, as a sentence; undefined when it can. */
   mailProblem: string | undefined;
   /** The address of the service for people, if it is set. */
@@ -40,7 +40,7 @@ const mailAddress =
 const maxAddress = 254;
 
 /** The operations on channels and their deliveries. */
-export function createChannelService({ store, clock, newId, urlProblem, mailProblem, publicUrl }: ChannelServiceParts) {
+export function createChannelService({ store, clock, newId, urlProblem, mailProblem, publicUrl }: ChannelServiceDependencies) {
   const shown = (row: ListedRow) => shownChannel(row, publicUrl);
   const { change, add, remove, test, deliveries, replay } = createDestinations({
     ...{ store, clock, newId },

@@ -9,9 +9,9 @@ import { requireContractOf } from '../rules/rights.ts';
 import type { Caller } from './authentication.ts';
 import { ContractCache, type Enforced, shownContract } from './contract-cache.ts';
 import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 
-interface ContractServiceParts extends Omit<ServiceParts, 'newId'> {
+interface ContractServiceDependencies extends Omit<ServiceDependencies, 'newId'> {
   turns: Turns;
   checks: SchemaChecks;
   /** Called with each agent for which a contract is published. */
@@ -31,7 +31,7 @@ const maxBytes = 32 * 1024;
 const maxSchemaFaults = 50;
 
 /** The operations on contracts, and the check of new packets. */
-export function createContractService({ store, clock, turns, checks, onSeen }: ContractServiceParts) {
+export function createContractService({ store, clock, turns, checks, onSeen }: ContractServiceDependencies) {
   const cache = new ContractCache(store);
 
   const documents = createDocumentService({ store, clock });
@@ -50,7 +50,7 @@ export function createContractService({ store, clock, turns, checks, onSeen }: C
       requireSmall('examples', request.examples ?? []);
       const text = JSON.stringify(request.schema);
       for (const [index, example] of (request.examples ?? []).entries()) {
-        await turns.take(owner);
+        await turns.next(owner);
         const checked = await checks.check({ owner, schema: text, value: JSON.stringify(example), whole: 'The packet' });
         requireSatisfied(`examples.${index}`, checked);
       }
@@ -86,7 +86,7 @@ export function createContractService({ store, clock, turns, checks, onSeen }: C
         const agentId = request.metadata.target_agent.id.toWellFormed();
         const version = versions.get(agentId);
         if (version === undefined) continue;
-        await turns.take(tenant);
+        await turns.next(tenant);
         const contract = await cache.enforced(tenant, agentId, version);
         if (contract === undefined) continue;
         const checked = await checks.check({ owner: tenant, schema: contract.schema, value: checkedPart(request), whole: 'The packet' });

@@ -17,10 +17,10 @@ import type { Caller } from './authentication.ts';
 import { type Acting, actingFor } from './change.ts';
 import type { ContractService, Verdict } from './contracts.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 
 /** What creating packets needs. */
-export interface CreationParts extends ServiceParts {
+export interface CreationDependencies extends ServiceDependencies {
   limits: Record<Tier, TierLimits>;
   quotas: AgentQuotas;
   contracts: ContractService;
@@ -86,7 +86,7 @@ interface Created {
 }
 
 /** The operations that create packets, one unit of work each. */
-export function createPacketCreation(parts: CreationParts) {
+export function createPacketCreation(parts: CreationDependencies) {
   const { store, clock, contracts } = parts;
   return {
     create: (caller: Caller, request: CreateRequest, options: CreateOptions = {}) =>
@@ -151,17 +151,17 @@ export function createPacketCreation(parts: CreationParts) {
   };
 }
 
-async function trialOf(parts: CreationParts, caller: Caller, { metadata }: CreateRequest): Promise<Trial> {
+async function trialOf(parts: CreationDependencies, caller: Caller, { metadata }: CreateRequest): Promise<Trial> {
   const { counters, openPacketCounts } = parts.store.of(caller);
   const created = await counters.usedOn(dayOf(parts.clock()));
   return { created, open: parts.quotas.openPacketsPerAgent === 0 ? 0 : await openPacketCounts.count(metadata.source_agent.id) };
 }
 
-const dailyQuotaOf = ({ limits }: CreationParts, caller: Caller) => caller.handoffs_per_day ?? limits[caller.tenant_tier].handoffsPerDay;
+const dailyQuotaOf = ({ limits }: CreationDependencies, caller: Caller) => caller.handoffs_per_day ?? limits[caller.tenant_tier].handoffsPerDay;
 
 /** Creates packets and returns the answer, or repeats the answer stored under the same idempotency key. */
 export function createUnder(
-  parts: CreationParts,
+  parts: CreationDependencies,
   caller: Caller,
   { idempotency, size = 0, trial, callOf }: CreateOptions,
   requests: readonly CreateRequest[],
@@ -209,7 +209,7 @@ export function createUnder(
 
 /** Creates one packet. `refuseParent` makes the error for a parent that the tenant doesn't have. */
 export function createIn(
-  { newId, quotas }: CreationParts,
+  { newId, quotas }: CreationDependencies,
   { packets, questions, openPacketCounts, trail }: Transaction,
   countCreate: () => void,
   { request, verdict, trial, asking }: { request: CreateRequest; verdict: Verdict | undefined; trial?: Trial | undefined; asking?: Asking },
@@ -262,7 +262,7 @@ function askIn(packet: Packet, { claimant, question, questionId, facts }: Asking
 }
 
 async function createOne(
-  parts: CreationParts,
+  parts: CreationDependencies,
   caller: Caller,
   request: CreateRequest,
   options: CreateOptions,

@@ -6,7 +6,7 @@ import { requireDelegationOf } from '../rules/rights.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { Caller } from './authentication.ts';
 import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 
 const delegationNoun: DocumentNoun = { kind: 'delegation', what: 'delegation', many: 'delegations', field: 'person', most: 1000 };
 
@@ -16,7 +16,7 @@ const shownDelegation = ({ version, document, created_at, updated_at }: StoredDo
 };
 
 /** The operations on delegations, by the name of the person in the form in which names are compared. */
-export function createDelegationService({ store, clock }: Omit<ServiceParts, 'newId'>) {
+export function createDelegationService({ store, clock }: Omit<ServiceDependencies, 'newId'>) {
   const documents = createDocumentService({ store, clock });
   return {
     /** Sets who approves in a person's place. `isNew`: nobody did before. @throws ServiceError 400, 403 */

@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { destinationOf } from '../store/webhooks.ts';
 
-interface DeliveryServiceParts {
+interface DeliveryServiceDependencies {
   store: Store;
   clock: Clock;
   /** The delay after each failure, in seconds. */
@@ -21,7 +21,7 @@ interface DeliveryServiceParts {
 type Destination = Pick<DeliveryQueue, 'tenant' | 'webhook_id' | 'failing_since'>;
 
 /** Records the outcomes of delivery attempts. */
-export function createDeliveryService({ store, clock, retrySeconds, disableAfterSeconds, chance }: DeliveryServiceParts) {
+export function createDeliveryService({ store, clock, retrySeconds, disableAfterSeconds, chance }: DeliveryServiceDependencies) {
   /** Updates `failing_since`, and disables the webhook when it has failed too long or its receiver is gone. */
   function updateWebhook({ webhooks, trail }: Transaction, id: string, outcome: AttemptOutcome, now: Date): void {
     const webhook = webhooks.get(id);

@@ -8,10 +8,10 @@ import type { Idempotency } from '../store/idempotency.ts';
 import type { Page } from '../store/page-size.ts';
 import type { DestinationKind, StoredWebhook } from '../store/webhooks.ts';
 import { type Caller, circumstancesOf } from './authentication.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 import { auditRecord } from './trail.ts';
 
-interface DestinationParts<Shown> extends ServiceParts {
+interface DestinationDependencies<Shown> extends ServiceDependencies {
   /** Whether these are webhooks or channels. */
   destination: DestinationKind;
   /** The most of them that a tenant may have. */
@@ -27,7 +27,7 @@ type Times = 'created_at' | 'updated_at' | 'removed_at';
 const fresh = { seq: 0, old_secret: null, old_secret_until: null, active: true, disabled_reason: null, failing_since: null };
 
 /** The operations that webhooks and channels share: deliveries are sent to either. */
-export function createDestinations<Shown>({ store, clock, newId, destination, most, show }: DestinationParts<Shown>) {
+export function createDestinations<Shown>({ store, clock, newId, destination, most, show }: DestinationDependencies<Shown>) {
   const idOf = (stored: { id: string }) => ({ [`${destination}_id`]: stored.id });
 
   /** Changes one while it is locked. `decide` returns its new state, or undefined when nothing changes. */

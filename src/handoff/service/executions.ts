@@ -14,12 +14,12 @@ import type { Transaction } from '../store/transaction.ts';
 import { type Caller, circumstancesOf, familyOf } from './authentication.ts';
 import type { ChangeOptions } from './change.ts';
 import type { PacketViews } from './packet-views.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 
 /** The largest result, as bytes of its JSON. */
 const maxResultBytes = 64 * 1024;
 
-interface ExecutionParts extends ServiceParts {
+interface ExecutionDependencies extends ServiceDependencies {
   views: PacketViews;
 }
 
@@ -30,7 +30,7 @@ export interface StartedExecution {
 }
 
 /** The operations on the executions of approved actions. Of all that start one, one is told to. */
-export function createExecutionService({ store, clock, newId, views }: ExecutionParts) {
+export function createExecutionService({ store, clock, newId, views }: ExecutionDependencies) {
   return {
     /** Starts the execution of the approved action of a packet. @throws ServiceError 409 unless this call is the first for its approval */
     async start(

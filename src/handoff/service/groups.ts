@@ -5,7 +5,7 @@ import { groupPrefix, nameKey } from '../model/people.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { Caller } from './authentication.ts';
 import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 
 const groupNoun: DocumentNoun = { kind: 'group', what: 'group', many: 'groups', field: 'name', most: 200 };
 
@@ -15,7 +15,7 @@ const shownGroup = ({ name, version, document, created_at, updated_at }: StoredD
 });
 
 /** The operations on groups of people. */
-export function createGroupService({ store, clock }: Omit<ServiceParts, 'newId'>) {
+export function createGroupService({ store, clock }: Omit<ServiceDependencies, 'newId'>) {
   const documents = createDocumentService({ store, clock });
   return {
     /** Sets the members of a group. `isNew`: there was none of the name. @throws ServiceError 400 */

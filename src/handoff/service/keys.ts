@@ -11,7 +11,7 @@ import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import { type KeyToStore, type StoredKey, seenAs } from '../store/keys.ts';
 import { type Caller, circumstancesOf, createAuthenticator, familyOf } from './authentication.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 import { personLeft } from './people.ts';
 import { auditRecord } from './trail.ts';
 
@@ -26,14 +26,14 @@ export interface Bootstrap {
 /** The tenant created in an empty database. Its id is fixed, so that instances that start at the same time create the same tenant. */
 export const defaultTenantId = '00000000-0000-7000-8000-000000000001';
 
-interface KeyServiceParts extends ServiceParts {
+interface KeyServiceDependencies extends ServiceDependencies {
   random: RandomSource;
   /** Called when a request finds that a key, a tenant or a contract has changed, before it is admitted. */
   onChange?: () => void;
 }
 
 /** Authentication, and the management of keys. */
-export function createKeyService({ store, clock, newId, random, onChange }: KeyServiceParts) {
+export function createKeyService({ store, clock, newId, random, onChange }: KeyServiceDependencies) {
   const { keys: keyStore, tenants: tenantStore } = store;
   function newKey(): string {
     const bytes = Buffer.alloc(keyBytes);

@@ -42,7 +42,7 @@ export function createListService(store: Store) {
     const pageOf = ({ text, octets, last, more: hasMore, total }: PacketTexts) =>
       joined(text, octets, { total, limit, offset, next_cursor: hasMore && last !== undefined ? writeCursor(scope, last) : null, ...more });
     // Clients that poll the same list at the same time share one read.
-    return store.inView(JSON.stringify(['packets', scope, limit, offset, view, after, more]), () => {
+    return store.shareInTurn(JSON.stringify(['packets', scope, limit, offset, view, after, more]), () => {
       const page = { filter, limit, offset, full: view === 'full', after, ascending, byDue };
       return andThen(store.of(caller, signal).packets.page(page), pageOf);
     });

@@ -7,7 +7,7 @@ import type { ClaimedDelivery, DeliveryQueue } from '../store/delivery-queues.ts
 import type { AnswerLinkService } from './answer-links.ts';
 import type { PacketViews } from './packet-views.ts';
 
-interface NoticeParts {
+interface NoticeDependencies {
   views: PacketViews;
   clock: Clock;
   answerLinks: Pick<AnswerLinkService, 'createFor'>;
@@ -16,7 +16,7 @@ interface NoticeParts {
 }
 
 /** Makes the messages to channels at the moment at which they are sent, since a kept message would hold an answer link. */
-export function createNoticeService({ views, clock, answerLinks, publicUrl }: NoticeParts) {
+export function createNoticeService({ views, clock, answerLinks, publicUrl }: NoticeDependencies) {
   /** A new link to a packet's question, or why there is none. */
   async function linkFor(queue: DeliveryQueue, packetId: string): Promise<{ url: string } | { none: string } | undefined> {
     if (queue.responder?.startsWith(groupPrefix))

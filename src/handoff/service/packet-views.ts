@@ -61,11 +61,11 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
   }
 
   async function read(tenant: number, id: string, key: string): Promise<PacketView | undefined> {
-    await turns.take(tenant);
+    await turns.next(tenant);
     const { packets } = store.of({ tenant_number: tenant });
     const [stamp, found] = [await packets.stamp(id), await packets.find(id)];
     if (stamp === undefined || found === undefined) return undefined;
-    await turns.take(tenant, { first: true });
+    await turns.next(tenant, { first: true });
     const view = { packet: readJson(found.packet) as Packet, root: stamp.root, due_at: stamp.due_at, length: found.packet.length };
     keep(key, view);
     return view;
@@ -103,7 +103,7 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
       const known = kept.get(key);
       const isCurrent = known?.packet.revision === stamp.revision && known.due_at === stamp.due_at;
       const view = isCurrent ? known : await shared(tenant, id, key, stamp);
-      await turns.take(tenant);
+      await turns.next(tenant);
       return view !== undefined && isSeen(sight, agentsOf(view.packet)) ? view : undefined;
     },
   };

@@ -11,10 +11,10 @@ import type { Idempotency } from '../store/idempotency.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
 import { actorOf, answeredBy, type Caller } from './authentication.ts';
 import { actingFor, type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
-import { type CreationParts, createPacketCreation } from './create.ts';
+import { type CreationDependencies, createPacketCreation } from './create.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
 
-interface PacketServiceParts extends CreationParts, FactSources {
+interface PacketServiceDependencies extends CreationDependencies, FactSources {
   random: RandomSource;
 }
 
@@ -36,12 +36,12 @@ const tokenBytes = 32;
 const maxAnswerLength = 16 * 1024 * 1024;
 
 /** The operations on packets, one unit of work each. */
-export function createPacketService(parts: PacketServiceParts) {
+export function createPacketService(parts: PacketServiceDependencies) {
   return { ...createPacketCreation(parts), ...createChanges(parts), ...createClaims(parts) };
 }
 
 /** The operations on one packet that is named, and on several that are completed. */
-function createChanges(parts: PacketServiceParts) {
+function createChanges(parts: PacketServiceDependencies) {
   const { store, clock, newId } = parts;
   return {
     async respond(caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions & { via?: AnsweredVia } = {}) {
@@ -114,7 +114,7 @@ function createChanges(parts: PacketServiceParts) {
 }
 
 /** The operations that claim packets. */
-function createClaims(parts: PacketServiceParts) {
+function createClaims(parts: PacketServiceDependencies) {
   const { store, clock, random, onSeen } = parts;
   /** The terms of a lease with a new token; undefined when no lease is requested. */
   function termsOf(seconds: number | undefined): LeaseTerms | undefined {
@@ -171,7 +171,7 @@ function keyOf(command: Command): string | undefined {
 }
 
 async function change(
-  parts: PacketServiceParts,
+  parts: PacketServiceDependencies,
   caller: Caller,
   id: string,
   command: Command,
@@ -203,7 +203,7 @@ async function change(
 
 /** Changes many packets in one unit of work. A refused packet is reported and does not affect the others. */
 async function changeEach(
-  { store, clock }: PacketServiceParts,
+  { store, clock }: PacketServiceDependencies,
   caller: Caller,
   ids: readonly string[],
   commandFor: (id: string) => Command,

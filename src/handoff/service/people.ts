@@ -5,14 +5,14 @@ import type { Page } from '../store/page-size.ts';
 import type { StoredPerson } from '../store/people.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { type Caller, circumstancesOf } from './authentication.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 import { auditRecord } from './trail.ts';
 
 /** The longest name of a person, in characters. */
 const maxNameLength = 1024;
 
 /** The operations on people. */
-export function createPeopleService({ store, clock }: ServiceParts) {
+export function createPeopleService({ store, clock }: ServiceDependencies) {
   /** Everybody of the tenant as callers see them, by name: with the ways on which each may answer. */
   async function everybody(caller: Caller): Promise<Person[]> {
     const own = store.of(caller);

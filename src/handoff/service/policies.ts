@@ -9,10 +9,10 @@ import { strictSchema } from '../rules/strict-schema.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { Caller } from './authentication.ts';
 import { createDocumentService, type DocumentNoun, type Preconditions, versionName } from './documents.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 import { PolicyCache, storedPolicy } from './policy-cache.ts';
 
-interface PolicyServiceParts extends Omit<ServiceParts, 'newId'> {
+interface PolicyServiceDependencies extends Omit<ServiceDependencies, 'newId'> {
   turns: Turns;
   checks: SchemaChecks;
 }
@@ -26,7 +26,7 @@ const maxFaults = 50;
 const maxPolicyBytes = 64 * 1024;
 
 /** The operations on policies, and what they say to actions. */
-export function createPolicyService({ store, clock, turns, checks }: PolicyServiceParts) {
+export function createPolicyService({ store, clock, turns, checks }: PolicyServiceDependencies) {
   const documents = createDocumentService({ store, clock });
   const cache = new PolicyCache({ store, turns, checks });
 

@@ -25,7 +25,7 @@ export type StoredPolicy = Omit<JudgedPolicy, 'misfit'>;
 /** The most tenants whose documents are known. */
 const maxTenants = 200;
 
-interface PolicyCacheParts {
+interface PolicyCacheDependencies {
   readonly store: Store;
   readonly turns: Turns;
   readonly checks: SchemaChecks;
@@ -33,11 +33,11 @@ interface PolicyCacheParts {
 
 /** The policies, groups and delegations of tenants, until any of them changes. */
 export class PolicyCache {
-  readonly #parts: PolicyCacheParts;
+  readonly #parts: PolicyCacheDependencies;
   #published = new Map<number, Awaitable<Published>>();
   readonly #schemas = new WeakMap<Rule, string>();
 
-  constructor(parts: PolicyCacheParts) {
+  constructor(parts: PolicyCacheDependencies) {
     this.#parts = parts;
   }
 
@@ -89,7 +89,7 @@ export class PolicyCache {
       const found: (string | null | undefined)[] = [];
       misfits.set(policy, found);
       for (const rule of policy.rules) {
-        await turns.take(tenant);
+        await turns.next(tenant);
         const misfit = await this.#misfitOf(tenant, rule, value);
         found.push(misfit);
         if (!misfit) break;

@@ -4,7 +4,7 @@ import type { PushConfig } from '../model/a2a.ts';
 import { acts, requireRight } from '../rules/rights.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
 import { type Caller, circumstancesOf } from './authentication.ts';
-import type { SendingParts } from './parts.ts';
+import type { SendingParts } from './dependencies.ts';
 import { auditRecord } from './trail.ts';
 
 /** The most configurations of a packet. */

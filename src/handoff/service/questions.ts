@@ -9,14 +9,14 @@ import type { StoredQuestion } from '../store/questions.ts';
 import type { Caller } from './authentication.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import type { PacketViews } from './packet-views.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 
-interface QuestionParts extends Pick<ServiceParts, 'store' | 'clock'> {
+interface QuestionDependencies extends Pick<ServiceDependencies, 'store' | 'clock'> {
   views: PacketViews;
 }
 
 /** Reads the questions that were asked of packets. */
-export function createQuestionService({ store, views, clock }: QuestionParts) {
+export function createQuestionService({ store, views, clock }: QuestionDependencies) {
   async function packetOf(caller: Caller, id: string): Promise<Packet> {
     const view = isId(id) ? await views.of(caller, id) : undefined;
     if (view === undefined) throw notFound('packet');

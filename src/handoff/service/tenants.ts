@@ -4,11 +4,11 @@ import type { Tenant, TenantPatch, TenantRequest } from '../model/tenant.ts';
 import { defaultMaxKeys } from '../rules/tiers.ts';
 import { type Caller, circumstancesOf } from './authentication.ts';
 import { defaultTenantId } from './keys.ts';
-import type { ServiceParts } from './parts.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 import { auditRecord } from './trail.ts';
 
 /** The operations on tenants. */
-export function createTenantService({ store, clock, newId }: ServiceParts) {
+export function createTenantService({ store, clock, newId }: ServiceDependencies) {
   return {
     list: () => store.tenants.list(),
 

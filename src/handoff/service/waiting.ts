@@ -12,7 +12,7 @@ import type { Connections } from './connections.ts';
 import type { PacketViews } from './packet-views.ts';
 import { claimOf, type PacketService } from './packets.ts';
 
-interface WaitingParts {
+interface WaitingDependencies {
   readonly views: Pick<PacketViews, 'stamp'>;
   readonly packets: PacketService;
   readonly connections: Connections;
@@ -32,7 +32,7 @@ export interface Waiter {
 export type WaitingService = ReturnType<typeof createWaitingService>;
 
 /** The operations that wait: for work, and for a change of a packet. Each counts towards the connection quota while it waits. */
-export function createWaitingService({ views, packets, connections, list }: WaitingParts) {
+export function createWaitingService({ views, packets, connections, list }: WaitingDependencies) {
   /** Null at the timeout, when the service stops, and when the key becomes invalid (`isRevoked`). @throws LimitReached */
   async function wait<Packet>(
     { caller, signal, seconds }: Waiter,

@@ -18,9 +18,9 @@ import type { Page } from '../store/page-size.ts';
 import { noChannel, type StoredWebhook, shownWebhook } from '../store/webhooks.ts';
 import type { Caller } from './authentication.ts';
 import { createDestinations } from './destinations.ts';
-import type { SendingParts } from './parts.ts';
+import type { SendingParts } from './dependencies.ts';
 
-interface WebhookServiceParts extends SendingParts {
+interface WebhookServiceDependencies extends SendingParts {
   /** How long deliveries are also signed with the previous secret, in seconds. */
   overlapSeconds: number;
 }
@@ -32,7 +32,7 @@ const maxWebhooks = 100;
 const maxRetried = 1000;
 
 /** The operations on webhooks and their deliveries. */
-export function createWebhookService({ store, clock, newId, urlProblem, overlapSeconds }: WebhookServiceParts) {
+export function createWebhookService({ store, clock, newId, urlProblem, overlapSeconds }: WebhookServiceDependencies) {
   const { change, add, remove, test, deliveries, replay } = createDestinations({
     ...{ store, clock, newId },
     destination: 'webhook',

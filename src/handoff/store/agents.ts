@@ -6,7 +6,7 @@ import { claimableStatus, heldStatuses } from '../rules/packet-life.ts';
 import type { Viewer } from '../rules/sight.ts';
 import { contractVersionsOf } from './documents.ts';
 import { oneOf } from './engine/storable.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
 import type { RowOf, Tables } from './tables.ts';
 
@@ -30,7 +30,7 @@ const isHeld = sql<SqlBool>`${sql.raw(oneOf('packets.status', heldStatuses))}`;
 /** The condition of packets that wait for an agent, as in the index that counts them. */
 const isWaiting = sql<SqlBool>`packets.status = ${sql.lit(claimableStatus)} and packets.scheduled_at is null`;
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   const all = {
     /** Records when agents were last seen. Instances may report in any order; an earlier time never replaces a later one. */
     async recordSeen(agents: readonly SeenAgent[]): Promise<void> {
@@ -57,9 +57,9 @@ function reads({ database }: ReadParts) {
      */
     forget: (before: Date, limit: number) => database.transaction((tx) => forgetUnseen(tx, before, limit)),
   };
-  const of = ({ viewer, inTurn }: Scope) => ({
+  const of = ({ viewer, inLane }: Scope) => ({
     /** A page of agents that the caller sees, the most recently seen first, with the number of packets that each holds and that wait for it. */
-    page: (page: Page) => inTurn((db) => pageOf(db, viewer, page)),
+    page: (page: Page) => inLane((db) => pageOf(db, viewer, page)),
   });
   return { of, all };
 

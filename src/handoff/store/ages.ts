@@ -4,7 +4,7 @@ import { createdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { claimableStatus, workingStatuses } from '../rules/packet-life.ts';
 import { rowsOfAll } from './all-tenants.ts';
-import type { ReadParts } from './noun.ts';
+import type { ReadDependencies } from './noun.ts';
 import type { Tables } from './tables.ts';
 
 /** What PostgreSQL refuses to parse in JSON: an escaped NUL or half a surrogate pair. Escaped backslashes are matched to be kept. */
@@ -17,7 +17,7 @@ const textIn = (database: Database<Tables>, name: string) =>
     ? sql<string | null>`json_extract(rtrim(packets.state, ',') || '}', ${`$.${name}`})`
     : sql<string | null>`(regexp_replace(rtrim(packets.state, ','), ${undecodable}, ${keepPairs}, 'g') || '}')::json ->> ${name}`;
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   const all = {
     /** When the oldest unanswered question of all tenants was asked; undefined when there is none. */
     oldestQuestion: () => oldest(sql<string | null>`packets.asked_at`, (eb) => eb('packets.asked_at', 'is not', null)),

@@ -3,7 +3,7 @@ import { type Generated, sql } from 'kysely';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
 declare module './tables.ts' {
@@ -105,7 +105,7 @@ const writes: Writes<AnswerLinkNeeds, AnswerLinkBuffer> = {
 /** The most links of a packet in a list. */
 const maxListed = 1000;
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   const { reads: db } = database;
   const tenantWithId = database.query<{ id: string }, { number: number }>((db, { id }) =>
     db.selectFrom('tenants').select('number').where('id', '=', id).where('deleted_at', 'is', null),

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Writes } from './engine/group.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 
 declare module './tables.ts' {
   interface Tables {
@@ -75,7 +75,7 @@ export const hourEnd = 'hour;';
 /** The name of a counter of the hour of a timestamp. */
 export const inHourOf = (timestamp: string, name: string) => `${hourPrefix}${timestamp.slice(0, 'YYYY-MM-DDTHH'.length)}:${name}`;
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   return {
     of: ({ viewer: { tenant_number: tenant } }: Scope) => ({
       /** The number of packets created on the day. */

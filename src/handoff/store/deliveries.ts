@@ -8,7 +8,7 @@ import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import { createDeliveryQueues, type DeliveryQueue, type Destination, destinationColumns } from './delivery-queues.ts';
 import type { Group, Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import type { Page } from './page-size.ts';
 import type { Tables } from './tables.ts';
 import { type DestinationKind, numberOf, type StoredWebhook, type WebhookBuffer, webhooks } from './webhooks.ts';
@@ -198,7 +198,7 @@ const shown = [...deliveryColumns, 'deliveries.created_at', 'deliveries.updated_
 const cancelSize = 1000;
 
 /** Finds and leases pending deliveries, and reads the outcome of past ones. */
-function reads(parts: ReadParts) {
+function reads(parts: ReadDependencies) {
   const { database } = parts;
   const message = database.query<{ tenant: number; event_id: string }, Message>((db, { tenant, event_id }) =>
     db.selectFrom('messages').select(['body', 'traceparent']).where('tenant', '=', tenant).where('event_id', '=', event_id),
@@ -217,7 +217,7 @@ function reads(parts: ReadParts) {
     /** A webhook or channel as it is now; undefined once it is removed. */
     destination({ tenant, webhook }: Pick<DeliveryQueue, 'tenant' | 'webhook'>) {
       // Attempts that begin in one turn share its locks, with the reads of their messages.
-      database.beginView();
+      database.beginTurnReads();
       return destination.first({ tenant, webhook });
     },
 
@@ -258,10 +258,10 @@ function reads(parts: ReadParts) {
     },
   };
 
-  const of = ({ tenant, inTurn }: Scope) => ({
+  const of = ({ tenant, inLane }: Scope) => ({
     /** The deliveries of a webhook or channel, removed or not, newest first, and how many there are; undefined when it is unknown. */
     of: (destination: DestinationKind, id: string, status: DeliveryStatus | undefined, page: Page) =>
-      inTurn(async (db) => {
+      inLane(async (db) => {
         const webhook = await numberOf(db, tenant, id, destination);
         if (webhook === undefined) return undefined;
         return list(db, page, (eb) => [
@@ -273,7 +273,7 @@ function reads(parts: ReadParts) {
 
     /** A page of dead letters of webhooks, newest first, and their total. */
     deadLetters: (webhook: number | undefined, page: Page) =>
-      inTurn((db) =>
+      inLane((db) =>
         list(db, page, (eb) => [
           eb('deliveries.tenant', '=', tenant),
           eb('kind', 'in', ['webhook', 'push']),
@@ -284,7 +284,7 @@ function reads(parts: ReadParts) {
       ),
 
     /** Failed deliveries to webhooks to retry, oldest first, and their totals for active and inactive webhooks. */
-    failed: (filter: RetryFilter, limit: number) => inTurn((db) => failed(db, tenant, filter, limit)),
+    failed: (filter: RetryFilter, limit: number) => inLane((db) => failed(db, tenant, filter, limit)),
 
     /** The id of the webhook or channel of a delivery. */
     destination: async (id: string): Promise<string | undefined> => {

@@ -3,7 +3,7 @@ import type { StoredDelivery } from './deliveries.ts';
 import { tenantsOf } from './due.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Take } from './engine/session.ts';
-import type { ReadParts } from './noun.ts';
+import type { ReadDependencies } from './noun.ts';
 import type { Tables } from './tables.ts';
 import type { StoredWebhook } from './webhooks.ts';
 
@@ -51,7 +51,7 @@ export interface Partially<Found> {
 }
 
 /** Finds the webhooks and channels with pending deliveries, and leases these. */
-export function createDeliveryQueues({ database, due }: Pick<ReadParts, 'database' | 'due'>) {
+export function createDeliveryQueues({ database, due }: Pick<ReadDependencies, 'database' | 'due'>) {
   const ofAll = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
   const ofTenant = database.query<{ tenant: number }, DeliveryQueue>((db, { tenant }) => queuesOfTenant(db, tenant));
   const deleted = database.query<{ tenant: number }, { number: number }>((db, { tenant }) =>

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 /**
@@ -133,7 +133,7 @@ export async function contractVersionsOf(db: Kysely<Tables>, tenant: number, age
   return new Map(rows.map(({ name, version }) => [name, version]));
 }
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   const one = database.query<{ tenant: number; kind: DocumentKind; name: string }, StoredDocument>((db, { tenant, kind, name }) =>
     db
       .selectFrom('documents')
@@ -143,7 +143,7 @@ function reads({ database }: ReadParts) {
       .where('name', '=', name)
       .where('removed_at', 'is', null),
   );
-  const of = ({ viewer: { tenant_number: tenant, sight }, inTurn }: Scope) => ({
+  const of = ({ viewer: { tenant_number: tenant, sight }, inLane }: Scope) => ({
     /** A document; undefined if none of the kind is published under the name, or it is the contract of an agent that the caller does not see. */
     find: (kind: DocumentKind, name: string): Awaitable<StoredDocument | undefined> =>
       kind === 'contract' && sight !== undefined && !sight.agents.includes(name) ? undefined : one.first({ tenant, kind, name }),
@@ -154,7 +154,7 @@ function reads({ database }: ReadParts) {
       publishedOf(database.reads, tenant, kind).select(columns).orderBy('name').execute(),
     /** The documents of a kind after a name, by name. */
     page: (kind: DocumentKind, after: string, limit: number): Promise<StoredDocument[]> =>
-      inTurn((db) =>
+      inLane((db) =>
         publishedOf(db, tenant, kind)
           .select(columns)
           .where('name', '>', after)

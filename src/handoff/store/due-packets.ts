@@ -5,13 +5,13 @@ import { claimableStatus } from '../rules/packet-life.ts';
 import { rowsOfAll } from './all-tenants.ts';
 import { type DueRound, tenantsOf } from './due.ts';
 import { DueWalk } from './due-walk.ts';
-import type { ReadParts } from './noun.ts';
+import type { ReadDependencies } from './noun.ts';
 import type { Tables } from './tables.ts';
 
 type WorkOnPackets = (found: readonly { tenant: number; id: string }[]) => Promise<void>;
 
 /** Finds the packets that time changes. */
-export function createDuePackets({ database, due }: ReadParts) {
+export function createDuePackets({ database, due }: ReadDependencies) {
   return {
     /** Works on up to `limit` packets whose `due_at` has passed, earliest first and behind those of the round before: of all tenants, or on a cluster of each. */
     due(now: Date, limit: number, work: WorkOnPackets): Promise<DueRound> {

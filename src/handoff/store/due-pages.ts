@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
 import { countOf } from '../../kit/sql/count.ts';
-import type { InTurn } from './in-turn.ts';
+import type { InLane } from './in-lane.ts';
 import { matches, seenOf } from './packet-filter.ts';
 import { ofPacket, shortText, wholeText } from './packet-texts.ts';
 import { maxPageBytes, pageTooLarge } from './page-size.ts';
@@ -26,16 +26,16 @@ function placeOf(text: string): Place {
 const partOf = { full: 4, summary: 50 };
 
 /** Reads a page of a list by `due_at`: the nearest first, then the packets without one, oldest first. */
-export async function readDuePage(tenant: number, page: PacketPage, inTurn: InTurn): Promise<PacketTexts> {
+export async function readDuePage(tenant: number, page: PacketPage, inLane: InLane): Promise<PacketTexts> {
   const { filter, limit, offset, full } = page;
-  const places = await inTurn((db) => placesOf(db, tenant, page).execute());
+  const places = await inLane((db) => placesOf(db, tenant, page).execute());
   const listed = places.slice(0, limit);
   const texts: string[] = [];
   let octets = 0;
   const size = full ? partOf.full : partOf.summary;
   for (let from = 0; from < listed.length; from += size) {
     const ids = listed.slice(from, from + size).map(({ id }) => id);
-    const textOf = new Map((await inTurn((db) => textsOf(db, tenant, { filter, full, ids }).execute())).map(({ id, text }) => [id, text]));
+    const textOf = new Map((await inLane((db) => textsOf(db, tenant, { filter, full, ids }).execute())).map(({ id, text }) => [id, text]));
     for (const id of ids) {
       // A packet that was deleted for good meanwhile is left out.
       const text = textOf.get(id);
@@ -51,7 +51,7 @@ export async function readDuePage(tenant: number, page: PacketPage, inTurn: InTu
   return pageOf(listed.at(-1), places.length > limit);
 
   async function pageOf(last: Place | undefined, more: boolean): Promise<PacketTexts> {
-    const total = await inTurn((db) => countOf(db.selectFrom('packets').where(matches(tenant, filter))));
+    const total = await inLane((db) => countOf(db.selectFrom('packets').where(matches(tenant, filter))));
     return { text: texts.join(','), octets, last: last === undefined ? undefined : placeText(last), more, total };
   }
 }

@@ -3,7 +3,7 @@ import { readJson } from '../../kit/json.ts';
 import type { Execution } from '../model/action.ts';
 import type { Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
 declare module './tables.ts' {
@@ -150,7 +150,7 @@ export const shownExecution = ({
   result: readJson(result),
 });
 
-function reads({ database: { reads: db } }: ReadParts) {
+function reads({ database: { reads: db } }: ReadDependencies) {
   const of = (scope: Scope) => ({
     /** The execution of a question of a packet; undefined if it was not begun. */
     find: (packetId: string, questionId: string): Awaitable<StoredExecution | undefined> => {

@@ -6,7 +6,7 @@ import type { Group, Writes } from './engine/group.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
 import type { Session } from './engine/session.ts';
-import type { ReadParts } from './noun.ts';
+import type { ReadDependencies } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
 declare module './tables.ts' {
@@ -159,7 +159,7 @@ async function findPackets(session: Session, group: Group<IdempotencyNeeds>): Pr
   }
 }
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   return {
     all: {
       /** Deletes answers older than `before`, up to `limit`; returns how many. */

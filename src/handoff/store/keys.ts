@@ -5,9 +5,9 @@ import type { Row } from '../../kit/sql/dialect.ts';
 import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
 import type { ApiKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
-import { everyTenant, type Writes } from './engine/group.ts';
+import { noTenant, type Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { ReadParts } from './noun.ts';
+import type { ReadDependencies } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 import type { TenantNeeds } from './tenants.ts';
 
@@ -140,13 +140,13 @@ const writes: Writes<KeyNeeds, KeyBuffer> = {
         [...tenantIds].map((tenant_id) => ({ tenant_id, revoked_at: null })),
       ),
     ]);
-    const { found } = group.of(writes, everyTenant);
+    const { found } = group.of(writes, noTenant);
     for (const { stored } of [...named, ...theirs]) if (stored.revoked_at === null) found.set(stored.id, stored);
   },
 
   flush(session, group) {
     table.flush(session, group, writes);
-    if (group.of(writes, everyTenant).changed.size > 0) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+    if (group.of(writes, noTenant).changed.size > 0) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };
 
@@ -199,7 +199,7 @@ const accessOf = (db: Kysely<Tables>) =>
     .where('deleted_at', 'is', null);
 
 /** Reads keys, and creates the first tenant and admin key. */
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   const validByHash = database.query<{ hash: string }, KeyAccess>((db, { hash }) => accessOf(db).where('hash', '=', hash));
   const validOfChain = database.query<{ origin: string; now: string }, KeyAccess>((db, { origin, now }) =>
     accessOf(db)
@@ -216,8 +216,8 @@ function reads({ database }: ReadParts) {
   const all = {
     /** A number that rises whenever any instance changes a key, a tenant or a contract. Each request reads it. */
     version(): Awaitable<number> {
-      database.beginView();
-      return database.inView('access version', () => andThen(version.first({}), (row) => row?.value ?? 0));
+      database.beginTurnReads();
+      return database.shareInTurn('access version', () => andThen(version.first({}), (row) => row?.value ?? 0));
     },
     byHash: (hash: string) => validByHash.first({ hash }),
 

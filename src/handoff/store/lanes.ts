@@ -20,7 +20,7 @@ export async function timed<T>(now: () => number, work: () => Promise<T>): Promi
   return { value, tookMs: now() - start };
 }
 
-interface LaneParts<Runner> {
+interface LanesDependencies<Runner> {
   readonly fast: Lane<Runner>;
   readonly slow: Lane<Runner>;
   /** Work that takes longer sends its owner to the slow lane. */
@@ -43,11 +43,11 @@ interface LaneOptions {
  * predicted from its owner's recent work: an owner whose work took long uses the slow lane for a while.
  */
 export class Lanes<Runner> {
-  readonly #parts: LaneParts<Runner>;
+  readonly #parts: LanesDependencies<Runner>;
   /** When the last long work of each owner ended; the owner whose long work is longest ago comes first. */
   readonly #lastLong = new Map<unknown, number>();
 
-  constructor(parts: LaneParts<Runner>) {
+  constructor(parts: LanesDependencies<Runner>) {
     this.#parts = parts;
   }
 

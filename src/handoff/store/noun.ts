@@ -4,7 +4,7 @@ import type { Database } from '../../kit/sql/dialect.ts';
 import type { Viewer } from '../rules/sight.ts';
 import type { DueTenants } from './due.ts';
 import type { Writes } from './engine/group.ts';
-import type { InTurn } from './in-turn.ts';
+import type { InLane } from './in-lane.ts';
 import type { Lanes, Timed } from './lanes.ts';
 import type { Reader } from './readers.ts';
 import type { Indexing } from './search/indexing.ts';
@@ -14,7 +14,7 @@ import type { Tables } from './tables.ts';
 export interface Noun {
   readonly writes?: Writes<never, unknown>;
   /** Prepares its reads, once. */
-  readonly reads?: (parts: ReadParts) => Reads;
+  readonly reads?: (parts: ReadDependencies) => Reads;
 }
 
 interface Reads {
@@ -25,7 +25,7 @@ interface Reads {
 }
 
 /** What reads are made of. */
-export interface ReadParts {
+export interface ReadDependencies {
   readonly database: Database<Tables>;
   readonly indexing: Indexing;
   readonly due: DueTenants;
@@ -35,9 +35,9 @@ export interface ReadParts {
 export class Scope {
   /** For reads that leave out what a caller does not see. */
   readonly viewer: Viewer;
-  readonly #parts: ScopeParts;
+  readonly #parts: ScopeDependencies;
 
-  constructor(viewer: Viewer, parts: ScopeParts) {
+  constructor(viewer: Viewer, parts: ScopeDependencies) {
     this.viewer = viewer;
     this.#parts = parts;
   }
@@ -66,14 +66,14 @@ export class Scope {
     }
   }
 
-  readonly inTurn: InTurn = (read) => this.run((reader) => reader.read(read));
+  readonly inLane: InLane = (read) => this.run((reader) => reader.read(read));
 
   get signal(): AbortSignal | undefined {
     return this.#parts.signal;
   }
 }
 
-interface ScopeParts {
+interface ScopeDependencies {
   readonly lanes: Lanes<Reader>;
   /** Aborted when the caller's connection closes; pending long reads are then not started. */
   readonly signal: AbortSignal | undefined;

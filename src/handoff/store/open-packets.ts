@@ -2,7 +2,7 @@ import { countOf } from '../../kit/sql/count.ts';
 import type { Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import { storable } from './engine/storable.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 
 /** The counts of open packets that a unit needs. */
 export interface OpenPacketNeeds {
@@ -59,7 +59,7 @@ const writes: Writes<OpenPacketNeeds, OpenPacketCounts> = {
   },
 };
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   return {
     of: ({ viewer: { tenant_number: tenant } }: Scope) => ({
       /** How many open packets a source agent has. */

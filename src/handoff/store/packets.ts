@@ -16,10 +16,10 @@ import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
 import { rowsOfAll } from './all-tenants.ts';
 import { type CounterBuffer, counters, inHourOf } from './counters.ts';
 import { createDuePackets } from './due-packets.ts';
-import { everyTenant, type Group, type Writes } from './engine/group.ts';
+import { noTenant, type Group, type Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import type { Session } from './engine/session.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import { matches, seenOf } from './packet-filter.ts';
 import { type Change, flushRows, flushTags, foundColumns, type StoredPacket, storedOf, tagRows } from './packet-rows.ts';
 import { ofPacket, wholeText } from './packet-texts.ts';
@@ -220,7 +220,7 @@ const writes: Writes<PacketNeeds, PacketBuffer> = {
     const creates = group.units.reduce((sum, { unit }) => sum + (unit.creates ?? 0), 0);
     const named = group.wanted('id', (unit) => unit.packets);
     const [numbers] = await Promise.all([session.reserve('packets', 'seq', creates), findPackets(session, group, named)]);
-    group.of(writes, everyTenant).numbers.push(...numbers);
+    group.of(writes, noTenant).numbers.push(...numbers);
   },
 
   async erase(session, group) {
@@ -250,7 +250,7 @@ const writes: Writes<PacketNeeds, PacketBuffer> = {
 
   flush(session, group) {
     const fresh = group.each(writes, ({ inserted }, tenant) => [...inserted.values()].map((stored) => ({ tenant, stored })));
-    const { numbers } = group.of(writes, everyTenant);
+    const { numbers } = group.of(writes, noTenant);
     const missing = fresh.length - numbers.length;
     return andThen(missing > 0 ? session.reserve('packets', 'seq', missing) : [], (more) => {
       const seqs = [...numbers, ...more];
@@ -314,7 +314,7 @@ export interface PacketText {
 }
 
 /** Reads packets. Ids begin with the creation time, so newest first is the descending order of ids in every index. */
-function reads({ database, indexing, due }: ReadParts) {
+function reads({ database, indexing, due }: ReadDependencies) {
   const pages = createPageReads(database);
   const byId = database.query<{ tenant: number; id: string }, PacketText>((db, { tenant, id }) =>
     db
@@ -343,7 +343,7 @@ function reads({ database, indexing, due }: ReadParts) {
       const { tenant_number: tenant, sight } = scope.viewer;
       const page = { ...wanted, filter: seenOf(wanted.filter, sight) };
       const readLarge = (large: PacketPage) => scope.run((reader) => reader.largePage(tenant, large));
-      return pages.page(tenant, page, { inTurn: scope.inTurn, readLarge });
+      return pages.page(tenant, page, { inLane: scope.inLane, readLarge });
     },
     /** Finds everything that was committed before the call. */
     search: (wanted: Omit<Search, 'tenant'>) => search(scope, indexing, wanted),
@@ -365,7 +365,7 @@ function reads({ database, indexing, due }: ReadParts) {
   return { of, all };
 }
 
-type Reads = ReadParts['database'];
+type Reads = ReadDependencies['database'];
 
 async function rootsOf(
   { reads: db }: Reads,

@@ -3,7 +3,7 @@ import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { type Awaitable, andThen, nextTurn } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { readDuePage } from './due-pages.ts';
-import type { InTurn } from './in-turn.ts';
+import type { InLane } from './in-lane.ts';
 import { matches, type PacketFilter } from './packet-filter.ts';
 import { ofPacket, shortText, wholeText } from './packet-texts.ts';
 import { maxPageBytes, type Page, pageTooLarge } from './page-size.ts';
@@ -67,7 +67,7 @@ const partLimit = 50;
 
 /** Where a list's long reads run. */
 interface LongReads {
-  readonly inTurn: InTurn;
+  readonly inLane: InLane;
   /** Reads a large page with a reader; undefined in the reader itself. */
   readonly readLarge: ((page: PacketPage) => Promise<LargePage>) | undefined;
 }
@@ -165,7 +165,7 @@ export function createPageReads(database: Database<Tables>) {
     });
   }
 
-  function part(tenant: number, { filter, limit, offset, after, full, ascending }: PacketPage, inTurn: InTurn): Awaitable<Part> {
+  function part(tenant: number, { filter, limit, offset, after, full, ascending }: PacketPage, inLane: InLane): Awaitable<Part> {
     const order: Order = ascending ? 'asc' : 'desc';
     const short = shortFilter(filter);
     const shape = { full, fewer: limit <= few };
@@ -176,7 +176,7 @@ export function createPageReads(database: Database<Tables>) {
       shortPages.set(key, query);
       return query.first({ ...counters, value: short.value ?? '', after: after ?? '', limit, offset }) as Awaitable<Part>;
     }
-    return inTurn((db) => {
+    return inLane((db) => {
       const listed = (): Query => db.selectFrom('packets').where(matches(tenant, filter));
       const rest = after === undefined ? listed() : listed().where('packets.id', directions[order], after);
       const rows = rest.orderBy('packets.id', order).limit(limit).offset(offset);
@@ -188,7 +188,7 @@ export function createPageReads(database: Database<Tables>) {
   async function readRest(
     tenant: number,
     page: PacketPage,
-    { first, limit: firstLimit, inTurn, readLarge }: { first: Part; limit: number } & LongReads,
+    { first, limit: firstLimit, inLane, readLarge }: { first: Part; limit: number } & LongReads,
   ): Promise<LargePage> {
     const texts: string[] = [];
     let size = 0;
@@ -222,7 +222,7 @@ export function createPageReads(database: Database<Tables>) {
       }
       // On SQLite a part blocks this thread for up to some milliseconds; other work runs in between.
       await nextTurn();
-      found = await part(tenant, { ...rest, limit }, inTurn);
+      found = await part(tenant, { ...rest, limit }, inLane);
     }
   }
 
@@ -230,8 +230,8 @@ export function createPageReads(database: Database<Tables>) {
    * A page. When its packets together are too large, it ends early with `more` set, unless it begins at an offset.
    * @throws ServiceError 413 when the packets of a page at an offset are too large
    */
-  function page(tenant: number, page: PacketPage, { inTurn, readLarge }: LongReads): Awaitable<PacketTexts> {
-    if (page.byDue === true) return readDuePage(tenant, page, inTurn);
+  function page(tenant: number, page: PacketPage, { inLane, readLarge }: LongReads): Awaitable<PacketTexts> {
+    if (page.byDue === true) return readDuePage(tenant, page, inLane);
     const limit = Math.min(partLimit, page.limit);
     const counted = oneRange(page.filter) !== undefined;
     const finish = (first: Part): Awaitable<PacketTexts> => {
@@ -241,21 +241,21 @@ export function createPageReads(database: Database<Tables>) {
       if (whole && counted)
         return { text: text ?? '', octets: Number(octets), last: last ?? page.after, more: more === 1, total: Number(total) };
       return Promise.all([
-        readRest(tenant, page, { first, limit, inTurn, readLarge }),
-        counted ? Number(total) : totalOf(tenant, page.filter, inTurn),
+        readRest(tenant, page, { first, limit, inLane, readLarge }),
+        counted ? Number(total) : totalOf(tenant, page.filter, inLane),
       ]).then(([read, total]) => {
         if ('fitting' in read) throw pageTooLarge(read.fitting);
         return { ...read, total };
       });
     };
-    return andThen(part(tenant, { ...page, limit }, inTurn), finish);
+    return andThen(part(tenant, { ...page, limit }, inLane), finish);
   }
 
   /** The packets of a page, read part by part and encoded. */
-  async function largePage(tenant: number, page: PacketPage, inTurn: InTurn): Promise<LargePage> {
+  async function largePage(tenant: number, page: PacketPage, inLane: InLane): Promise<LargePage> {
     const limit = Math.min(partLimit, page.limit);
-    const first = await part(tenant, { ...page, limit }, inTurn);
-    const read = await readRest(tenant, page, { first, limit, inTurn, readLarge: undefined });
+    const first = await part(tenant, { ...page, limit }, inLane);
+    const read = await readRest(tenant, page, { first, limit, inLane, readLarge: undefined });
     return 'fitting' in read ? read : { ...read, text: Buffer.from(read.text) };
   }
 

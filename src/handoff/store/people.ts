@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { readJson } from '../../kit/json.ts';
 import type { Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
 declare module './tables.ts' {
@@ -95,11 +95,11 @@ const writes: Writes<PersonNeeds, PersonBuffer> = {
 /** The most people in a list. */
 const maxListed = 10_000;
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   const one = database.query<{ tenant: number; name_key: string }, Row>((db, { tenant, name_key }) =>
     db.selectFrom('people').select(columns).where('tenant', '=', tenant).where('name_key', '=', name_key).where('name', '<>', ''),
   );
-  const of = ({ tenant, inTurn }: Scope) => ({
+  const of = ({ tenant, inLane }: Scope) => ({
     /** The person of this name, in the form in which names are compared; undefined: nothing is stored. */
     async find(name_key: string): Promise<StoredPerson | undefined> {
       const row = await one.first({ tenant, name_key });
@@ -108,7 +108,7 @@ function reads({ database }: ReadParts) {
 
     /** The people of whom something is stored, by name, up to 10,000. */
     all: () =>
-      inTurn(async (db) => {
+      inLane(async (db) => {
         const known = db.selectFrom('people').where('tenant', '=', tenant).where('name', '<>', '');
         const rows = await known.select(columns).orderBy('name_key').limit(sql.lit(maxListed)).execute();
         return rows.map(decoded);

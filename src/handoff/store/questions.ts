@@ -6,7 +6,7 @@ import type { EndedQuestion } from '../rules/answer.ts';
 import type { EarlierQuestion } from '../rules/question-key.ts';
 import type { Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 declare module './tables.ts' {
@@ -132,7 +132,7 @@ export interface QuestionPage {
 /** The most characters of the questions of a page, which has at least one: what was shown may be as long as a packet. */
 const maxPageLength = 4 * 1024 * 1024;
 
-function reads({ database: { reads: db } }: ReadParts) {
+function reads({ database: { reads: db } }: ReadDependencies) {
   const of = (scope: Scope) => {
     const ofPacket = (tenant: number, packetId: string) =>
       db.selectFrom('questions').where('tenant', '=', tenant).where('packet_id', '=', packetId);

@@ -2,7 +2,7 @@ import { readJson } from '../../kit/json.ts';
 import type { Tier } from '../model/common.ts';
 import type { Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
 declare module './tables.ts' {
@@ -126,7 +126,7 @@ const writes: Writes<SessionNeeds, SessionBuffer> = {
 /** The most sessions in a list. */
 const maxListed = 1000;
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   const { reads: db } = database;
   const withHash = database.query<{ tenant_id: string; token_hash: string }, Omit<SessionAccess, 'groups'> & Pick<Row, 'groups'>>(
     (db, { tenant_id, token_hash }) =>

@@ -5,7 +5,7 @@ import { countOf } from '../../kit/sql/count.ts';
 import { maxCounted } from '../model/stats.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
 import { hourEnd, hourPrefix } from './counters.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import type { Tables } from './tables.ts';
 
 /** A tenant's counters of packets by status and, from an hour on, by hour. */
@@ -15,7 +15,7 @@ export interface StatsCounters {
   readonly hours: readonly { readonly hour: string; readonly name: string; readonly value: number }[];
 }
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   // One statement: between two, a packet could move from one counter to another.
   const counted = database.query<{ tenant: number; from: string }, { name: string; value: number }>((db, { tenant, from }) =>
     db
@@ -59,7 +59,7 @@ function reads({ database }: ReadParts) {
   const oldestAsked = database.query<{ tenant: number }, { asked_at: string | null }>((db, { tenant }) =>
     db.selectFrom('packets').select('asked_at').where('tenant', '=', tenant).where('asked_at', 'is not', null).orderBy('asked_at').limit(1),
   );
-  const of = ({ tenant, inTurn }: Scope) => ({
+  const of = ({ tenant, inLane }: Scope) => ({
     /** The counters by status, and by hour from this one on. `hour`: `2026-03-01T09`. */
     async counters(hour: string): Promise<StatsCounters> {
       const rows = await counted.all({ tenant, from: `${hourPrefix}${hour}` });
@@ -82,7 +82,7 @@ function reads({ database }: ReadParts) {
       return { waiting, asked };
     },
     /** Deliveries of webhooks and channels that are not removed, and those of them that fail. */
-    deliveries: () => inTurn((db) => deliveriesOf(db, tenant)),
+    deliveries: () => inLane((db) => deliveriesOf(db, tenant)),
   });
   return { of };
 }

@@ -5,7 +5,7 @@ import { migrate } from '../../kit/sql/migrate.ts';
 import type { Viewer } from '../rules/sight.ts';
 import { DueTenants } from './due.ts';
 import { migrations } from './migrations/index.ts';
-import { type Noun, type ReadParts, Scope } from './noun.ts';
+import { type Noun, type ReadDependencies, Scope } from './noun.ts';
 import { nouns, type SharedReads, type TenantReads } from './nouns.ts';
 import { matches } from './packet-filter.ts';
 import { openWithReaders, startSearchThread } from './readers.ts';
@@ -14,7 +14,7 @@ import { Indexing } from './search/indexing.ts';
 import { measure } from './sizes.ts';
 import { createUnits, type Unit } from './units.ts';
 
-interface StoreParts {
+interface StoreOptions {
   databaseUrl: string;
   clock: Clock;
   newId: NewId;
@@ -29,7 +29,7 @@ interface StoreParts {
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** Opens the store and brings its schema up to date. */
-export async function openStore({ databaseUrl, clock, newId, random, charactersPerTurn, unclaimedTtlSeconds }: StoreParts) {
+export async function openStore({ databaseUrl, clock, newId, random, charactersPerTurn, unclaimedTtlSeconds }: StoreOptions) {
   const { database, lanes, stopReaders } = openWithReaders(databaseUrl, clock, { charactersPerTurn });
   // The schema must exist before the threads start, which they do at their first task.
   await migrate(database, migrations, clock).catch(async (error: unknown) => {
@@ -72,8 +72,8 @@ export async function openStore({ databaseUrl, clock, newId, random, charactersP
     /** Calls the listener after every commit that leaves deliveries to be sent. */
     onDeliveries: units.onDeliveries,
     index: { step: () => indexing.round(), stop: () => indexing.stop(), queued: queue.queued, isQueued: queue.isQueued },
-    /** The result of `read`, shared between identical reads of this turn of the event loop: see `Database.inView`. */
-    inView: database.inView,
+    /** The result of `read`, shared between identical reads of this turn of the event loop: see `Database.shareInTurn`. */
+    shareInTurn: database.shareInTurn,
     /** A number that all instances on this database have, and other deployments have not. */
     deployment,
     /** How large the database is. */
@@ -102,7 +102,7 @@ export type TenantStore = TenantReads & {
 };
 
 /** Prepares the reads of all nouns. Those of a tenant are made when they are used. */
-function prepareReads(parts: ReadParts): { all: SharedReads; of: (scope: Scope, commit: Commit) => TenantStore } {
+function prepareReads(parts: ReadDependencies): { all: SharedReads; of: (scope: Scope, commit: Commit) => TenantStore } {
   class Own {
     readonly #scope: Scope;
     readonly #commit: Commit;

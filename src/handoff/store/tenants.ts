@@ -2,9 +2,9 @@ import type { Generated } from 'kysely';
 import { notFound } from '../../kit/errors.ts';
 import type { Tier } from '../model/common.ts';
 import type { Tenant } from '../model/tenant.ts';
-import { everyTenant, type Writes } from './engine/group.ts';
+import { noTenant, type Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { ReadParts } from './noun.ts';
+import type { ReadDependencies } from './noun.ts';
 
 declare module './tables.ts' {
   interface Tables {
@@ -77,18 +77,18 @@ const writes: Writes<TenantNeeds, TenantBuffer> = {
     const count = group.units.filter(({ unit }) => unit.newTenant).length;
     const keys = [...ids].map((id) => ({ id }));
     const [found, numbers] = await Promise.all([table.find(session, keys), session.reserve('tenants', 'number', count)]);
-    const own = group.of(writes, everyTenant);
+    const own = group.of(writes, noTenant);
     for (const { stored } of found) if (stored.tenant.deleted_at === null) own.found.set(stored.tenant.id, stored);
     own.numbers.push(...numbers);
   },
 
   flush(session, group) {
     table.flush(session, group, writes);
-    if (group.of(writes, everyTenant).changed.size > 0) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
+    if (group.of(writes, noTenant).changed.size > 0) session.add('versions', ['name'], 'value', [{ name: 'access', value: 1 }]);
   },
 };
 
-function reads({ database: { reads: db } }: ReadParts) {
+function reads({ database: { reads: db } }: ReadDependencies) {
   const all = {
     /** The number and limits of an existing tenant. */
     withNumber: (id: string) =>

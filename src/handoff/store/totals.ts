@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { countOf } from '../../kit/sql/count.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { priorities, statuses } from '../model/constants.ts';
-import type { InTurn } from './in-turn.ts';
+import type { InLane } from './in-lane.ts';
 import { matches, type PacketFilter } from './packet-filter.ts';
 import type { Tables } from './tables.ts';
 
@@ -43,9 +43,9 @@ export function createTotals(database: Database<Tables>) {
       .where('name', 'in', totalNames.map((name) => sql.lit(name)) as never),
   );
 
-  return async (tenant: number, filter: PacketFilter, inTurn: InTurn): Promise<number> => {
+  return async (tenant: number, filter: PacketFilter, inLane: InLane): Promise<number> => {
     const kept = countedBy(filter);
-    if (kept === undefined) return inTurn((db) => countOf(db.selectFrom('packets').where(matches(tenant, filter))));
+    if (kept === undefined) return inLane((db) => countOf(db.selectFrom('packets').where(matches(tenant, filter))));
     // Read in one query: between two, a packet could move from one counter to another.
     const counters = await all.all({ tenant });
     let total = 0;

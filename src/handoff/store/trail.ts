@@ -14,8 +14,8 @@ import type { Group, Writes } from './engine/group.ts';
 import type { Session } from './engine/session.ts';
 import { storable } from './engine/storable.ts';
 import type { CommittedEvents, StreamEvent } from './event-rows.ts';
-import type { InTurn } from './in-turn.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { InLane } from './in-lane.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import { type PacketBuffer, packets } from './packets.ts';
 import type { Page } from './page-size.ts';
 import type { RowOf, Tables } from './tables.ts';
@@ -258,7 +258,7 @@ interface AuditTotal {
 }
 
 /** Reads the trail: the history of a packet and the tenant's audit log are views of the same rows. */
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   const ofPacket = database.query<{ tenant: number; packet_id: string; limit: number }, EventRow & { length: number }>(
     (db, { tenant, packet_id, limit }) =>
       db
@@ -334,9 +334,9 @@ function reads({ database }: ReadParts) {
   );
 
   const matching = (tenant: number, filter: AuditFilter) => matches(database, tenant, filter);
-  async function total(tenant: number, filter: AuditFilter, inTurn: InTurn): Promise<AuditTotal> {
+  async function total(tenant: number, filter: AuditFilter, inLane: InLane): Promise<AuditTotal> {
     if (Object.keys(filter).length === 0) return { total: (await count.first({ tenant }))?.value ?? 0, total_is: 'exact' };
-    const some = await inTurn((db) => {
+    const some = await inLane((db) => {
       const entries = db.selectFrom('events').select(sql`1`.as('one')).where(matching(tenant, filter));
       return countOf(db.selectFrom(entries.limit(maxCounted + 1).as('some')));
     });
@@ -363,7 +363,7 @@ function reads({ database }: ReadParts) {
     /** A page of the audit log, newest first, and the number of entries. */
     async audit(filter: AuditFilter, { limit, offset }: Page) {
       const { tenant } = scope;
-      const page = scope.inTurn((db) =>
+      const page = scope.inLane((db) =>
         db
           .selectFrom('events')
           .select(columns)
@@ -375,7 +375,7 @@ function reads({ database }: ReadParts) {
           .offset(offset)
           .execute(),
       );
-      const [rows, counted] = await Promise.all([page, total(tenant, filter, scope.inTurn)]);
+      const [rows, counted] = await Promise.all([page, total(tenant, filter, scope.inLane)]);
       const least = rows.length === 0 || counted.total_is === 'exact' ? 0 : offset + rows.length;
       return { rows: rows.slice(0, limit), ...counted, total: Math.max(counted.total, least) };
     },
@@ -401,7 +401,7 @@ function reads({ database }: ReadParts) {
 export const trail = { writes, reads };
 
 function matches(
-  { name }: Pick<ReadParts['database'], 'name'>,
+  { name }: Pick<ReadDependencies['database'], 'name'>,
   tenant: number,
   { actor, action, packet_id, key_id, created_after, created_before }: AuditFilter,
 ) {

@@ -1,4 +1,4 @@
-import { everyTenant, type Group } from './engine/group.ts';
+import { noTenant, type Group } from './engine/group.ts';
 import { nouns } from './nouns.ts';
 import type { TrailBuffer } from './trail.ts';
 
@@ -16,11 +16,11 @@ export class Transaction {
   }
 
   get tenants() {
-    return this.#group.of(nouns.tenants.writes, everyTenant);
+    return this.#group.of(nouns.tenants.writes, noTenant);
   }
 
   get keys() {
-    return this.#group.of(nouns.keys.writes, everyTenant);
+    return this.#group.of(nouns.keys.writes, noTenant);
   }
 
   get people() {

@@ -80,7 +80,7 @@ type CommitListener = (appended: CommittedEvents) => void;
 /** Called when something that runs after a commit failed, with the ids of the requests whose writes were committed. */
 type FailureListener = (error: unknown, requestIds: readonly string[]) => void;
 
-interface UnitsParts {
+interface UnitsDependencies {
   readonly newId: NewId;
   readonly newSalt: () => string;
   readonly clock: Clock;
@@ -88,7 +88,7 @@ interface UnitsParts {
 }
 
 /** Runs units of work in groups. */
-export function createUnits(database: Database<Tables>, { newId, newSalt, clock, due }: UnitsParts) {
+export function createUnits(database: Database<Tables>, { newId, newSalt, clock, due }: UnitsDependencies) {
   const beginnings = new Beginnings(clock);
   const listeners: CommitListener[] = [];
   const wakes: (() => void)[] = [];

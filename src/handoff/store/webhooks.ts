@@ -8,7 +8,7 @@ import { rowsOfAll } from './all-tenants.ts';
 import type { Writes } from './engine/group.ts';
 import type { Session } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { ReadParts, Scope } from './noun.ts';
+import type { ReadDependencies, Scope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 declare module './tables.ts' {
@@ -223,7 +223,7 @@ export type ListedRow = Pick<StoredWebhook, (typeof listedColumns)[number]>;
 /** A push notification configuration. */
 export type PushRow = Pick<StoredWebhook, 'id' | 'name' | 'url' | 'secret' | 'authentication'>;
 
-async function scrub(database: ReadParts['database'], limit: number): Promise<number> {
+async function scrub(database: ReadDependencies['database'], limit: number): Promise<number> {
   const gone = await rowsOfAll(database, database.reads, 'webhooks')
     .select(['webhooks.tenant', 'webhooks.seq'])
     .where('webhooks.removed_at', 'is not', null)
@@ -256,7 +256,7 @@ async function scrub(database: ReadParts['database'], limit: number): Promise<nu
   return gone.length;
 }
 
-function reads({ database }: ReadParts) {
+function reads({ database }: ReadDependencies) {
   const { reads: db } = database;
   const notifying = database.query<{ tenant: number }, { seq: number }>((db, { tenant }) =>
     db

@@ -51,7 +51,7 @@ declare module 'fastify' {
   }
 }
 
-interface AppParts {
+interface AppDependencies {
   logger: Logger;
   /** Called for every finished request, for metrics. */
   onAnswered: (method: string, route: string, status: number, seconds: number) => void;
@@ -78,7 +78,7 @@ export function createApp({
   trustedProxies = [],
   linger,
   tracer,
-}: AppParts): FastifyInstance {
+}: AppDependencies): FastifyInstance {
   // biome-ignore lint/plugin: distinguishes the request ids of different starts; no decision depends on it.
   const instance = process.pid.toString(36) + Date.now().toString(36);
   let requests = 0;

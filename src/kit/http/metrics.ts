@@ -5,7 +5,7 @@ import type { Awaitable } from '../awaitable.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
 /** A gauge that is read when the metrics are requested. */
-interface GaugeParts {
+interface GaugeOptions {
   name: string;
   help: string;
   /** The value, or with a label a value for each of its values. NaN if it is currently unknown, which is then left out. */
@@ -17,7 +17,7 @@ interface GaugeParts {
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The gauges of a database: whether it answers, and how many writes wait for their commit. */
-export function databaseGauges({ ping, waiting }: { ping: () => Promise<void>; waiting: () => number }): GaugeParts[] {
+export function databaseGauges({ ping, waiting }: { ping: () => Promise<void>; waiting: () => number }): GaugeOptions[] {
   return [
     {
       name: 'service_database_up',
@@ -33,7 +33,7 @@ export function databaseGauges({ ping, waiting }: { ping: () => Promise<void>; w
 }
 
 /** Gauges of the process, with the names that Prometheus client libraries give them. */
-const processGauges: readonly GaugeParts[] = [
+const processGauges: readonly GaugeOptions[] = [
   { name: 'process_resident_memory_bytes', help: 'Resident memory of the process.', read: () => process.memoryUsage.rss() },
   { name: 'nodejs_heap_size_used_bytes', help: 'Used heap of the main thread.', read: () => process.memoryUsage().heapUsed },
   { name: 'nodejs_heap_size_total_bytes', help: 'Reserved heap of the main thread.', read: () => process.memoryUsage().heapTotal },
@@ -45,13 +45,13 @@ const processGauges: readonly GaugeParts[] = [
 ];
 
 /** Request counters, latencies, event-loop lag, memory and processor time of the process, and the given gauges, in Prometheus text format. */
-export function createMetrics(gauges: readonly GaugeParts[]) {
+export function createMetrics(gauges: readonly GaugeOptions[]) {
   const registry = new Registry();
   const registers = [registry];
   const requests = new RequestMetrics(registry);
   const lag = monitorEventLoopDelay({ resolution: 10 });
   lag.enable();
-  const lagGauge: GaugeParts = {
+  const lagGauge: GaugeOptions = {
     name: 'service_event_loop_lag_seconds',
     help: 'The 99th percentile of the event loop delay since the last reading.',
     read() {

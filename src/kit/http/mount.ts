@@ -14,7 +14,7 @@ import { createPaths, type Paths } from './paths.ts';
 import { answerBudget, Sender } from './sender.ts';
 
 /** What a service provides for all its routes. */
-interface MountParts<Context, Traits> {
+interface MountDependencies<Context, Traits> {
   app: FastifyInstance;
   /** The path prefixes under which a route is mounted. */
   prefixes: (route: Route) => readonly string[];
@@ -50,7 +50,7 @@ type Handled = Promise<FastifyReply> | undefined;
 const defaultBodyBytes = 256 * 1024 * 1024;
 
 /** Returns a function that mounts routes. A known path with another method gets 405 with `Allow` instead of 404. */
-export function createMount<Context, Traits extends object = object>(parts: MountParts<Context, Traits>): Mount<Context, Traits> {
+export function createMount<Context, Traits extends object = object>(parts: MountDependencies<Context, Traits>): Mount<Context, Traits> {
   const { app, prefixes, admitUnrouted } = parts;
   const paths = createPaths(app, admitUnrouted);
   const steps = new Steps(parts, paths);
@@ -94,12 +94,12 @@ export function createMount<Context, Traits extends object = object>(parts: Moun
  * promises for every request would cost measurable time.
  */
 class Steps<Context, Traits> {
-  readonly #parts: MountParts<Context, Traits>;
+  readonly #parts: MountDependencies<Context, Traits>;
   readonly #paths: Paths;
   readonly #budget: MemoryBudget;
   readonly #sender: Sender;
 
-  constructor(parts: MountParts<Context, Traits>, paths: Paths) {
+  constructor(parts: MountDependencies<Context, Traits>, paths: Paths) {
     this.#parts = parts;
     this.#paths = paths;
     this.#budget = new MemoryBudget(parts.maxBodyBytes ?? defaultBodyBytes);

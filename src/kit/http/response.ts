@@ -30,7 +30,7 @@ export class TextPieces {
 }
 
 /** The parts of a response. */
-export interface ResponseParts<T> {
+export interface ResponseOptions<T> {
   /** By default the success status of the route. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -40,14 +40,14 @@ export interface ResponseParts<T> {
 
 /** A response with a status or headers of its own. A class, so that a body with a field called `status` is not mistaken for one. */
 export class HttpResponse<T> {
-  readonly parts: ResponseParts<T>;
+  readonly parts: ResponseOptions<T>;
 
-  constructor(parts: ResponseParts<T>) {
+  constructor(parts: ResponseOptions<T>) {
     this.parts = parts;
   }
 }
 
-interface StreamParts {
+interface StreamOptions {
   /** Opens the stream. */
   open(request: FastifyRequest, reply: FastifyReply): void;
   /** Called instead if the client is gone or sent HEAD. */
@@ -57,9 +57,9 @@ interface StreamParts {
 
 /** A response that takes over the connection of an admitted and validated request. */
 export class StreamResponse {
-  readonly parts: StreamParts;
+  readonly parts: StreamOptions;
 
-  constructor(parts: StreamParts) {
+  constructor(parts: StreamOptions) {
     this.parts = parts;
   }
 }

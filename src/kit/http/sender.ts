@@ -5,7 +5,7 @@ import { type ServiceError, tooManyPending } from '../errors.ts';
 import { MemoryBudget, SharedBuffers } from '../memory-budget.ts';
 import type { ResponseShape } from '../route.ts';
 import type { Exchange } from './exchange.ts';
-import { HttpResponse, JsonText, largeFrom, type ResponseParts, StreamResponse, TextPieces } from './response.ts';
+import { HttpResponse, JsonText, largeFrom, type ResponseOptions, StreamResponse, TextPieces } from './response.ts';
 import type { SchemaShape } from './validate.ts';
 
 /** The size of the pieces of a large response. Each piece that the connection accepts is progress. */
@@ -50,7 +50,7 @@ export class Sender {
   #write(
     { route, request, reply, owner }: Exchange<unknown>,
     successStatus: number,
-    { status = successStatus, headers, body }: ResponseParts<unknown>,
+    { status = successStatus, headers, body }: ResponseOptions<unknown>,
   ): void {
     reply.code(status);
     if (reply.server.isStopping()) reply.header('connection', 'close');

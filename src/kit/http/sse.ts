@@ -33,7 +33,7 @@ const headers = {
   'x-accel-buffering': 'no',
 };
 
-interface EventsParts {
+interface EventStreamOptions {
   streams: Streams;
   /** Starts feeding the stream; the response head has been sent. */
   feed: (open: OpenStream) => StreamFeed;
@@ -42,7 +42,7 @@ interface EventsParts {
 }
 
 /** An answer that is a stream of server-sent events. */
-export function eventStream({ streams, feed, abandon }: EventsParts): StreamResponse {
+export function eventStream({ streams, feed, abandon }: EventStreamOptions): StreamResponse {
   return new StreamResponse({
     abandon,
     contentType: headers['content-type'],

@@ -9,7 +9,7 @@ interface StartLink {
 }
 
 /** The answer of a service at `GET /`. */
-interface StartParts {
+interface StartOptions {
   name: string;
   version: string;
   /** What the service is, in a sentence. */
@@ -54,7 +54,7 @@ const headers = {
   'Referrer-Policy': 'no-referrer',
 };
 
-const pageOf = ({ name, version, about, pages }: StartParts): string => `<!doctype html>
+const pageOf = ({ name, version, about, pages }: StartOptions): string => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${name}</title><link rel="icon" href="data:,"><style>${styles}</style></head>
 <body><main><h1>${name}</h1><p>${about} Version ${version}.</p><ul>${[...pages, ...commonPages].map(({ href, text, about: says }) => `<li><a href="${href}">${text}<small>${says}</small></a></li>`).join('')}</ul></main></body>
@@ -62,7 +62,7 @@ const pageOf = ({ name, version, about, pages }: StartParts): string => `<!docty
 `;
 
 /** Answers `GET /`, without a key: browsers get a page that names what is there, other clients the name, the version and the links. */
-export function mountStart(app: FastifyInstance, parts: StartParts): void {
+export function mountStart(app: FastifyInstance, parts: StartOptions): void {
   const page = pageOf(parts);
   const text = JSON.stringify({ name: parts.name, version: parts.version, links: parts.links });
   app.get('/', async (request, reply) => {

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../errors.ts';
 
 /** A built browser application to serve. */
-interface StaticParts {
+interface StaticOptions {
   /** Its path, for example `/dashboard`; also served with a trailing slash. */
   prefix: string;
   /** The folder of the built files: `index.html`, and `assets/` with content digests in the file names. */
@@ -42,7 +42,7 @@ interface StaticFile {
  * and gets `index.html`; a missing file is 404. Files are read once, at the first request, and served from memory, so no
  * file path is ever built from a request.
  */
-export function mountStatic(app: FastifyInstance, { prefix, folder, notBuilt }: StaticParts): void {
+export function mountStatic(app: FastifyInstance, { prefix, folder, notBuilt }: StaticOptions): void {
   let files: ReadonlyMap<string, StaticFile> | undefined;
 
   const serve = async (request: FastifyRequest, reply: FastifyReply) => {

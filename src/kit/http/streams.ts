@@ -170,7 +170,7 @@ const closeSteps = 40;
 /** What the live messages that wait for clients may take together by default, in bytes; those of one owner may take a quarter of it. */
 const defaultWaitingBytes = 64 * 1024 * 1024;
 
-interface StreamsParts {
+interface StreamsDependencies {
   clock: Clock;
   logger: Logger;
   /** Called for every stream that ended, for metrics. */
@@ -181,14 +181,14 @@ interface StreamsParts {
 
 /** All open streams of a service. */
 export class Streams {
-  readonly #parts: StreamsParts;
+  readonly #parts: StreamsDependencies;
   /** The memory for live messages that wait for clients. Streams share a message, so it counts once. */
   readonly #memory: SharedBuffers;
   readonly #entries = new Set<Entry>();
   readonly #counts = { sse: 0, websocket: 0 };
   #isClosing = false;
 
-  constructor(parts: StreamsParts) {
+  constructor(parts: StreamsDependencies) {
     this.#parts = parts;
     this.#memory = parts.memory ?? new SharedBuffers(new MemoryBudget(defaultWaitingBytes));
   }

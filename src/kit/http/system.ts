@@ -5,7 +5,7 @@ import type { systemRoutes } from '../system.ts';
 import type { HandlersOf } from './handlers.ts';
 import type { Metrics } from './metrics.ts';
 
-interface SystemParts {
+interface SystemDependencies {
   /** Resolves when the database answers. */
   ping(): Promise<void>;
   /** Whether the service drains or is stopping. */
@@ -16,7 +16,7 @@ interface SystemParts {
 }
 
 /** The handlers of `/health`, `/ready` and `/metrics`. */
-export const systemHandlers = (parts: SystemParts): HandlersOf<typeof systemRoutes, unknown> => ({
+export const systemHandlers = (parts: SystemDependencies): HandlersOf<typeof systemRoutes, unknown> => ({
   health: () => ({ status: 'ok' }),
   ready: async () => {
     if (parts.isStopping()) throw new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping.');

@@ -20,7 +20,7 @@ export interface Connection {
   onExcess(): void;
 }
 
-export interface ConnectionParts {
+export interface ConnectionDependencies {
   guard: AddressGuard;
   /** Certificate authorities to trust instead of the default ones, in PEM. */
   ca?: string;
@@ -48,7 +48,7 @@ export class Connections {
   readonly #connectors: Record<'https:' | 'http:', ReturnType<typeof guarded>>;
   readonly #perOrigin: number;
 
-  constructor({ guard, ca, perOrigin }: ConnectionParts) {
+  constructor({ guard, ca, perOrigin }: ConnectionDependencies) {
     this.#connectors = { 'https:': guarded('https:', guard, ca), 'http:': guarded('http:', guard) };
     this.#perOrigin = perOrigin;
   }

@@ -3,10 +3,10 @@ import { bareHost, isLocalName } from '../loopback.ts';
 
 import { type AllowList, isPublic } from './addresses.ts';
 import { OutgoingError } from './failures.ts';
-import { createLookup, type LookupParts } from './lookups.ts';
+import { createLookup, type LookupOptions } from './lookups.ts';
 import type { ResolvedAddress } from './resolver.ts';
 
-export interface GuardParts extends LookupParts {
+export interface GuardOptions extends LookupOptions {
   allow: AllowList;
   /** The name of the setting that `allow` comes from, for error sentences. */
   setting: string;
@@ -26,7 +26,7 @@ export type AddressGuard = ReturnType<typeof createGuard>;
 const maxUrlLength = 2048;
 
 /** Creates a guard over an allow list. */
-export function createGuard({ allow, setting, plainHttp = false, ...lookupParts }: GuardParts) {
+export function createGuard({ allow, setting, plainHttp = false, ...lookupParts }: GuardOptions) {
   const lookup = createLookup(lookupParts);
 
   const mayReach = (protocol: string, address: string): boolean =>

@@ -1,7 +1,7 @@
 import { FairQueue } from '../fair-queue.ts';
 import { createResolver, type Resolve, type ResolvedAddress } from './resolver.ts';
 
-export interface LookupParts {
+export interface LookupOptions {
   /** By default the hosts file and the name servers of this machine. */
   resolve?: Resolve;
   /** The timeout of a look-up, in milliseconds. */
@@ -25,7 +25,7 @@ const mostNames = 1_000;
  * Creates a look-up with a timeout. Concurrent look-ups of a name are one, and its failure is the answer for five seconds,
  * so that many attempts at a name that is never answered cost one look-up.
  */
-export function createLookup({ resolve = createResolver(), lookupMs = defaultLookupMs }: LookupParts): Lookup {
+export function createLookup({ resolve = createResolver(), lookupMs = defaultLookupMs }: LookupOptions): Lookup {
   const queue = new FairQueue({ concurrency, perOwner, maxWaitMs: lookupMs });
   /** Running and failed look-ups by name, oldest first. */
   const known = new Map<string, Promise<readonly ResolvedAddress[]>>();

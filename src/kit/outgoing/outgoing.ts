@@ -44,7 +44,7 @@ export interface OutgoingAnswer {
   text(): Promise<string>;
 }
 
-interface OutgoingParts {
+interface OutgoingDependencies {
   guard: AddressGuard;
   /** The most connections to an origin (scheme, host and port). */
   connectionsPerOrigin?: number;
@@ -62,12 +62,12 @@ const maxOverhead = 256 * 1024;
 
 /** Outgoing HTTP with keep-alive, the address guard at every connect, one deadline, bounded responses and no redirects. */
 export class Outgoing {
-  readonly #parts: OutgoingParts;
+  readonly #parts: OutgoingDependencies;
   #connections: Connections | undefined;
   readonly #exchanges = new Set<AbortController>();
   #closed = false;
 
-  constructor(parts: OutgoingParts) {
+  constructor(parts: OutgoingDependencies) {
     this.#parts = parts;
   }
 

@@ -13,7 +13,7 @@ export interface ResolvedAddress {
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>;
 
 /** Replacements for the machine's configuration. */
-export interface ResolverParts {
+export interface ResolverOptions {
   /** Name servers as `ADDRESS:PORT`; by default those of `resolvConf`. */
   servers?: readonly string[];
   hostsFile?: string;
@@ -36,7 +36,7 @@ const loopback: readonly ResolvedAddress[] = [
  * `dns.lookup`, which holds one of libuv's four threads until the name server answers, its look-ups can be cancelled and
  * hold no thread. Changes of the files apply at once.
  */
-export function createResolver({ servers, hostsFile = '/etc/hosts', resolvConf = '/etc/resolv.conf' }: ResolverParts = {}): Resolve {
+export function createResolver({ servers, hostsFile = '/etc/hosts', resolvConf = '/etc/resolv.conf' }: ResolverOptions = {}): Resolve {
   const hosts = parsedFile(hostsFile, parseHosts);
   const search = parsedFile(resolvConf, parseSearch);
 

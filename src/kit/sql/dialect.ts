@@ -109,12 +109,12 @@ export interface Database<Tables> {
    * each commit of this process, so that a client reads its own acknowledged writes. A commit of another process to the
    * same file is visible one turn later at most.
    */
-  beginView(): void;
+  beginTurnReads(): void;
   /**
    * Returns the result of `read`, or the result that an earlier call with the same name got in the open view. Identical
    * requests that arrive together so cost one read. The result is shared and must not be modified.
    */
-  readonly inView: <T>(name: string, read: () => T) => T;
+  readonly shareInTurn: <T>(name: string, read: () => T) => T;
   /** Reads that all see the same moment, for as long as they take. They delay no writer, unless the database is in memory. */
   snapshot<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
   /**

@@ -75,8 +75,8 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
       };
     },
     // No view is needed: each statement sees everything committed before it, without a lock.
-    beginView: () => undefined,
-    inView: (_name, read) => read(),
+    beginTurnReads: () => undefined,
+    shareInTurn: (_name, read) => read(),
     snapshot: (work) => kysely.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(work),
     transaction: (work) => retrying(() => kysely.transaction().execute(work)),
     write: (work, options) => writers[options?.writer ?? 0]!.write(work, options),

@@ -167,8 +167,8 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
           }),
       };
     },
-    beginView: inMemory ? () => undefined : () => view.begin(),
-    inView: (name, read) => view.share(name, read),
+    beginTurnReads: inMemory ? () => undefined : () => view.begin(),
+    shareInTurn: (name, read) => view.share(name, read),
     async snapshot(work) {
       if (inMemory) return inTransaction(() => work(writes));
       const own = new SqliteConnection(path, { readOnly: true });
@@ -271,7 +271,7 @@ class View {
     setImmediate(() => this.close());
   }
 
-  /** See `Database.inView`. */
+  /** See `Database.shareInTurn`. */
   share<T>(name: string, read: () => T): T {
     if (this.#results.has(name)) return this.#results.get(name) as T;
     const result = read();

@@ -27,7 +27,7 @@ const exportMs = 10_000;
 /** How long a stop waits for the last exports, in milliseconds. */
 const lastExportsMs = 2_000;
 
-interface OtlpParts {
+interface OtlpOptions {
   /** The base address of an OTLP/HTTP receiver; spans are sent to `v1/traces` below it. */
   endpoint: string;
   /** The share of the traces begun here that are recorded, from 0 to 1. A trace begun elsewhere brings its decision along. */
@@ -44,7 +44,7 @@ interface OtlpParts {
  * Creates a tracer that exports by OTLP/HTTP in JSON. Nothing waits for an export: while a receiver is slow or gone,
  * the spans beyond the limit are lost. The exporter itself reads the standard variables for headers and certificates.
  */
-export function createOtlpTracer({ endpoint, ratio, logger, ...parts }: OtlpParts): Tracer {
+export function createOtlpTracer({ endpoint, ratio, logger, ...parts }: OtlpOptions): Tracer {
   const url = `${endpoint.replace(/\/$/, '')}/v1/traces`;
   const exporter = reporting(new OTLPTraceExporter({ url, timeoutMillis: exportMs }), (error) =>
     logger.warn({ err: describeCause(error) }, 'spans could not be exported'),

@@ -8,7 +8,7 @@ import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { deliveries as deliveryNoun } from '../../../src/handoff/store/deliveries.ts';
 import { DueTenants } from '../../../src/handoff/store/due.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
-import type { ReadParts } from '../../../src/handoff/store/noun.ts';
+import type { ReadDependencies } from '../../../src/handoff/store/noun.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import type { Unit } from '../../../src/handoff/store/units.ts';
 import { createUnits } from '../../../src/handoff/store/units.ts';
@@ -180,7 +180,7 @@ test('on PostgreSQL the statements of a unit do not grow with the names that it 
 for (const store of everyStore) {
   test(`the body of an event is kept until the last delivery that needs it is removed, on ${store.name}`, async (t) => {
     const { database, units } = await openUnits(t, store);
-    const deliveries = deliveryNoun.reads({ database } as ReadParts).all;
+    const deliveries = deliveryNoun.reads({ database } as ReadDependencies).all;
     const day = (number: number) => new Date(Date.UTC(2026, 0, number));
     const hook = {
       kind: 'webhook',

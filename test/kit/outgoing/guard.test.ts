@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { isPublic, parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
 import { OutgoingError } from '../../../src/kit/outgoing/failures.ts';
-import { createGuard, type GuardParts } from '../../../src/kit/outgoing/guard.ts';
+import { createGuard, type GuardOptions } from '../../../src/kit/outgoing/guard.ts';
 import type { Resolve } from '../../../src/kit/outgoing/resolver.ts';
 
 const never: Resolve = () => {
@@ -19,7 +19,7 @@ const table =
     return found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
   };
 
-const guardOf = (items: readonly string[], parts: Partial<GuardParts> = {}) =>
+const guardOf = (items: readonly string[], parts: Partial<GuardOptions> = {}) =>
   createGuard({ allow: parseAllowList(items), setting: 'SERVICE_WEBHOOK_ALLOW', resolve: never, ...parts });
 
 describe('isPublic', () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 
 import { createLookup } from '../../../src/kit/outgoing/lookups.ts';
-import { createResolver, type ResolverParts } from '../../../src/kit/outgoing/resolver.ts';
+import { createResolver, type ResolverOptions } from '../../../src/kit/outgoing/resolver.ts';
 import { type DnsAnswer, startNameServer } from '../../support/dns.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
@@ -23,7 +23,7 @@ async function startResolver(t: TestContext, names: Record<string, DnsAnswer>, {
     const answer = names[name] ?? 'no such name';
     return typeof answer === 'string' ? answer : answer.filter((address) => address.includes(':') === (type === 'AAAA'));
   });
-  const parts = { servers: [dns.server], hostsFile, resolvConf } satisfies ResolverParts;
+  const parts = { servers: [dns.server], hostsFile, resolvConf } satisfies ResolverOptions;
   return { dns, hostsFile, resolve: createResolver(parts) };
 }
 

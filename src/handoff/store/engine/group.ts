@@ -41,7 +41,7 @@ export interface Writes<Needs, Buffer> {
 }
 
 /** The number under which a group stages data that belongs to no single tenant. */
-export const everyTenant = 0;
+export const noTenant = 0;
 
 /** The units that share one database transaction, and what they stage. */
 export class Group<Unit> {

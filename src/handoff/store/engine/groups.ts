@@ -51,7 +51,7 @@ interface GroupOptions<Unit> {
 
 type RunGroup<Unit> = (session: Session, units: readonly Unit[]) => Promise<GroupResult>;
 
-interface WriterParts<Tables, Unit> extends GroupOptions<Unit> {
+interface WriterDependencies<Tables, Unit> extends GroupOptions<Unit> {
   readonly database: Database<Tables>;
   readonly runGroup: RunGroup<Unit>;
   readonly writer: number;
@@ -91,13 +91,13 @@ export function createGroups<Tables, Unit>(
 
 /** Units of all tenants in groups that are written one after the other. */
 class GroupWriter<Tables, Unit> {
-  readonly #parts: WriterParts<Tables, Unit>;
+  readonly #parts: WriterDependencies<Tables, Unit>;
   #queue: Waiting<Unit>[] = [];
   #isRunning = false;
   /** Whether the last group was a large unit. */
   #wasLarge = false;
 
-  constructor(parts: WriterParts<Tables, Unit>) {
+  constructor(parts: WriterDependencies<Tables, Unit>) {
     this.#parts = parts;
   }
 

@@ -10,7 +10,7 @@ const maxBytesAtOnce = 256 * 1024;
 /** How long a byte of a packet takes, in steps of the search index. */
 const stepsPerByte = 2;
 
-interface TextParts {
+interface TextDependencies {
   matches: MatchReads;
   limits: SearchLimits;
   budget: Budget;
@@ -25,7 +25,7 @@ interface TextParts {
  * without interruption: a phrase costs as much as its rarest word has matches, times its length. Where that is too much, the
  * newest packets that have all of its words are scanned for the phrase.
  */
-export function createTextSearch({ matches, limits, budget, sizesOf, textsOf }: TextParts) {
+export function createTextSearch({ matches, limits, budget, sizesOf, textsOf }: TextDependencies) {
   async function isExpensive(tenant: number, phrase: Phrase): Promise<boolean> {
     if (phrase.length === 1) return false;
     for (const word of phrase) {

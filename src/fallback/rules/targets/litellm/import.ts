@@ -272,14 +272,14 @@ function settingsOf(file: Section): Section {
 }
 
 /** What the reading of a model needs of the file: the names that are taken, and the limits of models without own ones, in milliseconds. */
-interface ReadingParts {
+interface ReadingOptions {
   readonly index: number;
   readonly taken: Set<string>;
   readonly timeout: number | undefined;
   readonly streamTimeout: number | undefined;
 }
 
-function readDeployment(entry: Section, { index, taken, timeout, streamTimeout }: ReadingParts): Omit<FileModel, 'inferred'> {
+function readDeployment(entry: Section, { index, taken, timeout, streamTimeout }: ReadingOptions): Omit<FileModel, 'inferred'> {
   entry.leaveOutUnknown(['model_name', 'litellm_params', 'model_info']);
   const group = entry.text('model_name');
   refuseVariable(entry, 'model_name');

@@ -3,14 +3,14 @@ import type { NewId } from '../../kit/id.ts';
 import type { Store } from '../store/store.ts';
 
 /** What most services need. */
-export interface ServiceParts {
+export interface ServiceDependencies {
   store: Store;
   clock: Clock;
   newId: NewId;
 }
 
 /** What services need that send to URLs of callers. */
-export interface SendingParts extends ServiceParts {
+export interface SendingParts extends ServiceDependencies {
   /** Returns a sentence that says why nothing of a tenant can be sent to a URL; undefined when it can. */
   urlProblem: (url: string, tenant: number) => Promise<string | undefined>;
 }
