@@ -16,9 +16,9 @@ import type { DeliveryQueue } from '../store/delivery-queues.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
 import { actorOf, type Caller, callerOfChain, circumstancesOf, familyOf } from './authentication.ts';
 import { changeIn } from './change.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 import { requireOrigin } from './origin.ts';
 import type { PacketViews } from './packet-views.ts';
-import type { ServiceDependencies } from './dependencies.ts';
 import { linkHasEnded } from './people.ts';
 
 /** What the page of a link shows: the open question, or why there is none. */

@@ -17,9 +17,9 @@ import type { Page } from '../store/page-size.ts';
 import { type ListedRow, noChannel } from '../store/webhooks.ts';
 import { mayLink } from './answer-links.ts';
 import type { Caller } from './authentication.ts';
+import type { SendingParts } from './dependencies.ts';
 import { createDestinations } from './destinations.ts';
 import { requireOrigin } from './origin.ts';
-import type { SendingParts } from './dependencies.ts';
 
 interface ChannelServiceDependencies extends SendingParts {
   /** Why no mail can be sent, as a sentence; undefined when it can. */

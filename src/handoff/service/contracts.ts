@@ -8,8 +8,8 @@ import type { ChainRequest } from '../model/packet.ts';
 import { requireContractOf } from '../rules/rights.ts';
 import type { Caller } from './authentication.ts';
 import { ContractCache, type Enforced, shownContract } from './contract-cache.ts';
-import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
 import type { ServiceDependencies } from './dependencies.ts';
+import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
 
 interface ContractServiceDependencies extends Omit<ServiceDependencies, 'newId'> {
   turns: Turns;

@@ -16,8 +16,8 @@ import type { Transaction } from '../store/transaction.ts';
 import type { Caller } from './authentication.ts';
 import { type Acting, actingFor } from './change.ts';
 import type { ContractService, Verdict } from './contracts.ts';
-import { type ItemFault, itemFault } from './item-fault.ts';
 import type { ServiceDependencies } from './dependencies.ts';
+import { type ItemFault, itemFault } from './item-fault.ts';
 
 /** What creating packets needs. */
 export interface CreationDependencies extends ServiceDependencies {
@@ -157,7 +157,8 @@ async function trialOf(parts: CreationDependencies, caller: Caller, { metadata }
   return { created, open: parts.quotas.openPacketsPerAgent === 0 ? 0 : await openPacketCounts.count(metadata.source_agent.id) };
 }
 
-const dailyQuotaOf = ({ limits }: CreationDependencies, caller: Caller) => caller.handoffs_per_day ?? limits[caller.tenant_tier].handoffsPerDay;
+const dailyQuotaOf = ({ limits }: CreationDependencies, caller: Caller) =>
+  caller.handoffs_per_day ?? limits[caller.tenant_tier].handoffsPerDay;
 
 /** Creates packets and returns the answer, or repeats the answer stored under the same idempotency key. */
 export function createUnder(

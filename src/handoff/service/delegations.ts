@@ -5,8 +5,8 @@ import { groupPrefix, isSamePerson, nameKey } from '../model/people.ts';
 import { requireDelegationOf } from '../rules/rights.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { Caller } from './authentication.ts';
-import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
 import type { ServiceDependencies } from './dependencies.ts';
+import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
 
 const delegationNoun: DocumentNoun = { kind: 'delegation', what: 'delegation', many: 'delegations', field: 'person', most: 1000 };
 

@@ -13,8 +13,8 @@ import type { Idempotency } from '../store/idempotency.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { type Caller, circumstancesOf, familyOf } from './authentication.ts';
 import type { ChangeOptions } from './change.ts';
-import type { PacketViews } from './packet-views.ts';
 import type { ServiceDependencies } from './dependencies.ts';
+import type { PacketViews } from './packet-views.ts';
 
 /** The largest result, as bytes of its JSON. */
 const maxResultBytes = 64 * 1024;

@@ -4,8 +4,8 @@ import { type Group, type GroupRequest, providerPrefix } from '../model/group.ts
 import { groupPrefix, nameKey } from '../model/people.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { Caller } from './authentication.ts';
-import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
 import type { ServiceDependencies } from './dependencies.ts';
+import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
 
 const groupNoun: DocumentNoun = { kind: 'group', what: 'group', many: 'groups', field: 'name', most: 200 };
 

@@ -8,8 +8,8 @@ import { type Judgement, judge, policyFaults, policyWarnings, type Subject } fro
 import { strictSchema } from '../rules/strict-schema.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { Caller } from './authentication.ts';
-import { createDocumentService, type DocumentNoun, type Preconditions, versionName } from './documents.ts';
 import type { ServiceDependencies } from './dependencies.ts';
+import { createDocumentService, type DocumentNoun, type Preconditions, versionName } from './documents.ts';
 import { PolicyCache, storedPolicy } from './policy-cache.ts';
 
 interface PolicyServiceDependencies extends Omit<ServiceDependencies, 'newId'> {

@@ -8,8 +8,8 @@ import { type AskedRecord, isAwaited, latestQuestion } from '../rules/question-s
 import type { StoredQuestion } from '../store/questions.ts';
 import type { Caller } from './authentication.ts';
 import { readCursor, writeCursor } from './cursor.ts';
-import type { PacketViews } from './packet-views.ts';
 import type { ServiceDependencies } from './dependencies.ts';
+import type { PacketViews } from './packet-views.ts';
 
 interface QuestionDependencies extends Pick<ServiceDependencies, 'store' | 'clock'> {
   views: PacketViews;

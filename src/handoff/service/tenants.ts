@@ -3,8 +3,8 @@ import { isId } from '../../kit/id.ts';
 import type { Tenant, TenantPatch, TenantRequest } from '../model/tenant.ts';
 import { defaultMaxKeys } from '../rules/tiers.ts';
 import { type Caller, circumstancesOf } from './authentication.ts';
-import { defaultTenantId } from './keys.ts';
 import type { ServiceDependencies } from './dependencies.ts';
+import { defaultTenantId } from './keys.ts';
 import { auditRecord } from './trail.ts';
 
 /** The operations on tenants. */

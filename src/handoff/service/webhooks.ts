@@ -17,8 +17,8 @@ import type { Idempotency } from '../store/idempotency.ts';
 import type { Page } from '../store/page-size.ts';
 import { noChannel, type StoredWebhook, shownWebhook } from '../store/webhooks.ts';
 import type { Caller } from './authentication.ts';
-import { createDestinations } from './destinations.ts';
 import type { SendingParts } from './dependencies.ts';
+import { createDestinations } from './destinations.ts';
 
 interface WebhookServiceDependencies extends SendingParts {
   /** How long deliveries are also signed with the previous secret, in seconds. */

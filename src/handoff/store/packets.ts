@@ -16,7 +16,7 @@ import { packetText, partsOf, stateOf, summaryText } from '../rules/text.ts';
 import { rowsOfAll } from './all-tenants.ts';
 import { type CounterBuffer, counters, inHourOf } from './counters.ts';
 import { createDuePackets } from './due-packets.ts';
-import { noTenant, type Group, type Writes } from './engine/group.ts';
+import { type Group, noTenant, type Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import type { Session } from './engine/session.ts';
 import type { ReadDependencies, Scope } from './noun.ts';

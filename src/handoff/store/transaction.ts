@@ -1,4 +1,4 @@
-import { noTenant, type Group } from './engine/group.ts';
+import { type Group, noTenant } from './engine/group.ts';
 import { nouns } from './nouns.ts';
 import type { TrailBuffer } from './trail.ts';
 
