@@ -54,6 +54,7 @@ import { AgentService } from './service/agents.ts';
 import { createAnswerLinkService } from './service/answer-links.ts';
 import { createApprovalService } from './service/approvals.ts';
 import { createAuditService, createHeadSigner } from './service/audit.ts';
+import { createCallerOfOrigin } from './service/authentication.ts';
 import { createBriefService } from './service/brief.ts';
 import { createChannelService } from './service/channels.ts';
 import { Connections } from './service/connections.ts';
@@ -318,7 +319,9 @@ function createServices(
   });
   const policies = createPolicyService({ store, clock, turns: live.turns, checks });
   const facts = { policies, checks };
-  const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl, facts });
+  const signIn = identity?.signsIn ? identity : undefined;
+  const callerOfOrigin = createCallerOfOrigin({ store, clock, signIn });
+  const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl, facts, callerOfOrigin });
   const onChange = () => {
     contracts.changed();
     policies.changed();
@@ -339,7 +342,7 @@ function createServices(
   };
   const packets = createPacketService(creation);
   return {
-    ...{ keys, connections, agents, checks, contracts, policies, packets, answerLinks, views },
+    ...{ keys, connections, agents, checks, contracts, policies, packets, answerLinks, views, callerOfOrigin },
     people: createPeopleService(parts),
     tenants: createTenantService(parts),
     approvals: createApprovalService(creation),

@@ -1,7 +1,9 @@
 import type { TestAnswer, TestService } from './service.ts';
 
 export interface A2aOptions {
-  key?: string;
+  /** Null: none. */
+  key?: string | null;
+  headers?: Record<string, string>;
   /** The agent in X-Agent-Id; none by default. */
   agent?: string;
   /** The version in A2A-Version; none if null. */
@@ -9,10 +11,11 @@ export interface A2aOptions {
 }
 
 /** The headers and the body of a request of A2A over JSON-RPC. */
-export function a2aRequest(method: string, params: unknown, { agent, version = '1.0' }: A2aOptions = {}) {
+export function a2aRequest(method: string, params: unknown, { agent, version = '1.0', headers = {} }: A2aOptions = {}) {
   return {
     headers: {
       'content-type': 'application/json',
+      ...headers,
       ...(version === null ? {} : { 'a2a-version': version }),
       ...(agent === undefined ? {} : { 'x-agent-id': agent }),
     },

@@ -1,18 +1,8 @@
-import type { Tier } from '../model/common.ts';
 import { nameKey } from '../model/people.ts';
-import { personOrigin } from '../rules/exclusion.ts';
-import { type ClaimRules, type Claims, grantedTo, type Person, tenantIn } from '../rules/identity.ts';
-import type { Caller } from '../service/authentication.ts';
+import { type ClaimRules, type Claims, type Person, tenantIn } from '../rules/identity.ts';
+import type { FoundTenant } from '../service/authentication.ts';
 import type { StoredPerson } from '../store/people.ts';
 import type { Store } from '../store/store.ts';
-
-/** The tenant of a person or of a token. */
-export interface FoundTenant {
-  readonly id: string;
-  readonly number: number;
-  readonly tier: Tier;
-  readonly handoffs_per_day: number | null;
-}
 
 /** The tenant that claims name, or a sentence that says why there is none. */
 export async function tenantOf(store: Store, claims: Claims, rules: ClaimRules): Promise<FoundTenant | string> {
@@ -48,22 +38,9 @@ export function keepPerson(
       const stored = people.get(key)!;
       const refusal = refusedAs(stored, person);
       if (refusal !== undefined) return refusal;
-      people.put({ ...stored, ...person, groups, last_seen_at: now.toISOString() });
+      // Who is let in again has not left.
+      people.put({ ...stored, ...person, groups, last_seen_at: now.toISOString(), left_at: null });
       return undefined;
     },
   });
-}
-
-/** What the callers of a tenant have in common who have no key. */
-export const limitsOf = ({ id, number, tier, handoffs_per_day }: FoundTenant) => ({
-  ...{ key_id: null, tenant_id: id, tenant_number: number, tier, tenant_tier: tier, handoffs_per_day, lineage: [] },
-});
-
-/** A person as a caller, with what its groups may do. */
-export function callerOfPerson(tenant: FoundTenant, person: Person, groups: readonly string[], rules: ClaimRules): Caller {
-  const { scopes, admin } = grantedTo(groups, rules);
-  const { name } = person;
-  // As for a key: an admin is not restricted.
-  const rights = { scopes: admin ? null : scopes, agents: null, responder: name, admin };
-  return { kind: 'session', ...limitsOf(tenant), ...rights, name, origin: personOrigin(name), person };
 }

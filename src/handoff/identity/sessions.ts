@@ -7,11 +7,11 @@ import { nameKey } from '../model/people.ts';
 import type { Session } from '../model/session.ts';
 import { type ClaimRules, groupsIn, noName, personName } from '../rules/identity.ts';
 import { hasRight, requireRight } from '../rules/rights.ts';
-import { type Caller, circumstancesOf } from '../service/authentication.ts';
+import { type Caller, callerOfPerson, circumstancesOf } from '../service/authentication.ts';
 import { auditRecord } from '../service/trail.ts';
 import type { SessionAccess, StoredSession } from '../store/sessions.ts';
 import type { Store } from '../store/store.ts';
-import { callerOfPerson, keepPerson, refusedAs, tenantOf } from './people.ts';
+import { keepPerson, refusedAs, tenantOf } from './people.ts';
 import { type Provider, providerUnavailable, type SignedIn } from './provider.ts';
 import type { Seal } from './seal.ts';
 

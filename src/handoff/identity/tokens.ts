@@ -4,9 +4,10 @@ import type { Clock } from '../../kit/clock.ts';
 import { nameKey } from '../model/people.ts';
 import { personOrigin } from '../rules/exclusion.ts';
 import { type ClaimRules, type Claims, grantedTo, groupsIn, holderOf, tokenRights } from '../rules/identity.ts';
-import type { Caller } from '../service/authentication.ts';
+import { sightOf } from '../rules/sight.ts';
+import { type Caller, limitsOf } from '../service/authentication.ts';
 import type { Store } from '../store/store.ts';
-import { keepPerson, limitsOf, refusedAs, tenantOf } from './people.ts';
+import { keepPerson, refusedAs, tenantOf } from './people.ts';
 import { type Provider, RefusedToken, requireAudience } from './provider.ts';
 
 interface TokenDependencies {
@@ -127,18 +128,21 @@ export class Tokens {
     const { store, clock, rules } = this.#parts;
     const tenant = await tenantOf(store, claims, rules);
     if (typeof tenant === 'string') throw refused(tenant);
-    const { agent, name } = holderOf(claims, rules);
+    const { agent, name, seesOwn } = holderOf(claims, rules);
     if (agent === undefined) throw refused('The token names no agent: it has no claim agent_id, client_id or azp.');
     const groups = groupsIn(claims, rules);
     const granted = grantedTo(groups, rules).scopes;
-    // Only a person answers.
-    const grantable = name === undefined ? granted.filter((scope) => scope !== 'respond') : granted;
+    // Only a person answers, and what sees its own manages nothing, as for keys.
+    const withheld: readonly string[] = [...(name === undefined ? ['respond'] : []), ...(seesOwn ? ['manage'] : [])];
+    const grantable = granted.filter((scope) => !withheld.includes(scope));
+    const sight = seesOwn ? { queues: [agent], sight: sightOf({ agents: [agent], queues: [agent] })! } : {};
     const held: readonly string[] = tokenRights(claims.scope ?? claims.scp);
     const ends = typeof claims.exp === 'number' ? claims.exp * 1000 + leewayMs : clock().getTime() + keptMs;
     const caller = {
       kind: 'token',
       ...{ ...limitsOf(tenant), admin: false, name: name ?? agent, ends, credential: `token:${id}` },
       ...{ scopes: grantable.filter((scope) => held.includes(scope)), grantable, agents: [agent], responder: name ?? null },
+      ...sight,
     } as const satisfies Partial<Caller>;
     if (name === undefined) return { ...caller, origin: `client:${agent}` };
     const person = { subject: String(claims.sub), issuer: String(claims.iss ?? ''), name };

@@ -9,7 +9,7 @@ import { mailOf } from '../rules/mail.ts';
 import { acts, hasRight } from '../rules/rights.ts';
 import { signatureHeaders } from '../rules/signature.ts';
 import { slackOf } from '../rules/slack.ts';
-import { callerOfChain } from '../service/authentication.ts';
+import type { CallerOfOrigin } from '../service/authentication.ts';
 import type { NoticeService } from '../service/notices.ts';
 import type { PacketViews } from '../service/packet-views.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/delivery-queues.ts';
@@ -26,6 +26,7 @@ export interface Item {
 interface SenderDependencies {
   store: Store;
   notices: NoticeService;
+  callerOfOrigin: CallerOfOrigin;
   /** The body of a push notification of A2A about a packet, of whose chain `root` is the root. */
   notificationOf: (packet: Packet, root: string) => Promise<Buffer>;
   /** Reads a packet once for all of its push notifications. */
@@ -53,7 +54,7 @@ const maxAnswerBytes = 64 * 1024;
 
 /** Makes the function that sends a delivery, by the kind of what it goes to. */
 export function createSend(parts: SenderDependencies): Send {
-  const { store, notices, views, notificationOf, outgoing, mailer, clock, userAgent, attemptMs: timeoutMs } = parts;
+  const { store, notices, callerOfOrigin, views, notificationOf, outgoing, mailer, clock, userAgent, attemptMs: timeoutMs } = parts;
 
   async function post(queue: DeliveryQueue, headers: Record<string, string>, body: Buffer, trace?: TraceContext): Promise<Sent> {
     const common = { 'content-type': 'application/json; charset=utf-8', 'user-agent': userAgent };
@@ -97,7 +98,7 @@ export function createSend(parts: SenderDependencies): Send {
 
   const toPush: Send = async (item, onSize) => {
     const { delivery, queue } = item;
-    const creator = queue.key_origin === null ? undefined : await callerOfChain(store, queue.key_origin, clock());
+    const creator = queue.key_origin === null ? undefined : await callerOfOrigin(queue.tenant, queue.key_origin);
     if (creator === undefined || !hasRight(creator, acts.sendPush)) return 'over';
     const view = await views.of(creator, delivery.packet_id!);
     if (view === undefined) return 'removed';

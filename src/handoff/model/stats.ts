@@ -71,7 +71,7 @@ const statsRoutes = routeTable('stats', {
     access: 'read',
     summary: 'Read statistics',
     description:
-      'How many packets, questions and deliveries wait or are held, and how many ended, by hour. Each change of a packet updates the counts of its hour, so the cost of this request does not grow with the number of packets.',
+      'How many packets, questions and deliveries wait or are held, and how many ended, by hour. Each change of a packet updates the counts of its hour, so the cost of this request does not grow with the number of packets. A key that sees its own gets the counts of the packets that it sees now, made from their events; it is told of no deliveries.',
     query: object({
       since: Type.Optional(givenTimestamp(`Where to begin: by default a day ago, at most ${statsDays} days ago.`)),
     }),

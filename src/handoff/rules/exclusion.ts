@@ -8,6 +8,9 @@ import { isAwaited } from './question-state.ts';
 /** The prefix of an admin key among the makers of a key. */
 const byAdmin = 'admin:';
 
+/** The prefix of a person among origins. */
+const byPerson = 'person:';
+
 /** A key and the keys that it was rotated from, named by the first of them, and the families through which that one was created. */
 export interface KeyFamily {
   readonly origin: string;
@@ -17,7 +20,10 @@ export interface KeyFamily {
 }
 
 /** A person as a source of questions. */
-export const personOrigin = (name: string): string => `person:${nameKey(name)}`;
+export const personOrigin = (name: string): string => byPerson + nameKey(name);
+
+/** The person of an origin, in the form in which names are compared; undefined: it is that of a key. */
+export const personIn = (origin: string): string | undefined => (origin.startsWith(byPerson) ? origin.slice(byPerson.length) : undefined);
 
 /** The origins of the families through which a key was created, the latest first; those of admin keys have a prefix. */
 export type Lineage = readonly string[];

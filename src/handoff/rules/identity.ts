@@ -110,11 +110,20 @@ export function tokenRights(scope: unknown): readonly TokenRight[] {
   return (Object.keys(tokenScopes) as TokenRight[]).filter((right) => held.has(tokenScopes[right]));
 }
 
+/** Who holds a token. */
+interface TokenHolder {
+  readonly agent: string | undefined;
+  /** The person; undefined: a program got the token for itself. */
+  readonly name: string | undefined;
+  /** Whether the token is for one agent, so that it sees what is that agent's alone. */
+  readonly seesOwn: boolean;
+}
+
 /** The agent and the person behind a token. A token that a program got for itself has no person, whatever its claims say. */
-export function holderOf(claims: Claims, rules: Pick<ClaimRules, 'nameClaim'>): { agent: string | undefined; name: string | undefined } {
+export function holderOf(claims: Claims, rules: Pick<ClaimRules, 'nameClaim'>): TokenHolder {
   const client = [claims.client_id, claims.azp, claims.cid].find(isName);
   const isProgram = claims.sub === undefined || claims.sub === client || claims.idtyp === 'app';
   const name = isProgram ? undefined : personName(claims, rules);
-  const agent = isName(claims.agent_id) ? claims.agent_id : (client ?? name);
-  return { agent, name };
+  const seesOwn = isName(claims.agent_id);
+  return { agent: seesOwn ? (claims.agent_id as string) : (client ?? name), name, seesOwn };
 }

@@ -34,6 +34,9 @@ export const acts = {
 
 const forbidden = (detail: string, field: string | null = null) => new ServiceError('FORBIDDEN', detail, { field });
 
+/** The person for whom what a caller makes answers, unless it names another one. */
+export const makesFor = (key: Pick<Key, 'responder' | 'kind' | 'scopes'>): string | null => boundTo(key) ?? null;
+
 type Key = Rights & { readonly admin: boolean; readonly kind?: 'key' | 'link' | 'session' | 'token' };
 
 /** The rights each of which suffices for an act. */
@@ -99,28 +102,49 @@ export function requireDelegationOf({ scopes, responder }: Rights, person: strin
   throw forbidden('This needs a key with the scope manage, or one with that responder.');
 }
 
-/** Requires that the key may answer in the person's name, which `field` has; null: in any name. @throws ServiceError 403 */
-export function requireResponder(
-  { responder, kind }: Rights & Pick<Key, 'kind'>,
-  name: string | null,
-  field: 'responded_by' | 'responder',
-): void {
-  if (!responder || (name !== null && isSamePerson(responder, name))) return;
-  throw forbidden(
-    kind === 'session'
-      ? `You may only answer as ${responder}.`
-      : `This ${kind === 'token' ? 'token' : 'key'} may only answer as ${responder}.`,
+/** The person in whose name alone a caller answers, and for whom alone it makes links, channels and keys. */
+function boundTo({ responder, kind, scopes }: Pick<Key, 'responder' | 'kind' | 'scopes'>): string | undefined {
+  // A person who manages sets up the links, channels and keys of others, as a key with the scope manage does.
+  if (kind === 'session' && (!scopes || scopes.includes('manage'))) return undefined;
+  return responder || undefined;
+}
+
+/** Requires that the key may answer in the person's name, which `field` has. @throws ServiceError 403 */
+export function requireResponder({ responder, kind }: Pick<Key, 'responder' | 'kind'>, name: string, field: 'responded_by'): void {
+  if (responder && !isSamePerson(responder, name)) throw foreignName(responder, kind, field);
+}
+
+/** Whether the key may make what answers in the person's name; null: in any name. */
+export function mayMakeFor(key: Pick<Key, 'responder' | 'kind' | 'scopes'>, name: string | null): boolean {
+  const own = boundTo(key);
+  return own === undefined || (name !== null && isSamePerson(own, name));
+}
+
+/** Requires that the key may make what answers in the person's name; null: in any name. @throws ServiceError 403 */
+export function requireMakerFor(key: Pick<Key, 'responder' | 'kind' | 'scopes'>, name: string | null): void {
+  if (!mayMakeFor(key, name)) throw foreignName(key.responder!, key.kind, 'responder');
+}
+
+const foreignName = (name: string, kind: Key['kind'], field: 'responded_by' | 'responder') =>
+  forbidden(
+    kind === 'session' ? `You may only answer as ${name}.` : `This ${kind === 'token' ? 'token' : 'key'} may only answer as ${name}.`,
     field,
   );
+
+/** Requires that what a caller makes may act longer than the caller's credential is valid. @throws ServiceError 403 for a token */
+export function requireLasting({ kind }: Pick<Key, 'kind'>): void {
+  if (kind !== 'token') return;
+  throw forbidden('A token makes nothing that acts for it once it has expired. Use an API key, or sign in.');
 }
 
 /** Requires that a key has all rights of another one, which it creates, rotates or revokes. @throws ServiceError 403 */
-export function requireWithin(own: Rights, other: Rights): void {
+export function requireWithin(own: Rights & Pick<Key, 'kind'>, other: Rights): void {
   const missing = own.scopes ? (other.scopes ?? allScopes).filter((scope) => !own.scopes!.includes(scope)) : [];
   if (missing.length > 0)
     throw forbidden(`A key can't manage keys with more rights than it has: this key lacks the scope ${missing.join(', ')}.`, 'scopes');
   if (own.agents && !other.agents?.every((agent) => own.agents!.includes(agent)))
     throw forbidden(`A key can't manage keys with more rights than it has: this key may only act as ${own.agents.join(', ')}.`, 'agents');
-  if (own.responder && !(other.responder && isSamePerson(other.responder, own.responder)))
-    throw forbidden(`A key can't manage keys with more rights than it has: this key answers as ${own.responder}.`, 'responder');
+  const responder = boundTo(own);
+  if (responder && !(other.responder && isSamePerson(other.responder, responder)))
+    throw forbidden(`A key can't manage keys with more rights than it has: this key answers as ${responder}.`, 'responder');
 }

@@ -18,9 +18,9 @@ const statusesOf: Readonly<Record<Level, readonly string[]>> = { waiting: [claim
 /** What packets of a status are counted as; undefined for those that are finished. */
 export const levelOfStatus = (status: string): Level | undefined => levels.find((level) => statusesOf[level].includes(status));
 
-const levelOf = (packet: AnyPacket | undefined) => packet && levelOfStatus(packet.status);
+const levelOf = (status: string | undefined) => (status === undefined ? undefined : levelOfStatus(status));
 
-const isOpen = ({ status }: AnyPacket): boolean => openStatuses.includes(status);
+const isOpen = (status: string): boolean => (openStatuses as readonly string[]).includes(status);
 
 /**
  * What a change of a packet adds to the counts of its hour: nothing, unless its status changed. A packet that is created has no
@@ -28,6 +28,13 @@ const isOpen = ({ status }: AnyPacket): boolean => openStatuses.includes(status)
  */
 export function hourlyAmounts(before: AnyPacket | undefined, after: AnyPacket | undefined): HourlyAmount[] {
   if (before?.status === after?.status) return [];
+  const answer = before === undefined || after === undefined ? undefined : answerTime(before, after);
+  return [...amountsOfMove(before?.status, after?.status), ...(answer === undefined ? [] : [{ name: answeredIn(answer), by: 1 as const }])];
+}
+
+/** What a change between two statuses adds to the counts of its hour; undefined: before the packet was created, and after it was deleted permanently. */
+export function amountsOfMove(before: string | undefined, after: string | undefined): HourlyAmount[] {
+  if (before === after) return [];
   const [left, entered] = [levelOf(before), levelOf(after)];
   const moved: HourlyAmount[] =
     left === entered
@@ -38,13 +45,11 @@ export function hourlyAmounts(before: AnyPacket | undefined, after: AnyPacket | 
         ];
   if (before === undefined || !isOpen(before)) return moved;
   if (after === undefined) return [...moved, { name: 'removed', by: 1 }];
-  const answer = answerTime(before, after);
-  return [
-    ...moved,
-    ...(isOpen(after) ? [] : [{ name: after.status, by: 1 as const }]),
-    ...(answer === undefined ? [] : [{ name: `answered:${stepOf(answer)}`, by: 1 as const }]),
-  ];
+  return isOpen(after) ? moved : [...moved, { name: after, by: 1 }];
 }
+
+/** The count of answers that took as long, in seconds. */
+export const answeredIn = (seconds: number): string => `answered:${stepOf(seconds)}`;
 
 /** How long an answer took, in seconds, if the change is an answer. */
 function answerTime(before: AnyPacket, { hitl }: AnyPacket): number | undefined {

@@ -10,11 +10,11 @@ import { typedName } from '../rules/answered-by.ts';
 import { type KeyFamily, personOrigin, requireNoSource } from '../rules/exclusion.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { isAwaited, latestQuestion } from '../rules/question-state.ts';
-import { acts, hasRight, requireResponder, requireRight } from '../rules/rights.ts';
+import { acts, hasRight, mayMakeFor, requireLasting, requireMakerFor, requireRight } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
-import { actorOf, type Caller, callerOfChain, circumstancesOf, familyOf } from './authentication.ts';
+import { actorOf, type Caller, type CallerOfOrigin, circumstancesOf, familyOf } from './authentication.ts';
 import { changeIn } from './change.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { requireOrigin } from './origin.ts';
@@ -42,6 +42,7 @@ interface AnswerLinkDependencies extends ServiceDependencies {
   facts: FactSources;
   views: PacketViews;
   random: RandomSource;
+  callerOfOrigin: CallerOfOrigin;
   /** The address of the service for people, without a slash at its end; undefined: the origin of the request. */
   publicUrl: string | undefined;
 }
@@ -50,7 +51,7 @@ interface AnswerLinkDependencies extends ServiceDependencies {
 type Wanted = Pick<StoredAnswerLink, 'responder' | 'channel'> & { readonly base: string; readonly seconds: number };
 
 /** A channel, as far as a link for it needs it. */
-type ChannelOfLink = Pick<DeliveryQueue, 'webhook_id' | 'responder' | 'key_origin' | 'origin'>;
+type ChannelOfLink = Pick<DeliveryQueue, 'tenant' | 'webhook_id' | 'responder' | 'key_origin' | 'origin'>;
 
 /** How long a link in a message is valid, in seconds, unless the question ends earlier. */
 const maxChannelSeconds = 7 * 86_400;
@@ -63,7 +64,7 @@ const maxLinks = 1000;
 const nothing = '00000000-0000-7000-8000-000000000000';
 
 /** Links to pages on which people answer a question without a key. */
-export function createAnswerLinkService({ store, views, clock, newId, random, publicUrl, facts }: AnswerLinkDependencies) {
+export function createAnswerLinkService({ store, views, clock, newId, random, publicUrl, facts, callerOfOrigin }: AnswerLinkDependencies) {
   /**
    * The link of a token, its packet, and the caller for whom it answers; undefined when its key may no longer answer. An
    * unknown token costs the same reads as a known one.
@@ -72,9 +73,11 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     const digest = linkHash(token);
     const found = await store.answerLinks.byHash(tenantOfLink(token) ?? nothing, digest);
     const link = found !== undefined && isSame(found.token_hash, digest) ? found : undefined;
-    const maker = await callerOfChain(store, link?.key_origin ?? nothing, clock());
+    const maker = await callerOfOrigin(link?.tenant ?? 0, link?.key_origin ?? nothing);
     const view = await views.of({ tenant_number: link?.tenant ?? 0 }, link?.packet_id ?? nothing);
     if (link === undefined || maker === undefined || view === undefined) return undefined;
+    // A person who made it for somebody else may have lost the right to.
+    if (!mayMakeFor(maker, link.responder)) return undefined;
     const hasLeft = link.responder !== null && linkHasEnded(await personOf(link.tenant, link.responder), link.created_at);
     return { link, maker, packet: view.packet, hasLeft };
   }
@@ -97,7 +100,8 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
   /** Stores a link to the open question of a packet, which answers for the caller. @throws ServiceError 403 when the caller may not answer */
   async function insert(caller: Caller, packetId: string, { responder, channel, base, seconds }: Wanted): Promise<NewAnswerLink> {
     if (channel === null) requireRight(caller, acts.answerByLink);
-    requireResponder(caller, responder, 'responder');
+    requireLasting(caller);
+    requireMakerFor(caller, responder);
     const family = await judgedAs(caller, { responder, channel });
     const isOwn = responder !== null && !!caller.responder && isSamePerson(caller.responder, responder);
     const verified = responder !== null && (isOwn || hasRight(caller, acts.actForPerson)) ? 1 : 0;
@@ -152,8 +156,8 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
      * @throws ServiceError 403 when the channel's key is a source of the question, 409 when the packet has had too many links
      */
     async createFor(channel: ChannelOfLink, packetId: string): Promise<NewAnswerLink | 'not allowed' | undefined> {
-      const { webhook_id, responder, key_origin, origin } = channel;
-      const caller = key_origin === null ? undefined : await callerOfChain(store, key_origin, clock());
+      const { tenant, webhook_id, responder, key_origin, origin } = channel;
+      const caller = key_origin === null ? undefined : await callerOfOrigin(tenant, key_origin);
       if (caller === undefined || !mayLink(caller, responder)) return 'not allowed';
       if (responder !== null && (await hasLeft(caller, responder))) return 'not allowed';
       try {
@@ -224,7 +228,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     ): Promise<Exclude<OpenedLink['status'], 'open'> | undefined> {
       const { id, packet_id, responder, verified, channel, key_id } = link;
       if (channel === null) requireRight(maker, acts.answerByLink);
-      if (responder === null) requireResponder(maker, answer.responded_by, 'responded_by');
+      if (responder === null) requireMakerFor(maker, answer.responded_by);
       const name = responder ?? answer.responded_by;
       const by: AnsweredBy = verified === 1 ? { name, verified: true, method: 'link', link_id: id } : typedName(name, { link_id: id });
       // The person answers, whoever made the link.

@@ -5,8 +5,8 @@ import type { Scope, Tier } from '../model/common.ts';
 import type { AnsweredBy } from '../model/hitl.ts';
 import { nameKey } from '../model/people.ts';
 import { typedName } from '../rules/answered-by.ts';
-import { type KeyFamily, type Lineage, personOrigin } from '../rules/exclusion.ts';
-import type { Person } from '../rules/identity.ts';
+import { type KeyFamily, type Lineage, personIn, personOrigin } from '../rules/exclusion.ts';
+import { type ClaimRules, grantedTo, type Person } from '../rules/identity.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
 import type { Rights } from '../rules/rights.ts';
 import { sightOf, type Viewer } from '../rules/sight.ts';
@@ -46,6 +46,14 @@ export interface Caller extends Rights, Viewer {
   readonly grantable?: readonly Scope[];
 }
 
+/** The tenant of a person or of a token. */
+export interface FoundTenant {
+  readonly id: string;
+  readonly number: number;
+  readonly tier: Tier;
+  readonly handoffs_per_day: number | null;
+}
+
 /** The family of a caller. */
 export const familyOf = ({ origin, lineage, responder }: Caller): KeyFamily =>
   responder ? { origin, lineage, person: personOrigin(responder) } : { origin, lineage };
@@ -65,14 +73,60 @@ export function answeredBy({ kind, key_id, responder, person }: Caller, name: st
 export const actorOf = ({ kind, key_id, name, agents }: Caller): string =>
   kind === 'session' ? `human:${name}` : kind === 'token' ? `agent:${agents?.[0]}` : `key:${key_id}`;
 
-/**
- * The caller for whom something acts later: an answer link, a channel or a push notification configuration of a chain of
- * rotations that begins with the key `origin`. Undefined when no key of it is valid any more.
- */
-export async function callerOfChain(store: Pick<Store, 'keys' | 'whole'>, origin: string, now: Date): Promise<Caller | undefined> {
-  const row = await store.keys.ofChain(origin, now);
-  return row === undefined || (await isSuspended(store, row)) ? undefined : callerOf(row);
+/** What the callers of a tenant have in common who have no key. */
+export const limitsOf = ({ id, number, tier, handoffs_per_day }: FoundTenant) => ({
+  ...{ key_id: null, tenant_id: id, tenant_number: number, tier, tenant_tier: tier, handoffs_per_day, lineage: [] },
+});
+
+/** A person as a caller, with what its groups may do. */
+export function callerOfPerson(tenant: FoundTenant, person: Person, groups: readonly string[], rules: ClaimRules): Caller {
+  const { scopes, admin } = grantedTo(groups, rules);
+  const { name } = person;
+  // As for a key: an admin is not restricted.
+  const rights = { scopes: admin ? null : scopes, agents: null, responder: name, admin };
+  return { kind: 'session', ...limitsOf(tenant), ...rights, name, origin: personOrigin(name), person };
 }
+
+/** How people sign in: the rules for their rights, and the provider that they come from. */
+export interface SignInRules {
+  readonly rules: ClaimRules;
+  readonly issuer: string;
+}
+
+interface LaterParts {
+  readonly store: Pick<Store, 'keys' | 'whole' | 'tenants'>;
+  readonly clock: Clock;
+  /** Undefined: nobody signs in. */
+  readonly signIn: SignInRules | undefined;
+}
+
+/**
+ * Finds the caller of a tenant for whom something acts later, such as an answer link or a channel, by its `origin`: the first
+ * key of a chain of rotations, or a person who signed in. Undefined when no key of the chain is valid any more, when the person is
+ * suspended or has lost the name, and when it is of another tenant.
+ */
+export function createCallerOfOrigin({ store, clock, signIn }: LaterParts) {
+  return async (tenant: number, origin: string): Promise<Caller | undefined> => {
+    const name = personIn(origin);
+    if (name !== undefined) return signIn && signedIn(tenant, name, signIn);
+    const row = await store.keys.ofChain(origin, clock());
+    if (row === undefined || row.tenant_number !== tenant) return undefined;
+    return (await isSuspended(store, row)) ? undefined : callerOf(row);
+  };
+
+  /** A person with the rights of the groups that the provider named last. */
+  async function signedIn(number: number, name_key: string, { rules, issuer }: SignInRules): Promise<Caller | undefined> {
+    const stored = await store.whole(number).people.find(name_key);
+    if (stored === undefined || stored.subject === null || stored.issuer !== issuer || stored.suspended_at !== null) return undefined;
+    const tenant = await store.tenants.numbered(number);
+    if (tenant === undefined) return undefined;
+    const { subject, name, groups } = stored;
+    return callerOfPerson(tenant, { subject, issuer, name }, groups, rules);
+  }
+}
+
+/** Finds the caller for whom something acts later. */
+export type CallerOfOrigin = ReturnType<typeof createCallerOfOrigin>;
 
 /** Whether a key answers in the name of a person who is suspended. */
 async function isSuspended(store: Pick<Store, 'whole'>, { tenant_number, responder }: KeyAccess): Promise<boolean> {

@@ -11,7 +11,7 @@ import {
   defaultEvents,
 } from '../model/channel.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
-import { requireResponder } from '../rules/rights.ts';
+import { requireMakerFor } from '../rules/rights.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Page } from '../store/page-size.ts';
 import { type ListedRow, noChannel } from '../store/webhooks.ts';
@@ -65,10 +65,11 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
    * @throws ServiceError 403 when the key may not answer as the responder
    */
   function makerOf(caller: Caller, responder: string | null, origin: string) {
-    requireResponder(caller, responder, 'responder');
+    requireMakerFor(caller, responder);
     return {
       key_id: caller.key_id,
-      key_origin: mayLink(caller, responder) ? caller.origin : null,
+      // A token would have ended when the links answer.
+      key_origin: caller.kind !== 'token' && mayLink(caller, responder) ? caller.origin : null,
       origin: publicUrl === undefined ? requireOrigin(origin) : null,
     };
   }
@@ -153,7 +154,7 @@ function shownChannel({ kind, url, events, origin, key_origin, ...row }: ListedR
         ]
       : []),
     ...(key_origin === null
-      ? ['Its messages have no answer links: the key that set it up may not answer. Name a responder, or use a key with the scope respond.']
+      ? ['Its messages have no answer links: who set it up may not answer, or did so with a token. Name a responder, or use a key with the scope respond.']
       : []),
     ...(key_origin !== null && responder === null
       ? [

@@ -6,7 +6,7 @@ import { isSamePerson, nameKey } from '../model/people.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { type Lineage, lineageFrom } from '../rules/exclusion.ts';
 import { hashOf, keyBytes, keyFrom, looksLikeKey, prefixOf } from '../rules/keys.ts';
-import { type Rights, requireWithin } from '../rules/rights.ts';
+import { makesFor, type Rights, requireLasting, requireWithin } from '../rules/rights.ts';
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import { type KeyToStore, type StoredKey, seenAs } from '../store/keys.ts';
@@ -126,6 +126,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
         throw new ServiceError('FORBIDDEN', 'Only an admin key may create an admin key.', { field: 'admin' });
       if (!caller.admin && request.tenant_id !== undefined)
         throw new ServiceError('FORBIDDEN', 'Only an admin key may create a key for another tenant.', { field: 'tenant_id' });
+      requireLasting(caller);
       const rights = rightsOf(caller, request);
       const tenantId = request.tenant_id?.toLowerCase() ?? caller.tenant_id;
       const at = circumstancesOf(caller, clock());
@@ -156,6 +157,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
     /** Creates a key that replaces another one, which expires after the overlap. */
     async rotateKey(caller: Caller, id: string, overlapSeconds: number, idempotency?: Idempotency): Promise<NewApiKey> {
       if (!isId(id)) throw notFound('API key');
+      requireLasting(caller);
       const at = circumstancesOf(caller, clock());
       const key = newKey();
       return store.of(caller).commit({
@@ -251,7 +253,7 @@ function rightsOf(caller: Caller, request: KeyRequest): StoredRights {
   const rights = {
     scopes: scopes === undefined ? (caller.scopes ?? null) : allScopes.filter((scope) => scopes.includes(scope)),
     agents: agents ?? caller.agents ?? null,
-    responder: responder ?? caller.responder ?? null,
+    responder: responder ?? makesFor(caller),
     queues: null,
   };
   requireWithin(caller, rights);

@@ -1,7 +1,7 @@
 import { conflict, invalid, notFound } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
 import type { PushConfig } from '../model/a2a.ts';
-import { acts, requireRight } from '../rules/rights.ts';
+import { acts, requireLasting, requireRight } from '../rules/rights.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
 import { type Caller, circumstancesOf } from './authentication.ts';
 import type { SendingParts } from './dependencies.ts';
@@ -42,6 +42,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
     /** Adds a configuration to a packet, or replaces the one with its id; returns it with its id. @throws ServiceError 400, 403, 404, 409 */
     async put(caller: Caller, packetId: string, config: PushConfig): Promise<PushConfig> {
       requireRight(caller, acts.setPush);
+      requireLasting(caller);
       await check(caller, config);
       const now = clock();
       const at = now.toISOString();

@@ -1,11 +1,12 @@
 import type { Kysely } from 'kysely';
 
-import { createdAt } from '../../kit/id.ts';
 import { countOf } from '../../kit/sql/count.ts';
 import { maxCounted } from '../model/stats.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
 import { hourEnd, hourPrefix } from './counters.ts';
+import type { InLane } from './in-lane.ts';
 import type { ReadDependencies, Scope } from './noun.ts';
+import { earlier, ownStats } from './own-stats.ts';
 import type { Tables } from './tables.ts';
 
 /** A tenant's counters of packets by status and, from an hour on, by hour. */
@@ -13,6 +14,12 @@ export interface StatsCounters {
   /** By status. */
   readonly packets: ReadonlyMap<string, number>;
   readonly hours: readonly { readonly hour: string; readonly name: string; readonly value: number }[];
+}
+
+/** Since when a packet waits to be claimed, and when the oldest open question was asked. */
+export interface OldestOpen {
+  readonly waiting: Date | undefined;
+  readonly asked: string | undefined;
 }
 
 function reads({ database }: ReadDependencies) {
@@ -59,7 +66,7 @@ function reads({ database }: ReadDependencies) {
   const oldestAsked = database.query<{ tenant: number }, { asked_at: string | null }>((db, { tenant }) =>
     db.selectFrom('packets').select('asked_at').where('tenant', '=', tenant).where('asked_at', 'is not', null).orderBy('asked_at').limit(1),
   );
-  const of = ({ tenant, inLane }: Scope) => ({
+  const ofTenant = (tenant: number, inLane: InLane) => ({
     /** The counters by status, and by hour from this one on. `hour`: `2026-03-01T09`. */
     async counters(hour: string): Promise<StatsCounters> {
       const rows = await counted.all({ tenant, from: `${hourPrefix}${hour}` });
@@ -73,17 +80,19 @@ function reads({ database }: ReadDependencies) {
       return { packets, hours };
     },
     /** Since when a packet waits to be claimed, and when the oldest open question was asked. */
-    async oldest(): Promise<{ waiting: Date | undefined; asked: string | undefined }> {
+    async oldest(): Promise<OldestOpen> {
       const id = (await oldestWaiting.first({ tenant }))?.id;
       const available = (await oldestAvailable.first({ tenant }))?.available_at ?? undefined;
-      const since = [id === undefined ? [] : createdAt(id), available === undefined ? [] : new Date(available)].flat();
-      const waiting = since.toSorted((one, other) => one.getTime() - other.getTime())[0];
       const asked = (await oldestAsked.first({ tenant }))?.asked_at ?? undefined;
-      return { waiting, asked };
+      return { waiting: earlier(id, available), asked };
     },
     /** Deliveries of webhooks and channels that are not removed, and those of them that fail. */
     deliveries: () => inLane((db) => deliveriesOf(db, tenant)),
   });
+  const of = (scope: Scope) => {
+    const { tenant_number: tenant, sight } = scope.viewer;
+    return sight === undefined ? ofTenant(tenant, scope.inLane) : ownStats({ tenant, sight }, scope.inLane);
+  };
   return { of };
 }
 

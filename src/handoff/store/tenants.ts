@@ -94,6 +94,15 @@ function reads({ database: { reads: db } }: ReadDependencies) {
     withNumber: (id: string) =>
       db.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day']).where('id', '=', id).executeTakeFirstOrThrow(),
 
+    /** An existing tenant, by its number. */
+    numbered: (number: number) =>
+      db
+        .selectFrom('tenants')
+        .select(['id', 'number', 'tier', 'handoffs_per_day'])
+        .where('number', '=', number)
+        .where('deleted_at', 'is', null)
+        .executeTakeFirst(),
+
     /** The tenants with this id or this name, up to two: those with the id first. */
     matching: (text: string) =>
       db

@@ -222,7 +222,8 @@ for (const store of stores) {
         (await get('/contracts')).contracts.map(({ agent_id }: { agent_id: string }) => agent_id),
         ['insider'],
       );
-      for (const path of ['/audit', '/stats', '/hooks', '/hooks/dlq', '/channels'])
+      assert.equal((await get('/stats')).work.created, (await get('/packets')).total);
+      for (const path of ['/audit', '/hooks', '/hooks/dlq', '/channels'])
         assert.equal((await service.call('GET', path, { key: own })).status, 403, path);
       assert.deepEqual(
         (await get('/keys')).map((one: { id: string }) => one.id),

@@ -94,6 +94,30 @@ for (const store of stores) {
       );
     });
 
+    test('of a key that sees its own are those of its packets: the same where it sees all, and none where it sees none [H567]', async () => {
+      const service = await shareService(store);
+      const first = await createPacket(service);
+      const keyFor = async (agents: string[]) =>
+        (await service.call('POST', '/keys', { body: { name: 'own', agents, sees: 'own' } })).body.key as string;
+      const [own, stranger] = [await keyFor([first.metadata.source_agent.id, first.metadata.target_agent.id]), await keyFor(['stranger'])];
+      for (const status of ['in_progress', 'awaiting_human', 'completed', 'failed', 'expired'] as const) {
+        await packetIn(service, status);
+        service.clock.turn(hour);
+      }
+      const question = await packetIn(service, 'awaiting_human');
+      service.clock.turn(2 * hour);
+      assert.equal((await answer(service, question.id)).status, 200);
+      assert.equal((await service.call('POST', `/packets/${question.id}/release`, { headers: { 'x-agent-id': 'resolver' } })).status, 200);
+      const withdrawn = await packetIn(service, 'awaiting_human');
+      assert.equal((await service.call('DELETE', `/packets/${withdrawn.id}/question`)).status, 200);
+      for (const query of ['', '?since=2026-03-01T09:00:00Z', '?since=2026-03-01T12:00:00Z'])
+        assert.deepEqual(await statsOf(service, query, own), await statsOf(service, query));
+      const { work, questions, hours } = await statsOf(service, '', stranger);
+      assert.deepEqual([work.created, work.waiting, work.oldest_waiting_at, questions.open, questions.answered], [0, 0, null, 0, 0]);
+      assert.ok(hours.every(({ waiting, asked, held }: Record<string, number>) => waiting === 0 && asked === 0 && held === 0));
+      assert.equal((await statsOf(service)).questions.answered, 1);
+    });
+
     test('count deliveries that wait, receivers that fail and dead letters', async (t) => {
       const service = await shareHooked(t, store, { SERVICE_WEBHOOK_RETRY_SECONDS: '1,1' });
       await register(service, (await startReceiver(t, 500)).url);

@@ -80,6 +80,36 @@ describe('A token of the identity provider', () => {
       assert.equal(other.status, 403, other.text);
     });
 
+  for (const store of stores)
+    test(`with the claim agent_id sees what is that agent's, and manages nothing, on ${store.name} [H568]`, async (t) => {
+      const { service, as, token } = await start(t, { store });
+      const between = (source: string, target: string) =>
+        packetRequest({ metadata: { source_agent: { id: source, name: source, framework: 'x' }, target_agent: { id: target, name: target } } });
+      const [mine, other] = await Promise.all(
+        [between('a', 'helper'), between('a', 'b')].map(async (body) => (await service.call('POST', '/packets', { body })).body),
+      );
+      const scope = 'baton:read baton:work baton:respond baton:manage';
+      const own = await token(scope, { claims: { agent_id: 'helper' } });
+      const person = await token(scope, { claims: { agent_id: 'helper', email: 'dana@example.com', email_verified: true } });
+      for (const one of [own, person]) {
+        const self = (await as('GET', '/keys/self', one)).body;
+        assert.deepEqual([self.sees, self.agents, self.queues, self.scopes.includes('manage')], ['own', ['helper'], ['helper'], false]);
+        assert.equal((await as('GET', `/packets/${mine.id}`, one)).status, 200);
+        const [hidden, unknown] = await Promise.all(
+          [other.id, '00000000-0000-7000-8000-00000000ffff'].map((id) => as('GET', `/packets/${id}`, one)),
+        );
+        assert.deepEqual([hidden!.status, hidden!.body.detail], [404, unknown!.body.detail]);
+        const { packets, total } = (await as('GET', '/packets', one)).body;
+        assert.deepEqual([packets.map(({ id }: { id: string }) => id), total], [[mine.id], 1]);
+        assert.equal((await as('GET', '/stats', one)).body.work.created, 1);
+        assert.equal((await as('GET', '/audit', one)).status, 403);
+        const claim = await as('POST', '/packets/claim-next', one, { body: { agent_id: 'helper', target_agent: 'b' } });
+        assert.deepEqual([claim.status, claim.body.field], [403, 'target_agent'], claim.text);
+      }
+      const all = await token(scope);
+      assert.equal((await as('GET', `/packets/${other.id}`, all)).status, 200, 'the client is its agent');
+    });
+
   test('answers under the name of its person, and only where it has one [H515]', async (t) => {
     const { service, as, token } = await start(t);
     const { id } = await createPacket(service, { hitl: question });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 
-import { asPerson, cookiesOf, publicUrl, signIn, signInSettings, startIssuer } from '../../support/issuer.ts';
+import { a2a } from '../../support/a2a.ts';
+import { asPerson, cookiesOf, dana as danasClaims, publicUrl, signIn, signInSettings, startIssuer } from '../../support/issuer.ts';
 import { question } from '../../support/life.ts';
 import { startMailServer } from '../../support/mail.ts';
 import { createPacket, startService, TestClock, type TestService } from '../../support/service.ts';
@@ -49,7 +50,7 @@ const linkTo = async (service: TestService, address: string): Promise<{ url: str
   await service.handoff.runOnce.deliver();
   const mail = await until(() => mailServer.mails.find(({ to }) => to.includes(address)));
   const text = mail.mail.text ?? '';
-  return { url: /https:\/\/baton\.example\.com\/answer\/[0-9a-f]{96}/.exec(text)?.[0] ?? '', text };
+  return { url: /https?:\/\/\S+\/answer\/[0-9a-f]{96}/.exec(text)?.[0] ?? '', text };
 };
 
 for (const store of stores)
@@ -293,5 +294,82 @@ for (const store of stores)
       const last = await linkOf();
       assert.equal((await service.call('POST', '/people/DANA/suspend')).status, 200);
       assert.equal(await open(last), 410);
+    });
+
+    test('is the person for whom somebody made a link or a channel who had signed in, until that maker is suspended or loses the right [H565]', async (t) => {
+      const clock = new TestClock();
+      const issuer = await startIssuer(t, clock);
+      const service = await startService(t, { store, clock, settings: { ...mailSettings, ...signInSettings(issuer) } });
+      const signedIn = async (claims: Parameters<typeof signIn>[2]) => asPerson(service, cookiesOf(await signIn(service, issuer, claims)));
+      const manager = await signedIn(danasClaims);
+      const address = `session-${store.name.replaceAll(' ', '-')}@example.com`.toLowerCase();
+      const made = await manager('POST', '/channels', { body: { kind: 'email', target: address, responder: 'Mia' } });
+      assert.deepEqual([made.status, made.body.links, made.body.warnings], [201, true, undefined], made.text);
+      const id = await asking(service, { responder: 'Mia' });
+      const linkOf = async (call: typeof manager, body: object = {}) => {
+        const link = await call('POST', `/packets/${id}/answer-links`, { body });
+        assert.equal(link.status, 201, link.text);
+        return link.body;
+      };
+      const open = async (one: { url: string }) => (await service.call('GET', `/${new URL(one.url).pathname}`, { key: null })).status;
+      const reader = await signedIn({ ...danasClaims, sub: 'eli', email: 'eli@example.com', groups: [] });
+      assert.equal((await linkOf(reader)).responder, 'eli@example.com', 'the own name');
+      const foreign = await reader('POST', `/packets/${id}/answer-links`, { body: { responder: 'Mia' } });
+      assert.deepEqual([foreign.status, foreign.body.field], [403, 'responder'], foreign.text);
+      const [forMia, own] = [await linkOf(manager, { responder: 'Mia' }), await linkOf(manager)];
+      const { url } = await linkTo(service, address);
+      for (const one of [{ url }, forMia, own]) assert.equal(await open(one), 200);
+      assert.equal((await answerAt(service, url)).status, 200);
+      const { link_id, ...by } = await answeredBy(service, id);
+      assert.deepEqual([by, typeof link_id], [{ name: 'Mia', verified: true, method: 'link' }, 'string']);
+
+      const second = await asking(service, { responder: 'Mia' });
+      const { body: link } = await manager('POST', `/packets/${second}/answer-links`, { body: { responder: 'Mia' } });
+      assert.equal(await open(link), 200);
+      assert.equal((await service.call('POST', '/people/DANA@example.com/suspend')).status, 200);
+      assert.equal(await open(link), 404, 'the maker is suspended');
+      assert.equal((await answerAt(service, link.url)).status, 404);
+      mailServer.mails.length = 0;
+      await asking(service, { responder: 'Mia' });
+      assert.equal((await linkTo(service, address)).url, '');
+      assert.equal((await service.call('POST', '/people/DANA@example.com/resume')).status, 200);
+      assert.equal(await open(link), 200);
+      assert.equal((await service.call('POST', '/people/dana@example.com/release')).status, 200);
+      assert.equal(await open(link), 404, 'nobody has the name');
+      await signedIn({ ...danasClaims, groups: ['none'] });
+      assert.equal(await open(link), 404, 'who may no longer manage vouches for nobody else');
+      const again = await signedIn(danasClaims);
+      assert.equal(await open(link), 200);
+      const { body: key } = await again('POST', '/keys', { body: { name: 'agent', scopes: ['read', 'work'] } });
+      assert.deepEqual([key.responder, typeof key.key], [null, 'string'], 'a key is in no name unless the request names one');
+    });
+
+    test('is nobody by what a token would leave behind: it makes no link, key or push, and no channel of its has links [H566]', async (t) => {
+      const clock = new TestClock();
+      const issuer = await startIssuer(t, clock);
+      const service = await startService(t, { store, clock, settings: { ...mailSettings, ...signInSettings(issuer) } });
+      const id = await asking(service);
+      const scope = 'baton:read baton:work baton:respond baton:manage';
+      const claims = { scope, groups: ['ops'], email: 'dana@example.com', email_verified: true, sub: 'dana' };
+      const headers = { authorization: `Bearer ${await issuer.token(publicUrl, { claims })}` };
+      const { body: own } = await service.call('GET', '/keys/self', { key: null, headers });
+      assert.deepEqual([own.kind, own.responder, own.scopes.length], ['token', 'dana@example.com', 4]);
+      const { body: key } = await service.call('POST', '/keys', { body: { name: 'k' } });
+      for (const [path, body] of [
+        [`/packets/${id}/answer-links`, {}],
+        [`/packets/${id}/answer-links`, { responder: 'Mia' }],
+        ['/keys', { name: 'k', responder: 'dana@example.com' }],
+        ['/keys', { name: 'k', scopes: ['read'] }],
+        [`/keys/${key.id}/rotate`, {}],
+      ] as const) {
+        const refused = await service.call('POST', path, { key: null, headers, body });
+        assert.equal(refused.status, 403, `${path} ${refused.text}`);
+        assert.match(refused.body.detail, /A token makes nothing/);
+      }
+      const push = { taskId: id, id: 'mine', url: 'http://127.0.0.1:9/push', token: 'a-token-for-tests-0123456789' };
+      const refused = await a2a(service, 'CreateTaskPushNotificationConfig', push, { key: null, headers });
+      assert.match(refused.text, /A token makes nothing/);
+      const channel = await service.call('POST', '/channels', { key: null, headers, body: { kind: 'email', target: 'd@example.com' } });
+      assert.deepEqual([channel.status, channel.body.links], [201, false], channel.text);
     });
   });
