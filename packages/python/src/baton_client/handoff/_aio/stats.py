@@ -19,7 +19,9 @@ class Stats(AsyncConnection):
 
         How many packets, questions and deliveries wait or are held, and how many ended, by
         hour. Each change of a packet updates the counts of its hour, so the cost of this
-        request does not grow with the number of packets.
+        request does not grow with the number of packets. A key that sees its own gets the
+        counts of the packets that it sees now, made from their events; it is told of no
+        deliveries.
 
         Needs a key with the scope `read`.
 
