@@ -154,7 +154,9 @@ function shownChannel({ kind, url, events, origin, key_origin, ...row }: ListedR
         ]
       : []),
     ...(key_origin === null
-      ? ['Its messages have no answer links: who set it up may not answer, or did so with a token. Name a responder, or use a key with the scope respond.']
+      ? [
+          'Its messages have no answer links: who set it up may not answer, or did so with a token. Name a responder, or use a key with the scope respond.',
+        ]
       : []),
     ...(key_origin !== null && responder === null
       ? [

@@ -103,7 +103,12 @@ async function answers(db: Kysely<Tables>, own: Own, from: string): Promise<Hour
 
 async function oldest(db: Kysely<Tables>, own: Own): Promise<OldestOpen> {
   const waiting = seen(db, own).where('packets.status', '=', claimableStatus).where('packets.scheduled_at', 'is', null);
-  const first = await waiting.select('packets.id').where('packets.available_at', 'is', null).orderBy('packets.id').limit(1).executeTakeFirst();
+  const first = await waiting
+    .select('packets.id')
+    .where('packets.available_at', 'is', null)
+    .orderBy('packets.id')
+    .limit(1)
+    .executeTakeFirst();
   const later = await seen(db, own)
     .select('packets.available_at')
     .where('packets.available_at', 'is not', null)

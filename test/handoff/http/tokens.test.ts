@@ -84,7 +84,9 @@ describe('A token of the identity provider', () => {
     test(`with the claim agent_id sees what is that agent's, and manages nothing, on ${store.name} [H568]`, async (t) => {
       const { service, as, token } = await start(t, { store });
       const between = (source: string, target: string) =>
-        packetRequest({ metadata: { source_agent: { id: source, name: source, framework: 'x' }, target_agent: { id: target, name: target } } });
+        packetRequest({
+          metadata: { source_agent: { id: source, name: source, framework: 'x' }, target_agent: { id: target, name: target } },
+        });
       const [mine, other] = await Promise.all(
         [between('a', 'helper'), between('a', 'b')].map(async (body) => (await service.call('POST', '/packets', { body })).body),
       );
