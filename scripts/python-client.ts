@@ -49,7 +49,7 @@ interface Method {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** Operations of the description without a generated method: `events` is written by hand, `socket` is a WebSocket. */
-const byHand = new Set(['events', 'socket']);
+const handwritten = new Set(['events', 'socket']);
 /** Operations whose answer depends on a parameter: its name, the value, and the status or the type of that answer. */
 const variants: Readonly<Record<string, readonly [name: string, value: string, answer: string]>> = {
   packetBrief: ['format', '"markdown"', 'str'],
@@ -249,7 +249,7 @@ function modulesOf(service: string): Record<string, string> {
   const byTag = new Map<string, Method[]>();
   for (const [path, verbs] of Object.entries(paths))
     for (const [verb, operation] of Object.entries(verbs)) {
-      if (byHand.has(operation.operationId)) continue;
+      if (handwritten.has(operation.operationId)) continue;
       const args = argumentsOf(operation, types);
       const declared = answerOf(operation, types, () => true);
       const answer = variants[operation.operationId]?.[2] === 'str' && !declared!.endsWith('str') ? `${declared} | str` : declared;

@@ -217,7 +217,7 @@ test('The linter refuses a loop that awaits without a turn of the event loop for
   ];
   const texts = [...refused, ...allowed].map((text) => `export async function read() {\n  ${text}\n}\n`);
   const files = Object.fromEntries(texts.map((text, index) => [`src/handoff/service/case-${index}.ts`, text]));
-  const faulty = lint(t, files).filter(({ message }) => message.includes('turns.take'));
+  const faulty = lint(t, files).filter(({ message }) => message.includes('turns.next'));
   assert.deepEqual(
     faulty.map(({ path }) => path).sort(),
     refused.map((_, index) => `src/handoff/service/case-${index}.ts`),

@@ -74,7 +74,7 @@ export interface Fallback {
   stop: Stop;
 }
 
-/** Wires a fallback service: settings, store, services, HTTP. If a step fails, it closes what the earlier ones have closeOnFailedStart. */
+/** Wires a fallback service: settings, store, services, HTTP. If a step fails, it closes what the earlier ones have opened. */
 export function createFallback(settings: Settings, dependencies: Dependencies = {}): Promise<Fallback> {
   return starting((closeOnFailedStart) => wire(settings, dependencies, closeOnFailedStart));
 }

@@ -57,7 +57,7 @@ import { createAuditService, createHeadSigner } from './service/audit.ts';
 import { createCallerOfOrigin } from './service/authentication.ts';
 import { createBriefService } from './service/brief.ts';
 import { createChannelService } from './service/channels.ts';
-import { Connections } from './service/connections.ts';
+import { OpenConnections } from './service/connections.ts';
 import { createContractService } from './service/contracts.ts';
 import { createDelegationService } from './service/delegations.ts';
 import { createExecutionService } from './service/executions.ts';
@@ -138,14 +138,14 @@ async function createBase(settings: Settings, dependencies: Dependencies): Promi
 
 /** Wires a handoff service: database, events, services, HTTP, jobs. If a step fails, it closes what the earlier ones have opened. */
 export function createHandoff(settings: Settings, dependencies: Dependencies = {}): Promise<Handoff> {
-  return starting((opened) => wire(settings, dependencies, opened));
+  return starting((closeOnFailedStart) => wire(settings, dependencies, closeOnFailedStart));
 }
 
-async function wire(settings: Settings, dependencies: Dependencies, opened: (close: () => unknown) => void): Promise<Handoff> {
+async function wire(settings: Settings, dependencies: Dependencies, closeOnFailedStart: (close: () => unknown) => void): Promise<Handoff> {
   const base = await createBase(settings, dependencies);
   const { clock, newId, random, logger, tracer } = base;
   const { databaseUrl, redisUrl, unclaimedTtlSeconds } = settings;
-  opened(() => tracer?.stop());
+  closeOnFailedStart(() => tracer?.stop());
   const store = await openStore({
     databaseUrl,
     clock,
@@ -154,7 +154,7 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
     charactersPerTurn: dependencies.charactersPerTurn,
     unclaimedTtlSeconds,
   });
-  opened(() => store.close());
+  closeOnFailedStart(() => store.close());
   const failures = new FailureLog({ logger, clock, isUnavailable: store.isUnavailable });
   // Loaded only if it is used: the Redis library is a fifth of what a start loads.
   const redis =
@@ -166,21 +166,21 @@ async function wire(settings: Settings, dependencies: Dependencies, opened: (clo
           deployment: store.deployment,
           commandMs: dependencies.redisCommandMs,
         });
-  opened(() => redis?.stop());
+  closeOnFailedStart(() => redis?.stop());
   const live = createLive(base, { store, redis, failures });
-  opened(() => live.metrics.stop());
+  closeOnFailedStart(() => live.metrics.stop());
   const identity = await createIdentityParts(base, store, failures);
   const services = createServices(base, store, live, identity);
-  opened(() => services.checks.stop());
+  closeOnFailedStart(() => services.checks.stop());
   const { createdKey: adminKey, unusedKey = false } = await services.keys.bootstrap(settings.adminKey);
   const listening = createListening({ ...live, ...services, clock, newId });
   const app = createHttp(base, { store, live, services, listening, redis, identity });
-  opened(() => app.close());
+  closeOnFailedStart(() => app.close());
   const recheck = async () => {
     await Promise.all([services.connections.recheck(), redis?.check()]);
   };
   const jobs = createJobs(base, { store, live, services, failures, recheck, discover: identity && (() => identity.provider.discover()) });
-  opened(() => jobs.stop());
+  closeOnFailedStart(() => jobs.stop());
 
   const stop: Stop = async (onStep = () => undefined) => {
     logger.info('stopping');
@@ -327,7 +327,7 @@ function createServices(
     policies.changed();
   };
   const keys = createKeyService({ ...parts, onChange });
-  const connections = new Connections(
+  const connections = new OpenConnections(
     (caller) => (caller.kind === 'key' ? keys.isValid(caller) : identity!.isValid(caller)),
     tierLimits(settings),
   );

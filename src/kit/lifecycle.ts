@@ -11,7 +11,7 @@ const failWithinMs = 2_000;
  * Runs the steps of a start. Each passes what closes what it has opened; if a later one fails, all of it is closed, the last first.
  * @throws what the failed step threw
  */
-export async function starting<T>(steps: (opened: (close: () => unknown) => void) => Promise<T>): Promise<T> {
+export async function starting<T>(steps: (closeOnFailedStart: (close: () => unknown) => void) => Promise<T>): Promise<T> {
   const closes: (() => unknown)[] = [];
   try {
     return await steps((close) => {

@@ -71,7 +71,7 @@ class Walk {
   readonly #scene: Scene;
   readonly #index: number;
   readonly #prompt: string;
-  readonly #circumstances: { random: Random; elapsed_ms: number; deadline_ms: number | null };
+  readonly #inputs: { random: Random; elapsed_ms: number; deadline_ms: number | null };
   readonly #clock: PromptClock;
   readonly #position: Position;
   readonly #attempts: Attempt[] = [];
@@ -84,7 +84,7 @@ class Walk {
     this.#scene = scene;
     this.#index = index;
     this.#prompt = prompt;
-    this.#circumstances = { random: seeded(run.seed, index), elapsed_ms: 0, deadline_ms: run.deadlineMs };
+    this.#inputs = { random: seeded(run.seed, index), elapsed_ms: 0, deadline_ms: run.deadlineMs };
     this.#clock = run.transport.begin(run);
     this.#position = initialPosition(run.engine);
   }
@@ -99,7 +99,7 @@ class Walk {
     const timeoutMs = deadlineMs === null ? provider.timeout_ms : Math.min(provider.timeout_ms, Math.max(deadlineMs - start, 1));
     const { faults } = this.#scene;
     const fault = faults.length === 0 ? undefined : faultAt(this.#scene, { provider: current, nth: this.#nth, prompt: this.#index }, seed);
-    return this.#clock.call({ provider, prompt: this.#prompt, timeoutMs, fault, random: this.#circumstances.random });
+    return this.#clock.call({ provider, prompt: this.#prompt, timeoutMs, fault, random: this.#inputs.random });
   }
 
   /** Records a call; returns the finished prompt, or null if it continues. */
@@ -112,8 +112,8 @@ class Walk {
       attempts.push(attemptOf(provider, called, this.#start, elapsed, undefined));
       return { scene: this.#scene, end: null, result: promptResult(this.#index, this.#scene, attempts, elapsed, null) };
     }
-    this.#circumstances.elapsed_ms = elapsed;
-    const step = decide(engine, this.#position, called, this.#circumstances);
+    this.#inputs.elapsed_ms = elapsed;
+    const step = decide(engine, this.#position, called, this.#inputs);
     attempts.push(attemptOf(provider, called, this.#start, elapsed, step));
     if (step.end !== null) {
       const error = step.end === 'deadline' ? 'timeout' : called.condition;

@@ -49,7 +49,7 @@ export interface NextStep {
 }
 
 /** The inputs of a decision besides the chain and the failure. */
-export interface Circumstances {
+export interface DecisionInputs {
   /** A random number from 0 to 1 for jitter. */
   readonly random: () => number;
   /** The time since the prompt started. */
@@ -149,7 +149,12 @@ function advance(engine: Engine, position: Position, rule: number | null): boole
 }
 
 /** The next step after a failed attempt. Updates `position`; otherwise pure. */
-export function decide(engine: Engine, position: Position, failure: Failure, { random, elapsed_ms, deadline_ms }: Circumstances): NextStep {
+export function decide(
+  engine: Engine,
+  position: Position,
+  failure: Failure,
+  { random, elapsed_ms, deadline_ms }: DecisionInputs,
+): NextStep {
   const rule = matchingRule(engine, position.provider, failure);
   if (deadline_ms !== null && elapsed_ms >= deadline_ms) return { action: 'fail', wait_ms: 0, rule, end: 'deadline' };
 

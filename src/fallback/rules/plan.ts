@@ -163,9 +163,9 @@ function orderWhenDown(engine: Engine): number[] {
   if (engine.to.every((to) => to === null)) return [...engine.order];
   const position = initialPosition(engine);
   const order = [position.provider];
-  const circumstances = { random: () => 0, elapsed_ms: 0, deadline_ms: null };
+  const inputs = { random: () => 0, elapsed_ms: 0, deadline_ms: null };
   for (;;) {
-    const { end } = decide(engine, position, { ...usual('connection_error'), retry_after_ms: null }, circumstances);
+    const { end } = decide(engine, position, { ...usual('connection_error'), retry_after_ms: null }, inputs);
     if (end !== null) return order;
     if (position.provider !== order.at(-1)) order.push(position.provider);
   }

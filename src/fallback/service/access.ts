@@ -21,7 +21,7 @@ export const anybody = (address: string): Caller => ({ label: null, mayWrite: tr
 /** Creates the authentication with the configured keys. It keeps only digests, and compares all of them in constant time. */
 export function createAccess(keys: readonly ApiKey[]) {
   const known = keys.map(({ key, label }, index) => ({
-    digest: digestOf(key),
+    digest: keyHash(key),
     caller: { label, mayWrite: mayWrite(label), id: `key ${index}`, isKeyed: true } satisfies Caller,
   }));
   return {
@@ -29,7 +29,7 @@ export function createAccess(keys: readonly ApiKey[]) {
     isOpen: keys.length === 0,
     /** The caller with this key, or undefined. Takes constant time. */
     authenticate(key: string): Caller | undefined {
-      const digest = digestOf(key);
+      const digest = keyHash(key);
       let found: Caller | undefined;
       for (const one of known) if (timingSafeEqual(one.digest, digest)) found = one.caller;
       return found;
@@ -37,4 +37,4 @@ export function createAccess(keys: readonly ApiKey[]) {
   };
 }
 
-const digestOf = (key: string): Buffer => hash('sha256', key, 'buffer');
+const keyHash = (key: string): Buffer => hash('sha256', key, 'buffer');

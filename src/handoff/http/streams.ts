@@ -5,12 +5,12 @@ import { plural } from '../../kit/wording.ts';
 import type { LiveEvent } from '../live/event.ts';
 import type { Hub, Listener } from '../live/hub.ts';
 import type { Caller } from '../service/authentication.ts';
-import type { Connections } from '../service/connections.ts';
+import type { OpenConnections } from '../service/connections.ts';
 
 interface ListeningDependencies {
   hub: Hub;
   streams: Streams;
-  connections: Connections;
+  connections: OpenConnections;
   clock: Clock;
   newId: NewId;
 }

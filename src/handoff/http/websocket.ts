@@ -45,7 +45,7 @@ export const webSocketHandlers = (listening: Listening, corsOrigins: readonly st
         streams: listening.streams,
         abandon: leave,
         feed(open, request, close) {
-          const connection = new Connection({ listening, caller, open, close, requestId: request.id });
+          const connection = new EventSocket({ listening, caller, open, close, requestId: request.id });
           const unwatch = listening.connections.watch(caller, open);
           connection.begin(connectionId, channels.length === 0 ? null : new Set(channels), start);
           return {
@@ -64,7 +64,7 @@ export const webSocketHandlers = (listening: Listening, corsOrigins: readonly st
 
 const message = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-interface ConnectionDependencies {
+interface EventSocketDependencies {
   listening: Listening;
   caller: Caller;
   open: OpenStream;
@@ -73,8 +73,8 @@ interface ConnectionDependencies {
 }
 
 /** A WebSocket connection and its subscription. */
-class Connection {
-  readonly #parts: ConnectionDependencies;
+class EventSocket {
+  readonly #parts: EventSocketDependencies;
   readonly #messages = new SlidingWindow(windowMs);
   #subscription: Subscription = null;
   #listener!: Listener;
@@ -84,7 +84,7 @@ class Connection {
   #work = Promise.resolve();
   #isFlooded = false;
 
-  constructor(parts: ConnectionDependencies) {
+  constructor(parts: EventSocketDependencies) {
     this.#parts = parts;
   }
 

@@ -7,7 +7,7 @@ import { nameKey } from '../model/people.ts';
 import type { Session } from '../model/session.ts';
 import { type ClaimRules, groupsIn, noName, personName } from '../rules/identity.ts';
 import { hasRight, requireRight } from '../rules/rights.ts';
-import { type Caller, callerOfPerson, circumstancesOf } from '../service/authentication.ts';
+import { type Caller, callerOfPerson, provenanceOf } from '../service/authentication.ts';
 import { auditRecord } from '../service/trail.ts';
 import type { SessionAccess, StoredSession } from '../store/sessions.ts';
 import type { Store } from '../store/store.ts';
@@ -110,7 +110,7 @@ export class Sessions {
         const refusedNow = refusedAs(people.get(session.name_key), person);
         if (refusedNow !== undefined) throw refused(refusedNow);
         sessions.insert(session);
-        trail.audit(auditRecord(caller, 'session', 'created', { session_id: id }), circumstancesOf(caller, now));
+        trail.audit(auditRecord(caller, 'session', 'created', { session_id: id }), provenanceOf(caller, now));
       },
     });
     return { token, expires };
@@ -282,7 +282,7 @@ export class Sessions {
           if (stored === undefined || stored.ended_at !== null) continue;
           sessions.end(stored, now);
           const details = { session_id: id, name: stored.name, ended_by };
-          if (by !== undefined) trail.audit(auditRecord(by, 'session', 'deleted', details), circumstancesOf(by, now));
+          if (by !== undefined) trail.audit(auditRecord(by, 'session', 'deleted', details), provenanceOf(by, now));
           else trail.audit({ event_type: 'deleted', resource: 'session', actor: `human:${stored.name}`, details }, { now, keyId: null });
         }
       },

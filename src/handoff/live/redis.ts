@@ -28,7 +28,7 @@ interface LinkOptions {
 }
 
 /** A connection to Redis that reconnects whenever it breaks or stops answering. */
-class Connection {
+class RedisConnection {
   readonly client;
   readonly #clock: Clock;
   readonly #commandMs: number;
@@ -105,7 +105,7 @@ class Connection {
  */
 export function createRedisLink(url: string, { logger, deployment, ...options }: LinkOptions & { logger: Logger; deployment: number }) {
   const named = (name: string) => `baton:${deployment.toString(36)}:${name}`;
-  const asking = new Connection({
+  const asking = new RedisConnection({
     ...options,
     url,
     onChange(isAvailable) {
@@ -113,7 +113,7 @@ export function createRedisLink(url: string, { logger, deployment, ...options }:
       else logger.warn('redis is unavailable: this instance counts by itself, and polls the database for events');
     },
   });
-  let listening: Connection | undefined;
+  let listening: RedisConnection | undefined;
 
   return {
     /**
@@ -132,7 +132,7 @@ export function createRedisLink(url: string, { logger, deployment, ...options }:
      */
     subscribe(channel: string, onMessage: (message: string) => void, onReady: () => void): void {
       // The other connection already reports whether Redis is available.
-      const connection = new Connection({ ...options, url, onChange: () => undefined });
+      const connection = new RedisConnection({ ...options, url, onChange: () => undefined });
       listening = connection;
       connection.client.on('ready', () => {
         connection.client.unsubscribe(named(channel)).catch(() => undefined);

@@ -14,7 +14,7 @@ import { argumentsDigestOf, requireSatisfied, requireSoundArguments, subjectOf }
 import { type Approval, type AskedStep, anybody, type People, type Progress, placeOf, progressOf, type Quorum } from './approval.ts';
 import type { AnyPacket, PacketEvent } from './packet.ts';
 import { effectOf, type Judgement, type PolicyVerdict, type Subject } from './policy.ts';
-import { digestOf, whole } from './question.ts';
+import { shownDigest, whole } from './question.ts';
 import type { AskedRecord } from './question-state.ts';
 
 /** What decides about an action beside its packet. Each may throw `FactNeeded`, for the unit to be run again with it. */
@@ -275,7 +275,7 @@ function considerEdit(pending: Pending, open: OpenCase, by: By, given: Action['a
   if (action.schema !== undefined) requireSatisfied(facts.faultsOf(action.schema, given));
   const edited = { arguments: given, arguments_digest: argumentsDigestOf(given), name: by.name, at: by.at };
   const approvals = (asked.approvals ?? []).map((approval) => ({ ...approval, void: true }));
-  const digest = digestOf(whole(packet), { question, asked: { edited } });
+  const digest = shownDigest(whole(packet), { question, asked: { edited } });
   const fresh: Pending = { ...pending, record: { ...record, asked: { ...asked, edited, approvals, digest } } };
   const { policy, is_bound } = open;
   const verdict = policy === null ? null : facts.judge(subjectOf(packet, action, given, asked.asked_by.agent_id), policy).verdict;

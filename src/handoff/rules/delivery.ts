@@ -25,7 +25,7 @@ export interface AttemptOutcome {
   readonly isFinal?: boolean;
 }
 
-interface Circumstances {
+interface RetryInputs {
   readonly now: Date;
   /** The delay after each failed attempt, in seconds; its length is the number of attempts. */
   readonly retrySeconds: readonly number[];
@@ -48,7 +48,7 @@ const after = (now: Date, seconds: number) => new Date(now.getTime() + Math.ceil
 export function afterAttempt(
   { attempts: before, status }: Pick<DeliveryState, 'attempts' | 'status'>,
   { error, statusCode, retryAfter, isFinal }: AttemptOutcome,
-  { now, retrySeconds, random }: Circumstances,
+  { now, retrySeconds, random }: RetryInputs,
 ): DeliveryState {
   const attempts = before + 1;
   const last_status_code = statusCode ?? null;

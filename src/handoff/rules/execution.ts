@@ -6,7 +6,7 @@ import type { AnyPacket, Decision, PacketEvent } from './packet.ts';
 import { allows, move, touched } from './packet-life.ts';
 import { latestQuestion } from './question-state.ts';
 
-interface Circumstances {
+interface ExecutionInputs {
   readonly now: Date;
   readonly kept: KeptOfQuestions;
   readonly lease: StoredLease | null;
@@ -40,28 +40,28 @@ export function requireExecutable(packet: AnyPacket, digest: string, begun: Exec
 }
 
 /** The packet with its execution started. */
-export const started = <P extends AnyPacket>(packet: P, execution: Execution, circumstances: Circumstances): Decision<P> =>
-  changed(packet, execution, 'execution_started', circumstances);
+export const started = <P extends AnyPacket>(packet: P, execution: Execution, inputs: ExecutionInputs): Decision<P> =>
+  changed(packet, execution, 'execution_started', inputs);
 
 /** The packet with the end of its execution: one that was made to ask is completed. */
-export function ended<P extends AnyPacket>(packet: P, execution: Execution, circumstances: Circumstances): Decision<P> {
-  const decision = changed(packet, execution, execution.status === 'failed' ? 'execution_failed' : 'execution_succeeded', circumstances);
-  if (circumstances.kept.own === undefined || !allows(packet, 'complete')) return decision;
+export function ended<P extends AnyPacket>(packet: P, execution: Execution, inputs: ExecutionInputs): Decision<P> {
+  const decision = changed(packet, execution, execution.status === 'failed' ? 'execution_failed' : 'execution_succeeded', inputs);
+  if (inputs.kept.own === undefined || !allows(packet, 'complete')) return decision;
   const event: PacketEvent = {
     ...{ event_type: 'completed', type: 'packet.completed', actor: `agent:${execution.started_by.agent_id}` },
     details: { execution_id: execution.id },
   };
-  const completed = { ...decision, packet: move(packet, 'complete', circumstances.now), events: [...decision.events, event] };
-  return { ...completed, ...leaseOf(completed.packet, circumstances) };
+  const completed = { ...decision, packet: move(packet, 'complete', inputs.now), events: [...decision.events, event] };
+  return { ...completed, ...leaseOf(completed.packet, inputs) };
 }
 
-const leaseOf = (packet: AnyPacket, { lease, now }: Circumstances) => (packet.lease === null ? {} : leaseAfter(packet, lease, now));
+const leaseOf = (packet: AnyPacket, { lease, now }: ExecutionInputs) => (packet.lease === null ? {} : leaseAfter(packet, lease, now));
 
 function changed<P extends AnyPacket>(
   packet: P,
   { id, question_id, arguments_digest, started_by }: Execution,
   event_type: 'execution_started' | 'execution_succeeded' | 'execution_failed',
-  { now, kept, lease, proof }: Circumstances,
+  { now, kept, lease, proof }: ExecutionInputs,
 ): Decision<P> {
   requireToken(packet, lease, proof, now);
   const event: PacketEvent = {

@@ -20,7 +20,7 @@ export interface LeaseTerms {
 }
 
 /** A token has 256 random bits, so a plain digest can't be reversed by search. */
-const digestOf = (token: string): string => hash('sha256', token);
+const tokenHash = (token: string): string => hash('sha256', token);
 
 const endOf = (now: Date, seconds: number): string => new Date(now.getTime() + seconds * 1000).toISOString();
 
@@ -36,7 +36,7 @@ export function leased<P extends AnyPacket>(packet: P, before: StoredLease | nul
   const generation = (before?.generation ?? 0) + 1;
   return {
     packet: { ...packet, lease: { generation, expires_at: endOf(now, terms.seconds) } },
-    lease: { generation, seconds: terms.seconds, token: digestOf(terms.token) },
+    lease: { generation, seconds: terms.seconds, token: tokenHash(terms.token) },
   };
 }
 
@@ -85,7 +85,7 @@ export function requireToken(packet: AnyPacket, stored: StoredLease | null, { to
   if (token === undefined)
     throw lost('The packet is leased: send the token from its claim in X-Lease-Token (lease_token in MCP, --token in service-cli).');
   // Comparing digests leaks nothing about the token through timing.
-  if (digestOf(token) !== stored.token) throw lost(`The token does not belong to the packet's current lease (generation ${generation}).`);
+  if (tokenHash(token) !== stored.token) throw lost(`The token does not belong to the packet's current lease (generation ${generation}).`);
 }
 
 const lost = (sentence: string) => new ServiceError('LEASE_LOST', sentence);

@@ -38,7 +38,7 @@ export function shownText(
 }
 
 /** The SHA-256, in hex, of what a person is shown to answer a question. */
-export const digestOf = (packet: Packet, record: Parameters<typeof shownText>[1]): string => hash('sha256', shownText(packet, record));
+export const shownDigest = (packet: Packet, record: Parameters<typeof shownText>[1]): string => hash('sha256', shownText(packet, record));
 
 /** Requires that people can be shown the options and the form of a question. @throws ServiceError 400 that names the field */
 function requireSoundQuestion({ schema, options = [] }: GivenQuestion, path: string): void {
@@ -180,7 +180,7 @@ export interface QuestionActor {
 
 /** The packet with a new question asked: its time to answer starts now. */
 export function withAsked<P extends AnyPacket>(packet: P, question: Question, { now, questionId, agentId }: QuestionActor): P {
-  const digest = digestOf(whole(packet), { question });
+  const digest = shownDigest(whole(packet), { question });
   const requested_at = now.toISOString();
   const asked = { question_id: questionId, asked_by: askerOf(packet, agentId), requested_at, expires_at: null, digest };
   return { ...packet, hitl: hitlOf({ question, asked: dated(question, { question, asked, answer: null }, true), answer: null }) };
@@ -194,7 +194,7 @@ export function withChanged<P extends AnyPacket>(packet: P, { now, questionId, a
   const latest = latestQuestion(packet, now);
   if (latest.state !== 'open' && latest.state !== 'timed_out') return packet;
   const { question, asked } = latest;
-  const digest = digestOf(whole(packet), latest);
+  const digest = shownDigest(whole(packet), latest);
   if (digest === asked.digest) return packet;
   const first_question_id = asked.first_question_id ?? asked.question_id;
   // Approvals were of what was shown before.
@@ -203,7 +203,7 @@ export function withChanged<P extends AnyPacket>(packet: P, { now, questionId, a
     ...kept,
     question_id: questionId,
     first_question_id,
-    digest: asked.edited === undefined ? digest : digestOf(whole(packet), { question }),
+    digest: asked.edited === undefined ? digest : shownDigest(whole(packet), { question }),
     asked_by: changerOf(packet, asked, agentId),
   };
   return { ...packet, hitl: hitlOf({ question, asked: changed, answer: null }) };

@@ -14,7 +14,7 @@ import { acts, hasRight, mayMakeFor, requireLasting, requireMakerFor, requireRig
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
-import { actorOf, type Caller, type CallerOfOrigin, circumstancesOf, familyOf } from './authentication.ts';
+import { actorOf, type Caller, type CallerOfOrigin, provenanceOf, familyOf } from './authentication.ts';
 import { changeIn } from './change.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { requireOrigin } from './origin.ts';
@@ -109,7 +109,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     random(bytes);
     const token = linkToken(caller.tenant_id, bytes);
     const now = clock();
-    const at = channel === null ? circumstancesOf(caller, now) : { now, keyId: null };
+    const at = channel === null ? provenanceOf(caller, now) : { now, keyId: null };
     const expires_at = new Date(at.now.getTime() + seconds * 1000).toISOString();
     const id = newId(at.now);
     const maker = { key_id: caller.key_id, key_origin: caller.origin, responder, verified, channel };
@@ -189,7 +189,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     async revoke(caller: Caller, id: string): Promise<void> {
       const found = isId(id) ? await store.of(caller).answerLinks.find(id) : undefined;
       if (found === undefined) throw notFound('answer link');
-      const at = circumstancesOf(caller, clock());
+      const at = provenanceOf(caller, clock());
       await store.of(caller).commit({
         packets: [found.packet_id],
         answerLinks: [id],

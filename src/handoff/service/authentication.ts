@@ -10,8 +10,8 @@ import { type ClaimRules, grantedTo, type Person } from '../rules/identity.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
 import type { Rights } from '../rules/rights.ts';
 import { sightOf, type Viewer } from '../rules/sight.ts';
-import type { Circumstances } from '../store/circumstances.ts';
 import { type KeyAccess, storedList } from '../store/keys.ts';
+import type { Provenance } from '../store/provenance.ts';
 import { sharing } from '../store/sharing.ts';
 import type { Store } from '../store/store.ts';
 
@@ -58,8 +58,8 @@ export interface FoundTenant {
 export const familyOf = ({ origin, lineage, responder }: Caller): KeyFamily =>
   responder ? { origin, lineage, person: personOrigin(responder) } : { origin, lineage };
 
-/** The circumstances of what a caller does. */
-export const circumstancesOf = ({ kind, key_id, person, name }: Caller, now: Date): Circumstances =>
+/** The provenance of what a caller does. */
+export const provenanceOf = ({ kind, key_id, person, name }: Caller, now: Date): Provenance =>
   person === undefined ? { now, keyId: key_id } : { now, keyId: key_id, person, ...(kind === 'session' ? { actor: `human:${name}` } : {}) };
 
 /** Who answers by a caller, and how that is known. A key without a responder answers under any name. */

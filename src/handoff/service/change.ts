@@ -5,19 +5,19 @@ import { asksPerson, type Command, needsWhole } from '../rules/command.ts';
 import { type KeyFamily, makesSource, requireNoSource, restrictedAction } from '../rules/exclusion.ts';
 import { type Decision, decide } from '../rules/packet.ts';
 import { withToken } from '../rules/text.ts';
-import type { Circumstances } from '../store/circumstances.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketText } from '../store/packets.ts';
+import type { Provenance } from '../store/provenance.ts';
 import type { Transaction } from '../store/transaction.ts';
-import { type Caller, circumstancesOf, familyOf } from './authentication.ts';
+import { type Caller, familyOf, provenanceOf } from './authentication.ts';
 
 /** When a change happens, and the key behind it; without a family it is the service's own. */
-export interface Acting extends Circumstances {
+export interface Acting extends Provenance {
   readonly family?: KeyFamily;
 }
 
 /** A change by a caller. */
-export const actingFor = (caller: Caller, now: Date): Acting => ({ ...circumstancesOf(caller, now), family: familyOf(caller) });
+export const actingFor = (caller: Caller, now: Date): Acting => ({ ...provenanceOf(caller, now), family: familyOf(caller) });
 
 /** The parameters of a change beyond its body. */
 export interface ChangeOptions {
@@ -52,7 +52,7 @@ const ownBytes = 4096;
 export function idempotently<Nothing extends null | undefined | never>(
   { idempotency: answers }: Transaction,
   idempotency: Idempotency | undefined,
-  { now }: Circumstances,
+  { now }: Provenance,
   carryOut: () => { id: string; changed: ChangedText } | Nothing,
 ): Changed | Nothing {
   const again = answers.repeated(idempotency);

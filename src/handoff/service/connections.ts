@@ -14,7 +14,7 @@ interface Watched {
 const retryAfterSeconds = 5;
 
 /** The streams and waiting requests that are open: their number by tenant, and their callers. */
-export class Connections {
+export class OpenConnections {
   readonly #isValid: (caller: Caller) => Awaitable<boolean>;
   readonly #limits: Readonly<Record<Tier, TierLimits>>;
   readonly #quota = new OwnerQuota();

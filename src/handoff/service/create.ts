@@ -49,11 +49,11 @@ export interface CreateOptions {
   /** The call that the packet asks about. */
   readonly callOf?: { readonly agent_id: string; readonly call_id: string } | undefined;
   /** Left out: the packet is created. */
-  readonly trial?: Trial | undefined;
+  readonly trial?: DryRunCounts | undefined;
 }
 
 /** The counts that a request which only tries is checked against. A unit that locks counters may have to insert them. */
-interface Trial {
+interface DryRunCounts {
   /** How many packets the tenant has created today. */
   readonly created: number;
   /** How many open packets the source agent has. */
@@ -61,7 +61,7 @@ interface Trial {
 }
 
 /** Thrown where a request that only tries would be committed, so that nothing of it is written. */
-class Tried extends Error {}
+class DryRunDone extends Error {}
 
 /** The codes with which a valid request may be refused. */
 const refusalCodes: ReadonlySet<ErrorCode> = new Set(trialCodes);
@@ -102,11 +102,11 @@ export function createPacketCreation(parts: CreationDependencies) {
      * @throws ServiceError if the caller may not create it, or that can't be found out
      */
     async tryCreate(caller: Caller, request: CreateRequest, { agentId }: CreateOptions = {}): Promise<ServiceError | undefined> {
-      const trial = await trialOf(parts, caller, request);
+      const trial = await dryRunCounts(parts, caller, request);
       try {
         await createOne(parts, caller, request, { agentId, trial }, unknownParent);
       } catch (error) {
-        if (error instanceof Tried) return undefined;
+        if (error instanceof DryRunDone) return undefined;
         if (error instanceof ServiceError && refusalCodes.has(error.code)) return error;
         throw error;
       }
@@ -151,7 +151,7 @@ export function createPacketCreation(parts: CreationDependencies) {
   };
 }
 
-async function trialOf(parts: CreationDependencies, caller: Caller, { metadata }: CreateRequest): Promise<Trial> {
+async function dryRunCounts(parts: CreationDependencies, caller: Caller, { metadata }: CreateRequest): Promise<DryRunCounts> {
   const { counters, openPacketCounts } = parts.store.of(caller);
   const created = await counters.usedOn(dayOf(parts.clock()));
   return { created, open: parts.quotas.openPacketsPerAgent === 0 ? 0 : await openPacketCounts.count(metadata.source_agent.id) };
@@ -213,7 +213,12 @@ export function createIn(
   { newId, quotas }: CreationDependencies,
   { packets, questions, openPacketCounts, trail }: Transaction,
   countCreate: () => void,
-  { request, verdict, trial, asking }: { request: CreateRequest; verdict: Verdict | undefined; trial?: Trial | undefined; asking?: Asking },
+  {
+    request,
+    verdict,
+    trial,
+    asking,
+  }: { request: CreateRequest; verdict: Verdict | undefined; trial?: DryRunCounts | undefined; asking?: Asking },
   { agentId, trace }: CreateOptions,
   at: Acting,
   refuseParent: () => ServiceError,
@@ -231,7 +236,7 @@ export function createIn(
   requireFewOpen(open, request.metadata.source_agent.id, quotas.openPacketsPerAgent);
   if (verdict?.refusal !== undefined) throw verdict.refusal;
   countCreate();
-  if (trial !== undefined) throw new Tried();
+  if (trial !== undefined) throw new DryRunDone();
   if (quotas.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
   const asked = asking && askIn(packet, asking, at.now);
   const made = asked?.at(-1)?.packet ?? packet;

@@ -7,7 +7,7 @@ import type { StoredDelivery } from '../store/deliveries.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Page } from '../store/page-size.ts';
 import type { DestinationKind, StoredWebhook } from '../store/webhooks.ts';
-import { type Caller, circumstancesOf } from './authentication.ts';
+import { type Caller, provenanceOf } from './authentication.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { auditRecord } from './trail.ts';
 
@@ -49,7 +49,7 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
         const changed = { ...decided.stored, updated_at: now.toISOString() };
         if (changed.removed_at === null) webhooks.save(id, changed);
         else webhooks.remove(id, changed);
-        trail.audit(auditRecord(caller, destination, action, { ...idOf(before), ...decided.details }), circumstancesOf(caller, now));
+        trail.audit(auditRecord(caller, destination, action, { ...idOf(before), ...decided.details }), provenanceOf(caller, now));
         return show(changed);
       },
     });
@@ -74,7 +74,7 @@ export function createDestinations<Shown>({ store, clock, newId, destination, mo
           if (webhooks.count(destination) >= most) throw conflict(`The tenant has ${most} ${destination}s, the maximum; remove one first.`);
           webhooks.insert(stored);
           const added = show(stored);
-          trail.audit(auditRecord(caller, destination, 'created', { ...idOf(stored), ...details }), circumstancesOf(caller, now));
+          trail.audit(auditRecord(caller, destination, 'created', { ...idOf(stored), ...details }), provenanceOf(caller, now));
           if (idempotency !== undefined) answers.remember(idempotency, { status: 201, body: JSON.stringify(added), etag: null }, now);
           return { added, replayed: false };
         },

@@ -3,7 +3,7 @@ import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, isKnown, requireMatch } from '../../kit/etag.ts';
 import type { DocumentKind, StoredDocument } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
-import { type Caller, circumstancesOf } from './authentication.ts';
+import { type Caller, provenanceOf } from './authentication.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import { auditRecord } from './trail.ts';
 
@@ -54,7 +54,7 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
     { ifMatch, ifNoneMatch }: Preconditions,
   ): Promise<PublishedDocument> {
     const { kind, what, many, field, most, missing = () => notFound(what) } = noun;
-    const at = circumstancesOf(caller, clock());
+    const at = provenanceOf(caller, clock());
     const now = at.now.toISOString();
     return store.of(caller).commit({
       documentsOf: { kind, name },

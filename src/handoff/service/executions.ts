@@ -7,11 +7,11 @@ import { ended, requireExecutable, started } from '../rules/execution.ts';
 import type { AnyPacket, Decision } from '../rules/packet.ts';
 import { latestQuestion } from '../rules/question-state.ts';
 import { actingAgent } from '../rules/rights.ts';
-import type { Circumstances } from '../store/circumstances.ts';
 import { type StoredExecution, shownExecution } from '../store/executions.ts';
 import type { Idempotency } from '../store/idempotency.ts';
+import type { Provenance } from '../store/provenance.ts';
 import type { Transaction } from '../store/transaction.ts';
-import { type Caller, circumstancesOf, familyOf } from './authentication.ts';
+import { type Caller, familyOf, provenanceOf } from './authentication.ts';
 import type { ChangeOptions } from './change.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import type { PacketViews } from './packet-views.ts';
@@ -41,7 +41,7 @@ export function createExecutionService({ store, clock, newId, views }: Execution
     ): Promise<StartedExecution> {
       if (!isId(id)) throw notFound('packet');
       const acting = actingAgent(caller, agentId);
-      const at = circumstancesOf(caller, clock());
+      const at = provenanceOf(caller, clock());
       return store.of(caller).commit<StartedExecution>({
         packets: [id],
         executionsOf: id,
@@ -88,7 +88,7 @@ export function createExecutionService({ store, clock, newId, views }: Execution
       const size = Buffer.byteLength(text);
       if (size > maxResultBytes) throw invalid('result', `result has ${size} bytes as JSON; at most ${maxResultBytes} are allowed.`);
       actingAgent(caller, options.agentId);
-      const at = circumstancesOf(caller, clock());
+      const at = provenanceOf(caller, clock());
       return store.of(caller).commit<Execution>({
         packets: [id],
         executionsOf: id,
@@ -136,11 +136,7 @@ export function createExecutionService({ store, clock, newId, views }: Execution
 }
 
 /** Stores what a decision makes of a packet. */
-function carryOut(
-  { packets, trail }: Transaction,
-  { packet, lease, kept, searchable, events }: Decision<AnyPacket>,
-  at: Circumstances,
-): void {
+function carryOut({ packets, trail }: Transaction, { packet, lease, kept, searchable, events }: Decision<AnyPacket>, at: Provenance): void {
   packets.save(packet, { searchable, lease, kept });
   trail.append(packet, events, at);
 }

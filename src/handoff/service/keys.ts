@@ -10,7 +10,7 @@ import { makesFor, type Rights, requireLasting, requireWithin } from '../rules/r
 import { defaultMaxKeys, isAbove } from '../rules/tiers.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import { type KeyToStore, type StoredKey, seenAs } from '../store/keys.ts';
-import { type Caller, circumstancesOf, createAuthenticator, familyOf } from './authentication.ts';
+import { type Caller, createAuthenticator, familyOf, provenanceOf } from './authentication.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { personLeft } from './people.ts';
 import { auditRecord } from './trail.ts';
@@ -129,7 +129,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
       requireLasting(caller);
       const rights = rightsOf(caller, request);
       const tenantId = request.tenant_id?.toLowerCase() ?? caller.tenant_id;
-      const at = circumstancesOf(caller, clock());
+      const at = provenanceOf(caller, clock());
       const key = newKey();
       return store.of(caller).commit({
         tenantId,
@@ -158,7 +158,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
     async rotateKey(caller: Caller, id: string, overlapSeconds: number, idempotency?: Idempotency): Promise<NewApiKey> {
       if (!isId(id)) throw notFound('API key');
       requireLasting(caller);
-      const at = circumstancesOf(caller, clock());
+      const at = provenanceOf(caller, clock());
       const key = newKey();
       return store.of(caller).commit({
         tenantId: caller.tenant_id,
@@ -192,7 +192,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
       if (!isId(id)) throw notFound('API key');
       const found = await keyStore.tenantOf(id);
       if (found === undefined || (!caller.admin && found.tenant_id !== caller.tenant_id)) throw notFound('API key');
-      const at = circumstancesOf(caller, clock());
+      const at = provenanceOf(caller, clock());
       await store.whole(found.number).commit({
         keyId: id,
         tenantId: found.tenant_id,

@@ -4,9 +4,9 @@ import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { Packet } from '../model/packet.ts';
 import { agentsOf, isSeen, type Viewer } from '../rules/sight.ts';
-import type { TenantReads } from '../store/nouns.ts';
 import type { PacketStamp } from '../store/packets.ts';
 import { sharing } from '../store/sharing.ts';
+import type { TenantStore } from '../store/tenant-store.ts';
 
 /** A packet as it is read, and the root of its chain. Shared by all who read the same revision, so nobody changes it. */
 export interface PacketView {
@@ -21,7 +21,7 @@ export interface PacketView {
 
 /** The store's reads of the packets of a tenant. */
 export interface PacketReads {
-  of(viewer: Viewer): { readonly packets: Pick<TenantReads['packets'], 'stamp' | 'find'> };
+  of(viewer: Viewer): { readonly packets: Pick<TenantStore['packets'], 'stamp' | 'find'> };
 }
 
 /** The characters of the packets that are kept, of all tenants; a larger one is not kept. */

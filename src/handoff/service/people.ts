@@ -4,7 +4,7 @@ import type { Person } from '../model/person.ts';
 import type { Page } from '../store/page-size.ts';
 import type { StoredPerson } from '../store/people.ts';
 import type { Transaction } from '../store/transaction.ts';
-import { type Caller, circumstancesOf } from './authentication.ts';
+import { type Caller, provenanceOf } from './authentication.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { auditRecord } from './trail.ts';
 
@@ -47,7 +47,7 @@ export function createPeopleService({ store, clock }: ServiceDependencies) {
     }: { action: string; isNew: boolean; work: (person: StoredPerson, transaction: Transaction, now: Date) => StoredPerson | undefined },
   ): Promise<Person> {
     const key = nameKey(given);
-    const at = circumstancesOf(caller, clock());
+    const at = provenanceOf(caller, clock());
     if (key === '' || given.length > maxNameLength || given.includes('\0') || !given.isWellFormed()) throw notFound('person');
     const person = await store.of(caller).commit({
       people: [key],

@@ -3,7 +3,7 @@ import { readJson } from '../../kit/json.ts';
 import type { PushConfig } from '../model/a2a.ts';
 import { acts, requireLasting, requireRight } from '../rules/rights.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
-import { type Caller, circumstancesOf } from './authentication.ts';
+import { type Caller, provenanceOf } from './authentication.ts';
 import type { SendingParts } from './dependencies.ts';
 import { auditRecord } from './trail.ts';
 
@@ -63,7 +63,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
           if (stored === undefined) webhooks.insert({ ...fresh, ...given, id, name, for_packet: packetId, created_at: at, updated_at: at });
           else webhooks.save(id, { ...stored, ...given, ...working, updated_at: at });
           const details = { webhook_id: id, packet_id: packetId };
-          trail.audit(auditRecord(caller, 'webhook', stored === undefined ? 'created' : 'updated', details), circumstancesOf(caller, now));
+          trail.audit(auditRecord(caller, 'webhook', stored === undefined ? 'created' : 'updated', details), provenanceOf(caller, now));
         },
       });
       return { ...config, id: name };
@@ -88,7 +88,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
           for (const stored of webhooks.ofPacket(packetId).filter((push) => push.name === name)) {
             webhooks.remove(stored.id, { ...stored, active: false, updated_at: now.toISOString(), removed_at: now.toISOString() });
             const details = { webhook_id: stored.id, packet_id: packetId };
-            trail.audit(auditRecord(caller, 'webhook', 'deleted', details), circumstancesOf(caller, now));
+            trail.audit(auditRecord(caller, 'webhook', 'deleted', details), provenanceOf(caller, now));
           }
         },
       });

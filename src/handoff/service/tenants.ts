@@ -2,7 +2,7 @@ import { conflict, notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import type { Tenant, TenantPatch, TenantRequest } from '../model/tenant.ts';
 import { defaultMaxKeys } from '../rules/tiers.ts';
-import { type Caller, circumstancesOf } from './authentication.ts';
+import { type Caller, provenanceOf } from './authentication.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { defaultTenantId } from './keys.ts';
 import { auditRecord } from './trail.ts';
@@ -22,7 +22,7 @@ export function createTenantService({ store, clock, newId }: ServiceDependencies
         newTenant: true,
         work(transaction) {
           const number = transaction.tenants.add(tenant, max_api_keys !== undefined);
-          transaction.trailOf(number).audit(auditRecord(caller, 'tenant', 'created', { name, tier }), circumstancesOf(caller, now));
+          transaction.trailOf(number).audit(auditRecord(caller, 'tenant', 'created', { name, tier }), provenanceOf(caller, now));
           return tenant;
         },
       });
@@ -30,7 +30,7 @@ export function createTenantService({ store, clock, newId }: ServiceDependencies
 
     async change(caller: Caller, id: string, patch: TenantPatch): Promise<Tenant> {
       if (!isId(id)) throw notFound('tenant');
-      const at = circumstancesOf(caller, clock());
+      const at = provenanceOf(caller, clock());
       return store.of(caller).commit({
         tenantId: id,
         work(transaction) {
@@ -50,7 +50,7 @@ export function createTenantService({ store, clock, newId }: ServiceDependencies
     async remove(caller: Caller, id: string): Promise<void> {
       if (!isId(id)) throw notFound('tenant');
       if (id === defaultTenantId) throw conflict("The tenant default can't be deleted.");
-      const at = circumstancesOf(caller, clock());
+      const at = provenanceOf(caller, clock());
       const deleted_at = at.now.toISOString();
       await store.of(caller).commit({
         tenantId: id,

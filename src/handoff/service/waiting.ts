@@ -8,14 +8,14 @@ import type { Idempotency } from '../store/idempotency.ts';
 import type { PacketStamp } from '../store/packets.ts';
 import type { Caller } from './authentication.ts';
 import type { Changed } from './change.ts';
-import type { Connections } from './connections.ts';
+import type { OpenConnections } from './connections.ts';
 import type { PacketViews } from './packet-views.ts';
 import { claimOf, type PacketService } from './packets.ts';
 
 interface WaitingDependencies {
   readonly views: Pick<PacketViews, 'stamp'>;
   readonly packets: PacketService;
-  readonly connections: Connections;
+  readonly connections: OpenConnections;
   readonly list: WaitingList;
 }
 

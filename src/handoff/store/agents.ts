@@ -6,7 +6,7 @@ import { claimableStatus, heldStatuses } from '../rules/packet-life.ts';
 import type { Viewer } from '../rules/sight.ts';
 import { contractVersionsOf } from './documents.ts';
 import { oneOf } from './engine/storable.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { Page } from './page-size.ts';
 import type { RowOf, Tables } from './tables.ts';
 
@@ -31,7 +31,7 @@ const isHeld = sql<SqlBool>`${sql.raw(oneOf('packets.status', heldStatuses))}`;
 const isWaiting = sql<SqlBool>`packets.status = ${sql.lit(claimableStatus)} and packets.scheduled_at is null`;
 
 function reads({ database }: ReadDependencies) {
-  const all = {
+  const ofAll = {
     /** Records when agents were last seen. Instances may report in any order; an earlier time never replaces a later one. */
     async recordSeen(agents: readonly SeenAgent[]): Promise<void> {
       if (agents.length === 0) return;
@@ -57,11 +57,11 @@ function reads({ database }: ReadDependencies) {
      */
     forget: (before: Date, limit: number) => database.transaction((tx) => forgetUnseen(tx, before, limit)),
   };
-  const of = ({ viewer, inLane }: Scope) => ({
+  const ofTenant = ({ viewer, inLane }: ReadScope) => ({
     /** A page of agents that the caller sees, the most recently seen first, with the number of packets that each holds and that wait for it. */
     page: (page: Page) => inLane((db) => pageOf(db, viewer, page)),
   });
-  return { of, all };
+  return { ofTenant, ofAll };
 
   async function forgetUnseen(tx: Kysely<Tables>, before: Date, limit: number): Promise<number> {
     const unseen = tx

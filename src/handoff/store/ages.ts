@@ -18,7 +18,7 @@ const textIn = (database: Database<Tables>, name: string) =>
     : sql<string | null>`(regexp_replace(rtrim(packets.state, ','), ${undecodable}, ${keepPairs}, 'g') || '}')::json ->> ${name}`;
 
 function reads({ database }: ReadDependencies) {
-  const all = {
+  const ofAll = {
     /** When the oldest unanswered question of all tenants was asked; undefined when there is none. */
     oldestQuestion: () => oldest(sql<string | null>`packets.asked_at`, (eb) => eb('packets.asked_at', 'is not', null)),
     /** When the oldest claim of all tenants that has no lease, and whose holder waits for nobody, was made; undefined when there is none. */
@@ -41,7 +41,7 @@ function reads({ database }: ReadDependencies) {
       return Number(row?.count ?? 0);
     },
   };
-  return { all };
+  return { ofAll };
 
   /** When the oldest packet of all tenants that nobody has claimed and that has no `not_before` was created. */
   async function oldestCreated(): Promise<Date | undefined> {

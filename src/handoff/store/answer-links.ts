@@ -3,7 +3,7 @@ import { type Generated, sql } from 'kysely';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
 declare module './tables.ts' {
@@ -123,7 +123,7 @@ function reads({ database }: ReadDependencies) {
           and webhooks.id = channel and webhooks.removed_at is null))`,
         ),
   );
-  const all = {
+  const ofAll = {
     /** The link of a tenant with this hash of its token, unless its tenant is deleted or its channel removed. An unknown tenant costs the same reads. */
     async byHash(tenantId: string, token_hash: string): Promise<(StoredAnswerLink & { tenant: number }) | undefined> {
       const tenant = await tenantWithId.first({ id: tenantId });
@@ -149,7 +149,7 @@ function reads({ database }: ReadDependencies) {
       return old.length;
     },
   };
-  const of = (scope: Scope) => ({
+  const ofTenant = (scope: ReadScope) => ({
     /** The packet of a link, to be locked: whether the caller sees it is decided then. */
     find: (id: string): Promise<{ packet_id: string } | undefined> =>
       db
@@ -175,7 +175,7 @@ function reads({ database }: ReadDependencies) {
         [],
       ),
   });
-  return { of, all };
+  return { ofTenant, ofAll };
 }
 
 /** Answer links. */

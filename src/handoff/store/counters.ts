@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Writes } from './engine/group.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 
 declare module './tables.ts' {
   interface Tables {
@@ -77,7 +77,7 @@ export const inHourOf = (timestamp: string, name: string) => `${hourPrefix}${tim
 
 function reads({ database }: ReadDependencies) {
   return {
-    of: ({ viewer: { tenant_number: tenant } }: Scope) => ({
+    ofTenant: ({ viewer: { tenant_number: tenant } }: ReadScope) => ({
       /** The number of packets created on the day. */
       async usedOn(day: string): Promise<number> {
         const row = await database.reads
@@ -89,7 +89,7 @@ function reads({ database }: ReadDependencies) {
         return row?.value ?? 0;
       },
     }),
-    all: {
+    ofAll: {
       /** Deletes the counters of days before `day`, up to `limit`; returns how many. */
       forget: (day: string, limit: number): Promise<number> => forget('created:', createdOn(day), limit),
       /** Deletes the counters of hours before that of `time`, up to `limit`; returns how many. */

@@ -8,7 +8,7 @@ import { cancelled, type DeliveryState, restarted } from '../rules/delivery.ts';
 import { createDeliveryQueues, type DeliveryQueue, type Destination, destinationColumns } from './delivery-queues.ts';
 import type { Group, Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { Page } from './page-size.ts';
 import type { Tables } from './tables.ts';
 import { type DestinationKind, numberOf, type StoredWebhook, type WebhookBuffer, webhooks } from './webhooks.ts';
@@ -212,7 +212,7 @@ function reads(parts: ReadDependencies) {
       .where('seq', '=', webhook)
       .where('removed_at', 'is', null),
   );
-  const all = {
+  const ofAll = {
     ...createDeliveryQueues(parts),
     /** A webhook or channel as it is now; undefined once it is removed. */
     destination({ tenant, webhook }: Pick<DeliveryQueue, 'tenant' | 'webhook'>) {
@@ -258,7 +258,7 @@ function reads(parts: ReadDependencies) {
     },
   };
 
-  const of = ({ tenant, inLane }: Scope) => ({
+  const ofTenant = ({ tenant, inLane }: ReadScope) => ({
     /** The deliveries of a webhook or channel, removed or not, newest first, and how many there are; undefined when it is unknown. */
     of: (destination: DestinationKind, id: string, status: DeliveryStatus | undefined, page: Page) =>
       inLane(async (db) => {
@@ -311,7 +311,7 @@ function reads(parts: ReadDependencies) {
         .where('deliveries.id', '=', id)
         .executeTakeFirst(),
   });
-  return { of, all };
+  return { ofTenant, ofAll };
 }
 
 /** Deliveries to webhooks and channels, and the bodies of those to webhooks. */

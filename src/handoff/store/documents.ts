@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 /**
@@ -143,7 +143,7 @@ function reads({ database }: ReadDependencies) {
       .where('name', '=', name)
       .where('removed_at', 'is', null),
   );
-  const of = ({ viewer: { tenant_number: tenant, sight }, inLane }: Scope) => ({
+  const ofTenant = ({ viewer: { tenant_number: tenant, sight }, inLane }: ReadScope) => ({
     /** A document; undefined if none of the kind is published under the name, or it is the contract of an agent that the caller does not see. */
     find: (kind: DocumentKind, name: string): Awaitable<StoredDocument | undefined> =>
       kind === 'contract' && sight !== undefined && !sight.agents.includes(name) ? undefined : one.first({ tenant, kind, name }),
@@ -164,7 +164,7 @@ function reads({ database }: ReadDependencies) {
           .execute(),
       ),
   });
-  return { of };
+  return { ofTenant };
 }
 
 /** What is published under names: contracts, policies, groups, delegations. */

@@ -3,7 +3,7 @@ import { readJson } from '../../kit/json.ts';
 import type { Execution } from '../model/action.ts';
 import type { Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
 declare module './tables.ts' {
@@ -151,7 +151,7 @@ export const shownExecution = ({
 });
 
 function reads({ database: { reads: db } }: ReadDependencies) {
-  const of = (scope: Scope) => ({
+  const ofTenant = (scope: ReadScope) => ({
     /** The execution of a question of a packet; undefined if it was not begun. */
     find: (packetId: string, questionId: string): Awaitable<StoredExecution | undefined> => {
       const read = (tenant: number) =>
@@ -165,7 +165,7 @@ function reads({ database: { reads: db } }: ReadDependencies) {
       return scope.ofPacket(packetId, read, undefined);
     },
   });
-  return { of };
+  return { ofTenant };
 }
 
 /** The executions of approved actions, and the calls that agents asked about. */

@@ -161,7 +161,7 @@ async function findPackets(session: Session, group: Group<IdempotencyNeeds>): Pr
 
 function reads({ database }: ReadDependencies) {
   return {
-    all: {
+    ofAll: {
       /** Deletes answers older than `before`, up to `limit`; returns how many. */
       async forget(before: Date, limit: number): Promise<number> {
         const old = await database.reads

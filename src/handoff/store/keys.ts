@@ -213,7 +213,7 @@ function reads({ database }: ReadDependencies) {
     { quick: true },
   );
 
-  const all = {
+  const ofAll = {
     /** A number that rises whenever any instance changes a key, a tenant or a contract. Each request reads it. */
     version(): Awaitable<number> {
       database.beginTurnReads();
@@ -293,7 +293,7 @@ function reads({ database }: ReadDependencies) {
     },
     isDuplicate: database.isDuplicate,
   };
-  return { all };
+  return { ofAll };
 }
 
 /** A valid admin key. */

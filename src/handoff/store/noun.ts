@@ -13,15 +13,8 @@ import type { Tables } from './tables.ts';
 /** What is stored together: how units of work read and write it, and how it is read outside of them. */
 export interface Noun {
   readonly writes?: Writes<never, unknown>;
-  /** Prepares its reads, once. */
-  readonly reads?: (parts: ReadDependencies) => Reads;
-}
-
-interface Reads {
-  /** The reads of one tenant. */
-  readonly of?: (scope: Scope) => unknown;
-  /** What jobs and admission do, for all tenants. */
-  readonly all?: unknown;
+  /** Prepares its reads, once: those of one tenant, and those of jobs and admission, for all tenants. */
+  readonly reads?: (parts: ReadDependencies) => { readonly ofTenant?: (scope: ReadScope) => unknown; readonly ofAll?: unknown };
 }
 
 /** What reads are made of. */
@@ -32,12 +25,12 @@ export interface ReadDependencies {
 }
 
 /** The tenant whose data a caller reads, how much of it the caller sees, and how its long reads run. */
-export class Scope {
+export class ReadScope {
   /** For reads that leave out what a caller does not see. */
   readonly viewer: Viewer;
-  readonly #parts: ScopeDependencies;
+  readonly #parts: ReadScopeDependencies;
 
-  constructor(viewer: Viewer, parts: ScopeDependencies) {
+  constructor(viewer: Viewer, parts: ReadScopeDependencies) {
     this.viewer = viewer;
     this.#parts = parts;
   }
@@ -73,7 +66,7 @@ export class Scope {
   }
 }
 
-interface ScopeDependencies {
+interface ReadScopeDependencies {
   readonly lanes: Lanes<Reader>;
   /** Aborted when the caller's connection closes; pending long reads are then not started. */
   readonly signal: AbortSignal | undefined;

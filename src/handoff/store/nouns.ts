@@ -44,23 +44,3 @@ export const nouns = {
   ages,
   stats,
 } satisfies Record<string, Noun>;
-
-export type Nouns = typeof nouns;
-
-type ReadsOf<Name extends keyof Nouns> = Nouns[Name] extends { reads(parts: never): infer Reads } ? Reads : never;
-
-/** The reads of one tenant, by noun. */
-export type TenantReads = {
-  readonly [Name in keyof Nouns as ReadsOf<Name> extends { of: unknown } ? Name : never]: ReadsOf<Name> extends {
-    of(scope: never): infer Own;
-  }
-    ? Own
-    : never;
-};
-
-/** What jobs and admission do for all tenants, by noun. */
-export type SharedReads = {
-  readonly [Name in keyof Nouns as ReadsOf<Name> extends { all: unknown } ? Name : never]: ReadsOf<Name> extends { all: infer All }
-    ? All
-    : never;
-};

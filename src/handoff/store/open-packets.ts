@@ -2,7 +2,7 @@ import { countOf } from '../../kit/sql/count.ts';
 import type { Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import { storable } from './engine/storable.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 
 /** The counts of open packets that a unit needs. */
 export interface OpenPacketNeeds {
@@ -61,7 +61,7 @@ const writes: Writes<OpenPacketNeeds, OpenPacketCounts> = {
 
 function reads({ database }: ReadDependencies) {
   return {
-    of: ({ viewer: { tenant_number: tenant } }: Scope) => ({
+    ofTenant: ({ viewer: { tenant_number: tenant } }: ReadScope) => ({
       /** How many open packets a source agent has. */
       count: (sourceAgent: string): Promise<number> =>
         countOf(database.reads.selectFrom('packets').where('tenant', '=', tenant).where('open_source', '=', storable(sourceAgent))),

@@ -19,7 +19,7 @@ import { createDuePackets } from './due-packets.ts';
 import { type Group, noTenant, type Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import type { Session } from './engine/session.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import { matches, seenOf } from './packet-filter.ts';
 import { type Change, flushRows, flushTags, foundColumns, type StoredPacket, storedOf, tagRows } from './packet-rows.ts';
 import { ofPacket, wholeText } from './packet-texts.ts';
@@ -331,7 +331,7 @@ function reads({ database, indexing, due }: ReadDependencies) {
       .where('tenant', '=', tenant)
       .where('id', '=', id),
   );
-  const of = (scope: Scope) => ({
+  const ofTenant = (scope: ReadScope) => ({
     /** What of a packet tells whether it is as somebody waits for it, without its text. */
     stamp: (id: string) => scope.ofPacket(id, (tenant) => stampById.first({ tenant, id }), undefined),
     /** The root of each packet's chain, by the id of the packet; unknown packets are left out. */
@@ -348,7 +348,7 @@ function reads({ database, indexing, due }: ReadDependencies) {
     /** Finds everything that was committed before the call. */
     search: (wanted: Omit<Search, 'tenant'>) => search(scope, indexing, wanted),
   });
-  const all = {
+  const ofAll = {
     ...createDuePackets({ database, indexing, due }),
     /** The number of packets of all tenants, by status. */
     async countByStatus(): Promise<Record<Status, number>> {
@@ -362,7 +362,7 @@ function reads({ database, indexing, due }: ReadDependencies) {
       return Object.fromEntries(statuses.map((status) => [status, counts.get(`packets:${status}`) ?? 0])) as Record<Status, number>;
     },
   };
-  return { of, all };
+  return { ofTenant, ofAll };
 }
 
 type Reads = ReadDependencies['database'];
@@ -395,7 +395,7 @@ const findSeen = ({ reads: db }: Reads, { tenant_number, sight }: Viewer, id: st
 export const packets = { writes, reads };
 
 /** @throws ServiceError 400 when the cursor can't be continued, 413 when a page at an offset is too large */
-async function search(scope: Scope, indexing: Indexing, wanted: Omit<Search, 'tenant'>): Promise<EncodedPage> {
+async function search(scope: ReadScope, indexing: Indexing, wanted: Omit<Search, 'tenant'>): Promise<EncodedPage> {
   const { tenant_number: tenant, sight } = scope.viewer;
   await indexing.all(tenant);
   const whole = { ...wanted, filter: seenOf(wanted.filter, sight), tenant };

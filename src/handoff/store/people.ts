@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { readJson } from '../../kit/json.ts';
 import type { Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
 declare module './tables.ts' {
@@ -99,7 +99,7 @@ function reads({ database }: ReadDependencies) {
   const one = database.query<{ tenant: number; name_key: string }, Row>((db, { tenant, name_key }) =>
     db.selectFrom('people').select(columns).where('tenant', '=', tenant).where('name_key', '=', name_key).where('name', '<>', ''),
   );
-  const of = ({ tenant, inLane }: Scope) => ({
+  const ofTenant = ({ tenant, inLane }: ReadScope) => ({
     /** The person of this name, in the form in which names are compared; undefined: nothing is stored. */
     async find(name_key: string): Promise<StoredPerson | undefined> {
       const row = await one.first({ tenant, name_key });
@@ -114,7 +114,7 @@ function reads({ database }: ReadDependencies) {
         return rows.map(decoded);
       }),
   });
-  return { of };
+  return { ofTenant };
 }
 
 /** People who answer questions. */

@@ -6,7 +6,7 @@ import type { EndedQuestion } from '../rules/answer.ts';
 import type { EarlierQuestion } from '../rules/question-key.ts';
 import type { Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 declare module './tables.ts' {
@@ -133,7 +133,7 @@ export interface QuestionPage {
 const maxPageLength = 4 * 1024 * 1024;
 
 function reads({ database: { reads: db } }: ReadDependencies) {
-  const of = (scope: Scope) => {
+  const ofTenant = (scope: ReadScope) => {
     const ofPacket = (tenant: number, packetId: string) =>
       db.selectFrom('questions').where('tenant', '=', tenant).where('packet_id', '=', packetId);
     return {
@@ -150,7 +150,7 @@ function reads({ database: { reads: db } }: ReadDependencies) {
         scope.ofPacket(packetId, (tenant) => pageOf(ofPacket(tenant, packetId), page), { questions: [], hasMore: false }),
     };
   };
-  return { of };
+  return { ofTenant };
 }
 
 /** Ended questions of a packet, and whether there are more. */

@@ -2,7 +2,7 @@ import { readJson } from '../../kit/json.ts';
 import type { Tier } from '../model/common.ts';
 import type { Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf } from './tables.ts';
 
 declare module './tables.ts' {
@@ -146,7 +146,7 @@ function reads({ database }: ReadDependencies) {
         .where('ended_at', 'is', null),
   );
 
-  const all = {
+  const ofAll = {
     /** The open session of a tenant with this hash of its token. */
     async byHash(tenant_id: string, token_hash: string): Promise<SessionAccess | undefined> {
       const row = await withHash.first({ tenant_id, token_hash });
@@ -199,7 +199,7 @@ function reads({ database }: ReadDependencies) {
     },
   };
 
-  const of = ({ tenant }: Scope) => ({
+  const ofTenant = ({ tenant }: ReadScope) => ({
     /** The open sessions, of one person or of all, newest first. */
     async list(now: Date, name_key?: string): Promise<StoredSession[]> {
       const open = db
@@ -215,7 +215,7 @@ function reads({ database }: ReadDependencies) {
       return rows.map(decoded);
     },
   });
-  return { of, all };
+  return { ofTenant, ofAll };
 }
 
 /** Sessions of people who signed in. */

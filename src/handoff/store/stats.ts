@@ -5,7 +5,7 @@ import { maxCounted } from '../model/stats.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
 import { hourEnd, hourPrefix } from './counters.ts';
 import type { InLane } from './in-lane.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import { earlier, ownStats } from './own-stats.ts';
 import type { Tables } from './tables.ts';
 
@@ -66,7 +66,7 @@ function reads({ database }: ReadDependencies) {
   const oldestAsked = database.query<{ tenant: number }, { asked_at: string | null }>((db, { tenant }) =>
     db.selectFrom('packets').select('asked_at').where('tenant', '=', tenant).where('asked_at', 'is not', null).orderBy('asked_at').limit(1),
   );
-  const ofTenant = (tenant: number, inLane: InLane) => ({
+  const ofWhole = (tenant: number, inLane: InLane) => ({
     /** The counters by status, and by hour from this one on. `hour`: `2026-03-01T09`. */
     async counters(hour: string): Promise<StatsCounters> {
       const rows = await counted.all({ tenant, from: `${hourPrefix}${hour}` });
@@ -89,11 +89,11 @@ function reads({ database }: ReadDependencies) {
     /** Deliveries of webhooks and channels that are not removed, and those of them that fail. */
     deliveries: () => inLane((db) => deliveriesOf(db, tenant)),
   });
-  const of = (scope: Scope) => {
+  const ofTenant = (scope: ReadScope) => {
     const { tenant_number: tenant, sight } = scope.viewer;
-    return sight === undefined ? ofTenant(tenant, scope.inLane) : ownStats({ tenant, sight }, scope.inLane);
+    return sight === undefined ? ofWhole(tenant, scope.inLane) : ownStats({ tenant, sight }, scope.inLane);
   };
-  return { of };
+  return { ofTenant };
 }
 
 /** The counts of a tenant, which are read without reading packets. */

@@ -5,14 +5,14 @@ import { migrate } from '../../kit/sql/migrate.ts';
 import type { Viewer } from '../rules/sight.ts';
 import { DueTenants } from './due.ts';
 import { migrations } from './migrations/index.ts';
-import { type Noun, type ReadDependencies, Scope } from './noun.ts';
-import { nouns, type SharedReads, type TenantReads } from './nouns.ts';
+import { ReadScope } from './noun.ts';
 import { matches } from './packet-filter.ts';
 import { openWithReaders, startSearchThread } from './readers.ts';
 import { createQueueReads } from './search/indexer.ts';
 import { Indexing } from './search/indexing.ts';
 import { measure } from './sizes.ts';
-import { createUnits, type Unit } from './units.ts';
+import { prepareReads, readsOfAll, TenantStore } from './tenant-store.ts';
+import { createUnits } from './units.ts';
 
 interface StoreOptions {
   databaseUrl: string;
@@ -47,7 +47,7 @@ export async function openStore({ databaseUrl, clock, newId, random, charactersP
   const due = new DueTenants(database, clock, unclaimedTtlSeconds);
   const units = createUnits(database, { newId, newSalt: createSalts(random), clock, due });
   const indexing = new Indexing(database, thread, due);
-  const { of, all } = prepareReads({ database, indexing, due });
+  const reads = prepareReads({ database, indexing, due });
   const isSeen = async ({ tenant_number, sight }: Viewer, packetId: string) => {
     const seen = database.reads
       .selectFrom('packets')
@@ -55,16 +55,16 @@ export async function openStore({ databaseUrl, clock, newId, random, charactersP
       .where(matches(tenant_number, { seen_by: sight! }));
     return (await seen.where('packets.id', '=', packetId).executeTakeFirst()) !== undefined;
   };
-  const view = (viewer: Viewer, signal?: AbortSignal) =>
-    of(new Scope(viewer, { lanes, signal, isTimeout: database.isTimeout, isSeen }), units.commit);
+  const storeOf = (viewer: Viewer, signal?: AbortSignal) =>
+    new TenantStore(new ReadScope(viewer, { lanes, signal, isTimeout: database.isTimeout, isSeen }), reads, units.commit);
 
   return {
     /** The reads of all tenants, by noun. */
-    ...all,
+    ...readsOfAll(reads),
     /** What a caller sees of its tenant's data. `signal`: aborted when the caller's connection closes; pending long reads are then not started. */
-    of: (viewer: Viewer, signal?: AbortSignal): TenantStore => view(viewer, signal),
+    of: storeOf,
     /** All data of the tenant with this number, for what the service does itself. */
-    whole: (tenant: number): TenantStore => view({ tenant_number: tenant }),
+    whole: (tenant: number): TenantStore => storeOf({ tenant_number: tenant }),
     /** Calls the listener after every commit of this process, once per tenant, with the events appended to its trail. */
     onCommit: units.onCommit,
     /** Calls the listener when something that runs after a commit failed. */
@@ -91,45 +91,4 @@ export async function openStore({ databaseUrl, clock, newId, random, charactersP
       await database.close();
     },
   };
-}
-
-type Commit = <T>(viewer: Viewer, unit: Unit<T>) => Promise<T>;
-
-/** The data of one tenant: its reads by noun, and units of work. */
-export type TenantStore = TenantReads & {
-  /** Runs a unit of work; resolves when it is committed. */
-  commit<T>(unit: Unit<T>): Promise<T>;
-};
-
-/** Prepares the reads of all nouns. Those of a tenant are made when they are used. */
-function prepareReads(parts: ReadDependencies): { all: SharedReads; of: (scope: Scope, commit: Commit) => TenantStore } {
-  class Own {
-    readonly #scope: Scope;
-    readonly #commit: Commit;
-
-    constructor(scope: Scope, commit: Commit) {
-      this.#scope = scope;
-      this.#commit = commit;
-    }
-
-    commit<T>(unit: Unit<T>): Promise<T> {
-      return this.#commit(this.#scope.viewer, unit);
-    }
-
-    static scopeOf(own: Own): Scope {
-      return own.#scope;
-    }
-  }
-  const shared: Record<string, unknown> = {};
-  for (const [name, { reads }] of Object.entries(nouns) as [string, Noun][]) {
-    const { of, all } = reads?.(parts) ?? {};
-    if (all !== undefined) shared[name] = all;
-    if (of === undefined) continue;
-    Object.defineProperty(Own.prototype, name, {
-      get(this: Own) {
-        return of(Own.scopeOf(this));
-      },
-    });
-  }
-  return { all: shared as unknown as SharedReads, of: (scope, commit) => new Own(scope, commit) as unknown as TenantStore };
 }

@@ -89,7 +89,7 @@ const writes: Writes<TenantNeeds, TenantBuffer> = {
 };
 
 function reads({ database: { reads: db } }: ReadDependencies) {
-  const all = {
+  const ofAll = {
     /** The number and limits of an existing tenant. */
     withNumber: (id: string) =>
       db.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day']).where('id', '=', id).executeTakeFirstOrThrow(),
@@ -122,7 +122,7 @@ function reads({ database: { reads: db } }: ReadDependencies) {
       return tenant;
     },
   };
-  return { all };
+  return { ofAll };
 }
 
 /** Tenants. */

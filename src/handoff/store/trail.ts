@@ -7,7 +7,6 @@ import type { Database, Row, Values } from '../../kit/sql/dialect.ts';
 import { canonicalJson } from '../rules/canonical-json.ts';
 import { detailsDigest, entryDigest, noDigest } from '../rules/chain.ts';
 import type { AnyPacket, EventType, PacketEvent } from '../rules/packet.ts';
-import type { Circumstances } from './circumstances.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { type DeliveryBuffer, deliveries } from './deliveries.ts';
 import type { Group, Writes } from './engine/group.ts';
@@ -15,9 +14,10 @@ import type { Session } from './engine/session.ts';
 import { storable } from './engine/storable.ts';
 import type { CommittedEvents, StreamEvent } from './event-rows.ts';
 import type { InLane } from './in-lane.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import { type PacketBuffer, packets } from './packets.ts';
 import type { Page } from './page-size.ts';
+import type { Provenance } from './provenance.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 /** An entry of the audit log that is not about a packet. */
@@ -56,7 +56,7 @@ export class TrailBuffer {
   }
 
   /** Appends the events of a packet that has already been saved, inserted or removed. */
-  append(packet: AnyPacket, events: readonly PacketEvent[], at: Circumstances): void {
+  append(packet: AnyPacket, events: readonly PacketEvent[], at: Provenance): void {
     for (const { event_type, type, actor, details, notifies, tells } of events) {
       const entry = this.#entry({ event_type, resource: 'packet', actor, details }, at);
       this.#push({ ...entry, packet_id: packet.id, ...this.#streamColumns(packet, type, entry.timestamp) });
@@ -65,7 +65,7 @@ export class TrailBuffer {
   }
 
   /** Appends an entry that is not about a packet. */
-  audit(record: AuditRecord, at: Circumstances): void {
+  audit(record: AuditRecord, at: Provenance): void {
     this.#push({ ...this.#entry(record, at), packet_id: null, ...noStreamEvent });
   }
 
@@ -86,7 +86,7 @@ export class TrailBuffer {
     this.#counters.add('events', 1);
   }
 
-  #entry({ event_type, resource, actor, details }: AuditRecord, { now, keyId, person, actor: by = actor }: Circumstances) {
+  #entry({ event_type, resource, actor, details }: AuditRecord, { now, keyId, person, actor: by = actor }: Provenance) {
     return {
       id: this.#group.newId(now),
       tenant: this.tenant,
@@ -343,7 +343,7 @@ function reads({ database }: ReadDependencies) {
     return { total: Math.min(some, maxCounted), total_is: some > maxCounted ? 'at_least' : 'exact' };
   }
 
-  const of = (scope: Scope) => ({
+  const ofTenant = (scope: ReadScope) => ({
     /** The positions after a position of the trail, in order, with the bytes of their payloads. */
     sizesAfter: (position: number, limit: number) => sizesAfter.all({ tenant: scope.tenant, position, limit }),
     /** The events after a position, up to and including another, in order, with or without a stream event. */
@@ -380,7 +380,7 @@ function reads({ database }: ReadDependencies) {
       return { rows: rows.slice(0, limit), ...counted, total: Math.max(counted.total, least) };
     },
   });
-  const all = {
+  const ofAll = {
     /** The last position of each of these tenants; tenants without events are left out. */
     positions: (tenants: readonly number[]) =>
       database.isDistributed ? positionsOfNamed(tenants) : positionsOf.all({ tenants: JSON.stringify(tenants) }),
@@ -394,7 +394,7 @@ function reads({ database }: ReadDependencies) {
       return removed;
     },
   };
-  return { of, all };
+  return { ofTenant, ofAll };
 }
 
 /** The trail: the history of packets, the audit log and the stream events are the same rows. */

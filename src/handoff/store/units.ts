@@ -87,6 +87,8 @@ interface UnitsDependencies {
   readonly due: DueTenants;
 }
 
+export type Units = ReturnType<typeof createUnits>;
+
 /** Runs units of work in groups. */
 export function createUnits(database: Database<Tables>, { newId, newSalt, clock, due }: UnitsDependencies) {
   const beginnings = new Beginnings(clock);

@@ -8,7 +8,7 @@ import { rowsOfAll } from './all-tenants.ts';
 import type { Writes } from './engine/group.ts';
 import type { Session } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
-import type { ReadDependencies, Scope } from './noun.ts';
+import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 declare module './tables.ts' {
@@ -283,7 +283,7 @@ function reads({ database }: ReadDependencies) {
       .execute();
     return rows.map(({ events, active, ...rest }) => ({ ...rest, events: readJson(events), active: active === 1 }));
   }
-  const of = (scope: Scope) => ({
+  const ofTenant = (scope: ReadScope) => ({
     /** The webhooks that are not removed, oldest first. */
     list: async (): Promise<Webhook[]> => (await listed(scope.tenant, '=')).map(shownWebhook),
     /** The channels that are not removed, oldest first. */
@@ -308,7 +308,7 @@ function reads({ database }: ReadDependencies) {
     /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
     number: async (id: string, destination: DestinationKind) => numberOf(db, scope.tenant, id, destination),
   });
-  const all = {
+  const ofAll = {
     /** Erases the secrets and addresses of what was removed and has no pending delivery; returns how many, up to `limit`. */
     scrub: (limit: number) => scrub(database, limit),
 
@@ -324,7 +324,7 @@ function reads({ database }: ReadDependencies) {
       return found !== undefined;
     },
   };
-  return { of, all };
+  return { ofTenant, ofAll };
 }
 
 /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */

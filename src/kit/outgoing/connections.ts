@@ -6,7 +6,7 @@ import { connectFailure, OutgoingError } from './failures.ts';
 import { type AddressGuard, guardedLookup } from './guard.ts';
 
 /** A connection to an origin, used by one exchange at a time. */
-export interface Connection {
+export interface OutgoingConnection {
   readonly origin: string;
   client: Client;
   /** For whom the current exchange is; a connect looks the name up for this owner. */
@@ -30,8 +30,8 @@ export interface ConnectionDependencies {
 
 interface Origin {
   open: number;
-  readonly idle: Connection[];
-  readonly waiting: Set<(connection: Connection) => void>;
+  readonly idle: OutgoingConnection[];
+  readonly waiting: Set<(connection: OutgoingConnection) => void>;
 }
 
 /** The most idle connections of all origins. */
@@ -42,9 +42,9 @@ const keepAliveMs = 15_000;
 const maxKeepAliveMs = 60_000;
 
 /** Keep-alive connections, in a pool for each origin. Each connect resolves the name again and has the guard check every address. */
-export class Connections {
+export class ConnectionPool {
   readonly #origins = new Map<string, Origin>();
-  readonly #idle = new Set<Connection>();
+  readonly #idle = new Set<OutgoingConnection>();
   readonly #connectors: Record<'https:' | 'http:', ReturnType<typeof guarded>>;
   readonly #perOrigin: number;
 
@@ -54,7 +54,7 @@ export class Connections {
   }
 
   /** A connection for an exchange: an idle one, a new one, or the next one that is released. */
-  acquire(origin: string, signal: AbortSignal): Promise<Connection> {
+  acquire(origin: string, signal: AbortSignal): Promise<OutgoingConnection> {
     let pool = this.#origins.get(origin);
     if (pool === undefined) {
       pool = { open: 0, idle: [], waiting: new Set() };
@@ -73,7 +73,7 @@ export class Connections {
         waiting.delete(accept);
         reject(signal.reason);
       };
-      const accept = (connection: Connection) => {
+      const accept = (connection: OutgoingConnection) => {
         signal.removeEventListener('abort', stop);
         resolve(connection);
       };
@@ -83,7 +83,7 @@ export class Connections {
   }
 
   /** Returns a connection after a complete exchange. */
-  release(connection: Connection) {
+  release(connection: OutgoingConnection) {
     const pool = this.#origins.get(connection.origin)!;
     const [next] = pool.waiting;
     if (next !== undefined) {
@@ -99,13 +99,13 @@ export class Connections {
   }
 
   /** Closes a connection at once. */
-  discard(connection: Connection, reason: Error): void {
+  discard(connection: OutgoingConnection, reason: Error): void {
     this.#cut(connection, reason);
     this.#forget(connection);
   }
 
   /** Closes a connection and opens another one for the same exchange. */
-  renew(connection: Connection): void {
+  renew(connection: OutgoingConnection): void {
     this.#cut(connection, new OutgoingError('connection_reset'));
     connection.client = this.#open(connection);
   }
@@ -122,7 +122,7 @@ export class Connections {
     for (const connection of [...this.#idle]) this.#forget(connection);
   }
 
-  #open(connection: Connection): Client {
+  #open(connection: OutgoingConnection): Client {
     const client = new Client(connection.origin, {
       pipelining: 1,
       // The caller enforces one deadline for the whole exchange.
@@ -146,12 +146,12 @@ export class Connections {
     return client;
   }
 
-  #cut({ client, socket }: Connection, reason: Error): void {
+  #cut({ client, socket }: OutgoingConnection, reason: Error): void {
     client.destroy(reason).catch(() => undefined);
     socket?.destroy();
   }
 
-  #forget(connection: Connection): void {
+  #forget(connection: OutgoingConnection): void {
     const pool = this.#origins.get(connection.origin)!;
     if (this.#idle.delete(connection)) pool.idle.splice(pool.idle.indexOf(connection), 1);
     pool.open -= 1;
@@ -163,9 +163,9 @@ export class Connections {
     } else if (pool.open === 0) this.#origins.delete(connection.origin);
   }
 
-  #add(pool: Origin, origin: string): Connection {
+  #add(pool: Origin, origin: string): OutgoingConnection {
     pool.open += 1;
-    const connection = { origin, owner: undefined, socket: undefined } as unknown as Connection;
+    const connection = { origin, owner: undefined, socket: undefined } as unknown as OutgoingConnection;
     connection.client = this.#open(connection);
     return connection;
   }

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 
 import { currentRequest } from '../current-request.ts';
 import { httpSpanEnd, type Span, type TraceContext, type Tracer, traceparentOf } from '../trace-context.ts';
-import type { Connection, Connections } from './connections.ts';
+import type { ConnectionPool, OutgoingConnection } from './connections.ts';
 import { exchangeFailure, OutgoingError } from './failures.ts';
 import type { AddressGuard } from './guard.ts';
 
@@ -63,7 +63,7 @@ const maxOverhead = 256 * 1024;
 /** Outgoing HTTP with keep-alive, the address guard at every connect, one deadline, bounded responses and no redirects. */
 export class Outgoing {
   readonly #parts: OutgoingDependencies;
-  #connections: Connections | undefined;
+  #connections: ConnectionPool | undefined;
   readonly #exchanges = new Set<AbortController>();
   #closed = false;
 
@@ -115,10 +115,10 @@ export class Outgoing {
   }
 
   /** Creates the connections at the first exchange: loading their library takes a sixth of the start-up time. */
-  async #opened(): Promise<Connections> {
+  async #opened(): Promise<ConnectionPool> {
     const { guard, connectionsPerOrigin: perOrigin = 32, ca } = this.#parts;
-    const { Connections } = await import('./connections.ts');
-    this.#connections ??= new Connections({ guard, perOrigin, ...(ca === undefined ? {} : { ca }) });
+    const { ConnectionPool } = await import('./connections.ts');
+    this.#connections ??= new ConnectionPool({ guard, perOrigin, ...(ca === undefined ? {} : { ca }) });
     return this.#connections;
   }
 
@@ -128,8 +128,8 @@ export class Outgoing {
     if (this.#closed || outside?.aborted) throw new OutgoingError('cancelled');
     const { origin, pathname, search } = new URL(url);
     const ending = new AbortController();
-    let pool: Connections | undefined;
-    let connection: Connection | undefined;
+    let pool: ConnectionPool | undefined;
+    let connection: OutgoingConnection | undefined;
     const timer = setTimeout(() => ending.abort(new OutgoingError('timeout')), timeoutMs);
     const cancel = () => ending.abort(new OutgoingError('cancelled'));
     outside?.addEventListener('abort', cancel, { once: true });

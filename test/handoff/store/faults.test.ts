@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
-import { type Nouns, nouns } from '../../../src/handoff/store/nouns.ts';
+import { nouns } from '../../../src/handoff/store/nouns.ts';
 import { tablesOf } from '../../../src/kit/sql/shape.ts';
 import { messageOf } from '../../support/a2a.ts';
 import { type Contents, contentsOf, disagreements, type Inspector, inspect, orphans } from '../../support/consistency.ts';
@@ -561,7 +561,7 @@ async function runJobWithFaults(bench: Bench, prepare: Prepare): Promise<void> {
 }
 
 /** What the units and jobs of each noun write. A new noun has to be added here, and its writes to the operations or jobs above. */
-const writesOf: Readonly<Record<keyof Nouns, readonly string[]>> = {
+const writesOf: Readonly<Record<keyof typeof nouns, readonly string[]>> = {
   tenants: ['insert tenants', 'update tenants', 'insert versions'],
   keys: ['insert api_keys', 'update api_keys', 'insert versions'],
   documents: ['insert documents', 'update documents', 'insert versions'],

@@ -180,7 +180,7 @@ test('on PostgreSQL the statements of a unit do not grow with the names that it 
 for (const store of everyStore) {
   test(`the body of an event is kept until the last delivery that needs it is removed, on ${store.name}`, async (t) => {
     const { database, units } = await openUnits(t, store);
-    const deliveries = deliveryNoun.reads({ database } as ReadDependencies).all;
+    const deliveries = deliveryNoun.reads({ database } as ReadDependencies).ofAll;
     const day = (number: number) => new Date(Date.UTC(2026, 0, number));
     const hook = {
       kind: 'webhook',

@@ -1,6 +1,6 @@
 import { keepPreviousData } from '@tanstack/react-query';
 
-import { type Outcome, polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
+import { createReadHook, type Outcome, polled, queryClient, useChange } from '../../../kit/web/app/queries.ts';
 import type { AccessInfo } from '../../model/access.ts';
 import type { Chain, ChainRequest } from '../../model/chain.ts';
 import type { Imported, ImportPreview, ImportRequest, TemplateRequest } from '../../model/export.ts';
@@ -10,7 +10,7 @@ import type { TestRequest, TestResult } from '../../model/test.ts';
 import { api } from './api.ts';
 
 /** The answer of the service to a read, cached by its key. */
-const useAnswer = reading(api);
+const useAnswer = createReadHook(api);
 
 /** The rights of the current key; undefined until they are known. */
 export const useAccess = (): AccessInfo | undefined =>

@@ -3,7 +3,7 @@ import { useState } from 'react';
 
 import { systemClock } from '../../../kit/clock.ts';
 import { defined } from '../../../kit/defined.ts';
-import { type Outcome, polled, queryClient, reading, useChange } from '../../../kit/web/app/queries.ts';
+import { createReadHook, type Outcome, polled, queryClient, useChange } from '../../../kit/web/app/queries.ts';
 import { useHasKey } from '../../../kit/web/app/session.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { AuditEntry } from '../../model/audit.ts';
@@ -17,7 +17,7 @@ import { api, consoleApi } from './api.ts';
 import { readChain } from './packet-chain.ts';
 
 /** The answer of the service to a read, cached by its key. */
-const useAnswer = reading(api);
+const useAnswer = createReadHook(api);
 
 /** A change in the service, after which everything whose key begins with `queryKey` is read again. */
 export const useWrite = <Answer, Input = void>(

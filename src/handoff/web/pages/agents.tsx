@@ -12,7 +12,7 @@ import { claimableStatus } from '../../rules/packet-life.ts';
 import { rowsPerPage, useAgents, useWaiting } from '../data/queries.ts';
 import { ContractButton } from '../parts/contract.tsx';
 import { Command } from '../parts/form-dialog.tsx';
-import { Ago, Name } from '../parts/texts.tsx';
+import { Name, TimeSince } from '../parts/texts.tsx';
 
 const packetsOf = (filters: Record<string, string>) => `/packets?${new URLSearchParams(filters)}`;
 
@@ -67,7 +67,7 @@ const AgentTable = ({ agents }: { agents: readonly Agent[] }) => (
         cell: ({ agent_id, contract }) =>
           contract === null ? <span className="muted">None</span> : <ContractButton agentId={agent_id} version={contract} />,
       },
-      { name: 'Last seen', muted: true, tabular: true, cell: ({ last_seen_at }) => <Ago at={last_seen_at} /> },
+      { name: 'Last seen', muted: true, tabular: true, cell: ({ last_seen_at }) => <TimeSince at={last_seen_at} /> },
     ]}
   />
 );
@@ -103,7 +103,7 @@ function Waiting() {
                 ),
               },
               { name: 'For', cell: ({ metadata }) => <Name>{metadata.target_agent.id}</Name> },
-              { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+              { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <TimeSince at={created_at} /> },
             ]}
           />
         )}

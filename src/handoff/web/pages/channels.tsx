@@ -15,7 +15,7 @@ import { channelEvents, channelKinds } from '../../model/constants.ts';
 import { useChannels, useMay } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
 import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
-import { Ago, Name } from '../parts/texts.tsx';
+import { Name, TimeSince } from '../parts/texts.tsx';
 import { ReceiverPage, ReceiverState } from './receiver.tsx';
 
 /** The frame of the pages of channels. */
@@ -63,7 +63,7 @@ export function Channels() {
                 { name: 'State', cell: (channel) => <ReceiverState of={channel} /> },
                 { name: 'Questions for', cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
                 { name: 'Events', cell: ({ events }) => events.join(', ') },
-                { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+                { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <TimeSince at={created_at} /> },
               ]}
             />
           )

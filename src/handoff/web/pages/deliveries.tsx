@@ -12,7 +12,7 @@ import { Badge, Empty, type Tone } from '../../../kit/web/components/feedback.ts
 import { SelectField } from '../../../kit/web/components/field.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { type Column, Pager, Table } from '../../../kit/web/components/table.tsx';
-import { report, toast } from '../../../kit/web/components/toasts.tsx';
+import { toast, toastOutcome } from '../../../kit/web/components/toasts.tsx';
 import { counted, words } from '../../../kit/web/format.ts';
 import { deliveryStatuses } from '../../model/constants.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
@@ -27,7 +27,7 @@ import {
   useWebhooks,
   useWrite,
 } from '../data/queries.ts';
-import { Ago, In } from '../parts/texts.tsx';
+import { TimeSince, TimeUntil } from '../parts/texts.tsx';
 
 const tones: Record<DeliveryStatus, Tone> = {
   pending: 'info',
@@ -45,7 +45,7 @@ const event: Column<AnyDelivery> = {
 const attempted: Column<AnyDelivery>[] = [
   { name: 'Attempts', number: true, cell: ({ attempts }) => attempts },
   { name: 'Last response', cell: responseOf },
-  { name: 'Happened', muted: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+  { name: 'Happened', muted: true, cell: ({ created_at }) => <TimeSince at={created_at} /> },
 ];
 
 /** The status of the last response, or why there was none. */
@@ -63,8 +63,8 @@ const deliveryColumns: readonly Column<AnyDelivery>[] = [
     name: 'Delivered',
     muted: true,
     cell: ({ delivered_at, next_retry_at, status }) => {
-      if (delivered_at !== null) return <Ago at={delivered_at} />;
-      return next_retry_at === null || status === 'dead_letter' ? '–' : <In at={next_retry_at} />;
+      if (delivered_at !== null) return <TimeSince at={delivered_at} />;
+      return next_retry_at === null || status === 'dead_letter' ? '–' : <TimeUntil at={next_retry_at} />;
     },
   },
 ];
@@ -164,7 +164,7 @@ export function Deliveries({ id, of }: { id: string; of: ReceiverKind }) {
         ? client.replayDeadLetter({ params: { delivery_id } })
         : client.replayChannelDelivery({ params: { id, delivery_id } }),
     ['deliveries'],
-    report('It is sent again.'),
+    toastOutcome('It is sent again.'),
   );
   return (
     <DeliveryList
@@ -208,10 +208,10 @@ export function DeadLetters() {
   const replay = useWrite(
     (client, delivery_id: string) => client.replayDeadLetter({ params: { delivery_id } }),
     ['deliveries'],
-    report('It is sent again.'),
+    toastOutcome('It is sent again.'),
   );
   const retry = useWrite((client) => client.retryAll({ body: { force: true } }), ['deliveries'], {
-    ...report(),
+    ...toastOutcome(),
     onSuccess: ({ retried, remaining }) =>
       toast({ text: `${counted(retried, 'delivery', 'deliveries')} sent again, ${remaining} remaining.`, tone: 'good' }),
   });

@@ -22,7 +22,7 @@ import type { AnswerKeys } from '../parts/answer-form.tsx';
 import { Command } from '../parts/form-dialog.tsx';
 import { InboxTabs } from '../parts/inbox-tabs.tsx';
 import { Background, Question, shownOf } from '../parts/question.tsx';
-import { Ago, Name, TimeLeft } from '../parts/texts.tsx';
+import { Name, TimeLeft, TimeSince } from '../parts/texts.tsx';
 import styles from './inbox.module.css';
 
 /** What the inbox can be filtered by, with the values of a packet. */
@@ -169,7 +169,7 @@ const Item = memo(function Item({ packet, isCurrent, isShown, onSelect }: ItemPr
       >
         <span className={styles.itemHead}>
           <Name>{askerName(packet)}</Name>
-          <Ago at={askedAt(packet)} />
+          <TimeSince at={askedAt(packet)} />
         </span>
         <span className={styles.text} dir="auto">
           {packet.hitl?.question}

@@ -14,7 +14,7 @@ import type { ApiKey, KeyRequest } from '../../model/key.ts';
 import { useKeys, useMay, useOwnKey } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
 import { FormDialog, NewItem, ShownOnce } from '../parts/form-dialog.tsx';
-import { Ago, Name, TimeLeft } from '../parts/texts.tsx';
+import { Name, TimeLeft, TimeSince } from '../parts/texts.tsx';
 
 const meanings = {
   read: 'read packets, events and the audit log',
@@ -118,7 +118,7 @@ function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
         {
           name: 'Created',
           muted: true,
-          cell: ({ created_at, expires_at }) => (expires_at === null ? <Ago at={created_at} /> : <TimeLeft until={expires_at} />),
+          cell: ({ created_at, expires_at }) => (expires_at === null ? <TimeSince at={created_at} /> : <TimeLeft until={expires_at} />),
         },
         ...(onAsk === undefined
           ? []

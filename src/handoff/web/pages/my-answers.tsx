@@ -11,7 +11,7 @@ import { useMyAnswers, useOwnKey, useQuestion } from '../data/queries.ts';
 import { InboxTabs } from '../parts/inbox-tabs.tsx';
 import { keptName } from '../parts/kept-name.ts';
 import { Background, type Shown, textOf } from '../parts/question.tsx';
-import { Ago, Name, Prose } from '../parts/texts.tsx';
+import { Name, Prose, TimeSince } from '../parts/texts.tsx';
 import { answerText } from '../parts/timeline.tsx';
 import styles from './my-answers.module.css';
 
@@ -76,7 +76,7 @@ function Answer({ entry: { packet_id: id, timestamp, details } }: { entry: Audit
   return (
     <li>
       <p className="muted">
-        <Ago at={timestamp} />
+        <TimeSince at={timestamp} />
       </p>
       <Prose>{question.data?.question.question ?? textOf(details.question ?? 'A question')}</Prose>
       <p className={styles.answer} dir="auto">

@@ -13,7 +13,7 @@ import { roughWords } from '../../rules/time-left.ts';
 import { useFilters } from '../data/filters.ts';
 import { useMay, useStats } from '../data/queries.ts';
 import { HourPlot, type HourSeries } from '../parts/hours.tsx';
-import { Ago } from '../parts/texts.tsx';
+import { TimeSince } from '../parts/texts.tsx';
 import styles from './overview.module.css';
 
 const periods = { day: { label: 'Last day', days: 1 }, week: { label: 'Last week', days: 7 } };
@@ -49,7 +49,7 @@ export function Overview() {
 const oldest = (at: string | null) =>
   at === null ? undefined : (
     <>
-      oldest <Ago at={at} />
+      oldest <TimeSince at={at} />
     </>
   );
 

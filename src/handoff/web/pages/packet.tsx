@@ -16,7 +16,7 @@ import { Markdown } from '../parts/markdown.tsx';
 import { PacketChain } from '../parts/packet-chain.tsx';
 import { AnswerLinks, Commands } from '../parts/packet-commands.tsx';
 import { Background, Question, shownOf, textOf } from '../parts/question.tsx';
-import { Ago, Name, Prose, StatusBadge, TimeLeft } from '../parts/texts.tsx';
+import { Name, Prose, StatusBadge, TimeLeft, TimeSince } from '../parts/texts.tsx';
 import { Timeline } from '../parts/timeline.tsx';
 import styles from './packet.module.css';
 
@@ -229,11 +229,11 @@ function Facts({ packet: { metadata, claimed_by, claimed_at, lease, created_at, 
         <Name key="holder">{claimed_by.agent_name}</Name>
       ),
     ],
-    ...(claimed_at === null ? [] : [row('Claimed', <Ago key="claimed" at={claimed_at} />)]),
+    ...(claimed_at === null ? [] : [row('Claimed', <TimeSince key="claimed" at={claimed_at} />)]),
     ...(lease === null || lease.expires_at === null ? [] : [row('Lease', <TimeLeft key="lease" until={lease.expires_at} />)]),
-    ...(hitl?.requested_at ? [row('Asked', <Ago key="asked" at={hitl.requested_at} />)] : []),
-    ['Created', <Ago key="created" at={created_at} />],
-    ['Changed', <Ago key="changed" at={updated_at} />],
+    ...(hitl?.requested_at ? [row('Asked', <TimeSince key="asked" at={hitl.requested_at} />)] : []),
+    ['Created', <TimeSince key="created" at={created_at} />],
+    ['Changed', <TimeSince key="changed" at={updated_at} />],
   ];
   return (
     <Panel title="Who and when">

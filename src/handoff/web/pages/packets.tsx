@@ -20,7 +20,7 @@ import { priorities, statuses } from '../../model/constants.ts';
 import { filtersIn, isTime, useFilters } from '../data/filters.ts';
 import { type PacketFilters, type PacketRow, perColumn, searchFilters, useColumn, usePackets } from '../data/queries.ts';
 import { Command } from '../parts/form-dialog.tsx';
-import { Ago, Name, StatusBadge } from '../parts/texts.tsx';
+import { Name, StatusBadge, TimeSince } from '../parts/texts.tsx';
 import styles from './packets.module.css';
 
 /** The filters of lists besides the text of a search, with their labels. */
@@ -212,7 +212,7 @@ const Row = memo(function Row({ packet, isCard = false }: RowProps) {
         <span className={styles.agents}>
           <Name>{metadata.source_agent.name}</Name> → <Name>{metadata.target_agent.name}</Name>
         </span>
-        <Ago at={updated_at} />
+        <TimeSince at={updated_at} />
       </span>
     </Link>
   );

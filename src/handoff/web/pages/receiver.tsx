@@ -6,7 +6,7 @@ import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Badge, Callout } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
-import { report } from '../../../kit/web/components/toasts.tsx';
+import { toastOutcome } from '../../../kit/web/components/toasts.tsx';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Channel } from '../../model/channel.ts';
 import type { Webhook } from '../../model/webhook.ts';
@@ -77,11 +77,11 @@ function Summary<T extends Webhook | Channel>({
   const mayManage = useMay('manage');
   const navigate = useNavigate();
   const [removing, setRemoving] = useState(false);
-  const test = useWrite((client): Promise<unknown> => calls.test(client, id), ['deliveries'], report(tested));
+  const test = useWrite((client): Promise<unknown> => calls.test(client, id), ['deliveries'], toastOutcome(tested));
   const activate = useWrite(
     (client, on: boolean): Promise<Webhook | Channel> => calls.activate(client, id, on),
     [`${of}s`],
-    report<Webhook | Channel>((changed) => `The ${of} is ${changed.active ? 'active' : 'paused'}.`),
+    toastOutcome<Webhook | Channel>((changed) => `The ${of} is ${changed.active ? 'active' : 'paused'}.`),
   );
   return (
     <Panel

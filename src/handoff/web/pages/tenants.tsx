@@ -16,7 +16,7 @@ import { tiers } from '../../model/constants.ts';
 import type { Tenant, TenantPatch } from '../../model/tenant.ts';
 import { useTenant, useTenants } from '../data/queries.ts';
 import { FormDialog, NewItem } from '../parts/form-dialog.tsx';
-import { Ago, Name } from '../parts/texts.tsx';
+import { Name, TimeSince } from '../parts/texts.tsx';
 import { Keys } from './keys.tsx';
 
 /** A tenant in a form. An empty number of packets is that of the tier; an empty number of keys is not changed. */
@@ -74,7 +74,7 @@ export function Tenants() {
                   cell: ({ handoffs_per_day: most }) => (most === null ? 'tier default' : count(most)),
                 },
                 { name: 'Maximum keys', number: true, cell: ({ max_api_keys }) => count(max_api_keys) },
-                { name: 'Created', muted: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+                { name: 'Created', muted: true, cell: ({ created_at }) => <TimeSince at={created_at} /> },
               ]}
             />
           )}

@@ -17,7 +17,7 @@ import type { Webhook, WebhookRequest } from '../../model/webhook.ts';
 import { useMay, useWebhooks } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
 import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
-import { Ago } from '../parts/texts.tsx';
+import { TimeSince } from '../parts/texts.tsx';
 import { ReceiverPage, ReceiverState } from './receiver.tsx';
 
 /** The frame of the pages of webhooks. */
@@ -65,7 +65,7 @@ export function Webhooks() {
                 { name: 'Address', cell: ({ id, url }) => <Link to={`/webhooks/${id}`}>{url}</Link> },
                 { name: 'State', cell: (webhook) => <ReceiverState of={webhook} /> },
                 { name: 'Events', number: true, cell: ({ events }) => (events.length === webhookEvents.length ? 'all' : events.length) },
-                { name: 'Registered', muted: true, tabular: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+                { name: 'Registered', muted: true, tabular: true, cell: ({ created_at }) => <TimeSince at={created_at} /> },
               ]}
             />
           )

@@ -7,7 +7,7 @@ import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { bind } from '../../../kit/web/components/form.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
-import { report, toast } from '../../../kit/web/components/toasts.tsx';
+import { toast, toastOutcome } from '../../../kit/web/components/toasts.tsx';
 import { keptText } from '../../../kit/web/shared-value.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Packet } from '../../model/packet.ts';
@@ -15,7 +15,7 @@ import { allows, type Verb } from '../../rules/packet-life.ts';
 import { useAnswerLinks, useMay, useOwnKey, useWrite } from '../data/queries.ts';
 import { FormDialog, ShownOnce } from './form-dialog.tsx';
 import styles from './packet-commands.module.css';
-import { Ago, TimeLeft } from './texts.tsx';
+import { TimeLeft, TimeSince } from './texts.tsx';
 
 const kinds = ['claim', 'release', 'fail', 'delete'] as const;
 type Kind = (typeof kinds)[number];
@@ -118,7 +118,7 @@ export function AnswerLinks({ packet }: { packet: Packet }) {
   const links = useAnswerLinks(id);
   const [open, setOpen] = useState(false);
   const [url, setUrl] = useState<string>();
-  const revoke = useWrite((client, link: string) => client.deleteAnswerLink({ params: { id: link } }), ['links', id], report());
+  const revoke = useWrite((client, link: string) => client.deleteAnswerLink({ params: { id: link } }), ['links', id], toastOutcome());
   if (links.data?.length === 0 && !mayCreate) return null;
   return (
     <Panel
@@ -141,7 +141,7 @@ export function AnswerLinks({ packet }: { packet: Packet }) {
                 <li key={link}>
                   <Badge tone={status === 'open' ? 'info' : status === 'answered' ? 'good' : 'neutral'}>{status}</Badge>
                   <bdi>{responder ?? 'for anybody'}</bdi>
-                  <Ago at={created_at} />
+                  <TimeSince at={created_at} />
                   {status === 'open' ? (
                     <>
                       <TimeLeft until={expires_at} />

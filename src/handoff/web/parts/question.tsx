@@ -8,7 +8,7 @@ import type { Hitl } from '../../model/hitl.ts';
 import type { Packet } from '../../model/packet.ts';
 import { AnswerForm, type AnswerKeys } from './answer-form.tsx';
 import styles from './question.module.css';
-import { Ago, Name, Prose, TimeLeft } from './texts.tsx';
+import { Name, Prose, TimeLeft, TimeSince } from './texts.tsx';
 
 /** Loaded after the first page, which shows the text as it is until then. */
 const Markdown = lazy(async () => ({ default: (await import('./markdown.tsx')).Markdown }));
@@ -56,7 +56,7 @@ function Asked({ packet }: { packet: Packet & { hitl: Hitl } }) {
         <span>
           <Name>{askerName(packet)}</Name> asks {hitl.responder === undefined ? null : <Name>{hitl.responder}</Name>}
         </span>
-        <Ago at={hitl.requested_at ?? packet.updated_at} />
+        <TimeSince at={hitl.requested_at ?? packet.updated_at} />
         <TimeLeft until={hitl.expires_at} />
       </p>
       <h2 dir="auto">{hitl.question}</h2>

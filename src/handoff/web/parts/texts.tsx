@@ -20,7 +20,7 @@ function roughly(milliseconds: number): string {
 }
 
 /** How long ago a moment was. */
-export function Ago({ at }: { at: string }) {
+export function TimeSince({ at }: { at: string }) {
   const text = now.useAs((time) => {
     const passed = time - Date.parse(at);
     return passed < 5000 ? 'now' : `${roughly(passed)} ago`;
@@ -33,7 +33,7 @@ export function Ago({ at }: { at: string }) {
 }
 
 /** How long until a moment: `next in 5 min`. */
-export function In({ at }: { at: string }) {
+export function TimeUntil({ at }: { at: string }) {
   const text = now.useAs((time) => {
     const left = Date.parse(at) - time;
     return left <= 0 ? 'next now' : `next in ${roughly(left)}`;

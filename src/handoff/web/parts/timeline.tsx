@@ -5,7 +5,7 @@ import type { HistoryEvent, Packet } from '../../model/packet.ts';
 import { roughWords } from '../../rules/time-left.ts';
 import { useHistory, useKeyNames } from '../data/queries.ts';
 import { detailText } from './question.tsx';
-import { Ago } from './texts.tsx';
+import { TimeSince } from './texts.tsx';
 import styles from './timeline.module.css';
 
 /** Everything that happened to the packet, newest first, in sentences; the details of each step are shown on demand. */
@@ -26,7 +26,7 @@ export function Timeline({ packet }: { packet: Packet }) {
                 </p>
                 <details>
                   <summary>
-                    <Ago at={event.timestamp} />
+                    <TimeSince at={event.timestamp} />
                   </summary>
                   <dl className={styles.details}>
                     {detailsOf(event, nameOf).map(([name, value]) => (

@@ -5,7 +5,7 @@ import { CheckField, TextField } from '../components/field.tsx';
 import { Form } from '../components/form.tsx';
 import { PageHeader, Panel } from '../components/layout.tsx';
 import styles from './key-form.module.css';
-import { askAgain } from './queries.ts';
+import { refetchAfterKeyChange } from './queries.ts';
 import { currentKey, setKey } from './session.ts';
 
 interface KeyFormProps {
@@ -30,7 +30,7 @@ export function KeyForm({ asksToKeep = false, from }: KeyFormProps) {
       return;
     }
     setKey(value, keep);
-    askAgain();
+    refetchAfterKeyChange();
   }
 
   return (

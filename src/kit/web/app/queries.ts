@@ -16,13 +16,13 @@ export const queryClient = new QueryClient({
 });
 
 /** Reads all shown data again, after the key has changed. Loaded data is shown until then, so that edits in progress are kept. */
-export function askAgain(): void {
+export function refetchAfterKeyChange(): void {
   void queryClient.resetQueries({ predicate: ({ state }) => state.data === undefined });
   void queryClient.invalidateQueries();
 }
 
 /** Makes the hook for the answer of a service to a read, cached by its key. */
-export const reading =
+export const createReadHook =
   <Client>(api: () => Client) =>
   <T>(
     queryKey: readonly unknown[],

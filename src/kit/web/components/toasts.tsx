@@ -78,7 +78,7 @@ function Message({ message }: { message: Shown }) {
 }
 
 /** What follows a change: a message of its success, unless there is no text, or of its failure. */
-export const report = <Answer,>(text?: string | ((answer: Answer) => string)) => ({
+export const toastOutcome = <Answer,>(text?: string | ((answer: Answer) => string)) => ({
   onSuccess(answer: Answer) {
     if (text !== undefined) toast({ text: typeof text === 'string' ? text : text(answer), tone: 'good' });
   },

@@ -1,7 +1,7 @@
 import type { Person } from '../rules/identity.ts';
 
 /** When something happened, and the key that caused it; null: the service itself. */
-export interface Circumstances {
+export interface Provenance {
   readonly now: Date;
   readonly keyId: string | null;
   /** The person whom the identity provider says that it was. */
