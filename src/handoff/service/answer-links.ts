@@ -14,7 +14,7 @@ import { acts, hasRight, mayMakeFor, requireLasting, requireMakerFor, requireRig
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
-import { actorOf, type Caller, type CallerOfOrigin, provenanceOf, familyOf } from './authentication.ts';
+import { actorOf, type Caller, type CallerOfOrigin, familyOf, provenanceOf } from './authentication.ts';
 import { changeIn } from './change.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { requireOrigin } from './origin.ts';
