@@ -43,6 +43,7 @@ export function inspect(schema: unknown, field: string): Inspected {
   const { $id: _, $schema, ...rest } = schema;
   if ($schema !== undefined && String($schema).replace(/#$/, '') !== dialect) walk.fault(`${field}.$schema`, `must be ${dialect}`);
   const prepared = walk.visit(rest, { pointer: '', path: field, depth: 1 }) as Schema;
+  walk.requireJudgeable();
   if (walk.keywords > maxKeywords) walk.fault(field, `has ${walk.keywords} keywords; at most ${maxKeywords} are allowed`);
   else walk.requireTargets();
   return { prepared, subschemas: walk.subschemas, refersToRoot: walk.refersToRoot, faults: walk.faults };
@@ -78,6 +79,9 @@ class Walk {
   #properties = 0;
   readonly #unevaluated: Counted[] = [];
   readonly #anchors = new Map<string, string>();
+  #hasContains = false;
+  /** The first place of `unevaluatedItems`. */
+  #unevaluatedItems: string | undefined;
   /** Whether a reference names the whole schema. */
   refersToRoot = false;
 
@@ -111,6 +115,8 @@ class Walk {
         continue;
       }
       this.#count(name, value, work);
+      if (name === 'contains') this.#hasContains = true;
+      if (name === 'unevaluatedItems') this.#unevaluatedItems ??= `${path}.${name}`;
       if (name === '$anchor') {
         this.#anchor(value, pointer, path);
         continue;
@@ -143,6 +149,12 @@ class Walk {
     // A list within a keyword is as much work as so many keywords.
     if (name === 'dependentRequired' && isObject(value))
       for (const names of Object.values(value)) if (Array.isArray(names)) this.keywords += names.length;
+  }
+
+  /** Refuses keywords that Ajv 8 judges wrongly together: it takes all items as evaluated by `contains`, or none. */
+  requireJudgeable(): void {
+    if (this.#hasContains && this.#unevaluatedItems !== undefined)
+      this.fault(this.#unevaluatedItems, 'is not supported in a schema that has contains');
   }
 
   #anchor(name: unknown, pointer: string, path: string): void {

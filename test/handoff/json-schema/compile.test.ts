@@ -77,10 +77,30 @@ describe('A schema of a caller', () => {
         const reads = { count: 0 };
         const { steps, ranOut, faults } = result.checker.check(watched(value, reads));
         assert.ok(reads.count <= steps + JSON.stringify(value).length, `${reads.count} reads in ${steps} steps`);
-        if (!ranOut) assert.equal(faults.length === 0, plain(value), JSON.stringify(faults));
+        // Plain Ajv 8 refuses some values that satisfy such a schema, and throws for others; the next test has verdicts for them.
+        if (!ranOut && !JSON.stringify(schema).includes('"unevaluated'))
+          assert.equal(faults.length === 0, plain(value), JSON.stringify(faults));
       }),
       { numRuns: 300 },
     );
+  });
+
+  for (const [schema, value, satisfied] of [
+    [{ prefixItems: [true], unevaluatedItems: false }, [1, 2], false],
+    [{ anyOf: [{}, { oneOf: [{ unevaluatedItems: false }, {}], not: {} }] }, [1], true],
+    [{ anyOf: [{}, { not: {}, oneOf: [{}, { unevaluatedProperties: false }] }] }, { a: 1 }, true],
+    [{ properties: { a: {} }, unevaluatedProperties: false }, { a: 1 }, true],
+    [{ properties: { a: {} }, unevaluatedProperties: false }, { a: 1, b: 2 }, false],
+    [{ anyOf: [{ properties: { b: {} }, required: ['b'] }, { properties: { a: {} } }], unevaluatedProperties: false }, { a: 1, b: 2 }, true],
+  ] as const)
+    test(`judges what is not evaluated: ${JSON.stringify(schema)} of ${JSON.stringify(value)}`, () => {
+      assert.equal(faultsOf(schema, value).length === 0, satisfied);
+    });
+
+  test('has no unevaluatedItems beside contains, which Ajv judges wrongly together [H405]', () => {
+    const schema = { items: { contains: { type: 'string' } }, $defs: { rest: { unevaluatedItems: false } } };
+    assert.deepEqual(refusedFor(schema), ['schema.$defs.rest.unevaluatedItems']);
+    assert.deepEqual(refusedFor({ items: schema.items }), []);
   });
 
   test('has as many alternatives as it may have keywords, and a value needs to satisfy one of them', () => {
