@@ -91,7 +91,11 @@ describe('A schema of a caller', () => {
     [{ anyOf: [{}, { not: {}, oneOf: [{}, { unevaluatedProperties: false }] }] }, { a: 1 }, true],
     [{ properties: { a: {} }, unevaluatedProperties: false }, { a: 1 }, true],
     [{ properties: { a: {} }, unevaluatedProperties: false }, { a: 1, b: 2 }, false],
-    [{ anyOf: [{ properties: { b: {} }, required: ['b'] }, { properties: { a: {} } }], unevaluatedProperties: false }, { a: 1, b: 2 }, true],
+    [
+      { anyOf: [{ properties: { b: {} }, required: ['b'] }, { properties: { a: {} } }], unevaluatedProperties: false },
+      { a: 1, b: 2 },
+      true,
+    ],
   ] as const)
     test(`judges what is not evaluated: ${JSON.stringify(schema)} of ${JSON.stringify(value)}`, () => {
       assert.equal(faultsOf(schema, value).length === 0, satisfied);
