@@ -1,2 +1,7 @@
 /** Whether a run has all of its files: `npm --prefix interop run test:full`, which `.ci/full` runs. CI has a part of those that take long. */
 export const isFull = process.env.INTEROP === 'full';
+
+const path = (name: string) => new URL(name, import.meta.url).pathname;
+
+/** The Python environment with LiteLLM: that of CI, or with `LITELLM=newest` that of its newest version (`interop/python newest`). */
+export const litellmFolder = path(process.env.LITELLM === 'newest' ? '.venv-newest' : '.venv');

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
+import { litellmFolder } from './extent.ts';
 import type { Played, ScenePlayer } from './scenes.ts';
 
 /** The answer of LiteLLM to a prompt: the text, or the error; `refused` at its beginning means that the file was not loaded. */
@@ -9,7 +10,7 @@ interface LitellmAnswer {
   error: string | null;
 }
 
-/** LiteLLM in the Python environment that CI makes. */
+/** LiteLLM in its Python environment. */
 interface Litellm {
   /** The names of its providers. */
   providers: readonly string[];
@@ -46,7 +47,7 @@ export async function startSceneRouter(): Promise<SceneRouter> {
 /** Starts a Python program that answers each line with one. */
 async function start(script: string, environment: Readonly<Record<string, string>> = {}) {
   const path = (name: string) => new URL(name, import.meta.url).pathname;
-  const child = spawn(path('.venv/bin/python'), [path(script)], {
+  const child = spawn(`${litellmFolder}/bin/python`, [path(script)], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...process.env, ...environment },
   });

@@ -79,6 +79,19 @@ async def play(router, group: str, number: int, failures: dict) -> dict:
     return {"calls": scene["calls"], "answer": answer, "error": error}
 
 
+def forget(router) -> None:
+    router.cache.flush_cache()
+    store = getattr(router.cooldown_cache, "cooldown_store", None)
+    if store is not None:
+        # Since version 1.109.
+        for key in list(store.snapshot()):
+            store.evict_local(key.removeprefix("deployment:").removesuffix(":cooldown"))
+        store.flush_local_counters()
+        return
+    for cache in (router.cooldown_cache.in_memory_cache, router.cooldown_cache._cooldown_store):
+        cache.flush_cache()
+
+
 async def run(config: str, group: str, fresh: bool, scenes: list) -> list:
     router, _, _ = await load(config)
     if not fresh:
@@ -88,8 +101,7 @@ async def run(config: str, group: str, fresh: bool, scenes: list) -> list:
         played.append(await play(router, group, number, failures))
         # Cooldowns, and the counts that lead to them, must not last to the next scene.
         await asyncio.sleep(0)
-        for cache in (router.cache, router.cooldown_cache.in_memory_cache, router.cooldown_cache._cooldown_store):
-            cache.flush_cache()
+        forget(router)
     return played
 
 

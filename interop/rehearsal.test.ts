@@ -8,10 +8,10 @@ import { describe, type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
 
 import { withoutComments } from './corpus.ts';
-import { isFull } from './extent.ts';
+import { isFull, litellmFolder } from './extent.ts';
 
 const path = (name: string) => new URL(name, import.meta.url).pathname;
-const litellm = `'${path('.venv/bin/litellm')}' --config {config} --port {port}`;
+const litellm = `'${litellmFolder}/bin/litellm' --config {config} --port {port}`;
 const portkey = `'${process.execPath}' --import '${new URL('loopback.mjs', import.meta.url).href}' '${path('node_modules/@portkey-ai/gateway/build/start-server.js')}' --headless --port={port}`;
 
 interface Ended {
@@ -74,7 +74,7 @@ describe("LiteLLM's proxy, started by rehearse, does what the import of its file
     const file = { model_list: [deployment('a'), deployment('b')], router_settings: { num_retries: 1, fallbacks: [{ a: ['b'] }] } };
     const config = await written(t, 'config.yaml', JSON.stringify(file));
     // The program gets another number of retries than the file that was imported.
-    const wrong = `sh -c "sed -i 's/num_retries: 1/num_retries: 0/' {config} && exec ${path('.venv/bin/litellm')} --config {config} --port {port}"`;
+    const wrong = `sh -c "sed -i 's/num_retries: 1/num_retries: 0/' {config} && exec ${litellmFolder}/bin/litellm --config {config} --port {port}"`;
     const { code, result } = await rehearse('--config', config, '--preset', 'primary_down', '--run', wrong);
     assert.equal(code, 1);
     assert.equal(result.verdict, 'differs');

@@ -10,6 +10,7 @@ import { exitCodeOf } from '../../src/fallback/rehearse/report.ts';
 import { redirectFile } from '../../src/fallback/rules/targets/litellm/own-file.ts';
 import { redirectFile as redirectPortkey } from '../../src/fallback/rules/targets/portkey/own-file.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { startGateway } from '../support/gateway.ts';
 import { listenFor } from '../support/listen.ts';
 import { runProgram } from '../support/program.ts';
 
@@ -89,6 +90,33 @@ describe('fallback-service rehearse', () => {
     const chain = written(t, 'chain.json', JSON.stringify({ name: 'c', providers, fallback_rules: rules }));
     const json = await run('--config', chain, '--preset', 'healthy', '--run', started());
     assert.equal(json.code, 0, json.stdout + json.stderr);
+    assert.match(json.stderr, /^Neither --format nor the words of --run name a gateway; it is taken for LiteLLM\.$/m);
+    // The format names the gateway: Portkey reads no such file, so that the program gets one in JSON.
+    const named = await run('--config', chain, '--format', 'portkey', '--preset', 'healthy', '--run', started());
+    assert.doesNotMatch(named.stderr, /Neither/);
+    assert.match(named.stderr, /model_list|undefined/);
+    const litellmNamed = await run('--config', chain, '--format', 'litellm', '--preset', 'healthy', '--run', started());
+    assert.equal(litellmNamed.code, 0, litellmNamed.stderr);
+    assert.doesNotMatch(litellmNamed.stderr, /Neither/);
+  });
+
+  test('says the version of the gateway, and says of a running one only what is known of it [F108]', async (t) => {
+    const config = written(t, 'config.yaml', litellm);
+    const token = '0123456789abcdef0123456789abcdef';
+    const { port, close } = await listenFor(t, createServer());
+    await close();
+    const base = `http://127.0.0.1:${port}/rehearsal/${token}`;
+    const retries = new Map([429, 500, 502, 503, null].map((status) => [status, 1]));
+    const { url } = await startGateway(t, [
+      { base: `${base}/gpt-4o/v1`, retries },
+      { base: `${base}/claude/v1`, protocol: 'anthropic', retries },
+    ]);
+    const shared = ['--config', config, '--preset', 'healthy', '--prompts', '1', '--port', String(port), '--token', token];
+    const { code, stdout, stderr } = await run(...shared, '--gateway', url);
+    assert.equal(code, 0, stdout + stderr);
+    assert.match(stdout, /^The gateway is LiteLLM 1\.2\.3; the findings were measured with 1\.106\.2 and 1\.110\.2\.$/m);
+    assert.equal(stderr, `The gateway must lead its calls to the fake providers at ${base}/{provider}.\n`);
+    assert.doesNotMatch(stdout, /Cool-downs|Left out/);
   });
 
   test('exits with 2 for wrong usage, for a file that cannot be imported, and for a gateway that ends [F64]', async (t) => {
@@ -174,9 +202,10 @@ describe('A finding', () => {
   };
   const result = { ...testExample, differences: [difference], verdict: 'differs' as const };
   const said = { detail: 'It retries twice.', loss: true, provider: 'gpt-4o', condition: 'server_error' as const };
+  const program = { label: 'LiteLLM', version: null, measured: [] };
   const codeWith = (finding: object) => {
     const differences = explained(result, [{ ...said, ...finding }], []);
-    return exitCodeOf({ result, differences, notes: [] });
+    return exitCodeOf({ result, differences, program, notes: [] });
   };
 
   test('explains a difference of its provider and its condition only, and only as a loss: exit code 3 [F65]', () => {
@@ -202,14 +231,14 @@ describe('A finding', () => {
 
   test('does not excuse a gateway that cannot be used [F65]', () => {
     const differences = explained(result, [said], []);
-    assert.equal(exitCodeOf({ result: { ...result, error: 'The gateway could not be called.' }, differences, notes: [] }), 1);
+    assert.equal(exitCodeOf({ result: { ...result, error: 'The gateway could not be called.' }, differences, program, notes: [] }), 1);
   });
 
   test('is not asked for if the rehearsal did not finish: exit code 1 [F65]', () => {
     for (const status of ['cancelled', 'failed', 'running'] as const)
       for (const verdict of [null, 'pass'] as const)
-        assert.equal(exitCodeOf({ result: { ...result, status, verdict, error: 'It ended.' }, differences: [], notes: [] }), 1);
-    assert.equal(exitCodeOf({ result: { ...result, status: 'completed', verdict: 'pass' }, differences: [], notes: [] }), 0);
+        assert.equal(exitCodeOf({ result: { ...result, status, verdict, error: 'It ended.' }, differences: [], program, notes: [] }), 1);
+    assert.equal(exitCodeOf({ result: { ...result, status: 'completed', verdict: 'pass' }, differences: [], program, notes: [] }), 0);
   });
 });
 

@@ -41,7 +41,7 @@ interface GatewayOptions {
 export async function serveGateway(upstreams: readonly Upstream[], { port = 0, flaw, seen = [] }: GatewayOptions): Promise<Server> {
   const server = createServer(async (request, response) => {
     if (request.method === 'GET') {
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[]}');
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[],"litellm_version":"1.2.3"}');
       return;
     }
     seen.push(request.headers);

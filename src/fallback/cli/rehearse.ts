@@ -11,7 +11,7 @@ export function addRehearse(program: Command, environment: NodeJS.ProcessEnv): v
     .command('rehearse')
     .description('run a gateway against fake providers, and compare its calls with what the chain of a file says')
     .requiredOption('--config <file>', 'the file: a configuration of LiteLLM or Portkey, or a chain in JSON or YAML')
-    .option('--format <format>', 'the format of the file (default: detected)')
+    .option('--format <format>', 'the format of the file (default: detected), or the gateway for a chain (default: named by --run)')
     .option('--group <name>', 'for LiteLLM: the model group at which the chain starts')
     .option('--run <command>', 'the command that starts the gateway; {config} and {port} are filled in, without a shell')
     .option('--gateway <url>', 'the base URL of a running gateway instead, such as http://127.0.0.1:4000/v1')
@@ -51,7 +51,7 @@ export function addRehearse(program: Command, environment: NodeJS.ProcessEnv): v
         if (json)
           console.log(
             JSON.stringify(
-              { ...rehearsed.result, explained: rehearsed.differences.map(({ because }) => because), notes: rehearsed.notes },
+              { ...rehearsed.result, explained: rehearsed.differences.map(({ because }) => because), notes: rehearsed.notes, program: rehearsed.program },
               null,
               2,
             ),

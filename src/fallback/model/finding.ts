@@ -13,6 +13,10 @@ export const Finding = described('What an import left out of a file, or what the
   provider: orNull(Type.String(), 'The provider that it concerns; null for none in particular.'),
   condition: orNull(choice(conditions), 'The failure of the provider that it concerns; null for none in particular.'),
   loss: Type.Boolean({ description: 'Whether the chain behaves otherwise than the file; false for advice.' }),
+  measured: orNull(
+    Type.String({ example: 'LiteLLM 1.106.2 and 1.110.2' }),
+    'The program and its versions with which this was measured; null for advice, and for what was not.',
+  ),
 });
 export type Finding = Static<typeof Finding>;
 
@@ -34,6 +38,7 @@ const findingExample: Finding = {
   provider: 'gpt-4o',
   condition: 'rate_limit',
   loss: true,
+  measured: 'LiteLLM 1.106.2 and 1.110.2',
 };
 
 /** The routes of findings. */

@@ -19,6 +19,10 @@ export interface Target {
   readonly contentType: 'application/json' | 'application/yaml' | 'text/javascript';
   /** How a file for it is recognized, if files can be imported: all patterns occur in the text; without any, by its media type. */
   readonly importedBy: readonly RegExp[] | null;
+  /** The version of YAML in which its program reads a file, if that is not 1.2. */
+  readonly yaml?: '1.1';
+  /** The versions of its program whose behaviour was measured. */
+  readonly measured?: readonly string[];
   /** Whether a file may have several chains, each of which starts at a group of models. */
   readonly hasGroups?: true;
   /** Whether it has a single number of retries for all failures, so that `prefer` matters. */
@@ -42,6 +46,8 @@ const targetsGiven = {
     ending: 'litellm.yaml',
     contentType: 'application/yaml',
     importedBy: [/\bmodel_list"?\s*:/],
+    yaml: '1.1',
+    measured: ['1.106.2', '1.110.2'],
     hasGroups: true,
     rehearsal: {
       hasAzureAddress: true,
@@ -64,6 +70,7 @@ const targetsGiven = {
       /^(?![\s\S]*"(providers|model_list|model_id)"\s*:)/,
       /"(strategy|override_params|custom_host|virtual_key|retry)"\s*:/,
     ],
+    measured: ['1.15.2'],
     rehearsal: {
       hasAzureAddress: false,
       gateway: {
@@ -166,6 +173,12 @@ export function gatewayOf(format: GatewayFormat): GatewayProgram;
 export function gatewayOf(format: RehearsalFormat): GatewayProgram | null;
 export function gatewayOf(format: RehearsalFormat): GatewayProgram | null {
   return targets[format].rehearsal!.gateway;
+}
+
+/** A program with the versions that were measured, as `LiteLLM 1.106.2 and 1.110.2`; null for a format that was not. */
+export function measuredOf(format: ImportFormat): string | null {
+  const { label, measured } = targets[format];
+  return measured === undefined ? null : `${label} ${measured.join(' and ')}`;
 }
 
 /** Guesses the format of a file to import from its name and its text. */

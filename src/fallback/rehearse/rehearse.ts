@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parse } from 'yaml';
 
 import { pauseFor } from '../../kit/awaitable.ts';
 import { ApiError, ClientError } from '../../kit/client-errors.ts';
@@ -23,12 +22,13 @@ import {
 import { type Preset, presets, type TestResult } from '../model/test.ts';
 import type { Reason } from '../rules/finding-list.ts';
 import type { Groups } from '../rules/rehearsal.ts';
-import { yamlText } from '../rules/targets/export.ts';
 import { gateways } from '../rules/targets/table.ts';
+import { parseFile, yamlText } from '../rules/targets/yaml.ts';
 import { listed } from '../rules/wording.ts';
 import { readFallbackSettings } from '../settings.ts';
 import { type Explained, explained } from './explain.ts';
 import { filledIn, type Program, RehearsalError, startProgram, wordsOf } from './program.ts';
+import { versionAt } from './version.ts';
 
 /** The options of the command, as they are given. */
 export interface RehearseOptions {
@@ -52,10 +52,21 @@ export interface RehearseOptions {
 /** A finished rehearsal. */
 export interface Rehearsed {
   readonly result: TestResult;
+  /** The program that was rehearsed. */
+  readonly program: RehearsedProgram;
   /** The differences, each with the findings that explain it. */
   readonly differences: readonly Explained[];
   /** What the rehearsal changed in the file, as sentences. */
   readonly notes: readonly string[];
+}
+
+/** A gateway that was rehearsed. */
+export interface RehearsedProgram {
+  readonly label: string;
+  /** The version that it told; null if it told none. */
+  readonly version: string | null;
+  /** The versions whose behaviour the findings and the warnings describe. */
+  readonly measured: readonly string[];
 }
 
 /** What is called while the rehearsal runs. */
@@ -99,8 +110,11 @@ export async function rehearse(
   const text = await readFile(options.config, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new RehearsalError(`${options.config} can't be read: ${error.message}`);
   });
-  const format = formatOf(options, text);
   const words = run === undefined ? undefined : wordsOf(run);
+  const formats = formatsOf(options, text, words);
+  const { format } = formats;
+  const { label, measured = [] } = targets[formats.gateway];
+  if (formats.isAssumed) listener.onStep(`Neither --format nor the words of --run name a gateway; it is taken for ${label}.`);
   const gatewayPort = words === undefined ? undefined : await freePort();
   const url = gateway ?? `http://127.0.0.1:${gatewayPort}/v1`;
   if (!URL.canParse(url)) throw new RehearsalError(`--gateway must be a URL such as http://127.0.0.1:4000/v1, not ${url}.`);
@@ -110,24 +124,28 @@ export async function rehearse(
   const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'));
   let program: Program | undefined;
   try {
-    const imported = await importFile(service.client, { content: contentOf(options, text, format, words), format, group: options.group });
-    const configuration = await configure(service, imported, { options, text, format, words });
+    const imported = await importFile(service.client, { content: contentOf(options, text, formats), format, group: options.group });
+    const configuration = await configure(service, imported, { options, text, formats });
     for (const [name, group] of configuration.groups) groups.set(name, group);
     config = configuration.own;
     const path = join(folder, configuration.filename);
     await writeFile(path, configuration.text);
     const key = `sk-rehearsal-${randomBytes(16).toString('hex')}`;
-    if (words === undefined) listener.onStep(`The gateway must use the configuration ${path} (fake providers at ${service.base}).`);
+    if (words === undefined) listener.onStep(`The gateway must lead its calls to the fake providers at ${service.base}/{provider}.`);
     else {
       listener.onStep(`Starting ${words[0]} ...`);
       const filled = filledIn(words, { config: path, port: String(gatewayPort) });
       program = await startProgram(filled, url, gateways[configuration.gateway].environmentOf(environment, key), signal);
     }
+    const told = words === undefined ? environment[options.apiKeyEnv ?? ''] : key;
+    const version = await versionAt(url, gateways[configuration.gateway], told);
     const result = await runTest(service.client, imported.chain.id, requestOf(options, url, configuration, words && key), listener, signal);
     return {
       result,
+      program: { label, version, measured },
       differences: explained(result, [...imported.findings, ...(configuration.reasons ?? [])], configuration.warnings),
-      notes: configuration.notes,
+      // What is said of a configuration is true of one that a program was started with, or got with each request.
+      notes: words === undefined && gatewayOf(configuration.gateway).configHeader === null ? [] : configuration.notes,
     };
   } catch (error) {
     throw forUser(error);
@@ -144,11 +162,42 @@ function forUser(error: unknown): unknown {
   return error;
 }
 
-function formatOf({ config, format }: RehearseOptions, text: string): ImportFormat {
-  if (format === undefined) return detectFormat(config, text);
+/** The formats of a rehearsal. */
+interface Formats {
+  /** That of the file. */
+  readonly format: ImportFormat;
+  readonly gateway: GatewayFormat;
+  /** Whether nothing names the gateway. */
+  readonly isAssumed: boolean;
+}
+
+/** The gateway is that of the file, else the one of --format, else the one that the words of --run name. */
+function formatsOf({ config, format }: RehearseOptions, text: string, words: readonly string[] = []): Formats {
   const known = importFormats.find((one) => one === format);
-  if (known === undefined) throw new RehearsalError(`--format must be one of ${listed(importFormats)}, not ${format}.`);
-  return known;
+  if (format !== undefined && known === undefined)
+    throw new RehearsalError(`--format must be one of ${listed(importFormats)}, not ${format}.`);
+  const isGateway = (one: ImportFormat | undefined): one is GatewayFormat => gatewayFormats.some((gateway) => gateway === one);
+  const detected = detectFormat(config, text);
+  const isChain = isGateway(known) && hasProviders(text, detected);
+  const fileFormat = isChain ? detected : (known ?? detected);
+  const named = isGateway(fileFormat)
+    ? fileFormat
+    : isGateway(known)
+      ? known
+      : gatewayFormats.findLast((one) => words.some((word) => word.includes(one)));
+  const [usual] = gatewayFormats as [GatewayFormat];
+  return { format: fileFormat, gateway: named ?? usual, isAssumed: named === undefined };
+}
+
+/** Whether a file is a chain. */
+function hasProviders(text: string, format: ImportFormat): boolean {
+  try {
+    const file = parseFile(text, format);
+    return typeof file === 'object' && file !== null && 'providers' in file;
+  } catch {
+    // The import says what is wrong with the file.
+    return false;
+  }
 }
 
 interface OwnService {
@@ -203,13 +252,12 @@ async function importFile(
 }
 
 /** What is imported: the file, without the memory that its own rehearsal switches off. */
-function contentOf({ own, keepState }: RehearseOptions, text: string, format: ImportFormat, words: readonly string[] | undefined): unknown {
-  const gateway = gatewayFor(format, words);
+function contentOf({ own, keepState, gateway: running }: RehearseOptions, text: string, { format, gateway }: Formats): unknown {
   const { redirectFile, memory } = gateways[gateway];
   const isOwn = own ?? (format === gateway && redirectFile !== undefined);
-  if (!isOwn || keepState || memory === undefined) return text;
+  if (!isOwn || keepState || running !== undefined || memory === undefined) return text;
   try {
-    return memory.without(parse(text, { merge: true }));
+    return memory.without(parseFile(text, format));
   } catch {
     // The import says what is wrong with the file.
     return text;
@@ -219,15 +267,14 @@ function contentOf({ own, keepState }: RehearseOptions, text: string, format: Im
 interface ToConfigure {
   readonly options: RehearseOptions;
   readonly text: string;
-  readonly format: ImportFormat;
-  readonly words: readonly string[] | undefined;
+  readonly formats: Formats;
 }
 
 /** Makes the configuration of the gateway: the file itself, or the export of the chain, with the addresses of the fake providers. */
-async function configure(service: OwnService, { chain }: Imported, { options, text, format, words }: ToConfigure): Promise<Configuration> {
+async function configure(service: OwnService, { chain }: Imported, { options, text, formats }: ToConfigure): Promise<Configuration> {
   const params = { id: chain.id };
   service.base = (await service.client.getRehearsalToken({ params })).base;
-  const gateway = gatewayFor(format, words);
+  const { format, gateway } = formats;
   const { modelOf, memory, redirectFile } = gateways[gateway];
   const keepState = options.keepState === true;
   if (options.own ?? (format === gateway && redirectFile !== undefined)) {
@@ -240,7 +287,7 @@ async function configure(service: OwnService, { chain }: Imported, { options, te
       models,
       notes,
       reasons = [],
-    } = redirectFile(parse(text, { merge: true }), service.base, { keepState, providers: names });
+    } = redirectFile(parseFile(text, format), service.base, { keepState, providers: names });
     const model = options.group ?? names.map((name) => models.get(name)).find((group) => group !== undefined) ?? chain.name;
     const { ending, contentType } = targets[gateway];
     const written = contentType === 'application/yaml' ? yamlText(file) : `${JSON.stringify(file, null, 2)}\n`;
@@ -256,14 +303,6 @@ async function configure(service: OwnService, { chain }: Imported, { options, te
 
 /** The labels of the gateways whose own files can be rehearsed. */
 const redirectable = gatewayFormats.filter((format) => gateways[format].redirectFile !== undefined).map((format) => targets[format].label);
-
-/** The gateway of a file: that of its format, else the one that the command names. */
-function gatewayFor(format: ImportFormat, words: readonly string[] = []): GatewayFormat {
-  const [first] = gatewayFormats as [GatewayFormat];
-  return (
-    gatewayFormats.find((one) => one === format) ?? gatewayFormats.findLast((one) => words.some((word) => word.includes(one))) ?? first
-  );
-}
 
 type TestRequest = NonNullable<Parameters<FallbackClient['runTest']>[0]['body']>;
 

@@ -1,7 +1,8 @@
 import { plural } from '../../kit/wording.ts';
 import { runsOf } from '../model/rehearsal.ts';
 import type { PromptResult } from '../model/test.ts';
-import type { Rehearsed } from './rehearse.ts';
+import { listed } from '../rules/wording.ts';
+import type { Rehearsed, RehearsedProgram } from './rehearse.ts';
 
 /** The longest name of a scene in the table; it is cut beyond. */
 const longestScene = 48;
@@ -19,7 +20,7 @@ export function exitCodeOf({ result, differences }: Rehearsed): 0 | 1 | 3 {
 }
 
 /** The report of a rehearsal for people. */
-export function reportOf({ result, differences, notes }: Rehearsed): string {
+export function reportOf({ result, program, differences, notes }: Rehearsed): string {
   const { agreement, chain, results, error } = result;
   const rows = results.map(({ scenario, agrees, tested, expected, attempts, served_by, success }) => [
     tested === false ? 'not tested' : agrees === true ? 'same' : 'DIFFERS',
@@ -43,8 +44,16 @@ export function reportOf({ result, differences, notes }: Rehearsed): string {
     ]),
     ...(stray_calls > 0 ? [`${plural(stray_calls, 'call')} of the fake providers belonged to no scene.`] : []),
     ...notes,
+    ...measurement(program),
     total,
   ].join('\n');
+}
+
+/** The version of the gateway, and those that the findings are about. */
+function measurement({ label, version, measured }: RehearsedProgram): string[] {
+  if (measured.length === 0) return version === null ? [] : [`The gateway is ${label} ${version}.`];
+  const words = `the findings were measured with ${listed(measured)}.`;
+  return [version === null ? `Of ${label}, ${words}` : `The gateway is ${label} ${version}; ${words}`];
 }
 
 /** The calls in order, as `gpt-4o x3, claude` or with how it ended if nobody answered. */

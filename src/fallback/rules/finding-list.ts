@@ -13,9 +13,16 @@ export interface Concern {
 export class FindingList {
   readonly items: Finding[] = [];
   readonly #seen = new Set<string>();
+  readonly #measured: string | null;
+
+  /** @param measured the program and its versions with which losses were measured */
+  constructor(measured: string | null = null) {
+    this.#measured = measured;
+  }
 
   add(kind: string, field: string | null, detail: string, { provider, condition, loss = false }: Concern = {}): void {
-    const finding = { kind, field, line: null, detail, provider: provider ?? null, condition: condition ?? null, loss };
+    const measured = loss ? this.#measured : null;
+    const finding = { kind, field, line: null, detail, provider: provider ?? null, condition: condition ?? null, loss, measured };
     const key = JSON.stringify(finding);
     if (this.#seen.has(key)) return;
     this.#seen.add(key);

@@ -22,7 +22,7 @@ export function readFile({ content, ...file }: ImportedFile): TaskResult {
     if (typeof content !== 'string') return { text: JSON.stringify(importChain({ ...file, value: content })) };
     if (content.trim() === '') return { fault: 'content must not be empty.', line: null, column: null };
     const isYaml = targets[file.format].contentType === 'application/yaml';
-    const json: TaskResult = isYaml ? readYaml(content) : { text: content };
+    const json: TaskResult = isYaml ? readYaml(content, file.format) : { text: content };
     if (!('text' in json)) return json;
     const { request, findings } = importChain({ ...file, value: parsed(json.text) });
     return { text: JSON.stringify({ request, findings: withLines(findings, content) } satisfies ReadFile) };

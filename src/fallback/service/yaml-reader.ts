@@ -1,5 +1,7 @@
 import { isCollection, isNode, LineCounter, parseDocument, visit } from 'yaml';
 
+import type { ImportFormat } from '../model/targets.ts';
+import { yamlOptions } from '../rules/targets/yaml.ts';
 import type { TaskResult } from './liquid.ts';
 
 /** The most aliases of a document. Each may expand to a large part of it, so nested aliases grow exponentially. */
@@ -9,18 +11,15 @@ const maxJson = 2 * 1024 * 1024;
 /** The deepest nesting of lists and maps. */
 const maxDepth = 50;
 
-/**
- * Reads a YAML 1.2 document, or JSON, as the JSON of plain data, without custom tags, dates and binaries. It supports the merge key
- * `<<` of YAML 1.1, which files of other programs use.
- */
-export function readYaml(source: string): TaskResult {
+/** Reads a YAML document, or JSON, as the JSON of plain data, without custom tags, dates and binaries, in the version of its format. */
+export function readYaml(source: string, format: ImportFormat): TaskResult {
   const lines = new LineCounter();
   const fault = (sentence: string, offset?: number): TaskResult => {
     const { line, col } = offset === undefined ? { line: null, col: null } : lines.linePos(offset);
     return { fault: sentence, line, column: col };
   };
   try {
-    const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, schema: 'core', merge: true });
+    const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, ...yamlOptions(format) });
     const [error] = document.errors;
     if (error !== undefined) return fault(sentenceOf(error), error.pos[0]);
     const [warning] = document.warnings;

@@ -43,7 +43,7 @@ for (const store of stores) {
       const left = findings.find(({ field }) => field === 'model_list.0.litellm_params.mode')!;
       assert.deepEqual([left.kind, left.line, left.loss], ['left_out', 3, true]);
       for (const finding of findings)
-        assert.deepEqual(Object.keys(finding), ['kind', 'field', 'line', 'detail', 'provider', 'condition', 'loss']);
+        assert.deepEqual(Object.keys(finding), ['kind', 'field', 'line', 'detail', 'provider', 'condition', 'loss', 'measured']);
     });
 
     test('they stay when the name changes, and go when the providers or rules change [F77]', async () => {

@@ -1,5 +1,3 @@
-import { stringify } from 'yaml';
-
 import { ServiceError } from '../../../kit/errors.ts';
 import type { ChainDefinition, ChainRequest } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
@@ -10,9 +8,7 @@ import { listed, shortened } from '../wording.ts';
 import { importChain } from './import.ts';
 import { exporters } from './table.ts';
 import { type ExportInput, exportedProviders, slug } from './target.ts';
-
-/** A YAML document without anchors and line folding. Most programs read YAML 1.1, where `2024-10-21` is a date and `on` a boolean. */
-export const yamlText = (value: unknown) => stringify(value, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
+import { yamlText } from './yaml.ts';
 
 /** The text of a configuration, by media type. */
 const writers: Readonly<Record<Target['contentType'], (config: unknown) => string>> = {

@@ -14,6 +14,8 @@ export interface RehearsedGateway {
   readonly modelOf: (chain: ChainDefinition) => string;
   /** The environment of its program, which gets a key from the rehearsal. */
   readonly environmentOf: (given: NodeJS.ProcessEnv, key: string) => NodeJS.ProcessEnv;
+  /** Where a running one tells its version: a path of its origin, and a field of the answer. Left out if it tells it nowhere. */
+  readonly version?: { readonly path: string; readonly field: string };
   /** Left out if it keeps no failures of a prompt for later ones. */
   readonly memory?: {
     /** The sentence about an export that switches it off. */

@@ -1,7 +1,7 @@
 import { invalid } from '../../../kit/errors.ts';
 import { maxRules } from '../../model/chain.ts';
 import type { Finding } from '../../model/finding.ts';
-import { type ImportFormat, importFormats, targets } from '../../model/targets.ts';
+import { type ImportFormat, importFormats, measuredOf, targets } from '../../model/targets.ts';
 import { FindingList } from '../finding-list.ts';
 import { listed } from '../wording.ts';
 import { Section } from './section.ts';
@@ -26,7 +26,7 @@ export interface FileToImport {
  */
 export function importChain({ format, value, name, group }: FileToImport): { request: unknown; findings: Finding[] } {
   if (group !== undefined && !targets[format].hasGroups) throw invalid('group', `group is only for the format ${listed(grouped)}.`);
-  const findings = new FindingList();
+  const findings = new FindingList(measuredOf(format));
   const request = importers[format](new Section(value, '', findings), group);
   const rules = Array.isArray(request.fallback_rules) ? request.fallback_rules.length : 0;
   const tooMany = `The file treats its failures in so many ways that a chain needs ${rules} rules for it, and can have at most ${maxRules}; ${

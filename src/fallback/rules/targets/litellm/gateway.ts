@@ -7,6 +7,7 @@ export const litellmGateway: RehearsedGateway = {
   modelOf: ({ name }) => groupName(name),
   // It refuses to start without a master key, and would fetch prices from the network, which a rehearsal does not need.
   environmentOf: (given, key) => ({ LITELLM_LOCAL_MODEL_COST_MAP: 'True', ...given, LITELLM_MASTER_KEY: key }),
+  version: { path: '/health/readiness/details', field: 'litellm_version' },
   memory: {
     note: 'The export for LiteLLM switches cool-downs off (disable_cooldowns), so scenes do not disturb one another; --keep-state keeps them.',
     without(file) {

@@ -37,6 +37,10 @@ const inheritedNames = ['override_params', 'request_timeout', 'retry'];
 /** The deepest nesting of strategies. */
 const maxNesting = maxProviders;
 
+/** What Portkey's gateway does with streams where its dependencies are those that npm resolves, and what prevents it. */
+const streams =
+  "Portkey's gateway 1.15.2 answers every streamed request with 500 if it is installed with @hono/node-server 1.14.4 or later, as npm does; with 1.13.8 (overrides of package.json) it streams.";
+
 /** Reads a Portkey gateway configuration: its strategies as one order, or a single target. */
 export function importPortkey(file: Section): Draft {
   const targets = targetsOf(file, null);
@@ -53,6 +57,7 @@ export function importPortkey(file: Section): Draft {
     for (const { kind, field, sentence, conditions: concerned } of [...differences, ...retryDifferences(section)])
       for (const condition of concerned) file.findings.add(kind, field, sentence, { provider, condition, loss: true });
   }
+  file.findings.add('streams', null, streams);
   const { name } = file.fields;
   return { ...(typeof name === 'string' ? { name } : {}), providers, fallback_rules: rules };
 }
