@@ -298,3 +298,7 @@ class Finding(TypedDict):
     """The failure of the provider that it concerns; null for none in particular."""
     loss: bool
     """Whether the chain behaves otherwise than the file; false for advice."""
+    measured: str | None
+    """The program and its versions with which this was measured; null for advice, and for what
+    was not.
+    """
