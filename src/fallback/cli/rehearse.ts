@@ -51,7 +51,12 @@ export function addRehearse(program: Command, environment: NodeJS.ProcessEnv): v
         if (json)
           console.log(
             JSON.stringify(
-              { ...rehearsed.result, explained: rehearsed.differences.map(({ because }) => because), notes: rehearsed.notes, program: rehearsed.program },
+              {
+                ...rehearsed.result,
+                explained: rehearsed.differences.map(({ because }) => because),
+                notes: rehearsed.notes,
+                program: rehearsed.program,
+              },
               null,
               2,
             ),
