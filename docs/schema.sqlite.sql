@@ -4,7 +4,7 @@ CREATE TABLE "migrations" (name text primary key, applied_at text not null);
 
 CREATE TABLE tenants (
   number integer primary key autoincrement, id text not null unique, name text not null, tier text not null,
-  handoffs_per_day integer, max_api_keys integer not null, max_api_keys_set integer not null default 0,
+  handoffs_per_day integer, requests_per_hour integer, max_api_keys integer not null, max_api_keys_set integer not null default 0,
   created_at text not null, updated_at text not null, deleted_at text);
 
 CREATE TABLE api_keys (

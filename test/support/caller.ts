@@ -12,6 +12,7 @@ export const adminCaller: Caller = {
   tenant_number: 1,
   tenant_tier: 'business',
   handoffs_per_day: null,
+  requests_per_hour: null,
   name: 'test',
   lineage: [],
 };

@@ -16,7 +16,7 @@ import {
   packetFields,
   packetFilter,
   paged,
-  perDay,
+  tierLimit,
   priority,
   statusFilter,
   tag,
@@ -445,7 +445,12 @@ const keys: readonly Row[] = [
 const tenantName: Flag = { flags: '--name <name>', text: 'the name of the tenant' };
 const tenantOptions: readonly Flag[] = [
   { flags: '--tier <tier>', text: 'its tier', choices: tiers },
-  { flags: '--handoffs-per-day <n>', text: "the maximum number of packets per UTC day; tier for the tier's default", parse: perDay },
+  { flags: '--handoffs-per-day <n>', text: "the maximum number of packets per UTC day; tier for the tier's default", parse: tierLimit },
+  {
+    flags: '--requests-per-hour <n>',
+    text: "the maximum number of requests per hour; tier for the tier's default",
+    parse: tierLimit,
+  },
   { flags: '--max-api-keys <n>', text: 'the maximum number of API keys it may have', parse: whole(0, 100_000) },
 ];
 

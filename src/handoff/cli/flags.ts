@@ -86,13 +86,14 @@ export const packetFields: readonly Flag[] = [
   ...times(),
 ];
 
-/** Parses a daily quota. */
-export function perDay(text: string): string {
+/** Parses a limit of a tenant that its tier may set. */
+export function tierLimit(text: string): string {
   if (text !== 'tier' && !/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, or tier.');
   return text;
 }
 
-/** The fields of a tenant; the quota `tier` is null. */
-export function tenantFields({ handoffs_per_day: quota, ...fields }: Fields): Fields {
-  return quota === undefined ? fields : { ...fields, handoffs_per_day: quota === 'tier' ? null : Number(quota) };
+/** The fields of a tenant; the limit `tier` is null. */
+export function tenantFields(fields: Fields): Fields {
+  const limits = ['handoffs_per_day', 'requests_per_hour'].filter((name) => fields[name] !== undefined);
+  return { ...fields, ...Object.fromEntries(limits.map((name) => [name, fields[name] === 'tier' ? null : Number(fields[name])])) };
 }

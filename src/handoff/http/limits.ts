@@ -38,11 +38,11 @@ export class Limits {
   }
 
   /** Counts the request unless a limit refuses it; a refused request is not counted. */
-  count({ origin, tier, tenant_id, tenant_tier }: Caller, now: number): Awaitable<LimitState> {
+  count({ origin, tier, tenant_id, tenant_tier, requests_per_hour }: Caller, now: number): Awaitable<LimitState> {
     // The tenant may have moved to a lower tier than its key.
     const isBusiness = tier === 'business' && tenant_tier === 'business';
     const perMinute = this.#perMinute ?? (isBusiness ? 0 : requestsAMinute);
-    const perHour = this.#tiers[tenant_tier].hourlyQuota;
+    const perHour = requests_per_hour ?? this.#tiers[tenant_tier].hourlyQuota;
     const taken = this.#counters.count({ keyId: origin, tenantId: tenant_id, perMinute, perHour, now });
     return andThen(taken, (found) => stateOf(found, tier, perMinute, perHour));
   }

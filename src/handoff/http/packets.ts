@@ -120,7 +120,8 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
     },
     respondPacket: respond('api'),
     respondInConsole: respond('console'),
-    patchPacket: async ({ params, body }, context) => changed(await packets.patch(context.caller, params.id, body, changing(context))),
+    patchPacket: async ({ params, body }, context) =>
+      changed(await packets.patch(context.caller, params.id, body, changing(context, `PATCH /packets/${params.id}`))),
     deletePacket: async ({ params, query }, context) => {
       if (query.hard === true) await packets.remove(context.caller, params.id, changing(context));
       else await packets.expire(context.caller, params.id, changing(context));

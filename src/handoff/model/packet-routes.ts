@@ -292,8 +292,8 @@ const packetRoutes = routeTable('packets', {
     params: IdParams,
     body: PatchRequest,
     bodyExample: { status: 'in_progress', decisions: [{ id: 'd2', decision: 'Refund in full', rationale: 'Within 14 days' }] },
-    headers: { ...IfMatch, ...AgentId, ...LeaseToken },
-    responses: { 200: packet('The updated packet.', startedExample), ...failing(401, 403, 404, 409, 412, 413, 415, 429) },
+    headers: { ...IfMatch, ...IdempotencyKey, ...AgentId, ...LeaseToken },
+    responses: { 200: packet('The updated packet.', startedExample, Replayed), ...failing(401, 403, 404, 409, 412, 413, 415, 429) },
   }),
   deletePacket: defineRoute({
     method: 'DELETE',

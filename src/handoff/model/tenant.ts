@@ -8,17 +8,21 @@ const tier = choice(tiers, { description: 'The tier.' });
 const id = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b';
 const created_at = '2026-03-01T09:30:00.000Z';
 
-/** A tenant. `handoffs_per_day` null means the default of its tier. */
+const requestsDescription = "The maximum number of requests in 60 minutes, of all its keys together; null for the tier's default.";
+
+/** A tenant. `handoffs_per_day` and `requests_per_hour` null mean the defaults of its tier. */
 export const Tenant = object({
   id: Id,
   name: Type.String(),
   tier,
   handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), "The maximum number of packets per UTC day; null for the tier's default."),
+  requests_per_hour: orNull(Type.Integer({ minimum: 1 }), requestsDescription),
   max_api_keys: Type.Integer({ minimum: 0, description: 'The maximum number of API keys it may have; unless set, 1, 5 or 25 by tier.' }),
   created_at: timestamp('When it was created.'),
   updated_at: timestamp('When it last changed.'),
   deleted_at: orNull(timestamp('When it was deleted.')),
 });
+const requests = Type.Union([Type.Integer({ minimum: 1, maximum: 1_000_000_000 }), Type.Null()], { description: requestsDescription });
 const quota = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], {
   description: "The maximum number of packets per UTC day; null for the tier's default.",
 });
@@ -27,12 +31,14 @@ export const TenantRequest = object({
   name: name('The name of the tenant.'),
   tier: Type.Optional(choice(tiers, { description: 'The tier.', default: 'free' })),
   handoffs_per_day: Type.Optional(quota),
+  requests_per_hour: Type.Optional(requests),
   max_api_keys: Type.Optional(maxKeys('The maximum number of API keys it may have; 1, 5 or 25 by tier if left out.')),
 });
 export const TenantPatch = object({
   name: Type.Optional(name('The name of the tenant.')),
   tier: Type.Optional(tier),
   handoffs_per_day: Type.Optional(quota),
+  requests_per_hour: Type.Optional(requests),
   max_api_keys: Type.Optional(maxKeys('The maximum number of API keys it may have. Until it is set, it follows the tier.')),
 });
 
@@ -45,6 +51,7 @@ const tenantExample = {
   name: 'Acme',
   tier: 'pro',
   handoffs_per_day: null,
+  requests_per_hour: null,
   max_api_keys: 5,
   created_at,
   updated_at: created_at,

@@ -32,6 +32,8 @@ export interface Caller extends Rights, Viewer {
   readonly tenant_tier: Tier;
   /** The tenant's own daily quota; null: the quota of its tier. */
   readonly handoffs_per_day: number | null;
+  /** The tenant's own requests per hour; null: those of its tier. */
+  readonly requests_per_hour: number | null;
   /** When it ends, in milliseconds since 1970; left out: never. */
   readonly ends?: number;
   /** What stays the same while its credential changes: the first key of its chain of rotations. The rate limit counts by it. */
@@ -52,6 +54,7 @@ export interface FoundTenant {
   readonly number: number;
   readonly tier: Tier;
   readonly handoffs_per_day: number | null;
+  readonly requests_per_hour: number | null;
 }
 
 /** The family of a caller. */
@@ -74,8 +77,8 @@ export const actorOf = ({ kind, key_id, name, agents }: Caller): string =>
   kind === 'session' ? `human:${name}` : kind === 'token' ? `agent:${agents?.[0]}` : `key:${key_id}`;
 
 /** What the callers of a tenant have in common who have no key. */
-export const limitsOf = ({ id, number, tier, handoffs_per_day }: FoundTenant) => ({
-  ...{ key_id: null, tenant_id: id, tenant_number: number, tier, tenant_tier: tier, handoffs_per_day, lineage: [] },
+export const limitsOf = ({ id, number, tier, handoffs_per_day, requests_per_hour }: FoundTenant) => ({
+  ...{ key_id: null, tenant_id: id, tenant_number: number, tier, tenant_tier: tier, handoffs_per_day, requests_per_hour, lineage: [] },
 });
 
 /** A person as a caller, with what its groups may do. */

@@ -49,7 +49,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
 
     /** The caller of a request without a key in development mode: the tenant `default`, with a key id that matches no key. */
     async defaultCaller(): Promise<Caller> {
-      const { number, tier, handoffs_per_day } = await tenantStore.withNumber(defaultTenantId);
+      const { number, tier, handoffs_per_day, requests_per_hour } = await tenantStore.withNumber(defaultTenantId);
       return {
         kind: 'key',
         key_id: defaultTenantId,
@@ -61,6 +61,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
         tenant_number: number,
         tenant_tier: tier,
         handoffs_per_day,
+        requests_per_hour,
         lineage: [],
       };
     },
@@ -77,6 +78,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
         name: 'default',
         tier: 'business',
         handoffs_per_day: null,
+        requests_per_hour: null,
         max_api_keys: defaultMaxKeys.business,
         created_at: at,
         updated_at: at,

@@ -62,7 +62,7 @@ export type KeyAccess = Pick<
   RowOf<'api_keys'>,
   'admin' | 'hash' | 'tenant_id' | 'expires_at' | 'rotated_from' | 'lineage' | (typeof rights)[number]
 > &
-  Pick<RowOf<'tenants'>, 'handoffs_per_day'> & {
+  Pick<RowOf<'tenants'>, 'handoffs_per_day' | 'requests_per_hour'> & {
     readonly key_id: string;
     readonly name: string;
     readonly tier: Tier;
@@ -190,6 +190,7 @@ const accessOf = (db: Kysely<Tables>) =>
       'tenants.number as tenant_number',
       'tenants.tier as tenant_tier',
       'handoffs_per_day',
+      'requests_per_hour',
       'expires_at',
       'rotated_from',
       'lineage',

@@ -54,6 +54,7 @@ export type SessionAccess = StoredSession & {
   readonly tenant_number: number;
   readonly tenant_tier: Tier;
   readonly handoffs_per_day: number | null;
+  readonly requests_per_hour: number | null;
 };
 
 const columns = [
@@ -139,6 +140,7 @@ function reads({ database }: ReadDependencies) {
           'tenants.number as tenant_number',
           'tenants.tier as tenant_tier',
           'tenants.handoffs_per_day as handoffs_per_day',
+          'tenants.requests_per_hour as requests_per_hour',
         ])
         .where('tenants.id', '=', tenant_id)
         .where('deleted_at', 'is', null)

@@ -15,6 +15,7 @@ declare module './tables.ts' {
       name: string;
       tier: Tier;
       handoffs_per_day: number | null;
+      requests_per_hour: number | null;
       max_api_keys: number;
       /** Whether `max_api_keys` was set explicitly, 1 or 0; until then it follows the tier. */
       max_api_keys_set: Generated<number>;
@@ -41,7 +42,7 @@ interface StoredTenant {
   readonly maxKeysSet: boolean;
 }
 
-const columns = ['id', 'name', 'tier', 'handoffs_per_day', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
+const columns = ['id', 'name', 'tier', 'handoffs_per_day', 'requests_per_hour', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
 
 const table = new Table<StoredTenant>({
   name: 'tenants',
@@ -92,13 +93,13 @@ function reads({ database: { reads: db } }: ReadDependencies) {
   const ofAll = {
     /** The number and limits of an existing tenant. */
     withNumber: (id: string) =>
-      db.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day']).where('id', '=', id).executeTakeFirstOrThrow(),
+      db.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day', 'requests_per_hour']).where('id', '=', id).executeTakeFirstOrThrow(),
 
     /** An existing tenant, by its number. */
     numbered: (number: number) =>
       db
         .selectFrom('tenants')
-        .select(['id', 'number', 'tier', 'handoffs_per_day'])
+        .select(['id', 'number', 'tier', 'handoffs_per_day', 'requests_per_hour'])
         .where('number', '=', number)
         .where('deleted_at', 'is', null)
         .executeTakeFirst(),
@@ -107,7 +108,7 @@ function reads({ database: { reads: db } }: ReadDependencies) {
     matching: (text: string) =>
       db
         .selectFrom('tenants')
-        .select(['id', 'number', 'name', 'tier', 'handoffs_per_day'])
+        .select(['id', 'number', 'name', 'tier', 'handoffs_per_day', 'requests_per_hour'])
         .where((eb) => eb.or([eb('id', '=', text.toLowerCase()), eb('name', '=', text)]))
         .where('deleted_at', 'is', null)
         .orderBy((eb) => eb.case().when('id', '=', text.toLowerCase()).then(0).else(1).end())

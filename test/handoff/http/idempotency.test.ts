@@ -282,6 +282,23 @@ for (const store of stores) {
   });
 
   describe(`Idempotency-Key across routes, on ${store.name}`, () => {
+    test('a repeated PATCH with the same Idempotency-Key and If-Match gets the first answer, and is applied once [H407]', async () => {
+      const service = await shareService(store);
+      const { id } = await createPacket(service);
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'worker' } });
+      const headers = { 'Idempotency-Key': 'once', 'If-Match': '"2"' };
+      const patch = (status: string) => service.call('PATCH', `/packets/${id}`, { body: { status }, headers });
+      const first = await patch('in_progress');
+      assert.deepEqual([first.status, isReplay(first), first.headers.etag], [200, false, '"3"']);
+      // The answer is repeated though the packet has changed since.
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'completed' } })).status, 200);
+      const again = await patch('in_progress');
+      assert.deepEqual([again.status, isReplay(again), again.headers.etag, again.text], [200, true, '"3"', first.text]);
+      assert.equal((await patch('failed')).status, 409);
+      const { events } = (await service.call('GET', `/packets/${id}/history`)).body;
+      assert.equal(events.length, 4);
+    });
+
     test('the same key on another path is 409, in either order, and nothing is created [H262]', async () => {
       const service = await shareService(store);
       const one = await createPacket(service);

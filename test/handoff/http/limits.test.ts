@@ -172,6 +172,17 @@ describe('The limit of requests an hour', () => {
     }
   });
 
+  test("is the tenant's own where it is set, and the tier's again once it is null [H406]", async () => {
+    const service = await shareService(memory, hour);
+    const { id, key } = await newTenant(service, { tier: 'free', requests_per_hour: 13 });
+    assert.equal(count(await times(15, () => read(service, key)), 200), 13);
+    const change = (requests_per_hour: number | null) => service.call('PATCH', `/tenants/${id}`, { body: { requests_per_hour } });
+    assert.equal((await change(15)).status, 200);
+    assert.equal(count(await times(5, () => read(service, key)), 200), 2);
+    assert.equal((await change(null)).status, 200);
+    assertRefused(await read(service, key), 3600, { name: 'hour', max: 10 });
+  });
+
   test('used up while the minute is not: 429 with the wait of the hour, without counting in the minute [H223]', async () => {
     const service = await shareService(memory, hour);
     const { key } = await newTenant(service, { tier: 'free' });

@@ -21,7 +21,7 @@ for (const store of stores) {
   describe(`POST /tenants on ${store.name}`, () => {
     test('201: the tenant, with the fields that were sent', async () => {
       const service = await shareService(store);
-      const answer = await create(service, { name: 'Acme', tier: 'pro', handoffs_per_day: 40, max_api_keys: 3 });
+      const answer = await create(service, { name: 'Acme', tier: 'pro', handoffs_per_day: 40, requests_per_hour: 5000, max_api_keys: 3 });
       assert.equal(answer.status, 201);
       const { id, ...rest } = answer.body;
       const at = '2026-03-01T09:30:00.000Z';
@@ -29,6 +29,7 @@ for (const store of stores) {
         name: 'Acme',
         tier: 'pro',
         handoffs_per_day: 40,
+        requests_per_hour: 5000,
         max_api_keys: 3,
         created_at: at,
         updated_at: at,
@@ -147,17 +148,18 @@ for (const store of stores) {
     test('of parallel changes of different fields none is lost', async () => {
       const service = await shareService(store);
       const { body: before } = await create(service, { name: 'Acme', tier: 'pro' });
-      const changes = [{ name: 'New' }, { tier: 'business' }, { handoffs_per_day: 9 }, { max_api_keys: 8 }];
+      const changes = [{ name: 'New' }, { tier: 'business' }, { handoffs_per_day: 9 }, { requests_per_hour: 70 }, { max_api_keys: 8 }];
       const answers = await Promise.all(changes.map((body) => service.call('PATCH', `/tenants/${before.id}`, { body })));
       assert.deepEqual(
         answers.map(({ status }) => status),
-        [200, 200, 200, 200],
+        [200, 200, 200, 200, 200],
       );
       assert.deepEqual((await service.call('GET', `/tenants/${before.id}`)).body, {
         ...before,
         name: 'New',
         tier: 'business',
         handoffs_per_day: 9,
+        requests_per_hour: 70,
         max_api_keys: 8,
       });
     });
@@ -270,6 +272,7 @@ describe('A tenant', () => {
       [{ name: 'x', handoffs_per_day: -1 }, 'handoffs_per_day'],
       [{ name: 'x', handoffs_per_day: 1.5 }, 'handoffs_per_day'],
       [{ name: 'x', handoffs_per_day: 1e30 }, 'handoffs_per_day'],
+      [{ name: 'x', requests_per_hour: 0 }, 'requests_per_hour'],
       [{ name: 'x', max_api_keys: 2 ** 53 }, 'max_api_keys'],
       [{ name: 'x', max_api_keys: -1 }, 'max_api_keys'],
       [{ name: 'x', deleted_at: null }, 'deleted_at'],

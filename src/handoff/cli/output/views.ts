@@ -170,6 +170,7 @@ export const tenantColumns: readonly Column<Tenant>[] = [
   { title: 'NAME', value: ({ name }) => name, least: 8 },
   { title: 'TIER', value: ({ tier }) => tier },
   { title: 'PER DAY', value: ({ handoffs_per_day }) => handoffs_per_day ?? 'by tier' },
+  { title: 'PER HOUR', value: ({ requests_per_hour }) => requests_per_hour ?? 'by tier' },
   { title: 'KEYS', value: ({ max_api_keys }) => max_api_keys },
   created,
 ];
@@ -377,6 +378,7 @@ export const tenantLines = (tenant: Tenant) =>
     ['Name', tenant.name],
     ['Tier', tenant.tier],
     ['Packets per day', tenant.handoffs_per_day ?? 'by tier'],
+    ['Requests per hour', tenant.requests_per_hour ?? 'by tier'],
     ['API keys', `at most ${tenant.max_api_keys}`],
     ['Created', tenant.created_at],
     ['Updated', tenant.updated_at],

@@ -23,7 +23,7 @@ export const first: Migration = {
       tenants: [
         `create table tenants (
           number ${serial}, id ${text} not null unique, name text not null, tier text not null,
-          handoffs_per_day integer, max_api_keys integer not null, max_api_keys_set integer not null default 0,
+          handoffs_per_day integer, requests_per_hour integer, max_api_keys integer not null, max_api_keys_set integer not null default 0,
           created_at ${text} not null, updated_at ${text} not null, deleted_at ${text})`,
       ],
       api_keys: [

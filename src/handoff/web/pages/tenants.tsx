@@ -19,18 +19,20 @@ import { FormDialog, NewItem } from '../parts/form-dialog.tsx';
 import { Name, TimeSince } from '../parts/texts.tsx';
 import { Keys } from './keys.tsx';
 
-/** A tenant in a form. An empty number of packets is that of the tier; an empty number of keys is not changed. */
+/** A tenant in a form. An empty number of packets or of requests is that of the tier; an empty number of keys is not changed. */
 interface Draft {
   name: string;
   tier: Tier;
   perDay: string;
+  perHour: string;
   maxKeys: string;
 }
 
-const patchOf = ({ name, tier, perDay, maxKeys }: Draft): TenantPatch & { name: string } => ({
+const patchOf = ({ name, tier, perDay, perHour, maxKeys }: Draft): TenantPatch & { name: string } => ({
   name,
   tier,
   handoffs_per_day: perDay === '' ? null : Number(perDay),
+  requests_per_hour: perHour === '' ? null : Number(perHour),
   ...(maxKeys === '' ? {} : { max_api_keys: Number(maxKeys) }),
 });
 
@@ -73,6 +75,11 @@ export function Tenants() {
                   number: true,
                   cell: ({ handoffs_per_day: most }) => (most === null ? 'tier default' : count(most)),
                 },
+                {
+                  name: 'Requests an hour',
+                  number: true,
+                  cell: ({ requests_per_hour: most }) => (most === null ? 'tier default' : count(most)),
+                },
                 { name: 'Maximum keys', number: true, cell: ({ max_api_keys }) => count(max_api_keys) },
                 { name: 'Created', muted: true, cell: ({ created_at }) => <TimeSince at={created_at} /> },
               ]}
@@ -84,8 +91,8 @@ export function Tenants() {
   );
 }
 
-const limitsOf = ({ tier, handoffs_per_day: perDay, max_api_keys: maxKeys }: Tenant) =>
-  `Tier ${tier}${perDay === null ? '' : `, ${counted(perDay, 'packet')} a day`}, at most ${counted(maxKeys, 'key')}`;
+const limitsOf = ({ tier, handoffs_per_day: perDay, requests_per_hour: perHour, max_api_keys: maxKeys }: Tenant) =>
+  `Tier ${tier}${perDay === null ? '' : `, ${counted(perDay, 'packet')} a day`}${perHour === null ? '' : `, ${counted(perHour, 'request')} an hour`}, at most ${counted(maxKeys, 'key')}`;
 
 /** A tenant with its keys. */
 export const TenantPage = byId(function TenantById({ id }) {
@@ -150,6 +157,7 @@ function TenantForm({ title, submit, tenant, onClose, send }: TenantFormProps) {
     name: tenant?.name ?? '',
     tier: tenant?.tier ?? tiers[0],
     perDay: String(tenant?.handoffs_per_day ?? ''),
+    perHour: String(tenant?.requests_per_hour ?? ''),
     maxKeys: tenant === undefined ? '' : String(tenant.max_api_keys),
   });
   const bound = bind(draft, (changes) => setDraft({ ...draft, ...changes }));
@@ -158,6 +166,7 @@ function TenantForm({ title, submit, tenant, onClose, send }: TenantFormProps) {
       <TextField label="Name" {...bound('name')} />
       <SelectField label="Tier" options={tiers} {...bound('tier')} />
       <TextField label="Packets a day (optional)" hint="Empty: the default of the tier." type="number" min={0} {...bound('perDay')} />
+      <TextField label="Requests an hour (optional)" hint="Empty: the default of the tier." type="number" min={1} {...bound('perHour')} />
       <TextField label="Maximum keys (optional)" type="number" min={0} {...bound('maxKeys')} />
     </FormDialog>
   );

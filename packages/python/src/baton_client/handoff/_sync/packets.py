@@ -394,6 +394,7 @@ class Packets(Connection):
         *,
         body: types.PatchRequest,
         if_match: int | str | None = None,
+        idempotency_key: str | None = None,
         agent_id: str | None = None,
         lease_token: str | None = None,
         timeout: float | None = None,
@@ -412,6 +413,8 @@ class Packets(Connection):
         Args:
             id: The id.
             if_match: The `ETag` that the caller last saw; 412 if the resource has changed since.
+            idempotency_key: For 24 hours, a repeated request with the same key returns the first
+              answer. 1 to 255 characters.
             agent_id: The agent to record as the actor in history and audit log. 1 to 255
               characters.
             lease_token: The token of the packet's lease, from the answer to its claim. Required for
@@ -424,6 +427,7 @@ class Packets(Connection):
             body=body,
             headers={
                 "If-Match": entity_tag(if_match),
+                "Idempotency-Key": idempotency_key or new_key(),
                 "X-Agent-Id": agent_id or self._agent_id,
                 "X-Lease-Token": lease_token,
             },

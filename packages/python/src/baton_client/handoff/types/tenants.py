@@ -17,6 +17,10 @@ class Tenant(TypedDict):
     """The tier."""
     handoffs_per_day: int | None
     """The maximum number of packets per UTC day; null for the tier's default."""
+    requests_per_hour: int | None
+    """The maximum number of requests in 60 minutes, of all its keys together; null for the
+    tier's default.
+    """
     max_api_keys: int
     """The maximum number of API keys it may have; unless set, 1, 5 or 25 by tier."""
     created_at: str
@@ -33,6 +37,10 @@ class TenantRequest(TypedDict):
     """The tier. Default: free."""
     handoffs_per_day: NotRequired[int | None]
     """The maximum number of packets per UTC day; null for the tier's default."""
+    requests_per_hour: NotRequired[int | None]
+    """The maximum number of requests in 60 minutes, of all its keys together; null for the
+    tier's default.
+    """
     max_api_keys: NotRequired[int | None]
     """The maximum number of API keys it may have; 1, 5 or 25 by tier if left out."""
 
@@ -44,5 +52,9 @@ class TenantPatch(TypedDict):
     """The tier."""
     handoffs_per_day: NotRequired[int | None]
     """The maximum number of packets per UTC day; null for the tier's default."""
+    requests_per_hour: NotRequired[int | None]
+    """The maximum number of requests in 60 minutes, of all its keys together; null for the
+    tier's default.
+    """
     max_api_keys: NotRequired[int]
     """The maximum number of API keys it may have. Until it is set, it follows the tier."""
