@@ -7,7 +7,7 @@ export const operations = {
   listAwaiting: { method: 'GET', path: '/api/v1/packets/awaiting' },
   searchPackets: { method: 'GET', path: '/api/v1/packets/search' },
   getPacket: { method: 'GET', path: '/api/v1/packets/{id}', waits: true },
-  patchPacket: { method: 'PATCH', path: '/api/v1/packets/{id}', body: true },
+  patchPacket: { method: 'PATCH', path: '/api/v1/packets/{id}', body: true, idempotent: true },
   deletePacket: { method: 'DELETE', path: '/api/v1/packets/{id}' },
   claimPacket: { method: 'POST', path: '/api/v1/packets/{id}/claim', body: true, idempotent: true },
   respondPacket: { method: 'POST', path: '/api/v1/packets/{id}/respond', body: true, idempotent: true },
