@@ -670,7 +670,17 @@ describe('Version 1', () => {
       '_links',
     ];
     const key = ['id', 'name', 'tier', 'created_at'];
-    const tenant = ['id', 'name', 'tier', 'handoffs_per_day', 'requests_per_hour', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'];
+    const tenant = [
+      'id',
+      'name',
+      'tier',
+      'handoffs_per_day',
+      'requests_per_hour',
+      'max_api_keys',
+      'created_at',
+      'updated_at',
+      'deleted_at',
+    ];
     const history = await get(`/packets/${packet.id}/history`);
     const audit = await get('/audit');
     const refused = await service.call('POST', '/packets', { body: {} });

@@ -158,7 +158,10 @@ export async function inject(
 /** Creates a tenant with a key. */
 export async function newTenant(
   service: TestService,
-  { tier = 'business', ...more }: { tier?: string; handoffs_per_day?: number | null; requests_per_hour?: number | null; max_api_keys?: number } = {},
+  {
+    tier = 'business',
+    ...more
+  }: { tier?: string; handoffs_per_day?: number | null; requests_per_hour?: number | null; max_api_keys?: number } = {},
 ): Promise<{ id: string; key: string; keyId: string }> {
   const tenant = await service.call('POST', '/tenants', { body: { name: 'Acme', tier, ...more } });
   const key = await service.call('POST', '/keys', { body: { name: 'first', tenant_id: tenant.body.id } });

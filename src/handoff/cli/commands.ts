@@ -16,12 +16,12 @@ import {
   packetFields,
   packetFilter,
   paged,
-  tierLimit,
   priority,
   statusFilter,
   tag,
   tagsFilter,
   tenantFields,
+  tierLimit,
   times,
   token,
 } from './flags.ts';

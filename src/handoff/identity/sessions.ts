@@ -134,7 +134,17 @@ export class Sessions {
   }
 
   #callerWith(session: SessionAccess): Caller {
-    const { name, subject, issuer, groups, tenant_id: id, tenant_number: number, tenant_tier: tier, handoffs_per_day, requests_per_hour } = session;
+    const {
+      name,
+      subject,
+      issuer,
+      groups,
+      tenant_id: id,
+      tenant_number: number,
+      tenant_tier: tier,
+      handoffs_per_day,
+      requests_per_hour,
+    } = session;
     const tenant = { id, number, tier, handoffs_per_day, requests_per_hour };
     const caller = callerOfPerson(tenant, { subject, issuer, name }, groups, this.#parts.rules);
     return { ...caller, ends: Date.parse(session.expires_at), credential: session.token_hash };

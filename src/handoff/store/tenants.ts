@@ -42,7 +42,17 @@ interface StoredTenant {
   readonly maxKeysSet: boolean;
 }
 
-const columns = ['id', 'name', 'tier', 'handoffs_per_day', 'requests_per_hour', 'max_api_keys', 'created_at', 'updated_at', 'deleted_at'] as const;
+const columns = [
+  'id',
+  'name',
+  'tier',
+  'handoffs_per_day',
+  'requests_per_hour',
+  'max_api_keys',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+] as const;
 
 const table = new Table<StoredTenant>({
   name: 'tenants',
@@ -93,7 +103,11 @@ function reads({ database: { reads: db } }: ReadDependencies) {
   const ofAll = {
     /** The number and limits of an existing tenant. */
     withNumber: (id: string) =>
-      db.selectFrom('tenants').select(['number', 'tier', 'handoffs_per_day', 'requests_per_hour']).where('id', '=', id).executeTakeFirstOrThrow(),
+      db
+        .selectFrom('tenants')
+        .select(['number', 'tier', 'handoffs_per_day', 'requests_per_hour'])
+        .where('id', '=', id)
+        .executeTakeFirstOrThrow(),
 
     /** An existing tenant, by its number. */
     numbered: (number: number) =>
