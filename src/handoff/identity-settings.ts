@@ -96,6 +96,12 @@ export const identitySettings = {
     help: 'JSON: what the members of a group may do, by its name with the prefix; `*` for everybody.',
     parse: rightsByGroup,
   },
+  oidcRequired: {
+    variable: 'SERVICE_OIDC_REQUIRED',
+    fallback: '',
+    help: 'Comma-separated: `console`, where keys then sign nobody in, and `answers`, which then only people give who have signed in; links ask for it.',
+    parse: listOf(oneOf(['console', 'answers'])),
+  },
   oidcAudience: {
     variable: 'SERVICE_OIDC_AUDIENCE',
     fallback: '',
@@ -132,10 +138,12 @@ type IdentitySettings = SettingsOf<typeof identitySettings> & { readonly publicU
 
 /** What is wrong with these settings together, one sentence each. */
 export function identityProblems(settings: IdentitySettings): string[] {
-  const { oidcIssuer, oidcClientId, oidcClientSecret, oidcClientSecretFile, oidcRights, oidcGroupPrefix, publicUrl } = settings;
+  const { oidcIssuer, oidcClientId, oidcClientSecret, oidcClientSecretFile, oidcRights, oidcGroupPrefix, oidcRequired, publicUrl } =
+    settings;
   const foreign = Object.keys(oidcRights).find((group) => group !== '*' && !group.startsWith(oidcGroupPrefix));
   const checks: readonly [boolean, string][] = [
     [oidcIssuer === undefined && oidcClientId !== undefined, 'SERVICE_OIDC_CLIENT_ID needs SERVICE_OIDC_ISSUER.'],
+    [oidcRequired.length > 0 && oidcClientId === undefined, 'SERVICE_OIDC_REQUIRED needs SERVICE_OIDC_CLIENT_ID: nobody could sign in.'],
     [oidcIssuer !== undefined && publicUrl === undefined, 'SERVICE_OIDC_ISSUER needs SERVICE_PUBLIC_URL, the address of the service.'],
     [
       oidcClientSecret !== undefined && oidcClientSecretFile !== undefined,
@@ -147,6 +155,19 @@ export function identityProblems(settings: IdentitySettings): string[] {
     ],
   ];
   return checks.flatMap(([isWrong, sentence]) => (isWrong ? [sentence] : []));
+}
+
+/** What an operator registers at the identity provider for sign-in, and how long people stay signed in: one line each; none without sign-in. */
+export function signInNotices({ oidcIssuer, oidcClientId, publicUrl = '', sessionHours }: IdentitySettings): string[] {
+  if (oidcIssuer === undefined || oidcClientId === undefined) return [];
+  const base = publicUrl.replace(/\/+$/, '');
+  const hours = sessionHours === 1 ? '1 hour' : `${sessionHours} hours`;
+  return [
+    `sign-in, redirect address: ${base}/sign-in/callback`,
+    `sign-in, address after sign-out: ${base}/signed-out`,
+    `sign-in, back-channel logout: ${base}/sign-in/back-channel-logout`,
+    `sign-in, sessions last ${hours}, and at most an hour if the provider gives no refresh tokens`,
+  ];
 }
 
 /** What the settings say about the claims of the identity provider. */

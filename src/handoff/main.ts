@@ -71,6 +71,7 @@ import { createPeopleService } from './service/people.ts';
 import { createPolicyService } from './service/policies.ts';
 import { createPushService } from './service/pushes.ts';
 import { createQuestionService } from './service/questions.ts';
+import type { SignInUse } from './service/sign-in.ts';
 import { createStatsService } from './service/stats.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createTrailService } from './service/trail.ts';
@@ -319,9 +320,14 @@ function createServices(
   });
   const policies = createPolicyService({ store, clock, turns: live.turns, checks });
   const facts = { policies, checks };
-  const signIn = identity?.signsIn ? identity : undefined;
-  const callerOfOrigin = createCallerOfOrigin({ store, clock, signIn });
-  const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl, facts, callerOfOrigin });
+  const { oidcRequired } = settings;
+  const signIn: SignInUse = {
+    isOffered: identity?.signsIn === true,
+    isRequired: oidcRequired.includes('answers'),
+    isRequiredInConsole: oidcRequired.includes('console'),
+  };
+  const callerOfOrigin = createCallerOfOrigin({ store, clock, signIn: signIn.isOffered ? identity : undefined });
+  const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl, facts, callerOfOrigin, signIn });
   const onChange = () => {
     contracts.changed();
     policies.changed();
@@ -340,7 +346,7 @@ function createServices(
     onSeen: (tenant: number, agentId: string) => agents.seen(tenant, agentId),
     onCreated: live.metrics.handedOver,
   };
-  const packets = createPacketService(creation);
+  const packets = createPacketService({ ...creation, signIn });
   return {
     ...{ keys, connections, agents, checks, contracts, policies, packets, answerLinks, views, callerOfOrigin },
     people: createPeopleService(parts),
@@ -351,7 +357,7 @@ function createServices(
     delegations: createDelegationService(parts),
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
     notices: createNoticeService({ views, clock, answerLinks, publicUrl }),
-    channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl }),
+    channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl, signIn }),
     pushes: createPushService({ ...parts, urlProblem: guard.problem }),
     webhooks: createWebhookService({ ...parts, urlProblem: guard.problem, overlapSeconds: settings.webhookSecretOverlapSeconds }),
     outgoing: new Outgoing({ guard, connectionsPerOrigin: manyAttempts, tracer, ...dependencies.outgoing }),
@@ -392,7 +398,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
     ...groupHandlers(services.groups),
     ...delegationHandlers(services.delegations),
     ...statsHandlers(createStatsService(store, clock)),
-    ...answerLinkHandlers(answerLinks),
+    ...answerLinkHandlers(answerLinks, identity?.signsIn ? identity : undefined),
     ...trailHandlers(createTrailService(store), createAuditService({ store, turns, signer: signerOf(settings) })),
     ...briefHandlers(createBriefService(views)),
     ...webhookHandlers(webhooks),

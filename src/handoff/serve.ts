@@ -3,6 +3,7 @@ import { runService } from '../kit/serve.ts';
 import { databaseName, startError } from '../kit/sql/database.ts';
 import { fileWarnings } from '../kit/sql/file-access.ts';
 import { holdFile } from '../kit/sql/file-lock.ts';
+import { signInNotices } from './identity-settings.ts';
 import { createHandoff } from './main.ts';
 import { readHandoffSettings } from './settings.ts';
 import { schema } from './store/migrations/index.ts';
@@ -33,7 +34,7 @@ export async function serveHandoff({ config, ...flags }: ServeFlags, environment
       drainSeconds: settings.drainSeconds,
       isEverywhere: isWildcard(settings.host),
       warnings,
-      notices: adminKey === undefined ? [] : [`admin key (shown only once): ${adminKey}`],
+      notices: [...(adminKey === undefined ? [] : [`admin key (shown only once): ${adminKey}`]), ...signInNotices(settings)],
     };
   });
 }

@@ -16,6 +16,7 @@ export const errorCodes = {
     status: 403,
     meaning: 'The person is not asked for an approval, or is only a typed name; the detail says who is asked.',
   },
+  SIGN_IN_REQUIRED: { status: 403, meaning: 'Only people who have signed in may do this here.' },
   NOT_FOUND: { status: 404, meaning: 'This caller has no resource with this id, or the path is unknown.' },
   METHOD_NOT_ALLOWED: { status: 405, meaning: 'The path does not support this method; `Allow` lists the methods it supports.' },
   CONFLICT: { status: 409, meaning: 'The state of the resource does not allow this.' },

@@ -5,6 +5,7 @@ import { createContractService } from '../../src/handoff/service/contracts.ts';
 import { createKeyService } from '../../src/handoff/service/keys.ts';
 import { createPacketService } from '../../src/handoff/service/packets.ts';
 import { createPolicyService } from '../../src/handoff/service/policies.ts';
+import { noSignIn } from '../../src/handoff/service/sign-in.ts';
 import { readHandoffSettings, tierLimits } from '../../src/handoff/settings.ts';
 import type { CommittedEvents } from '../../src/handoff/store/event-rows.ts';
 import { openStore, type Store } from '../../src/handoff/store/store.ts';
@@ -44,7 +45,7 @@ export async function openPackets(
     const contracts = createContractService({ store, clock, turns: new Turns(), checks, onSeen: () => undefined });
     const policies = createPolicyService({ store, clock, turns: new Turns(), checks });
     const packets = createPacketService({
-      ...{ store, clock, newId, random, contracts, policies, checks },
+      ...{ store, clock, newId, random, contracts, policies, checks, signIn: noSignIn },
       quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
       limits: tierLimits(readHandoffSettings({})),
       onSeen: () => undefined,

@@ -9,6 +9,8 @@ export interface Address {
   readonly version: string;
   /** The agents that the public card names. */
   readonly agents: readonly string[];
+  /** The identity provider whose tokens are taken; undefined: none. */
+  readonly issuer: string | undefined;
 }
 
 /** An agent as a card shows it: its id, and what its contract says. */
@@ -21,8 +23,16 @@ export const protocolVersion = '1.0';
 
 const modes = ['text/plain', 'application/json'];
 
+/** The scheme of access tokens of an OpenID Connect provider. */
+const openIdConnect = (issuer: string): AgentCard['securitySchemes'][string] => ({
+  scheme: {
+    $case: 'openIdConnectSecurityScheme',
+    value: { description: 'An access token.', openIdConnectUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration` },
+  },
+});
+
 /** The agent card, with a skill for each agent; one skill, `handoff`, if there is none. */
-export function cardOf({ origin, version, agents }: Address, further: readonly SkilledAgent[] = []): AgentCard {
+export function cardOf({ origin, version, agents, issuer }: Address, further: readonly SkilledAgent[] = []): AgentCard {
   const skilled = new Map([...agents.map((id) => ({ id })), ...further].map((agent: SkilledAgent) => [agent.id, agent]));
   const skill = { tags: ['handoff'], examples: [], inputModes: modes, outputModes: modes, securityRequirements: [] };
   return {
@@ -40,8 +50,12 @@ export function cardOf({ origin, version, agents }: Address, further: readonly S
     capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true, extensions: [] },
     securitySchemes: {
       apiKey: { scheme: { $case: 'apiKeySecurityScheme', value: { description: 'An API key.', location: 'header', name: 'X-API-Key' } } },
+      ...(issuer === undefined ? {} : { openIdConnect: openIdConnect(issuer) }),
     },
-    securityRequirements: [{ schemes: { apiKey: { list: [] } } }],
+    securityRequirements: [
+      { schemes: { apiKey: { list: [] } } },
+      ...(issuer === undefined ? [] : [{ schemes: { openIdConnect: { list: ['baton:read', 'baton:work'] } } }]),
+    ],
     defaultInputModes: modes,
     defaultOutputModes: modes,
     skills:

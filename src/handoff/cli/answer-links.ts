@@ -9,6 +9,7 @@ export const answerLinks: readonly Row[] = [
     text: "make a link to a page on which a person answers a packet's question; it is shown only once",
     flags: [
       { flags: '--responder <name>', text: 'the person in whose name it answers (default: the person enters a name)' },
+      { flags: '--sign-in', text: 'the page asks for a sign-in before it shows the question', field: 'sign_in' },
       {
         flags: '--expires-in <seconds>',
         text: 'how long it is valid (default: a day; at most 30 days)',

@@ -23,6 +23,7 @@ export const channels: readonly Row[] = [
         flags: '--responder <name>',
         text: 'the person whose questions it gets, and in whose name its links answer (default: all questions)',
       },
+      { flags: '--sign-in', text: 'the pages of its links ask for a sign-in', field: 'sign_in' },
       {
         flags: '--event <event>',
         text: `the events it sends (repeatable; default: asked and reminded): ${channelEvents.join(', ')}`,

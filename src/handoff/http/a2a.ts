@@ -24,6 +24,7 @@ import type { WaitingService } from '../service/waiting.ts';
 import type { Store } from '../store/store.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
+import type { IdentityAdmission } from './identity.ts';
 import type { LocalCall } from './local.ts';
 import { isOfHttp, jsonRpcRefusal, refusalCodes } from './mcp.ts';
 import type { Listening } from './streams.ts';
@@ -49,6 +50,8 @@ interface A2aRouteDependencies {
   readonly agents: readonly string[];
   /** The address by which others reach the service; undefined: that of the request. */
   readonly publicUrl: string | undefined;
+  /** Who is admitted by an identity provider; undefined: nobody. */
+  readonly identity: IdentityAdmission | undefined;
 }
 
 /** Mounts the endpoint for clients of A2A, and its agent card. Its methods call the handlers of the API's routes. */
@@ -68,8 +71,14 @@ export function mountA2a({
   version,
   agents,
   publicUrl,
+  identity,
 }: A2aRouteDependencies): void {
-  const addressAt = (origin: string) => ({ origin: publicUrl?.replace(/\/+$/, '') ?? origin, version, agents });
+  const addressAt = (origin: string) => ({
+    origin: publicUrl?.replace(/\/+$/, '') ?? origin,
+    version,
+    agents,
+    issuer: identity?.identity.issuer,
+  });
 
   const startedAt = clock().toUTCString();
   mount(agentCard, async (_, { origin, headers }) => {

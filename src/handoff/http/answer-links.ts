@@ -3,12 +3,14 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { readJson } from '../../kit/json.ts';
+import type { Identity } from '../identity/identity.ts';
 import { decisions } from '../model/action.ts';
 import { formData } from '../model/form-values.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
 import type { AnswerLinkService, AskingPacket, OpenedLink } from '../service/answer-links.ts';
 import { answeredPage, type Entered, endPage, questionPage, refusedPage } from './answer-page.ts';
+import { AnswerSignIn, ownReferrer, type Reader } from './answer-sign-in.ts';
 import { handlersOf } from './handlers.ts';
 
 /** The largest form of an answer, in bytes. */
@@ -19,17 +21,33 @@ const maxResponseLength = 16_384;
 
 type Open = OpenedLink & { status: 'open' };
 
-/** The handlers of the routes of answer links, and their page. */
-export const answerLinkHandlers = (links: AnswerLinkService) =>
-  handlersOf({
+/** The handlers of the routes of answer links, and their page. `identity`: who signs in; undefined: nobody. */
+export function answerLinkHandlers(links: AnswerLinkService, identity: Identity | undefined) {
+  const signedIn = identity && new AnswerSignIn(identity, links);
+
+  /** The person for whom the page of an open link is; undefined: the link asks for no sign-in. Else the page that says what is missing. */
+  async function readerOf(
+    opened: Open,
+    token: string,
+    headers: IncomingHttpHeaders,
+    missing: 200 | 403,
+  ): Promise<Reader | undefined | HttpResponse<string>> {
+    if (!opened.asksSignIn) return undefined;
+    if (signedIn !== undefined) return signedIn.readerOf(opened, token, headers, missing);
+    return refusal('The question is for people who have signed in, and nobody can sign in here.');
+  }
+
+  return handlersOf({
     createAnswerLink: ({ params, body }, { caller, origin }) => links.create(caller, params.id, body ?? {}, origin),
     listAnswerLinks: ({ params }, { caller }) => links.list(caller, params.id),
     deleteAnswerLink: ({ params }, { caller }) => links.revoke(caller, params.id),
 
     showAnswerPage: {
-      handle: async ({ params }) => {
+      handle: async ({ params }, { headers }) => {
         const opened = await links.open(params.token);
-        return opened.status === 'open' ? new HttpResponse({ body: questionPage(opened) }) : ended(opened.status);
+        if (opened.status !== 'open') return ended(opened.status);
+        const reader = await readerOf(opened, params.token, headers, 200);
+        return reader instanceof HttpResponse ? reader : asking(200, opened, reader);
       },
       refused: asPage,
     },
@@ -39,16 +57,29 @@ export const answerLinkHandlers = (links: AnswerLinkService) =>
         if (isForeign(headers)) return refusal('The answer was sent by another page. Open the link again and answer there.');
         const opened = await links.open(params.token);
         if (opened.status !== 'open') return ended(opened.status);
+        const reader = await readerOf(opened, params.token, headers, 403);
+        if (reader instanceof HttpResponse) return reader;
         const form = formOf(body);
+        if (reader !== undefined && !signedIn!.isOwnForm(reader, form, headers))
+          return refusal('The answer was sent by another page, or for another sign-in. Open the link again and answer there.');
         try {
-          const given = answerOf(opened, form);
-          const end = await links.answer(opened, given);
+          const given = answerOf(opened, form, reader?.person.name);
+          const end = await links.answer(opened, given, reader?.person);
           return end === undefined ? new HttpResponse({ body: answeredPage(shownAnswer(opened.packet, form, given)) }) : ended(end);
         } catch (error) {
-          return refused(error, form, () => links.open(params.token));
+          return refused(error, form, reader, () => links.open(params.token));
         }
       },
     },
+  });
+}
+
+/** The question, for a person who signed in: browsers then have to send where the form comes from. */
+const asking = (status: number, opened: Open, reader: Reader | undefined, more: { problem?: string; entered?: Entered } = {}) =>
+  new HttpResponse({
+    status,
+    headers: reader === undefined ? {} : ownReferrer,
+    body: questionPage(opened, { ...more, ...(reader === undefined ? {} : { reader: { name: reader.person.name, proof: reader.proof } }) }),
   });
 
 /** Any other refusal, such as of too many requests, as a page. */
@@ -67,14 +98,14 @@ function ended(status: Parameters<typeof endPage>[0]) {
 }
 
 /** The question again with what is wrong, or a page that says why the answer is refused. */
-async function refused(error: unknown, form: URLSearchParams, open: () => Promise<OpenedLink>) {
+async function refused(error: unknown, form: URLSearchParams, reader: Reader | undefined, open: () => Promise<OpenedLink>) {
   if (!(error instanceof ServiceError) || error.status >= 500) throw error;
   const opened = await open();
   if (opened.status !== 'open') return ended(opened.status);
-  const askAgain = (status: number, problem: string) =>
-    new HttpResponse({ status, body: questionPage(opened, { problem, entered: enteredIn(form) }) });
+  const askAgain = (status: number, problem: string) => asking(status, opened, reader, { problem, entered: enteredIn(form) });
   if (error.code === 'STALE') return askAgain(409, 'The question, or what it is about, has changed. Read it again before you answer.');
   if (error.code === 'NOT_AN_APPROVER') return refusal(error.message);
+  if (error.code === 'FORBIDDEN' && reader !== undefined) return refusal(error.message);
   if (error.code === 'FORBIDDEN')
     return refusal('This link was made by the agent that asks, and the question excludes its answer. Ask for another link.');
   return askAgain(400, error.message.replace(/^data\.(\S+)/, '$1'));
@@ -110,8 +141,8 @@ function enteredIn(form: URLSearchParams): Entered {
 }
 
 /** The answer in a form. @throws ServiceError 400 with a sentence for the person */
-function answerOf({ link, packet }: Open, form: URLSearchParams): RespondRequest {
-  const responded_by = link.responder ?? form.get('name')?.trim() ?? '';
+function answerOf({ link, packet }: Open, form: URLSearchParams, person: string | undefined): RespondRequest {
+  const responded_by = person ?? link.responder ?? form.get('name')?.trim() ?? '';
   if (responded_by === '') throw invalid('name', 'Enter your name.');
   if (responded_by.length > maxNameLength) throw invalid('name', `A name has at most ${maxNameLength} characters.`);
   const digest = form.get('digest') ?? '';

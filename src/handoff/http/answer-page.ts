@@ -34,8 +34,9 @@ label small{display:block;font-weight:400}
 fieldset{border:0;margin:0 0 1rem;padding:0}legend{padding:0;font-weight:500}label.check{margin:.25rem 0 0;font-weight:400}label.check input{display:inline;width:auto;margin:0 .5rem 0 0}
 input,textarea,select{display:block;width:100%;margin-top:.25rem;padding:.5rem .625rem;font:inherit;color:inherit;background:var(--canvas);border:1px solid var(--line-strong);border-radius:6px}
 textarea{min-height:5rem;resize:vertical}
-button,summary.button{font:inherit;font-weight:600;min-height:2.75rem;padding:.5rem 1.125rem;border-radius:6px;border:1px solid var(--accent);background:var(--accent);color:#fff;cursor:pointer;text-align:start}
+button,summary.button,a.button{font:inherit;font-weight:600;min-height:2.75rem;padding:.5rem 1.125rem;border-radius:6px;border:1px solid var(--accent);background:var(--accent);color:#fff;cursor:pointer;text-align:start}
 button.danger{border-color:var(--bad-fill);background:var(--bad-fill)}
+a.button{display:inline-block;text-decoration:none}
 summary.button.danger{border-color:var(--bad);background:none;color:var(--bad)}
 button.plain{background:none;color:var(--text);border-color:var(--line-strong)}
 button.plain:hover{border-color:var(--focus)}
@@ -132,6 +133,19 @@ export const answeredPage = (response: string): string =>
 /** The page for a form that may not be sent. */
 export const refusedPage = (sentence: string): string => notice('The answer was not accepted', escapeHtml(sentence));
 
+/** The page that asks for a sign-in before it shows the question, or says why the person who has signed in does not see it. */
+export const signInPage = (href: string, provider: string, refusal: string | undefined): string =>
+  documentOf(
+    refusal === undefined ? 'Sign in to see the question' : 'The question is for somebody else',
+    `<article><h1>${refusal === undefined ? 'Sign in to see the question' : 'The question is for somebody else'}</h1><p>${escapeHtml(refusal ?? 'The question is shown to the person whom it is for.')}</p><p><a class="button" href="${escapeHtml(href)}">${refusal === undefined ? `Sign in with ${escapeHtml(provider)}` : 'Sign in as somebody else'}</a></p></article>`,
+  );
+
+/** A person who signed in, as the page has it. */
+interface ShownReader {
+  readonly name: string;
+  readonly proof: string;
+}
+
 /** What a person entered, to be shown again. */
 export interface Entered {
   readonly name?: string | undefined;
@@ -167,14 +181,14 @@ const leftOut = (count: number, what: string) =>
 /** The page that asks the question of an open link. */
 export function questionPage(
   { link, packet, digest, readAt }: OpenedLink & { status: 'open' },
-  { problem, entered = {} }: { problem?: string; entered?: Entered } = {},
+  { problem, entered = {}, reader }: { problem?: string; entered?: Entered; reader?: ShownReader } = {},
 ): string {
   const { hitl } = packet;
   const asked = `<p class="muted"><bdi>${escapeHtml(askerName(packet))}</bdi> asks${link.responder === null ? '' : ` <bdi>${escapeHtml(link.responder)}</bdi>`}. ${until(link.expires_at, hitl.expires_at, readAt)}</p>`;
   const reason = hitl.reason === '' ? '' : shown(hitl.reason);
   const question = cut(hitl.question, shownLength);
   const warning = problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`;
-  const form = `<form class="card" method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${nameField(link.responder, entered)}${answerFields(packet, entered)}</form>`;
+  const form = `<form class="card" method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${reader === undefined ? nameField(link.responder, entered) : readerFields(reader)}${answerFields(packet, entered)}</form>`;
   return documentOf(
     beginningOf(hitl.question, 100),
     `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(question.start)}</h1>${question.rest}${reason}${actionOf(packet)}</div>${aboutOf(packet)}${form}${messagesOf(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
@@ -190,6 +204,9 @@ function until(linkEnd: string, questionEnd: string | null, now: Date): string {
   const left = roughWords((Date.parse(end) - now.getTime()) / 1000);
   return `Answer within ${left}, by <time datetime="${end}">${utc.format(new Date(end))} UTC</time>.`;
 }
+
+const readerFields = ({ name, proof }: ShownReader): string =>
+  `<input type="hidden" name="proof" value="${proof}"><p class="muted">You answer as <bdi>${escapeHtml(name)}</bdi>.</p>`;
 
 function nameField(responder: string | null, { name = '' }: Entered): string {
   if (responder !== null) return '';

@@ -89,7 +89,7 @@ export function signInHandlers(identity: Identity, now: () => Date): HandlersOf<
     async signIn({ query }) {
       const path = ownPath(query.return_to, publicUrl);
       try {
-        const { url, name, kept } = await identity.begin(path);
+        const { url, name, kept } = await identity.begin(path, query.prompt);
         return goTo(url, cookies.set(cookies.signIn(name), kept, signInSeconds));
       } catch (error) {
         return failed(error, path);

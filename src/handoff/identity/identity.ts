@@ -60,8 +60,8 @@ export async function createIdentity(parts: IdentityDependencies) {
     providerName: new URL(issuer).host,
 
     /** Begins a sign-in: where the browser goes, and what it keeps meanwhile, under the name. @throws ServiceError 503 */
-    async begin(returnTo: string): Promise<{ url: string; name: string; kept: string }> {
-      const { url, checks } = await provider.begin();
+    async begin(returnTo: string, prompt?: 'login'): Promise<{ url: string; name: string; kept: string }> {
+      const { url, checks } = await provider.begin(prompt);
       const begun: Begun = { ...checks, returnTo, until: clock().getTime() + signInMs };
       return { url: url.href, name: checks.state.slice(0, 12), kept: seal.close(begun, 'sign-in') };
     },

@@ -138,7 +138,7 @@ export class Provider {
   }
 
   /** The address at which a sign-in begins, and what its answer is checked by. @throws ServiceError 503 */
-  async begin(): Promise<{ url: URL; checks: SignInChecks }> {
+  async begin(prompt?: 'login'): Promise<{ url: URL; checks: SignInChecks }> {
     const configuration = await this.#client();
     const checks = { state: client.randomState(), nonce: client.randomNonce(), verifier: client.randomPKCECodeVerifier() };
     const offered = configuration.serverMetadata().scopes_supported ?? [];
@@ -150,6 +150,7 @@ export class Provider {
       nonce: checks.nonce,
       code_challenge: await client.calculatePKCECodeChallenge(checks.verifier),
       code_challenge_method: 'S256',
+      ...(prompt === undefined ? {} : { prompt }),
     });
     return { url, checks };
   }

@@ -16,6 +16,9 @@ export const AnswerLink = object({
   id: Id,
   packet_id: Id,
   responder: orNull(Type.String(), 'The person in whose name it answers; null if the person enters a name.'),
+  sign_in: Type.Optional(
+    Type.Literal(true, { description: 'Its page asks for a sign-in before it shows anything; absent if it does not.' }),
+  ),
   status: choice(statuses, {
     description:
       '`open`: it can be used. `answered`: by this link. `closed`: the question was answered in another way. `expired`: also if the question was withdrawn.',
@@ -27,10 +30,18 @@ export const NewAnswerLink = object({
   id: Id,
   url: Type.String({ format: 'uri', description: 'The address of the page. It is never shown again, and anyone who has it can answer.' }),
   responder: AnswerLink.properties.responder,
+  sign_in: AnswerLink.properties.sign_in,
   expires_at: AnswerLink.properties.expires_at,
 });
 export const AnswerLinkRequest = object({
   responder: Type.Optional(name('The person in whose name the link answers. If left out, the person enters a name.')),
+  sign_in: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'Whether the page shows the question only to a person who has signed in: to the `responder`, or to one whom the step of a policy asks; without a `responder` to anybody who may answer. Needs an identity provider.',
+    }),
+  ),
   expires_in: Type.Optional(
     Type.Integer({ minimum: 1, maximum: maxSeconds, default: defaultSeconds, description: 'How long the link is valid, in seconds.' }),
   ),
@@ -116,7 +127,12 @@ export const answerPageRoutes = routeTable('pages', {
     ...page,
     method: 'GET',
     summary: 'Show the page of an answer link',
-    responses: { 200: html('The question.'), 404: html('An unknown link.'), 410: html('A link that has ended.') },
+    responses: {
+      200: html('The question, or the way to sign in.'),
+      403: html('A link for somebody else.'),
+      404: html('An unknown link.'),
+      410: html('A link that has ended.'),
+    },
   }),
   sendAnswer: defineRoute({
     ...page,
@@ -127,7 +143,7 @@ export const answerPageRoutes = routeTable('pages', {
     responses: {
       200: html('The answer is recorded.'),
       400: html('The form again, with what is wrong.'),
-      403: html('The form was sent by another page, or the link was made by the key that asked.'),
+      403: html('The form was sent by another page, the link was made by the key that asked, or it is for somebody else.'),
       404: html('An unknown link.'),
       409: html('The question again, since it has changed.'),
       410: html('A link that has ended.'),

@@ -32,6 +32,7 @@ export const Channel = object({
   name: orNull(Type.String(), 'What it is called.'),
   events,
   responder: orNull(Type.String(), `${responder} Null: all questions; the person enters a name.`),
+  sign_in: Type.Optional(Type.Literal(true, { description: 'The pages of its links ask for a sign-in; absent if they do not.' })),
   links: Type.Boolean({
     description:
       'Whether its messages have answer links: they do if the key that set its target or responder may answer, or if it has a responder, for whom a key with the scope `manage` makes it act. The links end when that key is revoked, and when the responder leaves.',
@@ -52,18 +53,22 @@ const target = Type.String({
   description: "A mail address, or the https URL of one of Slack's incoming webhooks.",
 });
 
+const signIn = Type.Boolean({ description: 'Whether the pages of its links ask for a sign-in. Needs an identity provider.' });
+
 export const ChannelRequest = object({
   kind: choice(channelKinds, { description: '`email` or `slack`.' }),
   target,
   name: Type.Optional(name('What it is called.')),
   events: Type.Optional({ ...events, default: [...defaultEvents] }),
   responder: Type.Optional(name(`${responder} If left out: all questions.`)),
+  sign_in: Type.Optional(signIn),
 });
 export const ChannelPatch = object({
   target: Type.Optional(target),
   name: Type.Optional(orNull(name('What it is called.'))),
   events: Type.Optional(events),
   responder: Type.Optional(orNull(name(responder))),
+  sign_in: Type.Optional(signIn),
   active: Type.Optional(Type.Boolean({ description: 'Whether messages are sent to it.' })),
 });
 

@@ -12,7 +12,10 @@ export const signInRoutes = routeTable('pages', {
     path: '/sign-in',
     access: 'sign-in',
     summary: 'Go to the identity provider',
-    query: Type.Object({ return_to: Type.Optional(Type.String()) }, { additionalProperties: false }),
+    query: Type.Object(
+      { return_to: Type.Optional(Type.String()), prompt: Type.Optional(Type.Literal('login')) },
+      { additionalProperties: false },
+    ),
     responses: { 200: html('Not used.'), 302: { description: 'To the provider.' }, 503: html('The provider does not answer.') },
   }),
   signInCallback: defineRoute({

@@ -7,6 +7,7 @@ import type { Packet, RespondRequest } from '../model/packet.ts';
 import { isSamePerson, nameKey } from '../model/people.ts';
 import { linkHash, linkStatus, linkToken, linkTokenBytes, tenantOfLink } from '../rules/answer-link.ts';
 import { typedName } from '../rules/answered-by.ts';
+import { placeOf } from '../rules/approval.ts';
 import { type KeyFamily, personOrigin, requireNoSource } from '../rules/exclusion.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { isAwaited, latestQuestion } from '../rules/question-state.ts';
@@ -14,12 +15,13 @@ import { acts, hasRight, mayMakeFor, requireLasting, requireMakerFor, requireRig
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
-import { actorOf, type Caller, type CallerOfOrigin, familyOf, provenanceOf } from './authentication.ts';
+import { actorOf, answeredBy, type Caller, type CallerOfOrigin, familyOf, provenanceOf } from './authentication.ts';
 import { changeIn } from './change.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { requireOrigin } from './origin.ts';
 import type { PacketViews } from './packet-views.ts';
 import { linkHasEnded } from './people.ts';
+import { type SignInUse, shownSignIn, signInColumn } from './sign-in.ts';
 
 /** What the page of a link shows: the open question, or why there is none. */
 export type OpenedLink =
@@ -30,6 +32,8 @@ export type OpenedLink =
       readonly maker: Caller;
       readonly packet: AskingPacket;
       readonly digest: string;
+      /** Whether it is for a person who has signed in. */
+      readonly asksSignIn: boolean;
       /** When it was read. */
       readonly readAt: Date;
     }
@@ -43,15 +47,16 @@ interface AnswerLinkDependencies extends ServiceDependencies {
   views: PacketViews;
   random: RandomSource;
   callerOfOrigin: CallerOfOrigin;
+  signIn: SignInUse;
   /** The address of the service for people, without a slash at its end; undefined: the origin of the request. */
   publicUrl: string | undefined;
 }
 
 /** What a link is made for. */
-type Wanted = Pick<StoredAnswerLink, 'responder' | 'channel'> & { readonly base: string; readonly seconds: number };
+type Wanted = Pick<StoredAnswerLink, 'responder' | 'channel' | 'sign_in'> & { readonly base: string; readonly seconds: number };
 
 /** A channel, as far as a link for it needs it. */
-type ChannelOfLink = Pick<DeliveryQueue, 'tenant' | 'webhook_id' | 'responder' | 'key_origin' | 'origin'>;
+type ChannelOfLink = Pick<DeliveryQueue, 'tenant' | 'webhook_id' | 'responder' | 'sign_in' | 'key_origin' | 'origin'>;
 
 /** How long a link in a message is valid, in seconds, unless the question ends earlier. */
 const maxChannelSeconds = 7 * 86_400;
@@ -64,7 +69,17 @@ const maxLinks = 1000;
 const nothing = '00000000-0000-7000-8000-000000000000';
 
 /** Links to pages on which people answer a question without a key. */
-export function createAnswerLinkService({ store, views, clock, newId, random, publicUrl, facts, callerOfOrigin }: AnswerLinkDependencies) {
+export function createAnswerLinkService({
+  store,
+  views,
+  clock,
+  newId,
+  random,
+  publicUrl,
+  facts,
+  callerOfOrigin,
+  signIn,
+}: AnswerLinkDependencies) {
   /**
    * The link of a token, its packet, and the caller for whom it answers; undefined when its key may no longer answer. An
    * unknown token costs the same reads as a known one.
@@ -98,7 +113,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
   }
 
   /** Stores a link to the open question of a packet, which answers for the caller. @throws ServiceError 403 when the caller may not answer */
-  async function insert(caller: Caller, packetId: string, { responder, channel, base, seconds }: Wanted): Promise<NewAnswerLink> {
+  async function insert(caller: Caller, packetId: string, { responder, channel, sign_in, base, seconds }: Wanted): Promise<NewAnswerLink> {
     if (channel === null) requireRight(caller, acts.answerByLink);
     requireLasting(caller);
     requireMakerFor(caller, responder);
@@ -112,7 +127,8 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
     const at = channel === null ? provenanceOf(caller, now) : { now, keyId: null };
     const expires_at = new Date(at.now.getTime() + seconds * 1000).toISOString();
     const id = newId(at.now);
-    const maker = { key_id: caller.key_id, key_origin: caller.origin, responder, verified, channel };
+    const maker = { key_id: caller.key_id, key_origin: caller.origin, responder, verified, sign_in, channel };
+    const asksSignIn = sign_in === 1 || signIn.isRequired;
     await store.of(caller).commit({
       packets: [packetId],
       notifies: true,
@@ -120,7 +136,8 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       work({ packets, answerLinks, trail }) {
         const packet = packets.get(packetId);
         if (packet === undefined) throw notFound('packet');
-        if (packet.hitl?.exclude_source) requireNoSource(packets.sources(packetId), family, 'answered');
+        // Who signs in is judged when answering.
+        if (packet.hitl?.exclude_source && !asksSignIn) requireNoSource(packets.sources(packetId), family, 'answered');
         const question = openQuestion(packet, at.now);
         requireFewLinks(answerLinks.ofPacket(packetId), packet, channel, at.now);
         const times = { created_at: at.now.toISOString(), expires_at, answered_at: null, revoked_at: null };
@@ -130,7 +147,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
         trail.append(packet, [{ event_type: 'answer_link_created', type: null, actor, details }], at);
       },
     });
-    return { id, url: `${base}/answer/${token}`, responder, expires_at };
+    return { id, url: `${base}/answer/${token}`, responder, ...shownSignIn(sign_in), expires_at };
   }
 
   /** Whether a person has left: is suspended, or had a key and has none any more. */
@@ -147,7 +164,8 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       if (!isId(packetId)) throw notFound('packet');
       const responder = request.responder ?? caller.responder ?? null;
       const base = publicUrl ?? requireOrigin(origin);
-      return insert(caller, packetId, { responder, channel: null, base, seconds: validSeconds(request) });
+      const sign_in = signInColumn(request.sign_in ?? false, signIn);
+      return insert(caller, packetId, { responder, channel: null, sign_in, base, seconds: validSeconds(request) });
     },
 
     /**
@@ -156,13 +174,13 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
      * @throws ServiceError 403 when the channel's key is a source of the question, 409 when the packet has had too many links
      */
     async createFor(channel: ChannelOfLink, packetId: string): Promise<NewAnswerLink | 'not allowed' | undefined> {
-      const { tenant, webhook_id, responder, key_origin, origin } = channel;
+      const { tenant, webhook_id, responder, sign_in, key_origin, origin } = channel;
       const caller = key_origin === null ? undefined : await callerOfOrigin(tenant, key_origin);
       if (caller === undefined || !mayLink(caller, responder)) return 'not allowed';
       if (responder !== null && (await hasLeft(caller, responder))) return 'not allowed';
       try {
         const seconds = maxChannelSeconds;
-        return await insert(caller, packetId, { responder, channel: webhook_id, base: publicUrl ?? origin!, seconds });
+        return await insert(caller, packetId, { responder, channel: webhook_id, sign_in, base: publicUrl ?? origin!, seconds });
       } catch (error) {
         if (error instanceof NoQuestion || (error instanceof ServiceError && error.status === 404)) return undefined;
         throw error;
@@ -179,10 +197,10 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
         await Promise.all(names.map(async (name) => [name, await store.whole(caller.tenant_number).people.find(name)] as const)),
       );
       return links.map((link) => {
-        const { id, packet_id, responder, created_at, expires_at } = link;
+        const { id, packet_id, responder, sign_in, created_at, expires_at } = link;
         const found = linkStatus(link, view.packet, clock());
         const isOver = found === 'open' && responder !== null && linkHasEnded(people.get(nameKey(responder)), created_at);
-        return { id, packet_id, responder, status: isOver ? 'revoked' : found, created_at, expires_at };
+        return { id, packet_id, responder, ...shownSignIn(sign_in), status: isOver ? 'revoked' : found, created_at, expires_at };
       });
     },
 
@@ -215,24 +233,44 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       const status = current === 'open' && hasLeft ? 'revoked' : current;
       if (status !== 'open') return { status };
       const asking = packet as AskingPacket;
-      return { status, link, maker, packet: asking, digest: asking.hitl.digest!, readAt };
+      const asksSignIn = link.sign_in === 1 || signIn.isRequired;
+      return { status, link, maker, packet: asking, digest: asking.hitl.digest!, asksSignIn, readAt };
+    },
+
+    /** Why a person who signed in may not answer by a link that asks for a sign-in, as a sentence; undefined: the person may. */
+    async refusalOf({ link, packet, readAt }: OpenedLink & { status: 'open' }, person: Caller): Promise<string | undefined> {
+      const { responder, tenant } = link;
+      if (person.tenant_number !== tenant) return `You are signed in as ${person.name}; the question is for somebody else.`;
+      if (!hasRight(person, acts.answerByLink)) return `You are signed in as ${person.name}, who may not answer questions.`;
+      if (responder === null || isSamePerson(responder, person.name)) return undefined;
+      const from = packet.hitl.step?.from;
+      if (from === undefined) return `You are signed in as ${person.name}; the question is for somebody else.`;
+      const { people } = await facts.policies.of(tenant);
+      const step = { steps: [], began_at: '', expires_at: null, approvals: [], standing: [], people };
+      if (placeOf(step, { from }, person.name, readAt, false) !== 'not asked') return undefined;
+      return `You are signed in as ${person.name}; the question is for somebody else.`;
     },
 
     /**
-     * Answers the question of an open link. Returns how the link ended in the meantime, if it did.
+     * Answers the question of an open link, for a link that asks for a sign-in as the person who signed in. Returns how the link ended
+     * in the meantime, if it did.
      * @throws ServiceError 400, 403 or 409 `STALE` as `respond` does
      */
     async answer(
       { link, maker }: OpenedLink & { status: 'open' },
       answer: RespondRequest,
+      person?: Caller,
     ): Promise<Exclude<OpenedLink['status'], 'open'> | undefined> {
-      const { id, packet_id, responder, verified, channel, key_id } = link;
+      const { id, packet_id, responder, channel } = link;
       if (channel === null) requireRight(maker, acts.answerByLink);
-      if (responder === null) requireMakerFor(maker, answer.responded_by);
-      const name = responder ?? answer.responded_by;
-      const by: AnsweredBy = verified === 1 ? { name, verified: true, method: 'link', link_id: id } : typedName(name, { link_id: id });
+      if (responder === null && person === undefined) requireMakerFor(maker, answer.responded_by);
+      const by = answererOf(link, answer, person);
       // The person answers, whoever made the link.
-      const at = { now: clock(), keyId: key_id, family: await judgedAs(maker, link) };
+      const at =
+        person === undefined
+          ? { now: clock(), keyId: link.key_id, family: await judgedAs(maker, link) }
+          : { ...provenanceOf(person, clock()), family: familyOf(person) };
+      const key_id = person === undefined ? link.key_id : null;
       const decider = { verified: by.verified, method: by.method, key_id };
       return withFacts(facts, { tenant: link.tenant }, (known) =>
         store.whole(link.tenant).commit({
@@ -245,7 +283,7 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
             if (stored === undefined || packet === undefined) return 'unknown';
             const status = linkStatus(stored, packet, at.now);
             if (status !== 'open') return status;
-            const details = { answer_link_id: id, ...(responder === null ? { unverified: true as const } : {}) };
+            const details = { answer_link_id: id, ...(by.verified || responder !== null ? {} : { unverified: true as const }) };
             changeIn(transaction, packet_id, { kind: 'respond', answer, via: 'link', link: details, by, decider }, at, { facts: known });
             transaction.answerLinks.save(id, { ...stored, answered_at: at.now.toISOString() });
             return undefined;
@@ -254,6 +292,13 @@ export function createAnswerLinkService({ store, views, clock, newId, random, pu
       );
     },
   };
+}
+
+/** Who answers by a link: the person who signed in, or whom the link names, or whose name was typed. */
+function answererOf({ id, responder, verified }: StoredAnswerLink, answer: RespondRequest, person: Caller | undefined): AnsweredBy {
+  if (person !== undefined) return { ...answeredBy(person, answer.responded_by), link_id: id };
+  const name = responder ?? answer.responded_by;
+  return verified === 1 ? { name, verified: true, method: 'link', link_id: id } : typedName(name, { link_id: id });
 }
 
 export type AnswerLinkService = ReturnType<typeof createAnswerLinkService>;

@@ -20,12 +20,14 @@ import type { Caller } from './authentication.ts';
 import type { SendingParts } from './dependencies.ts';
 import { createDestinations } from './destinations.ts';
 import { requireOrigin } from './origin.ts';
+import { type SignInUse, shownSignIn, signInColumn } from './sign-in.ts';
 
 interface ChannelServiceDependencies extends SendingParts {
   /** Why no mail can be sent, as a sentence; undefined when it can. */
   mailProblem: string | undefined;
   /** The address of the service for people, if it is set. */
   publicUrl: string | undefined;
+  signIn: SignInUse;
 }
 
 /** The most channels of a tenant: every question writes a delivery and makes a link for each of them. */
@@ -40,7 +42,7 @@ const mailAddress =
 const maxAddress = 254;
 
 /** The operations on channels and their deliveries. */
-export function createChannelService({ store, clock, newId, urlProblem, mailProblem, publicUrl }: ChannelServiceDependencies) {
+export function createChannelService({ store, clock, newId, urlProblem, mailProblem, publicUrl, signIn }: ChannelServiceDependencies) {
   const shown = (row: ListedRow) => shownChannel(row, publicUrl);
   const { change, add, remove, test, deliveries, replay } = createDestinations({
     ...{ store, clock, newId },
@@ -87,10 +89,19 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
 
     /** Creates a channel, or repeats the answer stored under the same idempotency key. */
     async create(caller: Caller, request: ChannelRequest, origin: string, idempotency?: Idempotency) {
-      const { kind, target, name = null, events = defaultEvents, responder = caller.responder ?? null } = request;
+      const { kind, target, name = null, events = defaultEvents, responder = caller.responder ?? null, sign_in = false } = request;
       await requireTarget(kind, target, caller);
       const wanted = [...new Set(events)];
-      const given = { kind, url: target, events: wanted, secret: '', ...noChannel, name, responder };
+      const given = {
+        kind,
+        url: target,
+        events: wanted,
+        secret: '',
+        ...noChannel,
+        name,
+        responder,
+        sign_in: signInColumn(sign_in, signIn),
+      };
       return add(caller, { ...given, ...makerOf(caller, responder, origin) }, { kind, name, events: wanted, responder }, idempotency);
     },
 
@@ -105,6 +116,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
 
     async change(caller: Caller, id: string, patch: ChannelPatch, origin: string): Promise<Channel> {
       const { target, name, events, responder, active } = patch;
+      const sign_in = patch.sign_in === undefined ? undefined : signInColumn(patch.sign_in, signIn);
       if (target !== undefined) {
         const { kind } = await find(caller, id);
         await requireTarget(kind as ChannelKind, target, caller);
@@ -114,7 +126,7 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
         if (fields.length === 0) return undefined;
         const changed = {
           ...stored,
-          ...defined({ url: target, name, events: events && [...new Set(events)], responder }),
+          ...defined({ url: target, name, events: events && [...new Set(events)], responder, sign_in }),
           // Who gets somebody's questions answers for the links to them.
           ...(target === undefined && responder === undefined
             ? {}
@@ -145,7 +157,7 @@ export type ChannelService = ReturnType<typeof createChannelService>;
 
 /** A channel as callers see it, with warnings of what it can't do, and if only a request says where its links lead. */
 function shownChannel({ kind, url, events, origin, key_origin, ...row }: ListedRow, publicUrl: string | undefined): Channel {
-  const { id, name, responder, active, disabled_reason, created_at } = row;
+  const { id, name, responder, sign_in, active, disabled_reason, created_at } = row;
   const target = kind === 'slack' ? `${new URL(url).origin}/...${url.slice(-4)}` : url;
   const sentences = [
     ...(publicUrl === undefined && origin !== null && key_origin !== null
@@ -158,7 +170,7 @@ function shownChannel({ kind, url, events, origin, key_origin, ...row }: ListedR
           'Its messages have no answer links: who set it up may not answer, or did so with a token. Name a responder, or use a key with the scope respond.',
         ]
       : []),
-    ...(key_origin !== null && responder === null
+    ...(key_origin !== null && responder === null && sign_in === 0
       ? [
           'Whoever has a link of its messages answers with a typed name, which is not verified, and a question that excludes its source gets no link if the key that set the channel up is related to the one that asks. Name a responder to verify the answers.',
         ]
@@ -167,7 +179,7 @@ function shownChannel({ kind, url, events, origin, key_origin, ...row }: ListedR
   const warnings = sentences.length === 0 ? undefined : sentences;
   return {
     ...{ id, kind: kind as ChannelKind, target, name, events: events as ChannelEvent[], responder },
-    ...{ links: key_origin !== null, active, disabled_reason, created_at },
+    ...{ ...shownSignIn(sign_in), links: key_origin !== null, active, disabled_reason, created_at },
     ...defined({ warnings }),
   };
 }

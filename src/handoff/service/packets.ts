@@ -13,8 +13,10 @@ import { actorOf, answeredBy, type Caller } from './authentication.ts';
 import { actingFor, type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
 import { type CreationDependencies, createPacketCreation } from './create.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
+import { requireSignIn, type SignInUse } from './sign-in.ts';
 
 interface PacketServiceDependencies extends CreationDependencies, FactSources {
+  signIn: SignInUse;
   random: RandomSource;
 }
 
@@ -45,8 +47,9 @@ function createChanges(parts: PacketServiceDependencies) {
   const { store, clock, newId } = parts;
   return {
     async respond(caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions & { via?: AnsweredVia } = {}) {
-      requireResponder(caller, answer.responded_by, 'responded_by');
       const { via = 'api' } = options;
+      requireSignIn(caller, via, parts.signIn);
+      requireResponder(caller, answer.responded_by, 'responded_by');
       // Over A2A an agent answers, unless the key is a person's.
       const actor = via === 'a2a' && !caller.responder ? `agent:${caller.name}` : undefined;
       const by = answeredBy(caller, answer.responded_by);

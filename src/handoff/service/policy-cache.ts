@@ -9,6 +9,7 @@ import type { Absence, People } from '../rules/approval.ts';
 import { inOrder, type JudgedPolicy, matching, type Subject } from '../rules/policy.ts';
 import { strictSchema } from '../rules/strict-schema.ts';
 import type { StoredDocument } from '../store/documents.ts';
+import type { StoredPerson } from '../store/people.ts';
 import type { Store } from '../store/store.ts';
 import { keep } from './contract-cache.ts';
 
@@ -61,18 +62,22 @@ export class PolicyCache {
   }
 
   async #read(tenant: number): Promise<Published> {
-    const { documents } = this.#parts.store.whole(tenant);
-    const [policies, groups, delegations] = await Promise.all([
+    const { documents, people } = this.#parts.store.whole(tenant);
+    const [policies, groups, delegations, known] = await Promise.all([
       documents.all('policy'),
       documents.all('group'),
       documents.all('delegation'),
+      people.all(),
     ]);
     return {
       policies: inOrder(policies.map(storedPolicy)),
       people: {
-        groups: new Map(groups.map(({ name, document }) => [name, (readJson(document) as Pick<Group, 'members'>).members])),
+        groups: new Map([
+          ...providerGroups(known),
+          ...groups.map(({ name, document }): [string, string[]] => [name, (readJson(document) as Pick<Group, 'members'>).members]),
+        ]),
         absences: delegations.map(({ document }): Absence => readJson(document) as Delegation),
-        suspended: [],
+        suspended: known.filter(({ suspended_at }) => suspended_at !== null).map(({ name }) => name),
       },
     };
   }
@@ -123,3 +128,15 @@ export const storedPolicy = ({ name, version, document }: Pick<StoredDocument, '
   ...{ name, version },
   ...(readJson(document) as PolicyRequest),
 });
+
+/** The groups of the identity provider, by their names with the prefix, with the people who were in them when they signed in last. */
+function providerGroups(people: readonly StoredPerson[]): Map<string, string[]> {
+  const members = new Map<string, string[]>();
+  for (const { name, groups } of people)
+    for (const group of groups) {
+      const known = members.get(group);
+      if (known === undefined) members.set(group, [name]);
+      else known.push(name);
+    }
+  return members;
+}

@@ -28,6 +28,8 @@ declare module './tables.ts' {
       revoked_at: string | null;
       /** Whether it is known that who has it is its responder, 1 or 0. */
       verified: number;
+      /** Whether its responder has to sign in, 1 or 0. */
+      sign_in: number;
       /** The id of the channel that it was made for; null: a caller made it. */
       channel: string | null;
     };
@@ -61,6 +63,7 @@ const columns = [
   'answered_at',
   'revoked_at',
   'verified',
+  'sign_in',
   'channel',
 ] as const;
 

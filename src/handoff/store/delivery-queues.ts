@@ -10,7 +10,7 @@ import type { StoredWebhook } from './webhooks.ts';
 /** The columns of a webhook or channel that an attempt needs. */
 export const destinationColumns = [
   ...(['kind', 'url', 'secret', 'old_secret', 'old_secret_until', 'failing_since'] as const),
-  ...(['authentication', 'responder', 'key_id', 'key_origin', 'origin'] as const),
+  ...(['authentication', 'responder', 'sign_in', 'key_id', 'key_origin', 'origin'] as const),
 ] as const;
 /** What an attempt needs of a webhook or channel. */
 export type Destination = Pick<StoredWebhook, (typeof destinationColumns)[number]>;

@@ -58,8 +58,8 @@ export class PersonBuffer extends TableBuffer<string, StoredPerson> {
 const nobody = { name: '', groups: '[]' };
 
 /** What instances keep of a person. */
-const standingOf = (person: StoredPerson): string =>
-  JSON.stringify([person.suspended_at, person.left_at, person.links_end_at, person.subject, person.issuer]);
+const standingOf = ({ suspended_at, left_at, links_end_at, subject, issuer, groups }: StoredPerson): string =>
+  JSON.stringify([suspended_at, left_at, links_end_at, subject, issuer, groups]);
 
 /** People. A change of what a person may do makes every instance drop its cached keys. */
 const writes: Writes<PersonNeeds, PersonBuffer> = {

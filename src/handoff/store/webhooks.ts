@@ -42,6 +42,8 @@ declare module './tables.ts' {
       name: string | null;
       /** The person whose questions it gets; null: all questions. */
       responder: string | null;
+      /** Whether those who answer by its links have to sign in, 1 or 0. */
+      sign_in: number;
       /** The key that set the target, and the first key of its chain of rotations: the maker of the channel's answer links. */
       key_id: string | null;
       key_origin: string | null;
@@ -75,6 +77,7 @@ export const noChannel = {
   authentication: null,
   name: null,
   responder: null,
+  sign_in: 0,
   key_id: null,
   key_origin: null,
   origin: null,
@@ -98,6 +101,7 @@ const listedColumns = [
   'name',
   'events',
   'responder',
+  'sign_in',
   'active',
   'disabled_reason',
   'key_origin',

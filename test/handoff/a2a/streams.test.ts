@@ -20,7 +20,7 @@ async function subscribe(id: string, read: () => Packet) {
   const none = async (): Promise<never> => assert.fail('nothing else is asked for');
   const session = {
     ...{ call: none, hold: () => undefined, rootsOf: none, pushes: {} as never, signal: new AbortController().signal },
-    ...{ agentId: undefined, responder: 'x', address: { origin: 'http://a', version: '1', agents: [] } },
+    ...{ agentId: undefined, responder: 'x', address: { origin: 'http://a', version: '1', agents: [], issuer: undefined } },
     view: async () => ({ packet: read(), root: taskId, length: 0 }),
     changed: () => new Promise<void>((resolve) => (change = resolve)),
   };

@@ -17,6 +17,8 @@ class AnswerLink(TypedDict):
     """A UUID."""
     responder: str | None
     """The person in whose name it answers; null if the person enters a name."""
+    sign_in: NotRequired[bool]
+    """Its page asks for a sign-in before it shows anything; absent if it does not."""
     status: AnswerLinkStatus
     """`open`: it can be used. `answered`: by this link. `closed`: the question was answered in
     another way. `expired`: also if the question was withdrawn.
@@ -34,6 +36,8 @@ class NewAnswerLink(TypedDict):
     """The address of the page. It is never shown again, and anyone who has it can answer."""
     responder: str | None
     """The person in whose name it answers; null if the person enters a name."""
+    sign_in: NotRequired[bool]
+    """Its page asks for a sign-in before it shows anything; absent if it does not."""
     expires_at: str
     """When it expires."""
 
@@ -41,5 +45,10 @@ class NewAnswerLink(TypedDict):
 class AnswerLinkRequest(TypedDict):
     responder: NotRequired[str | None]
     """The person in whose name the link answers. If left out, the person enters a name."""
+    sign_in: NotRequired[bool | None]
+    """Whether the page shows the question only to a person who has signed in: to the
+    `responder`, or to one whom the step of a policy asks; without a `responder` to anybody
+    who may answer. Needs an identity provider. Default: false.
+    """
     expires_in: NotRequired[int | None]
     """How long the link is valid, in seconds. Default: 86400."""

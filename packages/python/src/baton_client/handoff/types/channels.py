@@ -31,6 +31,8 @@ class Channel(TypedDict):
     person), and in whose name its answer links answer. A group (`group:finance`) gets the
     steps that ask it, without answer links. Null: all questions; the person enters a name.
     """
+    sign_in: NotRequired[bool]
+    """The pages of its links ask for a sign-in; absent if they do not."""
     links: bool
     """Whether its messages have answer links: they do if the key that set its target or
     responder may answer, or if it has a responder, for whom a key with the scope `manage`
@@ -65,6 +67,8 @@ class ChannelRequest(TypedDict):
     person), and in whose name its answer links answer. A group (`group:finance`) gets the
     steps that ask it, without answer links. If left out: all questions.
     """
+    sign_in: NotRequired[bool | None]
+    """Whether the pages of its links ask for a sign-in. Needs an identity provider."""
 
 
 class ChannelPatch(TypedDict):
@@ -76,6 +80,8 @@ class ChannelPatch(TypedDict):
     for its answer, `overdue` for a packet that is open at its `due_at`.
     """
     responder: NotRequired[str | None]
+    sign_in: NotRequired[bool]
+    """Whether the pages of its links ask for a sign-in. Needs an identity provider."""
     active: NotRequired[bool]
     """Whether messages are sent to it."""
 

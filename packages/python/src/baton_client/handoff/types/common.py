@@ -13,6 +13,7 @@ Code = Literal[
     "UNAUTHORIZED",
     "FORBIDDEN",
     "NOT_AN_APPROVER",
+    "SIGN_IN_REQUIRED",
     "NOT_FOUND",
     "METHOD_NOT_ALLOWED",
     "CONFLICT",
