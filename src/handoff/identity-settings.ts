@@ -157,6 +157,13 @@ export function identityProblems(settings: IdentitySettings): string[] {
   return checks.flatMap(([isWrong, sentence]) => (isWrong ? [sentence] : []));
 }
 
+/** What sign-in is used for where people answer. */
+export const signInUse = ({ oidcIssuer, oidcClientId, oidcRequired }: IdentitySettings) => ({
+  isOffered: oidcIssuer !== undefined && oidcClientId !== undefined,
+  isRequired: oidcRequired.includes('answers'),
+  isRequiredInConsole: oidcRequired.includes('console'),
+});
+
 /** What an operator registers at the identity provider for sign-in, and how long people stay signed in: one line each; none without sign-in. */
 export function signInNotices({ oidcIssuer, oidcClientId, publicUrl = '', sessionHours }: IdentitySettings): string[] {
   if (oidcIssuer === undefined || oidcClientId === undefined) return [];

@@ -40,7 +40,7 @@ import { tenantHandlers } from './http/tenants.ts';
 import { trailHandlers } from './http/trail.ts';
 import { webhookHandlers } from './http/webhooks.ts';
 import type { Identity } from './identity/identity.ts';
-import { claimRules } from './identity-settings.ts';
+import { claimRules, signInUse } from './identity-settings.ts';
 import { Mailer } from './jobs/mail.ts';
 import { manyAttempts } from './jobs/receivers.ts';
 import { SchemaChecks } from './json-schema/checks.ts';
@@ -71,7 +71,6 @@ import { createPeopleService } from './service/people.ts';
 import { createPolicyService } from './service/policies.ts';
 import { createPushService } from './service/pushes.ts';
 import { createQuestionService } from './service/questions.ts';
-import type { SignInUse } from './service/sign-in.ts';
 import { createStatsService } from './service/stats.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createTrailService } from './service/trail.ts';
@@ -320,12 +319,7 @@ function createServices(
   });
   const policies = createPolicyService({ store, clock, turns: live.turns, checks });
   const facts = { policies, checks };
-  const { oidcRequired } = settings;
-  const signIn: SignInUse = {
-    isOffered: identity?.signsIn === true,
-    isRequired: oidcRequired.includes('answers'),
-    isRequiredInConsole: oidcRequired.includes('console'),
-  };
+  const signIn = signInUse(settings);
   const callerOfOrigin = createCallerOfOrigin({ store, clock, signIn: signIn.isOffered ? identity : undefined });
   const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl, facts, callerOfOrigin, signIn });
   const onChange = () => {
