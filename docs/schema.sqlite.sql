@@ -165,7 +165,7 @@ CREATE INDEX calls_by_packet on calls (tenant, packet_id);
 
 CREATE TABLE webhooks (
   seq integer primary key autoincrement, tenant integer not null, id text not null, kind text not null, for_packet text,
-  url text not null, name text, events text not null, responder text, authentication text,
+  url text not null, name text, events text not null, responder text, sign_in integer not null, authentication text,
   secret text not null, old_secret text, old_secret_until text, key_id text, key_origin text, origin text,
   active integer not null, disabled_reason text, failing_since text,
   created_at text not null, updated_at text not null, removed_at text, unique (tenant, id));
@@ -202,7 +202,7 @@ CREATE INDEX deliveries_dead on deliveries (updated_at) where status = 'dead_let
 CREATE TABLE answer_links (
   seq integer primary key autoincrement, tenant integer not null, id text not null, packet_id text not null,
   question text not null, first_question text not null, asked_of text, token_hash text not null,
-  responder text, verified integer not null, channel text, key_id text,
+  responder text, verified integer not null, sign_in integer not null, channel text, key_id text,
   key_origin text not null, created_at text not null, expires_at text not null, answered_at text, revoked_at text,
   unique (tenant, id));
 
