@@ -167,6 +167,7 @@ const verbs: Record<Verb, string> = {
   time_out_fail: 'the timeout of a question with `on_timeout` `fail`',
   time_out_expire: 'the timeout of a question with `on_timeout` `expire`',
   delete: '`DELETE /packets/{id}`, the only operation that changes the status of a `completed` packet',
+  erase: '`POST /erasures`',
 };
 
 function lifeDocument(): string {

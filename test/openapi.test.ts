@@ -498,6 +498,11 @@ describe('the answers of the service', () => {
     const rotated = await answer('rotateKey', 201, { id: key.id, body: { overlap_seconds: 60 } });
     await answer('deleteKey', 204, { id: key.id });
     await answer('deleteKey', 204, { id: rotated.body.id });
+    const erasure = (await answer('createErasure', 202, { body: { packet_ids: [id], reason: 'Request' } })).body;
+    await service.handoff.runOnce.erase();
+    await answer('getErasure', 200, { id: erasure.id });
+    await answer('listErasures', 200);
+    await answer('getPacket', 200, { id });
     const tenant = (await answer('createTenant', 201, { body: { name: 'Acme', tier: 'pro', handoffs_per_day: 3 } })).body;
     await answer('getTenant', 200, { id: tenant.id });
     await answer('patchTenant', 200, { id: tenant.id, body: { handoffs_per_day: null } });

@@ -5,6 +5,7 @@ import { stopLimits } from '../kit/lifecycle.ts';
 import { Loop } from '../kit/loop.ts';
 import { createAgentWriter } from './jobs/agents.ts';
 import { attemptMs, Deliverer } from './jobs/deliverer.ts';
+import { createEraser } from './jobs/eraser.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
 import { createMeasurer } from './jobs/measurer.ts';
 import { createPruner } from './jobs/pruner.ts';
@@ -41,13 +42,14 @@ const firstPruneMs = 60_000;
 /** Wires the background jobs. They run from `start` to `stop`, which waits for delivery attempts in progress. */
 export function createJobs(base: Base, { store, live, services, failures, recheck, discover }: JobDependencies) {
   const { settings, clock } = base;
-  const { packets, agents } = services;
+  const { packets, agents, erasures } = services;
   const runOnce = {
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
     index: createIndexingJob(store, clock),
     prune: createPruner({ store, clock, retention: settings }),
     measure: createMeasurer(store, live.metrics.measured),
     agents: createAgentWriter(agents),
+    erase: createEraser({ store, erasures, now: () => clock().getTime() }),
     async poll() {
       const begun = clock().getTime();
       await live.hub.poll();

@@ -23,6 +23,7 @@ import { approvalHandlers } from './http/approvals.ts';
 import { briefHandlers } from './http/brief.ts';
 import { channelHandlers } from './http/channels.ts';
 import { contractHandlers } from './http/contracts.ts';
+import { erasureHandlers } from './http/erasures.ts';
 import type { NounHandlers } from './http/handlers.ts';
 import { IdentityAdmission } from './http/identity.ts';
 import { keyHandlers } from './http/keys.ts';
@@ -60,6 +61,7 @@ import { createChannelService } from './service/channels.ts';
 import { OpenConnections } from './service/connections.ts';
 import { createContractService } from './service/contracts.ts';
 import { createDelegationService } from './service/delegations.ts';
+import { createErasureService } from './service/erasures.ts';
 import { createExecutionService } from './service/executions.ts';
 import { createGroupService } from './service/groups.ts';
 import { createKeyService } from './service/keys.ts';
@@ -110,7 +112,10 @@ export interface Handoff {
   /** Finishes the requests and attempts in progress, then closes everything. */
   stop: Stop;
   /** Runs one round of a job, for tests, which control the clock. */
-  runOnce: Record<'sweep' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat' | 'agents', () => Promise<number>>;
+  runOnce: Record<
+    'sweep' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat' | 'agents' | 'erase',
+    () => Promise<number>
+  >;
 }
 
 /** What every part of the service needs. */
@@ -177,7 +182,7 @@ async function wire(settings: Settings, dependencies: Dependencies, closeOnFaile
   const app = createHttp(base, { store, live, services, listening, redis, identity });
   closeOnFailedStart(() => app.close());
   const recheck = async () => {
-    await Promise.all([services.connections.recheck(), redis?.check()]);
+    await Promise.all([services.connections.recheck(), services.erasures.recheck(), redis?.check()]);
   };
   const jobs = createJobs(base, { store, live, services, failures, recheck, discover: identity && (() => identity.provider.discover()) });
   closeOnFailedStart(() => jobs.stop());
@@ -347,6 +352,7 @@ function createServices(
     tenants: createTenantService(parts),
     approvals: createApprovalService(creation),
     executions: createExecutionService({ ...parts, views }),
+    erasures: createErasureService({ ...parts, views, retentionDays: settings.retentionDays }),
     groups: createGroupService(parts),
     delegations: createDelegationService(parts),
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
@@ -388,6 +394,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
     ...agentHandlers(agents),
     ...contractHandlers(contracts),
     ...approvalHandlers(services.approvals, services.executions),
+    ...erasureHandlers(services.erasures),
     ...policyHandlers(services.policies),
     ...groupHandlers(services.groups),
     ...delegationHandlers(services.delegations),

@@ -175,6 +175,18 @@ export const settingsTable = {
     help: 'A private key of Ed25519 as PEM, or the path of a file with it: the heads of audit logs are then signed.',
     parse: signingKey,
   },
+  auditAnchorSeconds: {
+    variable: 'SERVICE_AUDIT_ANCHOR_SECONDS',
+    fallback: '0',
+    help: 'How often the heads of audit logs that have moved are written to the log and sent to webhooks that name `audit.head`, in seconds; 0 = never.',
+    parse: whole(0, 31_536_000),
+  },
+  retentionDays: {
+    variable: 'SERVICE_RETENTION_DAYS',
+    fallback: '0',
+    help: 'How many days the content of a packet is kept after the packet ended, unless its tenant has `retention_days`; 0 = for ever.',
+    parse: whole(0, 36_500),
+  },
   smtpUrl: {
     variable: 'SERVICE_SMTP_URL',
     fallback: undefined,

@@ -59,6 +59,7 @@ const bodiesOf: Record<WithBody, Record<string, unknown>> = {
   },
   startExecution: { arguments_digest: '0'.repeat(64) },
   endExecution: { status: 'succeeded' },
+  createErasure: { subject: 'customer:4711', reason: 'Request of 1 March' },
   putPolicy: { match: { tools: ['refund'] }, rules: [{ then: { ask: [{ from: ['group:finance'] }] } }] },
   tryPolicies: { agent: 'refund-eu', action: { tool: 'refund', arguments: {} } },
   putGroup: { members: ['dana', 'eli'] },

@@ -5,6 +5,8 @@ import pg from 'pg';
 import { priorities, statuses } from '../../src/handoff/model/common.ts';
 import { canonicalJson } from '../../src/handoff/rules/canonical-json.ts';
 import { detailsDigest, noDigest } from '../../src/handoff/rules/chain.ts';
+import { finalStatuses } from '../../src/handoff/rules/packet-life.ts';
+import { subjectDigests } from '../../src/handoff/rules/subjects.ts';
 import { summaryText } from '../../src/handoff/rules/text.ts';
 import { databaseInMemory } from './faults.ts';
 
@@ -59,6 +61,8 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
     packets: own('*', 'packets', 'seq'),
     contents: ofPacket('*', 'contents', 'packet'),
     packet_tags: own('*', 'packet_tags', 'packet_id, tag'),
+    packet_subjects: own('*', 'packet_subjects', 'packet_id, subject_digest'),
+    erasures: own('*', 'erasures', 'id'),
     events: own('*', 'events', 'position'),
     heads: own('*', 'heads', 'tenant'),
     webhooks: own('*', 'webhooks', 'seq'),
@@ -155,10 +159,18 @@ function levelsOf(counters: readonly Row[], packets: readonly Row[]): string[] {
   );
 }
 
-function packetsOf({ packets = [], contents = [], packet_tags = [], search_queue = [], search_index = [] }: Contents): string[] {
+function packetsOf({
+  packets = [],
+  contents = [],
+  packet_tags = [],
+  packet_subjects = [],
+  search_queue = [],
+  search_index = [],
+}: Contents): string[] {
   const stored = new Set(contents.map(({ packet }) => packet));
   const findable = new Set([...search_queue.map(({ packet }) => packet), ...search_index.map(({ rowid }) => rowid)]);
   const tagsOf = Map.groupBy(packet_tags, ({ packet_id }) => packet_id);
+  const subjectsOf = Map.groupBy(packet_subjects, ({ packet_id }) => packet_id);
   return packets.flatMap((row) => {
     const packet = JSON.parse(summaryText({ state: row.state, digest: row.digest }));
     const name = `packet ${packet.id}`;
@@ -173,13 +185,21 @@ function packetsOf({ packets = [], contents = [], packet_tags = [], search_queue
       parent: packet.parent_packet_id,
       claimed_by: packet.claimed_by?.agent_id ?? null,
       updated_at: packet.updated_at,
+      ended_at: finalStatuses.includes(packet.status) && packet.erased !== true ? packet.updated_at : null,
     };
+    const isFindable = findable.has(row.seq);
     const tags = (tagsOf.get(row.id) ?? []).map(({ tag }) => tag);
     return [
       ...Object.entries(columns).flatMap(([column, value]) => differ(`${name}, ${column}`, row[column], value)),
       ...differ(`${name}, tags`, tags, [...new Set<string>(packet.metadata.tags)].toSorted()),
       ...(stored.has(row.seq) ? [] : [`${name} has no content`]),
-      ...(findable.has(row.seq) ? [] : [`${name} is neither indexed nor queued`]),
+      ...differ(
+        `${name}, subjects`,
+        (subjectsOf.get(row.id) ?? []).map(({ subject_digest }) => subject_digest),
+        subjectDigests(packet).toSorted(),
+      ),
+      ...(isFindable || packet.erased === true ? [] : [`${name} is neither indexed nor queued`]),
+      ...(isFindable && packet.erased === true ? [`${name} is erased and indexed`] : []),
     ];
   });
 }
@@ -209,8 +229,10 @@ function trailOf({ packets = [], events = [] }: Contents): string[] {
   const trails = Map.groupBy(events, ({ packet_id }) => packet_id);
   return [
     ...differ('positions', new Set(positions).size, positions.length),
-    ...packets.flatMap(({ id, status }) => {
+    ...packets.flatMap(({ id, status, state }) => {
       const own = trails.get(id) ?? [];
+      // Its entries tell nothing but what happened.
+      if (state.includes('"erased":true')) return differ(`the first event of ${id}`, own[0]?.event_type, 'created');
       return [
         ...differ(`the first event of ${id}`, own[0]?.event_type, 'created'),
         ...differ(`the last status in the trail of ${id}`, own.findLast(({ type }) => type !== null)?.status, status),

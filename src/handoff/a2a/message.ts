@@ -41,10 +41,18 @@ export function packetOf(message: Message, { source, target }: { source: string;
   const [summary = 'A message without text; see its artifacts.', ...turns] = texts;
   const a2a: Origin = { message_id: message.messageId, artifacts: artifacts.map(({ key }) => key) };
   return {
-    metadata: { source_agent: { id: source, name: source, framework: 'a2a' }, target_agent: { id: target, name: target } },
+    metadata: {
+      source_agent: { id: source, name: source, framework: 'a2a' },
+      target_agent: { id: target, name: target },
+      ...subjectsIn(message),
+    },
     context: { summary, conversation_state: turns.map((content) => ({ role: 'user', content })), artifacts, custom: { a2a } },
   };
 }
+
+/** The people whose data the packet holds, as the metadata of the message names them; the operation checks them. */
+const subjectsIn = ({ metadata }: Message) =>
+  metadata?.subjects === undefined ? {} : { subjects: metadata.subjects as NonNullable<ChainRequest['metadata']['subjects']> };
 
 /** The answer that a message gives to a question: its texts, and its data part. @throws A2AError for what an answer can't keep */
 export function answerIn(message: Message, responded_by: string): RespondRequest {

@@ -16,6 +16,7 @@ type PacketOptions = Partial<
   Record<'sourceId' | 'sourceName' | 'targetId' | 'targetName' | 'summary' | 'priority' | 'notBefore' | 'dueAt', string>
 > & {
   readonly tag?: string[];
+  readonly subject?: string[];
 };
 type Value = Record<string, unknown>;
 
@@ -47,16 +48,17 @@ export async function chainPacket(context: Context, options: Options, id = ''): 
 
 /** `packets update`: changes a packet by flags, a file, or both. */
 export async function updatePacket(context: Context, options: Options, id = ''): Promise<void> {
-  const { status, summary, priority, tag, ifMatch, token } = options as Options & PacketOptions & { status?: string };
+  const { status, summary, priority, tag, subject, ifMatch, token } = options as Options & PacketOptions & { status?: string };
   const found = await documentIn(context, options);
   const body = { ...fieldsIn(found?.value) };
   if (status !== undefined) body.status = status;
   if (summary !== undefined) body.context = { ...fieldsIn(body.context), summary };
   if (priority !== undefined) body.metadata = { ...fieldsIn(body.metadata), priority };
   if (tag !== undefined) body.metadata = { ...fieldsIn(body.metadata), tags: tag };
+  if (subject !== undefined) body.metadata = { ...fieldsIn(body.metadata), subjects: subject };
   Object.assign(body, timesIn(options));
   if (Object.keys(body).length === 0)
-    throw new CliError('Nothing to change: use --status, --summary, --priority, --tag, --not-before, --due-at or --file.');
+    throw new CliError('Nothing to change: use --status, --summary, --priority, --tag, --subject, --not-before, --due-at or --file.');
   const headers = { ...(ifMatch ? { 'if-match': String(ifMatch) } : {}), ...(token ? { 'x-lease-token': String(token) } : {}) };
   const { patchPacket: patch } = await context.client();
   const request = { params: { id }, body: body as PatchRequest, headers };
@@ -95,10 +97,10 @@ function timesIn(options: Options): Value {
 
 /** The request with the fields that the flags override. */
 function applyFlags(value: unknown, options: Options): unknown {
-  const { sourceId, sourceName, targetId, targetName, summary, priority, tag } = options as PacketOptions;
+  const { sourceId, sourceName, targetId, targetName, summary, priority, tag, subject } = options as PacketOptions;
   const times = timesIn(options);
-  if ([sourceId, sourceName, targetId, targetName, summary, priority, tag, ...Object.values(times)].every((flag) => flag === undefined))
-    return value;
+  const flags = [sourceId, sourceName, targetId, targetName, summary, priority, tag, subject, ...Object.values(times)];
+  if (flags.every((flag) => flag === undefined)) return value;
   const request = fieldsIn(value);
   const metadata = fieldsIn(request.metadata);
   const agent = (before: unknown, id: string | undefined, name: string | undefined, more: Value): unknown =>
@@ -113,6 +115,7 @@ function applyFlags(value: unknown, options: Options): unknown {
       target_agent: agent(metadata.target_agent, targetId, targetName, {}),
       ...(priority === undefined ? {} : { priority }),
       ...(tag === undefined ? {} : { tags: tag }),
+      ...(subject === undefined ? {} : { subjects: subject }),
     },
     ...(summary === undefined ? {} : { context: { ...fieldsIn(request.context), summary } }),
     ...times,

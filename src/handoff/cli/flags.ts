@@ -19,6 +19,12 @@ export const statusFilter: Flag = {
 };
 export const tagsFilter: Flag = { flags: '--tags <tags>', text: 'only packets with all of these tags, comma-separated' };
 export const tag: Flag = { flags: '--tag <tag>', text: 'a tag (repeatable)', parse: several };
+export const subject: Flag = {
+  flags: '--subject <id>',
+  text: 'the opaque id of a person whose data it holds (repeatable)',
+  parse: several,
+};
+export const subjectFilter: Flag = { flags: '--subject <id>', text: 'only packets that hold data of this person' };
 export const file = (text: string): Flag => ({ flags: '-f, --file <file>', text, completion: 'file' });
 export const configFile: Flag = { flags: '--config <file>', text: 'a TOML file of settings', completion: 'file' };
 export const packetFilter = (text: string): Flag => ({ flags: '--packet <packet_id>', text, field: 'packet_id', completion: 'packet' });
@@ -83,6 +89,7 @@ export const packetFields: readonly Flag[] = [
   { flags: '--summary <text>', text: 'a summary of the work so far' },
   priority,
   tag,
+  subject,
   ...times(),
 ];
 

@@ -55,14 +55,14 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     annotations: writes,
     run: async (args, { call, ...session }) => {
       const agent = agentOf({ call, ...session }, args.agent_id);
-      const { target_agent, target_agent_name = target_agent, parent_packet_id, summary, priority, tags } = args;
+      const { target_agent, target_agent_name = target_agent, parent_packet_id, summary, priority, tags, subjects } = args;
       const { conversation_state, artifacts, custom, decisions, actions, dependencies, not_before, due_at } = args;
       const body = {
         parent_packet_id,
         metadata: {
           source_agent: { id: agent, name: args.agent_name ?? agent, framework: args.framework ?? 'mcp' },
           target_agent: { id: target_agent, name: target_agent_name },
-          ...{ priority, tags },
+          ...{ priority, tags, subjects },
         },
         context: { summary, conversation_state, artifacts, custom },
         ...{ decisions, actions, dependencies, not_before, due_at },

@@ -12,6 +12,7 @@ import { briefApi } from './brief.ts';
 import { channelApi } from './channel.ts';
 import { contractApi } from './contract.ts';
 import { delegationApi } from './delegation.ts';
+import { erasureApi } from './erasure.ts';
 import { groupApi } from './group.ts';
 import { keyApi } from './key.ts';
 import { mcpApi } from './mcp.ts';
@@ -57,6 +58,7 @@ export const parts = [
   delegationApi,
   statsApi,
   auditApi,
+  erasureApi,
   keyApi,
   personApi,
   sessionApi,
@@ -109,7 +111,7 @@ export function describeHandoff(version: string): Record<string, unknown> {
       'A packet is `created` until an agent claims it, then `claimed`, `in_progress` while the agent works, `awaiting_human` while a person is asked, ' +
         'and finally `completed`, `failed` or `expired`. `PATCH` with a `status` moves it; an answer moves it from `awaiting_human` back to `claimed`.',
       "The API key in `X-API-Key`, or in `Authorization: Bearer`, belongs to one tenant. Another tenant's packets and keys answer 404, like ids that do not exist.",
-      'What a key may do is restricted by its `scopes` (`read`, `work`, `respond`, `manage`), the `agents` that it may act as, and the `responder` in whose name it answers.',
+      'What a key may do is restricted by its `scopes` (`read`, `work`, `respond`, `manage`, and `erase`, which no key has unless it is named), the `agents` that it may act as, and the `responder` in whose name it answers.',
       'To read a whole list, pass `next_cursor` as `cursor` until it is null.',
       'For 24 hours, a repeated request with the same `Idempotency-Key` gets the first answer again and changes nothing; with another body it gets 409. ' +
         '`If-Match` with the `ETag` last seen makes a change fail with 412 if the packet has changed since.',

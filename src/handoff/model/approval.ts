@@ -25,6 +25,7 @@ export const ApprovalRequest = object({
   ),
   context: Type.Optional(object({ conversation_state, artifacts, custom })),
   tags: Type.Optional(CreateRequest.properties.metadata.properties.tags),
+  subjects: CreateRequest.properties.metadata.properties.subjects,
   priority: Type.Optional(choice(priorities, { description: 'How urgent it is. Default: normal.' })),
   responder: question.responder,
   exclude_source: Type.Optional(Type.Boolean({ description: 'Whether the key that asks may not answer; true if left out.' })),

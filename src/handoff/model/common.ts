@@ -4,7 +4,7 @@ import * as constants from './constants.ts';
 /** A name that lists can be filtered by. It is short because a PostgreSQL index entry holds at most 2,704 bytes. */
 export const indexedName = (description: string) => name(description, { maxLength: 512 });
 
-export const { priorities, scopes, statuses, tiers, trialCodes } = constants;
+export const { defaultScopes, priorities, scopes, statuses, tiers, trialCodes } = constants;
 
 export type Status = (typeof statuses)[number];
 export type Tier = (typeof tiers)[number];

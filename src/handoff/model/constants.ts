@@ -6,8 +6,10 @@ export const priorities = ['low', 'normal', 'high', 'critical'] as const;
 export const statuses = ['created', 'claimed', 'in_progress', 'awaiting_human', 'completed', 'failed', 'expired'] as const;
 /** The tiers of tenants and keys, lowest first. */
 export const tiers = ['free', 'pro', 'business'] as const;
-/** What a key may do: read; work on packets; answer questions; manage keys and webhooks. */
-export const scopes = ['read', 'work', 'respond', 'manage'] as const;
+/** What a key may do unless its scopes say otherwise: read; work on packets; answer questions; manage keys and webhooks. */
+export const defaultScopes = ['read', 'work', 'respond', 'manage'] as const;
+/** What a key may do. `erase`, which erases packets, is only given by its name. */
+export const scopes = [...defaultScopes, 'erase'] as const;
 
 /** The event types that a webhook gets unless it names others. */
 export const defaultWebhookEvents = [

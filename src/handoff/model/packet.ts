@@ -82,6 +82,14 @@ const Claimant = Type.Object({
 });
 
 const tags = Type.Array(indexedName('A tag.'), { maxItems: 100, description: 'Freeform tags, used for filtering.' });
+/** The most subjects of a packet, and the longest id of one. */
+const maxSubjects = 10;
+export const maxSubjectLength = 128;
+const subjects = Type.Array(name('The opaque id of a person.', { maxLength: maxSubjectLength }), {
+  maxItems: maxSubjects,
+  description: 'Opaque ids of the people whose data the packet holds, by which it can be found and erased.',
+  example: ['customer:4711'],
+});
 const custom = record(Type.Unknown(), { description: 'Framework-specific or user-defined fields.' });
 
 const contextFields = {
@@ -109,6 +117,7 @@ const createFields = {
     target_agent: TargetAgent,
     priority: Type.Optional(choice(priorities, { description: 'How urgent it is. Default: normal.' })),
     tags: Type.Optional(tags),
+    subjects: Type.Optional(subjects),
   }),
   context: Type.Object({ summary: statement('The work so far, in natural language.'), ...optional(contextFields) }),
   decisions: Type.Optional(Type.Array(Decision)),
@@ -138,7 +147,7 @@ export const PatchRequest = object({
   status: Type.Optional(choice(statuses, { description: 'The status to move to.' })),
   metadata: Type.Optional(
     Type.Object({
-      ...optional({ target_agent: TargetAgent, priority, tags }),
+      ...optional({ target_agent: TargetAgent, priority, tags, subjects }),
       source_agent: fixed,
       created_at: fixed,
     }),
@@ -260,6 +269,7 @@ const Metadata = Type.Object({
   target_agent: TargetAgent,
   priority,
   tags,
+  subjects: Type.Optional(subjects),
   created_at: timestamp('When the packet was created.'),
 });
 
@@ -289,6 +299,10 @@ const times = {
   due_at: Type.Optional(timestamp('By when it should have ended; absent if no time was set.')),
   overdue: Type.Optional(Type.Boolean({ description: 'True if it was open at its `due_at`; otherwise absent.' })),
 };
+const erasure = {
+  erased: Type.Optional(Type.Boolean({ description: 'True if its content has been erased; otherwise absent.' })),
+  erased_at: Type.Optional(timestamp('When its content was erased; absent if it was not.')),
+};
 const trail = {
   claimed_by: orNull(Claimant),
   claimed_at: orNull(timestamp('When it was claimed.')),
@@ -298,7 +312,7 @@ const trail = {
 };
 
 /** The fields that the packet's life changes. The content follows them, in the API and as stored. */
-const life = { ...state, metadata: Metadata, hitl: Type.Union([Hitl, Type.Null()]), ...times, ...trail };
+const life = { ...state, metadata: Metadata, hitl: Type.Union([Hitl, Type.Null()]), ...times, ...erasure, ...trail };
 
 export const Packet = Type.Object({
   ...life,

@@ -17,6 +17,10 @@ export const Tenant = object({
   tier,
   handoffs_per_day: orNull(Type.Integer({ minimum: 0 }), "The maximum number of packets per UTC day; null for the tier's default."),
   requests_per_hour: orNull(Type.Integer({ minimum: 1 }), requestsDescription),
+  retention_days: orNull(
+    Type.Integer({ minimum: 0 }),
+    'Packets are erased this many days after they ended; 0: never; null: as `SERVICE_RETENTION_DAYS` says.',
+  ),
   max_api_keys: Type.Integer({ minimum: 0, description: 'The maximum number of API keys it may have; unless set, 1, 5 or 25 by tier.' }),
   created_at: timestamp('When it was created.'),
   updated_at: timestamp('When it last changed.'),
@@ -26,12 +30,16 @@ const requests = Type.Union([Type.Integer({ minimum: 1, maximum: 1_000_000_000 }
 const quota = Type.Union([Type.Integer({ minimum: 0, maximum: 1_000_000_000 }), Type.Null()], {
   description: "The maximum number of packets per UTC day; null for the tier's default.",
 });
+const retention = Type.Union([Type.Integer({ minimum: 0, maximum: 36_500 }), Type.Null()], {
+  description: 'Packets are erased this many days after they ended; 0: never; null: as `SERVICE_RETENTION_DAYS` says.',
+});
 const maxKeys = (description: string) => Type.Integer({ minimum: 0, maximum: 100_000, description });
 export const TenantRequest = object({
   name: name('The name of the tenant.'),
   tier: Type.Optional(choice(tiers, { description: 'The tier.', default: 'free' })),
   handoffs_per_day: Type.Optional(quota),
   requests_per_hour: Type.Optional(requests),
+  retention_days: Type.Optional(retention),
   max_api_keys: Type.Optional(maxKeys('The maximum number of API keys it may have; 1, 5 or 25 by tier if left out.')),
 });
 export const TenantPatch = object({
@@ -39,6 +47,7 @@ export const TenantPatch = object({
   tier: Type.Optional(tier),
   handoffs_per_day: Type.Optional(quota),
   requests_per_hour: Type.Optional(requests),
+  retention_days: Type.Optional(retention),
   max_api_keys: Type.Optional(maxKeys('The maximum number of API keys it may have. Until it is set, it follows the tier.')),
 });
 
@@ -52,6 +61,7 @@ const tenantExample = {
   tier: 'pro',
   handoffs_per_day: null,
   requests_per_hour: null,
+  retention_days: null,
   max_api_keys: 5,
   created_at,
   updated_at: created_at,

@@ -40,6 +40,8 @@ export type Command =
   | ({ readonly kind: 'renew'; readonly seconds: number | undefined } & LeaseProof)
   | { readonly kind: 'end_lease'; readonly agentId: string | undefined; readonly token: string | undefined }
   | { readonly kind: 'remove'; readonly actor: string }
+  /** Without the id of an erasure it is by retention. */
+  | { readonly kind: 'erase'; readonly actor: string; readonly erasureId: string | null }
   | { readonly kind: 'time_out' }
   | { readonly kind: 'expire_unclaimed' };
 

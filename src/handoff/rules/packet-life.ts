@@ -7,7 +7,15 @@ import { statuses } from '../model/constants.ts';
  * status. `docs/packet-life.md` is generated from this table.
  */
 export const transitions = {
-  created: { claim: 'claimed', ask: 'awaiting_human', fail: 'failed', expire: 'expired', time_out: 'expired', delete: 'expired' },
+  created: {
+    claim: 'claimed',
+    ask: 'awaiting_human',
+    fail: 'failed',
+    expire: 'expired',
+    time_out: 'expired',
+    delete: 'expired',
+    erase: 'expired',
+  },
   claimed: {
     start: 'in_progress',
     ask: 'awaiting_human',
@@ -17,6 +25,7 @@ export const transitions = {
     release: 'created',
     lose: 'created',
     delete: 'expired',
+    erase: 'expired',
   },
   in_progress: {
     ask: 'awaiting_human',
@@ -26,6 +35,7 @@ export const transitions = {
     release: 'created',
     lose: 'created',
     delete: 'expired',
+    erase: 'expired',
   },
   awaiting_human: {
     respond: 'claimed',
@@ -37,6 +47,7 @@ export const transitions = {
     time_out_fail: 'failed',
     time_out_expire: 'expired',
     delete: 'expired',
+    erase: 'expired',
   },
   completed: { delete: 'expired' },
   failed: { expire: 'expired', delete: 'expired' },

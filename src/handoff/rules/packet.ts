@@ -8,6 +8,7 @@ import { requireVerified, typedName } from './answered-by.ts';
 import { type Facts, type OpenCase, typed } from './approving.ts';
 import type { Command } from './command.ts';
 import { considerAtTime, decideAction, withApproval } from './considered.ts';
+import { erase, requireKept } from './erasure.ts';
 import { type KeptOfQuestions, keptAfter, type OwnPacket } from './kept.ts';
 import { isLeaseOver, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
 import { mergeContent } from './merge.ts';
@@ -42,7 +43,7 @@ export const packetEventTypes = [
   'approval_given',
   'available',
   'chained',
-  'deleted',
+  'erased',
   'execution_failed',
   'execution_started',
   'execution_succeeded',
@@ -79,6 +80,8 @@ export interface Decision<P extends AnyPacket = Packet> {
   readonly searchable: boolean;
   /** Whether the packet is removed permanently, with its content and its trail. */
   readonly isRemoved?: true;
+  /** Whether its content is erased, with all that belongs to it. */
+  readonly isErased?: true;
   /** The lease to store; left out when it does not change. */
   readonly lease?: StoredLease | null;
   /** What to keep of the packet's questions; left out when it does not change. */
@@ -115,6 +118,8 @@ export function decide<P extends AnyPacket>(
   stored: StoredLease | null = null,
   questions: QuestionsBefore = noQuestions,
 ): Decision<P> {
+  if (command.kind === 'erase') return erase(packet, command, now);
+  if (command.kind !== 'remove' && command.kind !== 'time_out' && command.kind !== 'expire_unclaimed') requireKept(packet);
   if ('token' in command && !mayOverride(command, packet)) requireToken(packet, stored, command, now);
   const decision = withLease(command, decideOn(packet, command, now, stored, questions), now, stored);
   if (decision.packet === packet) return decision;
@@ -142,7 +147,7 @@ function mayOverride(command: Command & { token?: string | undefined }, packet: 
 
 function decideOn<P extends AnyPacket>(
   packet: P,
-  command: Command,
+  command: Exclude<Command, { kind: 'erase' }>,
   now: Date,
   stored: StoredLease | null,
   questions: QuestionsBefore,
@@ -177,7 +182,7 @@ function decideOn<P extends AnyPacket>(
     case 'remove':
       return {
         ...unchanged(packet),
-        events: [{ event_type: 'deleted', type: 'packet.deleted', actor: command.actor, details: {} }],
+        events: [{ event_type: 'erased', type: 'packet.deleted', actor: command.actor, details: {} }],
         isRemoved: true,
       };
     case 'time_out':

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../kit/errors.ts';
-import { scopes as allScopes, type Scope } from '../model/common.ts';
+import { scopes as allScopes, defaultScopes, type Scope } from '../model/common.ts';
 import { isSamePerson } from '../model/people.ts';
 import type { HandoffRoute } from '../model/route.ts';
 
@@ -47,6 +47,8 @@ export const sufficientScopes = ({ access, alternative }: Act): readonly string[
 export function hasRight({ scopes, admin }: Key, act: Act): boolean {
   if (act.access === 'any' || act.access === 'public' || act.access === 'link' || act.access === 'sign-in') return true;
   if (act.access === 'admin') return admin;
+  // The one scope that a key does not have unless it is named.
+  if (act.access === 'erase') return admin || scopes?.includes('erase') === true;
   return !scopes || scopes.some((scope) => sufficientScopes(act).includes(scope));
 }
 
@@ -54,7 +56,7 @@ export function hasRight({ scopes, admin }: Key, act: Act): boolean {
 export function requireRight(key: Key, act: Act): void {
   if (hasRight(key, act)) return;
   if (act.access === 'admin') throw forbidden(key.kind === 'session' ? 'This needs the right admin.' : 'This needs an admin key.');
-  const [needed, has] = [sufficientScopes(act).join(' or '), key.scopes!.join(', ') || 'none'];
+  const [needed, has] = [sufficientScopes(act).join(' or '), (key.scopes ?? defaultScopes).join(', ') || 'none'];
   if (key.kind === 'session') throw forbidden(`This needs the right ${needed}; you have ${has}.`);
   const holder = key.kind === 'token' ? 'token' : 'key';
   throw forbidden(`This needs a ${holder} with the scope ${needed}; this ${holder} has ${has}.`);
@@ -138,8 +140,9 @@ export function requireLasting({ kind }: Pick<Key, 'kind'>): void {
 }
 
 /** Requires that a key has all rights of another one, which it creates, rotates or revokes. @throws ServiceError 403 */
-export function requireWithin(own: Rights & Pick<Key, 'kind'>, other: Rights): void {
-  const missing = own.scopes ? (other.scopes ?? allScopes).filter((scope) => !own.scopes!.includes(scope)) : [];
+export function requireWithin(own: Rights & Pick<Key, 'kind'> & { readonly admin?: boolean }, other: Rights): void {
+  const held: readonly Scope[] = own.scopes ?? (own.admin ? allScopes : defaultScopes);
+  const missing = (other.scopes ?? defaultScopes).filter((scope) => !held.includes(scope));
   if (missing.length > 0)
     throw forbidden(`A key can't manage keys with more rights than it has: this key lacks the scope ${missing.join(', ')}.`, 'scopes');
   if (own.agents && !other.agents?.every((agent) => own.agents!.includes(agent)))

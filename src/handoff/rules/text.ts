@@ -47,6 +47,8 @@ export function stateOf(packet: AnyPacket): string {
     not_before: packet.not_before,
     due_at: packet.due_at,
     overdue: packet.overdue,
+    erased: packet.erased,
+    erased_at: packet.erased_at,
     claimed_by: packet.claimed_by,
     claimed_at: packet.claimed_at,
     created_at: packet.created_at,

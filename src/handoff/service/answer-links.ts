@@ -8,6 +8,7 @@ import { isSamePerson, nameKey } from '../model/people.ts';
 import { linkHash, linkStatus, linkToken, linkTokenBytes, tenantOfLink } from '../rules/answer-link.ts';
 import { typedName } from '../rules/answered-by.ts';
 import { placeOf } from '../rules/approval.ts';
+import { requireKept } from '../rules/erasure.ts';
 import { type KeyFamily, personOrigin, requireNoSource } from '../rules/exclusion.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { isAwaited, latestQuestion } from '../rules/question-state.ts';
@@ -136,6 +137,7 @@ export function createAnswerLinkService({
       work({ packets, answerLinks, trail }) {
         const packet = packets.get(packetId);
         if (packet === undefined) throw notFound('packet');
+        requireKept(packet);
         // Who signs in is judged when answering.
         if (packet.hitl?.exclude_source && !asksSignIn) requireNoSource(packets.sources(packetId), family, 'answered');
         const question = openQuestion(packet, at.now);

@@ -1,5 +1,6 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
+import type { Packet } from '../model/packet.ts';
 import type { Facts } from '../rules/approving.ts';
 import { asksPerson, type Command, needsWhole } from '../rules/command.ts';
 import { type KeyFamily, makesSource, requireNoSource, restrictedAction } from '../rules/exclusion.ts';
@@ -90,6 +91,7 @@ export function changeIn(
     events,
     searchable,
     isRemoved,
+    isErased,
     lease,
     ended = [],
     kept,
@@ -98,6 +100,7 @@ export function changeIn(
   const text = packets.text(id);
   if (packet === before && !isRemoved) return { packet: text, revision: before.revision, asked };
   if (isRemoved) packets.remove(id, at.now);
+  else if (isErased) packets.erase(packet as Packet);
   else packets.save(packet, { searchable, lease, kept, source: events.some(makesSource) ? at.family : null });
   for (const question of ended) questions.insert(id, question, at.now);
   const changed = isRemoved ? '' : packets.text(id);

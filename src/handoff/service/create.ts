@@ -4,8 +4,9 @@ import { isId } from '../../kit/id.ts';
 import { type Tier, trialCodes } from '../model/common.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet } from '../model/packet.ts';
 import type { Facts } from '../rules/approving.ts';
+import { requireKept } from '../rules/erasure.ts';
 import { chained, newPacket } from '../rules/new-packet.ts';
-import { type Decision, decide } from '../rules/packet.ts';
+import { type AnyPacket, type Decision, decide } from '../rules/packet.ts';
 import type { GivenQuestion } from '../rules/question.ts';
 import { requireAgent } from '../rules/rights.ts';
 import { dayOf, secondsToMidnight, type TierLimits } from '../rules/tiers.ts';
@@ -224,13 +225,14 @@ export function createIn(
   refuseParent: () => ServiceError,
 ): Packet {
   const parentId = request.parent_packet_id?.toLowerCase();
+  const parent = parentId === undefined ? undefined : packets.get(parentId);
   // First, since what can't be made is not counted.
   const { packet, events } = newPacket(
-    { ...request, parent_packet_id: parentId },
+    { ...request, parent_packet_id: parentId, metadata: withSubjectsOf(parent, request.metadata) },
     { id: newId(at.now), now: at.now, agentId, contractVersion: verdict?.version, trace },
   );
-  const parent = parentId === undefined ? undefined : packets.get(parentId);
   if (parentId !== undefined && parent === undefined) throw refuseParent();
+  if (parent !== undefined) requireKept(parent);
   if (parent !== undefined) requireDepth(packets.depth(parent.id) + 1, quotas.chainDepthMax);
   const open = trial?.open ?? openPacketCounts.count(request.metadata.source_agent.id);
   requireFewOpen(open, request.metadata.source_agent.id, quotas.openPacketsPerAgent);
@@ -250,6 +252,12 @@ export function createIn(
   if (parent !== undefined) trail.append(parent, [chained(packet, agentId)], at);
   return made;
 }
+
+/** The metadata of a new packet, which is about the people that its parent is about unless it names its own. */
+const withSubjectsOf = (parent: AnyPacket | undefined, metadata: CreateRequest['metadata']): CreateRequest['metadata'] =>
+  metadata.subjects !== undefined || parent?.metadata.subjects === undefined
+    ? metadata
+    : { ...metadata, subjects: parent.metadata.subjects };
 
 /** The question of a packet that is made to ask about an action. */
 interface Asking {

@@ -2,6 +2,7 @@ import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Execution } from '../model/action.ts';
+import { requireKept } from '../rules/erasure.ts';
 import { isOfFamily, withSource } from '../rules/exclusion.ts';
 import { ended, requireExecutable, started } from '../rules/execution.ts';
 import type { AnyPacket, Decision } from '../rules/packet.ts';
@@ -53,6 +54,7 @@ export function createExecutionService({ store, clock, newId, views }: Execution
           if (again !== undefined) return { text: again.body, replayed: true };
           const packet = packets.get(id);
           if (packet === undefined) throw notFound('packet');
+          requireKept(packet);
           const latest = latestQuestion(packet, at.now);
           const begun = latest.state === 'answered' ? executions.get(latest.asked.question_id) : undefined;
           const question_id = requireExecutable(packet, digest, begun && shownExecution(begun), at.now);
@@ -97,6 +99,7 @@ export function createExecutionService({ store, clock, newId, views }: Execution
           const { packets, executions } = transaction;
           const packet = packets.get(id);
           if (packet === undefined) throw notFound('packet');
+          requireKept(packet);
           const latest = latestQuestion(packet, at.now);
           const begun = latest.state === 'answered' ? executions.get(latest.asked.question_id) : undefined;
           if (begun === undefined) throw notFound('execution');

@@ -4,6 +4,7 @@ import { defined } from '../../kit/defined.ts';
 import { invalid } from '../../kit/errors.ts';
 import { statuses } from '../model/common.ts';
 import type { PacketQuery } from '../model/packet-routes.ts';
+import { subjectDigest } from '../rules/subjects.ts';
 import type { PacketFilter } from '../store/packet-filter.ts';
 
 /** Parses `status=created,claimed`. @throws ServiceError 400 when a status is unknown or none is given */
@@ -23,13 +24,15 @@ const maxTags = 20;
 export function filterOf(query: Partial<PacketQuery>): PacketFilter {
   const tags = commaList(query.tags ?? '');
   if (tags.length > maxTags) throw invalid('tags', `tags can have at most ${maxTags} tags.`);
-  const { source_agent, target_agent, priority, hitl_required, claimed_by, scheduled, overdue } = query;
+  const { source_agent, target_agent, priority, hitl_required, claimed_by, scheduled, overdue, subject } = query;
   return defined({
     statuses: statusesOf(query.status),
     source_agent,
     target_agent,
     tags: tags.length === 0 ? undefined : [...new Set(tags)].sort(),
     priority,
+    // Cursors contain the filter, and anybody can read them.
+    subject_digest: subject === undefined ? undefined : subjectDigest(subject),
     hitl_required,
     created_after: momentOf(query.created_after),
     created_before: momentOf(query.created_before),

@@ -1,6 +1,6 @@
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type RandomSource } from '../../kit/id.ts';
-import { scopes as allScopes } from '../model/common.ts';
+import { scopes as allScopes, defaultScopes } from '../model/common.ts';
 import type { ApiKey, KeyRequest, NewApiKey, OwnKey } from '../model/key.ts';
 import { isSamePerson, nameKey } from '../model/people.ts';
 import type { Tenant } from '../model/tenant.ts';
@@ -79,6 +79,7 @@ export function createKeyService({ store, clock, newId, random, onChange }: KeyS
         tier: 'business',
         handoffs_per_day: null,
         requests_per_hour: null,
+        retention_days: null,
         max_api_keys: defaultMaxKeys.business,
         created_at: at,
         updated_at: at,
@@ -253,7 +254,10 @@ function rightsOf(caller: Caller, request: KeyRequest): StoredRights {
     return unrestricted;
   }
   const rights = {
-    scopes: scopes === undefined ? (caller.scopes ?? null) : allScopes.filter((scope) => scopes.includes(scope)),
+    scopes:
+      scopes === undefined
+        ? (caller.scopes?.filter((scope) => scope !== 'erase') ?? null)
+        : allScopes.filter((scope) => scopes.includes(scope)),
     agents: agents ?? caller.agents ?? null,
     responder: responder ?? makesFor(caller),
     queues: null,
@@ -265,7 +269,7 @@ function rightsOf(caller: Caller, request: KeyRequest): StoredRights {
   }
   if (rights.agents === null) throw invalid('agents', 'A key that sees its own needs agents.');
   if (scopes?.includes('manage')) throw invalid('scopes', "A key that sees its own can't have the scope manage.");
-  const granted = (rights.scopes ?? allScopes).filter((scope) => scope !== 'manage');
+  const granted = (rights.scopes ?? defaultScopes).filter((scope) => scope !== 'manage');
   if (granted.length === 0)
     throw invalid('scopes', "A key that sees its own needs another scope than manage, which is the creating key's only one.");
   return { ...rights, scopes: granted, queues: queues ?? rights.agents };
@@ -307,7 +311,7 @@ function keyOf(request: KeyRequest, tenant: Tenant, { id, key, now }: { id: stri
 
 /** A caller without a key, in the form of a key. */
 function shownCaller({ kind, name, tier, admin, scopes, agents, responder, queues, ends }: Caller): Omit<OwnKey, 'tenant'> {
-  const rights = { scopes: [...(scopes ?? allScopes)], agents: agents ? [...agents] : null, responder: responder ?? null };
+  const rights = { scopes: [...(scopes ?? defaultScopes)], agents: agents ? [...agents] : null, responder: responder ?? null };
   const expires_at = ends === undefined ? null : new Date(ends).toISOString();
   return {
     kind: kind === 'session' ? 'session' : 'token',
@@ -326,7 +330,7 @@ function shownCaller({ kind, name, tier, admin, scopes, agents, responder, queue
 /** The answer that shows a new key with its value. */
 function shownOnce({ id, name, tier, prefix, admin, created_at, expires_at, ...rights }: KeyToStore, key: string): NewApiKey {
   const { scopes, agents, responder, queues } = rights;
-  const shown = { scopes: [...(scopes ?? allScopes)], agents: agents && [...agents], responder, ...seenAs(queues) };
+  const shown = { scopes: [...(scopes ?? defaultScopes)], agents: agents && [...agents], responder, ...seenAs(queues) };
   return { id, key, name, tier, prefix, admin, created_at, expires_at, ...shown };
 }
 

@@ -43,6 +43,8 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
   const kept = new Map<string, PacketView>();
   const reading = new Map<string, Promise<PacketView | undefined>>();
   let held = 0;
+  /** Rises when all is forgotten, so that a read that began before is not kept. */
+  let generation = 0;
 
   function drop(key: string): void {
     held -= kept.get(key)?.length ?? 0;
@@ -62,12 +64,13 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
 
   async function read(tenant: number, id: string, key: string): Promise<PacketView | undefined> {
     await turns.next(tenant);
+    const begun = generation;
     const { packets } = store.of({ tenant_number: tenant });
     const [stamp, found] = [await packets.stamp(id), await packets.find(id)];
     if (stamp === undefined || found === undefined) return undefined;
     await turns.next(tenant, { first: true });
     const view = { packet: readJson(found.packet) as Packet, root: stamp.root, due_at: stamp.due_at, length: found.packet.length };
-    keep(key, view);
+    if (begun === generation) keep(key, view);
     return view;
   }
 
@@ -85,6 +88,13 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
   });
 
   return {
+    /** Forgets all packets, since the content of some has been erased. */
+    forget(): void {
+      generation += 1;
+      kept.clear();
+      held = 0;
+    },
+
     /** What a packet is compared by; undefined for an unknown one. An event wakes many who ask for the same one. */
     stamp: (viewer: Viewer, id: string): Awaitable<PacketStamp | undefined> =>
       viewer.sight === undefined ? stamps(`${viewer.tenant_number} ${id}`) : store.of(viewer).packets.stamp(id),

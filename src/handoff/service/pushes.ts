@@ -1,6 +1,7 @@
 import { conflict, invalid, notFound } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
 import type { PushConfig } from '../model/a2a.ts';
+import { requireKept } from '../rules/erasure.ts';
 import { acts, requireLasting, requireRight } from '../rules/rights.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
 import { type Caller, provenanceOf } from './authentication.ts';
@@ -54,7 +55,9 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingPa
         packets: [packetId],
         pushesOf: packetId,
         work({ packets, webhooks, trail }) {
-          if (packets.get(packetId) === undefined) throw notFound('packet');
+          const packet = packets.get(packetId);
+          if (packet === undefined) throw notFound('packet');
+          requireKept(packet);
           const known = webhooks.ofPacket(packetId);
           const stored = known.find((push) => push.name === name && push.seq !== 0);
           if (stored === undefined && known.length >= maxPushes)

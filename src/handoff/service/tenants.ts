@@ -13,12 +13,12 @@ export function createTenantService({ store, clock, newId }: ServiceDependencies
     list: () => store.tenants.list(),
 
     async create(caller: Caller, request: TenantRequest): Promise<Tenant> {
-      const { name, tier = 'free', handoffs_per_day = null, requests_per_hour = null, max_api_keys } = request;
+      const { name, tier = 'free', handoffs_per_day = null, requests_per_hour = null, retention_days = null, max_api_keys } = request;
       const now = clock();
       const created_at = now.toISOString();
       const maxKeys = max_api_keys ?? defaultMaxKeys[tier];
       const times = { created_at, updated_at: created_at, deleted_at: null };
-      const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, requests_per_hour, max_api_keys: maxKeys, ...times };
+      const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, requests_per_hour, retention_days, max_api_keys: maxKeys, ...times };
       return store.of(caller).commit({
         newTenant: true,
         work(transaction) {

@@ -3,7 +3,7 @@ import { priorities } from '../model/common.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
 import { heldUntil } from '../rules/times.ts';
 import type { FreeSearch } from './engine/free-search.ts';
-import type { Group, Writes } from './engine/group.ts';
+import { type Group, noContent, type Writes } from './engine/group.ts';
 import type { Session } from './engine/session.ts';
 import { quoted, storable } from './engine/storable.ts';
 import { foundColumns } from './packet-rows.ts';
@@ -105,6 +105,7 @@ async function findWaiting(session: Session, group: Group<ClaimNeeds>, tenant: n
 const writes: Writes<ClaimNeeds, ClaimQueue> = {
   needs: { claims: true },
   stage: (tenant, group) => new ClaimQueue(group.of(packets.writes, tenant)),
+  erase: noContent,
 
   async find(session, group) {
     const wanted = new Map<string, { tenant: number; filter: ClaimFilter; count: number }>();

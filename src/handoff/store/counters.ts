@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Writes } from './engine/group.ts';
+import { noContent, type Writes } from './engine/group.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Journal } from './engine/journal.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
@@ -40,6 +40,7 @@ export class CounterBuffer {
 const writes: Writes<CounterNeeds, CounterBuffer> = {
   needs: { counters: true },
   stage: (_tenant, { journal }) => new CounterBuffer(journal),
+  erase: noContent,
 
   async find(session, group) {
     const keys = group.wanted('name', (unit) => unit.counters);

@@ -166,8 +166,10 @@ const writes: Writes<DeliveryNeeds, DeliveryBuffer> = {
     session.remove('deliveries', erased);
     for (const { tenant, packet_id } of erased) {
       const own = group.of(writes, tenant);
-      own.inserted = own.inserted.filter((delivery) => delivery.packet_id !== packet_id);
-      own.messages = own.messages.filter((message) => message.packet_id !== packet_id);
+      const isKept = (item: { packet_id: string | null; event_id: string }) =>
+        item.packet_id !== packet_id || group.ofErasures.has(item.event_id);
+      own.inserted = own.inserted.filter(isKept);
+      own.messages = own.messages.filter(isKept);
     }
   },
 

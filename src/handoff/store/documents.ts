@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Awaitable } from '../../kit/awaitable.ts';
-import type { Writes } from './engine/group.ts';
+import { noContent, type Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
@@ -79,6 +79,7 @@ export class DocumentBuffer extends TableBuffer<string, StoredDocument> {
 const writes: Writes<DocumentNeeds, DocumentBuffer> = {
   needs: { documentsOf: true },
   stage: (_tenant, { journal }) => new DocumentBuffer(journal),
+  erase: noContent,
 
   async find(session, group) {
     const wanted = new Map<string, { tenant: number; kind: DocumentKind; name: string }>();

@@ -1,4 +1,4 @@
-import { conflict, notFound } from '../../kit/errors.ts';
+import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
 import { openedAnswer, type SentKey, sealedAnswer } from '../rules/idempotency.ts';
 import { isSeen, type PacketAgents } from '../rules/sight.ts';
@@ -18,7 +18,7 @@ declare module './tables.ts' {
       /** Method, path and body of the request. */
       fingerprint: string;
       status: number;
-      /** Null where the answer must not be repeated (it has a secret in plain text, or its packet was deleted permanently). */
+      /** Null where the answer must not be repeated (it has a secret in plain text, or its packet was erased; `status` is then 410). */
       body: string | null;
       etag: string | null;
       created_at: string;
@@ -46,6 +46,9 @@ export interface Idempotency {
 /** The stored answer to a request with an idempotency key. */
 type IdempotencyRecord = Pick<RowOf<'idempotency'>, 'fingerprint' | 'status' | 'body' | 'etag'>;
 
+/** What is left of an answer about a packet that is erased. No request that is answered so is stored. */
+const erasedAnswer = { status: 410, body: null, etag: null };
+
 /** A tenant's answers by idempotency key: those that units named, and new ones. */
 export class IdempotencyBuffer {
   readonly tenant: number;
@@ -66,7 +69,7 @@ export class IdempotencyBuffer {
 
   /**
    * The answer to repeat for an idempotency key; undefined when the request has no key, or a new one.
-   * @throws ServiceError 409 when the key belongs to a different request, or its answer may not be repeated; 404 when the caller no
+   * @throws ServiceError 409 when the key belongs to a different request, or its answer may not be repeated; 410 when a packet in it was erased; 404 when the caller no
    * longer sees a packet in it
    */
   repeated(idempotency: Idempotency | undefined): (IdempotencyRecord & { body: string }) | undefined {
@@ -77,6 +80,8 @@ export class IdempotencyBuffer {
       throw conflict(`This ${idempotency.name} was used for another request; use a new one.`);
     if (this.about.get(idempotency.key)?.some((packet) => !isSeen(this.#group.sight, packet))) throw notFound('packet');
     const { body } = record;
+    if (record.status === erasedAnswer.status)
+      throw new ServiceError('GONE', 'This request was already processed, and what it was about has been erased.');
     if (body === null) throw conflict('This request was already processed, and its answer is no longer available.');
     return { ...record, body: openedAnswer(body, idempotency.sent) };
   }
@@ -84,7 +89,7 @@ export class IdempotencyBuffer {
   /** Erases the new answers that contain a packet. The keys stay used. */
   erase(packetId: string): void {
     for (const { key } of this.packets.filter(({ packet_id }) => packet_id === packetId))
-      this.fresh.set(key, { ...this.fresh.get(key)!, body: null });
+      this.fresh.set(key, { ...this.fresh.get(key)!, ...erasedAnswer });
     this.packets = this.packets.filter(({ packet_id }) => packet_id !== packetId);
   }
 
@@ -121,7 +126,7 @@ const writes: Writes<IdempotencyNeeds, IdempotencyBuffer> = {
     session.update(
       'idempotency',
       ['tenant', 'key'],
-      kept.map(([tenant, key]) => ({ tenant: tenant!, key: key!, body: null })),
+      kept.map(([tenant, key]) => ({ tenant: tenant!, key: key!, ...erasedAnswer })),
     );
     session.remove('idempotency_packets', erased);
   },

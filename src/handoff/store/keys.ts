@@ -2,10 +2,10 @@ import type { ExpressionBuilder, Kysely } from 'kysely';
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Row } from '../../kit/sql/dialect.ts';
-import { scopes as allScopes, type Scope, type Tier } from '../model/common.ts';
+import { defaultScopes, type Scope, type Tier } from '../model/common.ts';
 import type { ApiKey } from '../model/key.ts';
 import type { Tenant } from '../model/tenant.ts';
-import { noTenant, type Writes } from './engine/group.ts';
+import { noContent, noTenant, type Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadDependencies } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
@@ -126,6 +126,7 @@ export class KeyBuffer extends TableBuffer<string, StoredKey & { readonly revoke
 const writes: Writes<KeyNeeds, KeyBuffer> = {
   needs: { keyId: true, tenantId: true, newTenant: true },
   stage: (_tenant, { journal }) => new KeyBuffer(journal),
+  erase: noContent,
 
   async find(session, group) {
     const ids = new Set(group.units.flatMap(({ unit }) => unit.keyId ?? []));
@@ -160,7 +161,7 @@ type ShownRow = Omit<ApiKey, 'admin' | 'scopes' | 'agents' | 'sees' | 'queues'> 
 const shown = ({ admin, scopes, agents, queues, ...row }: ShownRow): ApiKey => ({
   ...row,
   admin: admin === 1,
-  scopes: (storedList(scopes) as Scope[] | null) ?? [...allScopes],
+  scopes: (storedList(scopes) as Scope[] | null) ?? [...defaultScopes],
   agents: storedList(agents),
   ...seenAs(storedList(queues)),
 });

@@ -5,6 +5,7 @@ import { claimQueue } from './claim-queue.ts';
 import { counters } from './counters.ts';
 import { deliveries } from './deliveries.ts';
 import { documents } from './documents.ts';
+import { erasures } from './erasures.ts';
 import { executions } from './executions.ts';
 import { idempotency } from './idempotency.ts';
 import { keys } from './keys.ts';
@@ -30,6 +31,7 @@ export const nouns = {
   people,
   sessions,
   webhooks,
+  erasures,
   packets,
   questions,
   claimQueue,

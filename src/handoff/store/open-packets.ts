@@ -1,5 +1,5 @@
 import { countOf } from '../../kit/sql/count.ts';
-import type { Writes } from './engine/group.ts';
+import { noContent, type Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import { storable } from './engine/storable.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
@@ -41,6 +41,7 @@ const lockName = 'open';
 const writes: Writes<OpenPacketNeeds, OpenPacketCounts> = {
   needs: { openPacketsOf: true },
   stage: (_tenant, { journal }) => new OpenPacketCounts(journal),
+  erase: noContent,
 
   async find(session, group) {
     const wanted = group.wanted('agent', (unit) => unit.openPacketsOf);

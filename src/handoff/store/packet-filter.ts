@@ -11,6 +11,8 @@ export interface PacketFilter {
   readonly target_agent?: string;
   readonly tags?: readonly string[];
   readonly priority?: string;
+  /** The digest of the id of a person whose data it holds (`subjectDigest`). */
+  readonly subject_digest?: string;
   readonly hitl_required?: boolean;
   readonly created_after?: Date;
   readonly created_before?: Date;
@@ -34,7 +36,7 @@ export const seenOf = (filter: PacketFilter, sight: Sight | undefined): PacketFi
 
 /**
  * The condition of a filter, beginning with the tenant.
- * @param tagsPerPacket whether tags are checked packet by packet, for queries that start from another table
+ * @param tagsPerPacket whether tags and subjects are checked packet by packet, for queries that start from another table
  */
 export function matches(tenant: number, filter: PacketFilter, { tagsPerPacket = false } = {}) {
   return (eb: ExpressionBuilder<Tables, 'packets'>): Expression<SqlBool> => {
@@ -69,6 +71,16 @@ export function matches(tenant: number, filter: PacketFilter, { tagsPerPacket = 
           eb('packets.target_agent', 'in', [...seenTargets(filter.seen_by)]),
           eb('packets.claimed_by', 'in', [...agents]),
         ]),
+      );
+    }
+    if (filter.subject_digest !== undefined) {
+      const about = eb
+        .selectFrom('packet_subjects')
+        .select('packet_id')
+        .where('packet_subjects.tenant', '=', tenant)
+        .where('packet_subjects.subject_digest', '=', filter.subject_digest);
+      conditions.push(
+        tagsPerPacket ? eb.exists(about.whereRef('packet_subjects.packet_id', '=', 'packets.id')) : eb('packets.id', 'in', about),
       );
     }
     for (const tag of tags) {

@@ -7,6 +7,7 @@ import type { KeptOfQuestions } from '../rules/kept.ts';
 import type { StoredLease } from '../rules/lease.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { askedStatus, claimableStatus, openStatuses } from '../rules/packet-life.ts';
+import { subjectDigests } from '../rules/subjects.ts';
 import { type PacketParts, summaryText } from '../rules/text.ts';
 import { heldUntil, isOverdue, waitsSince } from '../rules/times.ts';
 import type { Session } from './engine/session.ts';
@@ -61,10 +62,14 @@ declare module './tables.ts' {
       deadline: string | null;
       /** 1: it is open and overdue; otherwise null. */
       overdue: number | null;
+      /** When it ended, or last changed after that; null: it is open, or erased. */
+      ended_at: string | null;
     };
     /** The content of packets, separate from the state, so that a claim neither writes nor parses the long part. */
     contents: { tenant: number; packet: number; content: string };
     packet_tags: { tenant: number; tag: string; packet_id: string };
+    /** Whose data packets hold, by the digests of the people's ids. */
+    packet_subjects: { tenant: number; subject_digest: string; packet_id: string };
   }
 }
 
@@ -160,6 +165,24 @@ export function flushTags(session: Session, inserted: readonly Inserted[], chang
   );
 }
 
+export function flushSubjects(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): void {
+  const changes = changed.filter((change) => !sameSubjects(change));
+  session.remove(
+    'packet_subjects',
+    changes.flatMap(({ tenant, before }) => subjectRows(tenant, before)),
+  );
+  session.insert(
+    'packet_subjects',
+    [...inserted, ...changes].flatMap(({ tenant, after }) => subjectRows(tenant, after)),
+  );
+}
+
+export const subjectRows = (tenant: number, { packet }: StoredPacket): Row[] =>
+  subjectDigests(packet).map((subject_digest) => ({ tenant, subject_digest, packet_id: packet.id }));
+
+const sameSubjects = ({ before, after }: Change) =>
+  JSON.stringify(before.packet.metadata.subjects ?? []) === JSON.stringify(after.packet.metadata.subjects ?? []);
+
 function packetRow(tenant: number, stored: StoredPacket): Row {
   const { packet, parts, lease, depth, root, sources, kept } = stored;
   const { id, status, revision, parent_packet_id, metadata, hitl, updated_at } = packet;
@@ -185,6 +208,7 @@ function packetRow(tenant: number, stored: StoredPacket): Row {
     sources,
     kept,
     open_source: openSourceOf(stored),
+    ended_at: endedAt(stored),
   };
 }
 
@@ -210,6 +234,7 @@ function changedRow(change: Changed): Row {
   Object.assign(row, timesRow(after, before));
   if (holderOf(before) !== holderOf(after)) row.claimed_by = holderOf(after);
   if (isOpen(before) !== isOpen(after)) row.open_source = openSourceOf(after);
+  if (!isOpen(after)) row.ended_at = endedAt(after);
   return row;
 }
 
@@ -250,6 +275,10 @@ function holderOf({ packet: { claimed_by } }: StoredPacket): string | null {
 }
 
 const isOpen = ({ packet: { status } }: StoredPacket): boolean => openStatuses.includes(status);
+
+/** When a packet that is kept ended, or last changed after that. */
+const endedAt = (stored: StoredPacket): string | null =>
+  isOpen(stored) || stored.packet.erased === true ? null : stored.packet.updated_at;
 
 /** The source agent of a packet that is not finished. */
 const openSourceOf = (stored: StoredPacket): string | null => (isOpen(stored) ? storable(stored.packet.metadata.source_agent.id) : null);

@@ -21,7 +21,17 @@ import type { Journal } from './engine/journal.ts';
 import type { Session } from './engine/session.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import { matches, seenOf } from './packet-filter.ts';
-import { type Change, flushRows, flushTags, foundColumns, type StoredPacket, storedOf, tagRows } from './packet-rows.ts';
+import {
+  type Change,
+  flushRows,
+  flushSubjects,
+  flushTags,
+  foundColumns,
+  type StoredPacket,
+  storedOf,
+  subjectRows,
+  tagRows,
+} from './packet-rows.ts';
 import { ofPacket, wholeText } from './packet-texts.ts';
 import { pageTooLarge } from './page-size.ts';
 import { createPageReads, type PacketPage } from './pages.ts';
@@ -49,6 +59,8 @@ export class PacketBuffer {
   readonly inserted = new Map<string, StoredPacket>();
   readonly changed = new Map<string, Change>();
   readonly removed: StoredPacket[] = [];
+  /** Those whose content is erased, as they were stored. */
+  readonly erased: StoredPacket[] = [];
   /** Reserved `seq` numbers for new packets of all tenants, staged for every tenant. */
   readonly numbers: number[] = [];
   readonly #journal: Journal;
@@ -173,6 +185,18 @@ export class PacketBuffer {
     this.#countInHour(stored.packet, undefined, now.toISOString());
   }
 
+  /** Replaces a packet that was found by what is left of it once its content is erased. */
+  erase(packet: Packet): void {
+    const before = requireNumbered(this.#stored(packet.id));
+    this.save(packet, { searchable: false, lease: null, kept: {} });
+    const { changed, found } = this;
+    const { after, ...change } = changed.get(packet.id)!;
+    const rest = { ...after, followers: null, sources: null };
+    this.#journal.set(changed, packet.id, { ...change, after: rest, searchable: false });
+    this.#journal.set(found, packet.id, rest);
+    this.#journal.push(this.erased, change.before ?? before);
+  }
+
   #seen(id: string): StoredPacket | undefined {
     const stored = this.found.get(id);
     return stored !== undefined && isSeen(this.#group.sight, agentsOf(stored.packet)) ? stored : undefined;
@@ -225,18 +249,24 @@ const writes: Writes<PacketNeeds, PacketBuffer> = {
 
   async erase(session, group) {
     const removed = group.each(writes, (own, tenant) => own.removed.map((stored) => ({ tenant, stored })));
+    const emptied = group.each(writes, (own, tenant) => own.erased.map((stored) => ({ tenant, stored })));
+    const all = [...removed, ...emptied];
     // The queue first, in the indexer's lock order: after a wait for the indexer, the statements below see what it wrote.
     session.remove(
       'search_queue',
-      removed.map(({ tenant, stored }) => ({ tenant, packet: stored.seq })),
+      all.map(({ tenant, stored }) => ({ tenant, packet: stored.seq })),
     );
     session.remove(
       'search_index',
-      removed.map(({ tenant, stored }) => indexKey(session, tenant, stored.seq)),
+      all.map(({ tenant, stored }) => indexKey(session, tenant, stored.seq)),
     );
     session.remove(
       'packet_tags',
       removed.flatMap(({ tenant, stored }) => tagRows(tenant, stored)),
+    );
+    session.remove(
+      'packet_subjects',
+      removed.flatMap(({ tenant, stored }) => subjectRows(tenant, stored)),
     );
     session.remove(
       'contents',
@@ -245,6 +275,11 @@ const writes: Writes<PacketNeeds, PacketBuffer> = {
     session.remove(
       'packets',
       removed.map(({ tenant, stored }) => ({ tenant, id: stored.packet.id })),
+    );
+    session.update(
+      'packets',
+      ['tenant', 'id'],
+      emptied.map(({ tenant, stored }) => ({ tenant, id: stored.packet.id, followers: null })),
     );
   },
 
@@ -258,6 +293,7 @@ const writes: Writes<PacketNeeds, PacketBuffer> = {
       const changed = group.each(writes, (own, tenant) => [...own.changed.values()].map((change) => ({ tenant, ...change })));
       flushRows(session, inserted, changed);
       flushTags(session, inserted, changed);
+      flushSubjects(session, inserted, changed);
       const queued = [...inserted, ...changed.filter(({ searchable }) => searchable)];
       session.put(
         'search_queue',

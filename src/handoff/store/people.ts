@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { readJson } from '../../kit/json.ts';
-import type { Writes } from './engine/group.ts';
+import { noContent, type Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf } from './tables.ts';
@@ -65,6 +65,7 @@ const standingOf = ({ suspended_at, left_at, links_end_at, subject, issuer, grou
 const writes: Writes<PersonNeeds, PersonBuffer> = {
   needs: { people: true },
   stage: (_tenant, { journal }) => new PersonBuffer(journal),
+  erase: noContent,
 
   async find(session, group) {
     const wanted = group.wanted('name_key', (unit) => unit.people);

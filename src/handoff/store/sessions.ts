@@ -1,6 +1,6 @@
 import { readJson } from '../../kit/json.ts';
 import type { Tier } from '../model/common.ts';
-import type { Writes } from './engine/group.ts';
+import { noContent, type Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf } from './tables.ts';
@@ -94,6 +94,7 @@ export class SessionBuffer extends TableBuffer<string, StoredSession> {
 const writes: Writes<SessionNeeds, SessionBuffer> = {
   needs: { sessions: true, sessionsOf: true },
   stage: (_tenant, { journal }) => new SessionBuffer(journal),
+  erase: noContent,
 
   async find(session, group) {
     const named = group.wanted('id', (unit) => unit.sessions);

@@ -12,6 +12,7 @@ export const prepareReads = (parts: ReadDependencies) => ({
   counters: nouns.counters.reads(parts),
   deliveries: nouns.deliveries.reads(parts),
   documents: nouns.documents.reads(parts),
+  erasures: nouns.erasures.reads(parts),
   executions: nouns.executions.reads(parts),
   idempotency: nouns.idempotency.reads(parts),
   keys: nouns.keys.reads(parts),
@@ -33,6 +34,7 @@ export const readsOfAll = (reads: Reads) => ({
   answerLinks: reads.answerLinks.ofAll,
   counters: reads.counters.ofAll,
   deliveries: reads.deliveries.ofAll,
+  erasures: reads.erasures.ofAll,
   idempotency: reads.idempotency.ofAll,
   keys: reads.keys.ofAll,
   packets: reads.packets.ofAll,
@@ -77,6 +79,10 @@ export class TenantStore {
 
   get documents() {
     return this.#reads.documents.ofTenant(this.#scope);
+  }
+
+  get erasures() {
+    return this.#reads.erasures.ofTenant(this.#scope);
   }
 
   get executions() {

@@ -1,8 +1,8 @@
-import type { Generated } from 'kysely';
+import { type Generated, sql } from 'kysely';
 import { notFound } from '../../kit/errors.ts';
 import type { Tier } from '../model/common.ts';
 import type { Tenant } from '../model/tenant.ts';
-import { noTenant, type Writes } from './engine/group.ts';
+import { noContent, noTenant, type Writes } from './engine/group.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadDependencies } from './noun.ts';
 
@@ -16,6 +16,8 @@ declare module './tables.ts' {
       tier: Tier;
       handoffs_per_day: number | null;
       requests_per_hour: number | null;
+      /** How many days packets are kept after they ended; null: as the settings say, 0: for ever. */
+      retention_days: number | null;
       max_api_keys: number;
       /** Whether `max_api_keys` was set explicitly, 1 or 0; until then it follows the tier. */
       max_api_keys_set: Generated<number>;
@@ -48,6 +50,7 @@ const columns = [
   'tier',
   'handoffs_per_day',
   'requests_per_hour',
+  'retention_days',
   'max_api_keys',
   'created_at',
   'updated_at',
@@ -82,6 +85,7 @@ export class TenantBuffer extends TableBuffer<string, StoredTenant> {
 const writes: Writes<TenantNeeds, TenantBuffer> = {
   needs: { tenantId: true, newTenant: true },
   stage: (_tenant, { journal }) => new TenantBuffer(journal),
+  erase: noContent,
 
   async find(session, group) {
     const ids = new Set(group.units.flatMap(({ unit }) => unit.tenantId ?? []));
@@ -128,6 +132,13 @@ function reads({ database: { reads: db } }: ReadDependencies) {
         .orderBy((eb) => eb.case().when('id', '=', text.toLowerCase()).then(0).else(1).end())
         .limit(2)
         .execute(),
+
+    /** The tenants whose packets are erased some days after they ended, deleted ones too. `byDefault`: the days of those that say nothing. */
+    async retaining(byDefault: number): Promise<{ number: number; days: number }[]> {
+      const days = sql<number>`coalesce(retention_days, cast(${byDefault} as integer))`;
+      const rows = await db.selectFrom('tenants').select(['number', days.as('days')]).where(days, '>', 0).execute();
+      return rows.map(({ number, days: own }) => ({ number, days: Number(own) }));
+    },
 
     list: (): Promise<Tenant[]> => db.selectFrom('tenants').select(columns).where('deleted_at', 'is', null).orderBy('number').execute(),
 

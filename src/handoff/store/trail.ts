@@ -59,6 +59,7 @@ export class TrailBuffer {
   append(packet: AnyPacket, events: readonly PacketEvent[], at: Provenance): void {
     for (const { event_type, type, actor, details, notifies, tells } of events) {
       const entry = this.#entry({ event_type, resource: 'packet', actor, details }, at);
+      if (event_type === 'erased') this.#group.ofErasures.add(entry.id);
       this.#push({ ...entry, packet_id: packet.id, ...this.#streamColumns(packet, type, entry.timestamp) });
       if (type !== null && type !== 'packet.deleted') this.#notify(packet, type, { ...entry, notifies, tells });
     }
@@ -143,7 +144,7 @@ const writes: Writes<unknown, TrailBuffer> = {
     for (const { tenant, packet_id } of erased) {
       const own = group.of(writes, tenant);
       own.appended = own.appended.map((draft) =>
-        draft.packet_id === packet_id && draft.type !== 'packet.deleted' ? { ...draft, ...withoutDetails } : draft,
+        draft.packet_id === packet_id && !group.ofErasures.has(draft.id) ? { ...draft, ...withoutDetails } : draft,
       );
     }
     session.update(

@@ -43,6 +43,10 @@ export class Transaction {
     return this.#group.of(nouns.webhooks.writes, this.#tenant);
   }
 
+  get erasures() {
+    return this.#group.of(nouns.erasures.writes, this.#tenant);
+  }
+
   get packets() {
     return this.#group.of(nouns.packets.writes, this.#tenant);
   }

@@ -17,6 +17,8 @@ import { Beginnings } from './engine/beginnings.ts';
 import { Group, type TenantUnit, type Writes } from './engine/group.ts';
 import { createGroups, type GroupResult, type Outcome } from './engine/groups.ts';
 import type { Session } from './engine/session.ts';
+import { contentOf, eraseContent } from './erasure.ts';
+import { type ErasureNeeds, erasedVersions, erasures } from './erasures.ts';
 import type { CommittedEvents } from './event-rows.ts';
 import type { ExecutionNeeds } from './executions.ts';
 import type { IdempotencyNeeds } from './idempotency.ts';
@@ -52,6 +54,7 @@ export interface Unit<T>
     DocumentNeeds,
     CounterNeeds,
     DeliveryNeeds,
+    ErasureNeeds,
     ExecutionNeeds,
     IdempotencyNeeds,
     KeyNeeds,
@@ -102,14 +105,25 @@ export function createUnits(database: Database<Tables>, { newId, newSalt, clock,
     const finding = written.flatMap(({ writes, needs }) => (isNamed(units, needs) ? (writes.find?.(session, group) ?? []) : []));
     await Promise.all([session.begun, ...finding]);
     const outcomes = await runUnits(group, database.charactersPerTurn);
-    const erased = group.each(packets.writes, ({ removed }, tenant) => removed.map(({ packet }) => ({ tenant, packet_id: packet.id })));
-    if (erased.length > 0) for (const { writes } of written) await writes.erase?.(session, group, erased);
+    const gone = group.each(packets.writes, ({ removed, erased }, tenant) =>
+      [...removed, ...erased].map(({ packet, seq }) => ({ tenant, packet_id: packet.id, seq })),
+    );
+    if (gone.length > 0) await eraseIn(session, group, gone);
     for (const { writes } of written) {
       const flushed = group.has(writes) ? writes.flush?.(session, group) : undefined;
       // Only what waits is awaited: each await takes a turn of the queue of microtasks.
       if (flushed !== undefined) await flushed;
     }
+    if (gone.length > 0) session.add('versions', ['name'], 'value', erasedVersions);
     return { outcomes, committed: () => afterCommit(group, outcomes) };
+  }
+
+  async function eraseIn(session: Session, group: UnitGroup, gone: Parameters<typeof contentOf>[1]): Promise<void> {
+    // Only receipts need it.
+    if (group.has(erasures.writes))
+      for (const [key, content] of await contentOf(session, gone, clock())) group.erasedContent.set(key, content);
+    const keys = gone.map(({ tenant, packet_id }) => ({ tenant, packet_id }));
+    await eraseContent(session, group, written, keys);
   }
 
   function afterCommit(group: UnitGroup, outcomes: readonly Outcome<unknown>[]): void {

@@ -46,7 +46,7 @@ for (const store of stores) {
         ofErased.map(({ type, salt, details }) => [type, salt === null, details]),
         [
           ['created', true, null],
-          ['deleted', false, {}],
+          ['erased', false, {}],
         ],
       );
 

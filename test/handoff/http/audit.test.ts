@@ -305,7 +305,7 @@ for (const store of stores) {
         packet_id: first,
         actor: `key:${adminKeyId}`,
         key_id: adminKeyId,
-        action: 'deleted',
+        action: 'erased',
         resource: 'packet',
         details: {},
         timestamp: '2026-03-01T09:40:00.000Z',
@@ -335,7 +335,7 @@ for (const store of stores) {
       for (const [action, count] of [
         ['created', 40 + before.total],
         ['claimed', claimed],
-        ['deleted', 10],
+        ['erased', 10],
       ] as const) {
         assert.equal((await audit(service, `action=${action}`)).total, count, action);
       }

@@ -9,14 +9,14 @@ import { stores } from '../../support/stores.ts';
 
 for (const store of stores) {
   describe(`After a hard delete, on ${store.name}`, () => {
-    test('409: an answer stored under an idempotency key is removed with its packet [H264]', async () => {
+    test('410: an answer stored under an idempotency key is removed with its packet [H264]', async () => {
       const service = await shareService(store);
       const headers = { 'idempotency-key': 'once' };
       const made = await service.call('POST', '/packets', { body: packetRequest(), headers });
       assert.equal(made.status, 201);
       assert.equal((await service.call('DELETE', `/packets/${made.body.id}?hard=true`)).status, 204);
       const again = await service.call('POST', '/packets', { body: packetRequest(), headers });
-      assert.equal(again.status, 409);
+      assert.equal(again.status, 410);
       assert.equal(again.text.includes('charged twice'), false);
     });
 
@@ -27,7 +27,7 @@ for (const store of stores) {
       const made = await service.call('POST', '/packets/batch', { body, headers });
       assert.equal(made.status, 201);
       for (const { id } of made.body.created) assert.equal((await service.call('DELETE', `/packets/${id}?hard=true`)).status, 204);
-      assert.equal((await service.call('POST', '/packets/batch', { body, headers })).status, 409);
+      assert.equal((await service.call('POST', '/packets/batch', { body, headers })).status, 410);
     });
 
     test('nothing of a packet is left that a request of the same moment or an earlier one stored: no repeated answer, answer link or push configuration', async () => {
@@ -53,7 +53,7 @@ for (const store of stores) {
           service.call('DELETE', `/packets/${asked.id}?hard=true`),
         ]);
         const again = await claim();
-        assert.ok(again.status === 409 || again.status === 404, `${again.status}`);
+        assert.ok(again.status === 410 || again.status === 404, `${again.status}`);
         assert.ok(!again.text.includes('charged twice'));
         const url = link.body.url === undefined ? undefined : new URL(link.body.url).pathname;
         if (url !== undefined) assert.equal((await service.call('GET', `/${url}`, { key: null })).status, 404);
@@ -119,7 +119,7 @@ for (const store of stores) {
             ['created', null],
             ['claimed', null],
             ['updated', null],
-            ['deleted', '{}'],
+            ['erased', '{}'],
           ],
         );
       });

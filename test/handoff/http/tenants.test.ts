@@ -30,6 +30,7 @@ for (const store of stores) {
         tier: 'pro',
         handoffs_per_day: 40,
         requests_per_hour: 5000,
+        retention_days: null,
         max_api_keys: 3,
         created_at: at,
         updated_at: at,

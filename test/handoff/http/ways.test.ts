@@ -37,6 +37,7 @@ const rightOfRoute: Readonly<Record<string, string>> = {
   ...named('manage|work', 'publishContract deleteContract'),
   ...named('work', 'askApproval startExecution endExecution'),
   ...named('read', 'getExecution'),
+  ...named('erase', 'createErasure listErasures getErasure'),
   ...named('read|manage', 'getPolicy listPolicies tryPolicies getGroup listGroups'),
   ...named('manage', 'putPolicy deletePolicy putGroup deleteGroup'),
   ...named('read|respond', 'getDelegation listDelegations'),
@@ -238,13 +239,14 @@ for (const store of stores) {
   describe(`A key without the right, on ${store.name}`, () => {
     test('is refused by every route with the name of the scope, and a key with that scope alone is admitted [H193]', async () => {
       const service = await shareService(store);
-      const { key } = await newTenant(service, { max_api_keys: 20 });
-      const scopes = ['read', 'work', 'respond', 'manage'];
+      const { id: tenant_id, key } = await newTenant(service, { max_api_keys: 20 });
+      const scopes = ['read', 'work', 'respond', 'manage', 'erase'];
       const only = new Map<string, string>();
       const without = new Map<string, string>();
       // A contract may be changed with the scope work by a key for its agent, a delegation with respond by a key of its person.
       const own: Readonly<Record<string, object>> = { work: { agents: [unknownId] }, respond: { responder: unknownId } };
-      for (const scope of scopes) only.set(scope, await keyWith(service, key, { scopes: [scope], ...own[scope] }));
+      // Only an admin key can give the scope erase, which no key has by default.
+      for (const scope of scopes) only.set(scope, await keyWith(service, service.key, { scopes: [scope], tenant_id, ...own[scope] }));
       for (const route of all) {
         const right = rightOfRoute[route.id]!;
         const sufficient = right.split('|');
@@ -372,9 +374,10 @@ for (const store of stores) {
   describe(`A key of other agents or another person, on ${store.name}`, () => {
     test('acts as no other agent: each route, tool and method refuses the agent that the request names', async () => {
       const service = await shareService(store);
-      const { key: first } = await newTenant(service, { max_api_keys: 10 });
+      const { id: tenant_id, key: first } = await newTenant(service, { max_api_keys: 10 });
       const { id } = await createPacket(service, { hitl: question }, first);
-      const key = await keyWith(service, first, { agents: ['helper'] });
+      const scopes = ['read', 'work', 'respond', 'manage', 'erase'];
+      const key = await keyWith(service, service.key, { agents: ['helper'], scopes, tenant_id });
       const before = (await service.call('GET', `/packets/${id}`, { key: first })).body;
       const other = { 'x-agent-id': 'other' };
       const pattern = /may not act as other/;

@@ -156,6 +156,16 @@ const table: Record<Command['kind'], readonly Row[]> = {
   ],
   // It leads to no status; it has its own test below.
   remove: [],
+  erase: [
+    {
+      name: 'erase',
+      command: { kind: 'erase', actor: 'key:1', erasureId: newQuestionId },
+      outcome: (status) =>
+        moves[status].length > 0 && status !== 'failed'
+          ? { to: 'expired', type: 'packet.expired', event: 'erased' }
+          : { to: status, type: 'packet.updated', event: 'erased' },
+    },
+  ],
   patch: [
     ...statuses.map((wanted) => ({
       name: `PATCH to ${wanted}`,
@@ -241,7 +251,7 @@ describe('every status against every command', () => {
 test('a hard delete is possible in every status and emits only packet.deleted', () => {
   for (const status of statuses) {
     const packet = packetIn(status);
-    const event = { event_type: 'deleted', type: 'packet.deleted', actor: 'key:k', details: {} };
+    const event = { event_type: 'erased', type: 'packet.deleted', actor: 'key:k', details: {} };
     assert.deepEqual(decide(packet, { kind: 'remove', actor: 'key:k' }, now), {
       packet,
       events: [event],

@@ -44,7 +44,7 @@ for (const store of stores) {
       const { rows, total } = await tenant.trail.audit({ packet_id: id }, page);
       assert.deepEqual(
         rows.filter(({ details }) => details !== null).map(({ event_type, details }) => [event_type, details]),
-        [['deleted', '{}']],
+        [['erased', '{}']],
       );
       assert.deepEqual([total, new Set(rows.map(({ event_type }) => event_type)).has('hitl_responded')], [rows.length, true]);
       // Those, and the entry of the child.

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 
+import { createExample } from '../../../src/handoff/model/examples.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import { nouns } from '../../../src/handoff/store/nouns.ts';
 import { tablesOf } from '../../../src/kit/sql/shape.ts';
@@ -173,6 +174,10 @@ const operations: Record<string, Prepare> = {
     await bench.call('POST', `/packets/${body.id}/answer-links`, {});
     return () => bench.call('DELETE', `/packets/${body.id}?hard=true`);
   },
+  'ask for an erasure':
+    async ({ call }) =>
+    () =>
+      call('POST', '/erasures', { subject: randomUUID(), reason: 'Request' }),
   'renew a lease': async (bench) => {
     const { id, token } = await leased(bench);
     return () => bench.call('POST', `/packets/${id}/lease`, {}, token);
@@ -463,7 +468,7 @@ async function runWithFaults(newBench: () => Promise<Bench>, prepare: Prepare, k
 
 /** A round of a job, as an operation: its failure is an answer. */
 const round =
-  ({ service }: Bench, job: 'sweep' | 'prune' | 'index' | 'deliver' | 'agents', seconds: number): Act =>
+  ({ service }: Bench, job: 'sweep' | 'prune' | 'index' | 'deliver' | 'agents' | 'erase', seconds: number): Act =>
   async () => {
     service.clock.turn(seconds);
     try {
@@ -520,6 +525,21 @@ const jobs: Record<string, Prepare> = {
     await bench.call('POST', `/packets/${id}/claim`, claimant);
     return round(bench, 'agents', 1);
   },
+  'carry out an erasure': async (bench) => {
+    const subject = randomUUID();
+    const { service, tenant } = bench;
+    const changes = { metadata: { ...createExample.metadata, tags: ['one'], subjects: [subject] } };
+    await packetIn(service, 'awaiting_human', { ...changes, hitl: question }, tenant.key);
+    await packetIn(service, 'completed', changes, tenant.key);
+    await bench.call('POST', '/erasures', { subject, reason: 'Request' });
+    return round(bench, 'erase', 1);
+  },
+  'erase what is kept long enough': async (bench) => {
+    const { service, tenant } = bench;
+    await service.call('PATCH', `/tenants/${tenant.id}`, { body: { retention_days: 1 } });
+    await packetIn(service, 'completed', {}, tenant.key);
+    return round(bench, 'erase', 2 * day);
+  },
   'remove what is old': async (bench) => {
     const { body } = await bench.call('POST', '/packets', packetRequest(), freshKey());
     await bench.call('POST', `/packets/${body.id}/claim`, claimant);
@@ -568,10 +588,12 @@ const writesOf: Readonly<Record<keyof typeof nouns, readonly string[]>> = {
   people: ['insert people', 'update people', 'insert versions'],
   sessions: ['insert sessions', 'update sessions', 'delete sessions'],
   webhooks: ['insert webhooks', 'update webhooks', 'delete webhooks', 'update packets'],
+  erasures: ['insert erasures', 'update erasures'],
   packets: [
     ...['insert packets', 'update packets', 'delete packets'],
     ...['insert contents', 'update contents', 'delete contents'],
     ...['insert packet_tags', 'delete packet_tags'],
+    ...['insert packet_subjects', 'delete packet_subjects'],
     ...['insert search_queue', 'delete search_queue'],
   ],
   questions: ['insert questions', 'delete questions'],

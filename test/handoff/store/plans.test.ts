@@ -18,6 +18,7 @@ import { postgresql } from '../../support/stores.ts';
 const growing = [
   ...['packets', 'contents', 'packet_tags', 'events', 'idempotency', 'idempotency_packets'],
   ...['counters', 'agents', 'webhooks', 'documents', 'deliveries', 'messages', 'answer_links', 'questions', 'people', 'sessions'],
+  'packet_subjects',
 ];
 
 /** The statements that read or change rows of tables with a tenant without naming one, each with its reason. */
@@ -30,6 +31,7 @@ const withoutTenant: readonly [RegExp, string][] = [
     /\("api_keys"\."id" = \? or "rotated_from" = \?\)/,
     'the key of an answer link, a channel or a push configuration, which may be of an admin',
   ],
+  [/ from "erasures" where "done_at" is null /, 'erasures of all tenants that are not done, for a job'],
   [
     /^select ("seq"|("seq", )?"tenant", .+) from "\w+" where .+ <=? \?( and \(due_at, id\) > \(\?, \?\))?( order by "\w+"(, "id")?)? limit \?$/,
     'due rows of all tenants, for jobs',
@@ -199,6 +201,11 @@ async function useEverything(service: TestService): Promise<void> {
   await ok('GET', `/packets/${id}/questions?cursor=${asked.next_cursor}`);
   await ok('GET', `/packets/${id}/questions/${asked.questions[0].question_id}`);
   await ok('POST', `/packets/${id}/chain`, body);
+  await ok('POST', '/erasures', { subject: 'customer:4711', reason: 'Request' });
+  await ok('POST', '/erasures', { packet_ids: [id], reason: 'Request' });
+  for (const path of ['/erasures?limit=1', '/packets?subject=customer:4711', '/packets/search?q=charged&subject=customer:4711'])
+    await ok('GET', path);
+  await service.handoff.runOnce.erase();
   await ok('DELETE', `/packets/${id}?hard=true`);
   await ok('POST', '/packets/claim-next', { agent_id: 'worker' });
   await ok('POST', '/packets/claim-next', { agent_id: 'worker', order: 'due' });

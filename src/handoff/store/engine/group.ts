@@ -3,6 +3,7 @@ import type { CurrentRequest } from '../../../kit/current-request.ts';
 import type { NewId } from '../../../kit/id.ts';
 import type { TraceContext } from '../../../kit/trace-context.ts';
 import type { Sight } from '../../rules/sight.ts';
+import type { ErasedContent } from '../erasure.ts';
 import type { Beginnings } from './beginnings.ts';
 import { Journal } from './journal.ts';
 import type { Session } from './session.ts';
@@ -17,8 +18,11 @@ export interface TenantUnit<Unit> {
   readonly request?: CurrentRequest | undefined;
 }
 
-/** A packet that a group deletes permanently, as the key of rows that belong to it. */
-type ErasedPacket = { readonly tenant: number; readonly packet_id: string };
+/** A packet that a group erases or deletes permanently, as the key of rows that belong to it. */
+export type ErasedPacket = { readonly tenant: number; readonly packet_id: string };
+
+/** Says that the rows of a noun have nothing of what packets say. */
+export const noContent = 'no content';
 
 /**
  * How a group of units reads, writes and erases the rows of one noun. `Needs` is the part of a unit that names its rows, and
@@ -31,8 +35,8 @@ export interface Writes<Needs, Buffer> {
   stage(tenant: number, group: Group<unknown>): Buffer;
   /** Reads and locks what the units name. */
   find?(session: Session, group: Group<Needs>): Awaitable<void>;
-  /** Erases the data of permanently deleted packets. It runs before all other writes. */
-  erase?(session: Session, group: Group<Needs>, erased: readonly ErasedPacket[]): Awaitable<void>;
+  /** Erases the data of packets that are erased or deleted permanently. It runs before all other writes. */
+  erase: typeof noContent | ((session: Session, group: Group<Needs>, erased: readonly ErasedPacket[]) => Awaitable<void>);
   /**
    * Writes the changes of the units, if the group staged anything. It need not wait for what it writes: a session writes in
    * the order of the calls, and its commit waits.
@@ -53,6 +57,10 @@ export class Group<Unit> {
   readonly beginnings: Beginnings;
   /** After the commit, the last position of each tenant whose trail the group appended to. */
   readonly lastPositions = new Map<number, number>();
+  /** The events that say that a packet was erased: what belongs to them stays. */
+  readonly ofErasures = new Set<string>();
+  /** What was erased of packets, by tenant and packet, if an erasure needs it. */
+  readonly erasedContent = new Map<string, ErasedContent>();
   /** The trace of the unit that runs. */
   trace: TraceContext | undefined;
   /** What the caller of the unit that runs sees. */

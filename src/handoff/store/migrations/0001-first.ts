@@ -23,7 +23,7 @@ export const first: Migration = {
       tenants: [
         `create table tenants (
           number ${serial}, id ${text} not null unique, name text not null, tier text not null,
-          handoffs_per_day integer, requests_per_hour integer, max_api_keys integer not null, max_api_keys_set integer not null default 0,
+          handoffs_per_day integer, requests_per_hour integer, retention_days integer, max_api_keys integer not null, max_api_keys_set integer not null default 0,
           created_at ${text} not null, updated_at ${text} not null, deleted_at ${text})`,
       ],
       api_keys: [
@@ -58,6 +58,7 @@ export const first: Migration = {
       versions: [
         `create table versions (name ${text} primary key, value bigint not null)`,
         `insert into versions (name, value) values ('access', 1)`,
+        `insert into versions (name, value) values ('erased', 1)`,
         // A random number of 48 bits, by which deployments that share a Redis tell their counters apart.
         `insert into versions (name, value) values ('deployment', ${sqlite ? 'abs(random() % 281474976710656)' : 'floor(random() * 281474976710656)'})`,
       ],
@@ -67,7 +68,7 @@ export const first: Migration = {
           source_agent ${text} not null, target_agent ${text} not null, priority ${text} not null, hitl_required integer not null,
           claimed_by ${text}, parent ${text}, root ${text}, depth integer not null, due_at ${text}, asked_at ${text}, updated_at ${text} not null,
           state text not null, digest text not null, lease text, followers text, sources text, kept text,
-          open_source ${text}, scheduled_at ${text}, available_at ${text}, deadline ${text}, overdue integer${bySeq})`,
+          open_source ${text}, scheduled_at ${text}, available_at ${text}, deadline ${text}, overdue integer, ended_at ${text}${bySeq})`,
         `create unique index packets_by_id on packets (tenant, id)`,
         `create index packets_by_status on packets (tenant, status, id)`,
         `create index packets_by_source on packets (tenant, source_agent, id)`,
@@ -93,6 +94,8 @@ export const first: Migration = {
         `create index packets_available on packets (tenant, available_at, id) where available_at is not null`,
         `create index packets_by_deadline on packets (tenant, deadline, id) where deadline is not null`,
         `create index packets_overdue on packets (tenant, id) where overdue = 1`,
+        // Packets that retention erases.
+        `create index packets_ended on packets (tenant, ended_at) where ended_at is not null`,
         `create index packets_open on packets (tenant, open_source) where open_source is not null`,
         // SQLite fills a temporary table with a list of more than two constants at each write, so this is spelled without `in`.
         `create index packets_held on packets (tenant, claimed_by)
@@ -111,6 +114,10 @@ export const first: Migration = {
       packet_tags: [
         `create table packet_tags (tenant ${number} not null, tag ${text} not null, packet_id ${text} not null,
           primary key (tenant, tag, packet_id))${keyed}`,
+      ],
+      packet_subjects: [
+        `create table packet_subjects (tenant ${number} not null, subject_digest ${text} not null, packet_id ${text} not null,
+          primary key (tenant, subject_digest, packet_id))${keyed}`,
       ],
       events: [
         `create table events (
@@ -169,6 +176,13 @@ export const first: Migration = {
           tenant ${number} not null, agent_id ${text} not null, call_id ${text} not null, packet_id ${text} not null, tool text not null,
           arguments_digest text not null, primary key (tenant, agent_id, call_id))`,
         `create index calls_by_packet on calls (tenant, packet_id)`,
+      ],
+      erasures: [
+        `create table erasures (
+          tenant ${number} not null, id ${text} not null, status text not null, reason text not null, actor text not null, key_id text,
+          subject_digest text, remaining text not null, packets integer not null, not_found text not null, progress text not null,
+          created_at ${text} not null, done_at text, primary key (tenant, id))`,
+        `create index erasures_open on erasures (created_at) where done_at is null`,
       ],
       webhooks: [
         `create table webhooks (

@@ -9,7 +9,7 @@ import { CheckField, TextField } from '../../../kit/web/components/field.tsx';
 import { bind } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
-import { scopes } from '../../model/constants.ts';
+import { defaultScopes, scopes } from '../../model/constants.ts';
 import type { ApiKey, KeyRequest } from '../../model/key.ts';
 import { useKeys, useMay, useOwnKey } from '../data/queries.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
@@ -21,6 +21,7 @@ const meanings = {
   work: 'create, claim and change packets',
   respond: 'answer questions, make answer links',
   manage: 'keys, webhooks and channels',
+  erase: 'erase what packets say; no key has it by default',
 };
 
 /** The keys of the tenant, or of another one for an admin key. */
@@ -108,7 +109,7 @@ function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
           name: 'May',
           cell: ({ admin, scopes: own }) => (
             <>
-              {admin ? <Badge tone="warn">admin</Badge> : null} {own.length === scopes.length ? 'everything' : own.join(', ')}
+              {admin ? <Badge tone="warn">admin</Badge> : null} {own.join() === defaultScopes.join() ? 'everything' : own.join(', ')}
             </>
           ),
         },
@@ -151,7 +152,9 @@ interface NewKeyProps {
 
 function NewKey({ tenantId, onClose, onCreated }: NewKeyProps) {
   const own = useOwnKey();
-  const [draft, setDraft] = useState({ name: '', agents: '', responder: '', scopes: [...(own?.scopes ?? scopes)], admin: false });
+  // No key has the scope erase unless somebody chooses it.
+  const given: (typeof scopes)[number][] = (own?.scopes ?? defaultScopes).filter((scope) => scope !== 'erase');
+  const [draft, setDraft] = useState({ name: '', agents: '', responder: '', scopes: given, admin: false });
   const set = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes });
   const bound = bind(draft, set);
   const agents = commaList(draft.agents);

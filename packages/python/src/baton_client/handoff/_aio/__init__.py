@@ -5,6 +5,7 @@ from .answer_links import AnswerLinks
 from .approvals import Approvals
 from .audit import Audit
 from .channels import Channels
+from .erasures import Erasures
 from .keys import Keys
 from .mcp import Mcp
 from .packets import Packets
@@ -23,6 +24,7 @@ class Operations(
     Approvals,
     Audit,
     Channels,
+    Erasures,
     Keys,
     Mcp,
     Packets,

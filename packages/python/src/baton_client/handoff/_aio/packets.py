@@ -82,6 +82,7 @@ class Packets(AsyncConnection):
         target_agent: str | None = None,
         tags: str | Sequence[str] | None = None,
         priority: types.Priority | None = None,
+        subject: str | None = None,
         hitl_required: bool | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
@@ -115,6 +116,7 @@ class Packets(AsyncConnection):
             target_agent: The target agent's id.
             tags: Comma-separated tags; a packet must have all of them.
             priority: The priority.
+            subject: The id of a person whose data the packet holds.
             hitl_required: Whether the packet has a checkpoint that a person must answer.
             created_after: Created at or after this moment. A date or date-time of ISO 8601.
             created_before: Created at or before this moment. A date or date-time of ISO 8601.
@@ -142,6 +144,7 @@ class Packets(AsyncConnection):
                 "target_agent": target_agent,
                 "tags": tags,
                 "priority": priority,
+                "subject": subject,
                 "hitl_required": hitl_required,
                 "created_after": created_after,
                 "created_before": created_before,
@@ -170,6 +173,7 @@ class Packets(AsyncConnection):
         target_agent: str | None = None,
         tags: str | Sequence[str] | None = None,
         priority: types.Priority | None = None,
+        subject: str | None = None,
         hitl_required: bool | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
@@ -193,6 +197,7 @@ class Packets(AsyncConnection):
             target_agent=target_agent,
             tags=tags,
             priority=priority,
+            subject=subject,
             hitl_required=hitl_required,
             created_after=created_after,
             created_before=created_before,
@@ -268,6 +273,7 @@ class Packets(AsyncConnection):
         target_agent: str | None = None,
         tags: str | Sequence[str] | None = None,
         priority: types.Priority | None = None,
+        subject: str | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
         limit: int | None = None,
@@ -292,6 +298,7 @@ class Packets(AsyncConnection):
             target_agent: The target agent's id.
             tags: Comma-separated tags; a packet must have all of them.
             priority: The priority.
+            subject: The id of a person whose data the packet holds.
             created_after: Created at or after this moment. A date or date-time of ISO 8601.
             created_before: Created at or before this moment. A date or date-time of ISO 8601.
             limit: The maximum number of items to return.
@@ -308,6 +315,7 @@ class Packets(AsyncConnection):
                 "target_agent": target_agent,
                 "tags": tags,
                 "priority": priority,
+                "subject": subject,
                 "created_after": created_after,
                 "created_before": created_before,
                 "limit": limit,
@@ -326,6 +334,7 @@ class Packets(AsyncConnection):
         target_agent: str | None = None,
         tags: str | Sequence[str] | None = None,
         priority: types.Priority | None = None,
+        subject: str | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
         limit: int | None = None,
@@ -339,6 +348,7 @@ class Packets(AsyncConnection):
             target_agent=target_agent,
             tags=tags,
             priority=priority,
+            subject=subject,
             created_after=created_after,
             created_before=created_before,
             limit=limit,

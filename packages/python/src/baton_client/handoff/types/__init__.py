@@ -106,6 +106,7 @@ from .common import (
     Turn,
     Type,
 )
+from .erasures import Erasure, ErasureDelivered, ErasureRequest, ErasureStatus, ListErasuresAnswer
 from .keys import KeyRequest, NewApiKey, OwnKey, OwnKeyKind, OwnKeyTenant, RotateRequest
 from .mcp import McpRequest
 from .packets import (
@@ -245,6 +246,10 @@ __all__ = [
     "DeliveryStatus",
     "Dependency",
     "EndExecutionRequest",
+    "Erasure",
+    "ErasureDelivered",
+    "ErasureRequest",
+    "ErasureStatus",
     "Error",
     "Events",
     "Execution",
@@ -285,6 +290,7 @@ __all__ = [
     "ListAwaitingAnswer",
     "ListContractsAnswer",
     "ListDelegationsAnswer",
+    "ListErasuresAnswer",
     "ListGroupsAnswer",
     "ListPeopleAnswer",
     "ListPoliciesAnswer",

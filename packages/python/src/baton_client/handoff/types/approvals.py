@@ -23,6 +23,8 @@ class ApprovalRequest(TypedDict):
     context: NotRequired[ApprovalRequestContext | None]
     tags: NotRequired[list[str] | None]
     """Freeform tags, used for filtering."""
+    subjects: NotRequired[list[str] | None]
+    """Opaque ids of the people whose data the packet holds, by which it can be found and erased."""
     priority: NotRequired[Priority | None]
     """How urgent it is. Default: normal."""
     responder: NotRequired[str | None]

@@ -72,7 +72,7 @@ Error = Literal[
     "internal_error",
 ]
 Tier = Literal["free", "pro", "business"]
-Scopes = Literal["read", "work", "respond", "manage"]
+Scopes = Literal["read", "work", "respond", "manage", "erase"]
 
 
 class Failure(TypedDict):
@@ -132,6 +132,10 @@ class Packet(TypedDict):
     """By when it should have ended; absent if no time was set."""
     overdue: NotRequired[bool]
     """True if it was open at its `due_at`; otherwise absent."""
+    erased: NotRequired[bool]
+    """True if its content has been erased; otherwise absent."""
+    erased_at: NotRequired[str]
+    """When its content was erased; absent if it was not."""
     claimed_by: PacketClaimedBy | None
     claimed_at: str | None
     created_at: str
@@ -164,6 +168,8 @@ class PacketMetadata(TypedDict):
     """How urgent it is."""
     tags: list[str]
     """Freeform tags, used for filtering."""
+    subjects: NotRequired[list[str]]
+    """Opaque ids of the people whose data the packet holds, by which it can be found and erased."""
     created_at: str
     """When the packet was created."""
 

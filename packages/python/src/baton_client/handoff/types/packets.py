@@ -84,6 +84,10 @@ class PacketSummary(TypedDict):
     """By when it should have ended; absent if no time was set."""
     overdue: NotRequired[bool]
     """True if it was open at its `due_at`; otherwise absent."""
+    erased: NotRequired[bool]
+    """True if its content has been erased; otherwise absent."""
+    erased_at: NotRequired[str]
+    """When its content was erased; absent if it was not."""
     claimed_by: PacketClaimedBy | None
     claimed_at: str | None
     created_at: str
@@ -136,6 +140,8 @@ class CreateRequestMetadata(TypedDict):
     """How urgent it is. Default: normal."""
     tags: NotRequired[list[str] | None]
     """Freeform tags, used for filtering."""
+    subjects: NotRequired[list[str] | None]
+    """Opaque ids of the people whose data the packet holds, by which it can be found and erased."""
 
 
 class CreateRequestContext(TypedDict):
@@ -250,6 +256,8 @@ class PatchRequestMetadata(TypedDict):
     """How urgent it is."""
     tags: NotRequired[list[str]]
     """Freeform tags, used for filtering."""
+    subjects: NotRequired[list[str]]
+    """Opaque ids of the people whose data the packet holds, by which it can be found and erased."""
 
 
 class PatchRequestContext(TypedDict):
@@ -439,6 +447,10 @@ class PacketHit(TypedDict):
     """By when it should have ended; absent if no time was set."""
     overdue: NotRequired[bool]
     """True if it was open at its `due_at`; otherwise absent."""
+    erased: NotRequired[bool]
+    """True if its content has been erased; otherwise absent."""
+    erased_at: NotRequired[str]
+    """When its content was erased; absent if it was not."""
     claimed_by: PacketClaimedBy | None
     claimed_at: str | None
     created_at: str

@@ -21,6 +21,10 @@ class Tenant(TypedDict):
     """The maximum number of requests in 60 minutes, of all its keys together; null for the
     tier's default.
     """
+    retention_days: int | None
+    """Packets are erased this many days after they ended; 0: never; null: as
+    `SERVICE_RETENTION_DAYS` says.
+    """
     max_api_keys: int
     """The maximum number of API keys it may have; unless set, 1, 5 or 25 by tier."""
     created_at: str
@@ -41,6 +45,10 @@ class TenantRequest(TypedDict):
     """The maximum number of requests in 60 minutes, of all its keys together; null for the
     tier's default.
     """
+    retention_days: NotRequired[int | None]
+    """Packets are erased this many days after they ended; 0: never; null: as
+    `SERVICE_RETENTION_DAYS` says.
+    """
     max_api_keys: NotRequired[int | None]
     """The maximum number of API keys it may have; 1, 5 or 25 by tier if left out."""
 
@@ -55,6 +63,10 @@ class TenantPatch(TypedDict):
     requests_per_hour: NotRequired[int | None]
     """The maximum number of requests in 60 minutes, of all its keys together; null for the
     tier's default.
+    """
+    retention_days: NotRequired[int | None]
+    """Packets are erased this many days after they ended; 0: never; null: as
+    `SERVICE_RETENTION_DAYS` says.
     """
     max_api_keys: NotRequired[int]
     """The maximum number of API keys it may have. Until it is set, it follows the tier."""
