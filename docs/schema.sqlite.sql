@@ -4,7 +4,7 @@ CREATE TABLE "migrations" (name text primary key, applied_at text not null);
 
 CREATE TABLE tenants (
   number integer primary key autoincrement, id text not null unique, name text not null, tier text not null,
-  handoffs_per_day integer, requests_per_hour integer, max_api_keys integer not null, max_api_keys_set integer not null default 0,
+  handoffs_per_day integer, requests_per_hour integer, retention_days integer, max_api_keys integer not null, max_api_keys_set integer not null default 0,
   created_at text not null, updated_at text not null, deleted_at text);
 
 CREATE TABLE api_keys (
@@ -47,7 +47,7 @@ CREATE TABLE packets (
   source_agent text not null, target_agent text not null, priority text not null, hitl_required integer not null,
   claimed_by text, parent text, root text, depth integer not null, due_at text, asked_at text, updated_at text not null,
   state text not null, digest text not null, lease text, followers text, sources text, kept text,
-  open_source text, scheduled_at text, available_at text, deadline text, overdue integer);
+  open_source text, scheduled_at text, available_at text, deadline text, overdue integer, ended_at text);
 
 CREATE UNIQUE INDEX packets_by_id on packets (tenant, id);
 
@@ -89,6 +89,8 @@ CREATE INDEX packets_by_deadline on packets (tenant, deadline, id) where deadlin
 
 CREATE INDEX packets_overdue on packets (tenant, id) where overdue = 1;
 
+CREATE INDEX packets_ended on packets (tenant, ended_at) where ended_at is not null;
+
 CREATE INDEX packets_open on packets (tenant, open_source) where open_source is not null;
 
 CREATE INDEX packets_held on packets (tenant, claimed_by)
@@ -104,6 +106,9 @@ CREATE INDEX questions_of_packet on questions (tenant, packet_id);
 
 CREATE TABLE packet_tags (tenant integer not null, tag text not null, packet_id text not null,
   primary key (tenant, tag, packet_id)) without rowid;
+
+CREATE TABLE packet_subjects (tenant integer not null, subject_digest text not null, packet_id text not null,
+  primary key (tenant, subject_digest, packet_id)) without rowid;
 
 CREATE TABLE events (
   tenant integer not null, position bigint not null, id text not null, packet_id text,
@@ -162,6 +167,13 @@ CREATE TABLE calls (
   arguments_digest text not null, primary key (tenant, agent_id, call_id));
 
 CREATE INDEX calls_by_packet on calls (tenant, packet_id);
+
+CREATE TABLE erasures (
+  tenant integer not null, id text not null, status text not null, reason text not null, actor text not null, key_id text,
+  subject_digest text, remaining text not null, packets integer not null, not_found text not null, progress text not null,
+  created_at text not null, done_at text, primary key (tenant, id));
+
+CREATE INDEX erasures_open on erasures (created_at) where done_at is null;
 
 CREATE TABLE webhooks (
   seq integer primary key autoincrement, tenant integer not null, id text not null, kind text not null, for_packet text,
