@@ -18,7 +18,16 @@ export function createTenantService({ store, clock, newId }: ServiceDependencies
       const created_at = now.toISOString();
       const maxKeys = max_api_keys ?? defaultMaxKeys[tier];
       const times = { created_at, updated_at: created_at, deleted_at: null };
-      const tenant: Tenant = { id: newId(now), name, tier, handoffs_per_day, requests_per_hour, retention_days, max_api_keys: maxKeys, ...times };
+      const tenant: Tenant = {
+        id: newId(now),
+        name,
+        tier,
+        handoffs_per_day,
+        requests_per_hour,
+        retention_days,
+        max_api_keys: maxKeys,
+        ...times,
+      };
       return store.of(caller).commit({
         newTenant: true,
         work(transaction) {

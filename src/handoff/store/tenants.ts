@@ -136,7 +136,11 @@ function reads({ database: { reads: db } }: ReadDependencies) {
     /** The tenants whose packets are erased some days after they ended, deleted ones too. `byDefault`: the days of those that say nothing. */
     async retaining(byDefault: number): Promise<{ number: number; days: number }[]> {
       const days = sql<number>`coalesce(retention_days, cast(${byDefault} as integer))`;
-      const rows = await db.selectFrom('tenants').select(['number', days.as('days')]).where(days, '>', 0).execute();
+      const rows = await db
+        .selectFrom('tenants')
+        .select(['number', days.as('days')])
+        .where(days, '>', 0)
+        .execute();
       return rows.map(({ number, days: own }) => ({ number, days: Number(own) }));
     },
 
