@@ -20,7 +20,7 @@ import { type Status, statuses } from '../model/common.ts';
 import type { Packet, PacketSummary } from '../model/packet.ts';
 import { askedStatus, finalStatuses } from '../rules/packet-life.ts';
 import { cardOf, type SkilledAgent } from './card.ts';
-import { answerIn, decisionIn, packetOf, requireMessage } from './message.ts';
+import { answerIn, decisionIn, packetOf, questionIn, requireMessage } from './message.ts';
 import { artifactsOnce, artifactText, statusText, taskText } from './printed.ts';
 import type { A2aSession, View } from './session.ts';
 import { stateOf, taskOf } from './task.ts';
@@ -221,11 +221,22 @@ async function create(session: A2aSession, message: Message, metadata: SendMessa
   return must(await session.call(routes.chainPacket, { params: { id: root.id }, body, headers }));
 }
 
+/** Asks a person about a task, for its worker. */
+async function ask(session: A2aSession, { messageId, metadata }: Message, id: string, body: Record<string, unknown>): Promise<Packet> {
+  const token = metadata?.lease_token;
+  const lease_token = typeof token === 'string' ? token : undefined;
+  const headers = changeHeaders({ agent: session.agentId, idempotency_key: messageId, lease_token });
+  return must(await session.call(routes.askQuestion, { params: { id }, body, headers }));
+}
+
+/** Answers the question of a task, or asks one. */
 async function answer(session: A2aSession, message: Message): Promise<Packet> {
   const { packet, root } = await viewed(session, message.taskId);
   const { id, status } = packet;
   if (message.contextId !== '' && message.contextId !== root)
     throw new RequestMalformedError('message.contextId is not the context of this task.');
+  const asked = questionIn(message);
+  if (asked !== undefined) return ask(session, message, id, asked);
   const isAction = packet.hitl?.action !== undefined;
   const body = isAction ? decisionIn(message, session.responder) : answerIn(message, session.responder);
   const headers = changeHeaders({ agent: session.agentId, idempotency_key: message.messageId });

@@ -57,8 +57,7 @@ const subjectsIn = ({ metadata }: Message) =>
 /** The answer that a message gives to a question: its texts, and its data part. @throws A2AError for what an answer can't keep */
 export function answerIn(message: Message, responded_by: string): RespondRequest {
   const { texts, artifacts, indexes } = partsOf(message);
-  const isData = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
-  const lost = artifacts.findIndex(({ value }, place) => place > 0 || !isData(value));
+  const lost = artifacts.findIndex(({ value }, place) => place > 0 || !isObject(value));
   if (lost !== -1)
     throw new ContentTypeNotSupportedError(
       `message.parts.${indexes[lost]}: an answer takes texts and one data part with the fields of a form. Send the address of a file as text.`,
@@ -70,6 +69,21 @@ export function answerIn(message: Message, responded_by: string): RespondRequest
     responded_by,
   };
 }
+
+/** The question that a message asks in the task that it names: the data part `{ask: {...}}` with the fields of `hitl`; undefined if it asks none. */
+export function questionIn(message: Message): Record<string, unknown> | undefined {
+  const { texts, artifacts, indexes } = partsOf(message);
+  const place = artifacts.findIndex(({ value }) => isObject(value) && isObject(value.ask) && Object.keys(value).length === 1);
+  if (place === -1) return undefined;
+  if (artifacts.length > 1)
+    throw new ContentTypeNotSupportedError(
+      `message.parts.${indexes[place === 0 ? 1 : 0]}: a message that asks has texts and one data part, {ask: {...}}.`,
+    );
+  const { ask } = artifacts[place]!.value as { ask: Record<string, unknown> };
+  return texts.length === 0 ? ask : { question: texts.join('\n'), ...ask };
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The decision that a message gives about an action: its data part, or the word in its text. @throws A2AError for what an answer can't keep */
 export function decisionIn(message: Message, responded_by: string): RespondRequest {

@@ -2,6 +2,7 @@ import { type Artifact, type Message, type Part, Role, type Task, TaskState, typ
 import type { Status } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { askedStatus } from '../rules/packet-life.ts';
+import { questionAtChange } from '../rules/question-state.ts';
 
 /** The state of a task for each status of its packet. */
 export const stateOf: Readonly<Record<Status, TaskState>> = {
@@ -61,24 +62,31 @@ export function statusOf(packet: Packet, contextId: string): TaskStatus {
   const state = stateOf[packet.status];
   const timestamp = new Date(packet.updated_at).toISOString();
   const said = (text: string) => message(packet, contextId, { messageId: `${packet.id}-${packet.revision}`, role: Role.ROLE_AGENT, text });
-  if (packet.status === askedStatus && packet.hitl !== null) return { state, timestamp, message: questionMessage(packet, contextId) };
+  const asked = questionMessage(packet, contextId);
+  if (packet.status === askedStatus && asked !== undefined) return { state, timestamp, message: asked };
   const failure = packet.status === 'failed' ? packet.actions.failed.at(-1)?.error : undefined;
   return { state, timestamp, message: failure === undefined ? undefined : said(failure) };
 }
 
-function questionMessage(packet: Packet, contextId: string): Message {
-  const { question, options, question_id, action, edited } = packet.hitl!;
-  const asked = message(packet, contextId, {
-    messageId: `${packet.id}-${question_id ?? 'question'}`,
+/** The question of a packet: its text, and as data all that was asked. Undefined for one that is not asked. */
+function questionMessage(packet: Packet, contextId: string): Message | undefined {
+  const latest = questionAtChange(packet);
+  if (latest.state === 'none' || latest.state === 'draft') return undefined;
+  const { question, asked } = latest;
+  const said = message(packet, contextId, {
+    messageId: `${packet.id}-${asked.question_id}`,
     role: Role.ROLE_AGENT,
-    text: question,
+    text: question.question,
   });
+  const { question: _, required: __, reason, action, ...fields } = question;
+  const { edited } = asked;
   // With the arguments as they would be approved now.
-  if (action !== undefined) {
-    const shown = edited === undefined ? action : { ...action, arguments: edited.arguments, arguments_digest: edited.arguments_digest };
-    return { ...asked, parts: [...asked.parts, dataPart({ action: shown })] };
-  }
-  return options === undefined ? asked : { ...asked, parts: [...asked.parts, dataPart({ options })] };
+  const shown =
+    action === undefined || edited === undefined
+      ? action
+      : { ...action, arguments: edited.arguments, arguments_digest: edited.arguments_digest };
+  const data = { ...(shown === undefined ? {} : { action: shown }), ...(reason === '' ? {} : { reason }), ...fields };
+  return Object.keys(data).length === 0 ? said : { ...said, parts: [...said.parts, dataPart(data)] };
 }
 
 /** The results of completed actions, and the artifacts that the message did not bring. */
@@ -111,7 +119,7 @@ export function artifactsOf(packet: Packet): Artifact[] {
 }
 
 function historyOf(packet: Packet, contextId: string): Message[] {
-  const { context, hitl } = packet;
+  const { context } = packet;
   const messageId = originOf(packet).message_id ?? `${packet.id}-summary`;
   const messages = [message(packet, contextId, { messageId, role: Role.ROLE_USER, text: context.summary })];
   for (const [index, { role, content }] of context.conversation_state.entries())
@@ -122,10 +130,11 @@ function historyOf(packet: Packet, contextId: string): Message[] {
         text: content,
       }),
     );
-  if (hitl === null || hitl.requested_at === null) return messages;
-  messages.push(questionMessage(packet, contextId));
-  if (hitl.response !== null)
-    messages.push(message(packet, contextId, { messageId: `${packet.id}-answer`, role: Role.ROLE_USER, text: hitl.response }));
+  const latest = questionAtChange(packet);
+  const asked = questionMessage(packet, contextId);
+  if (asked !== undefined) messages.push(asked);
+  if (latest.state === 'answered')
+    messages.push(message(packet, contextId, { messageId: `${packet.id}-answer`, role: Role.ROLE_USER, text: latest.answer.response }));
   return messages;
 }
 

@@ -1,21 +1,8 @@
-import { InvalidArgumentError } from 'commander';
-import { readJson } from '../../kit/json.ts';
-import { paged } from './flags.ts';
+import { objectIn, paged } from './flags.ts';
 import { approvalColumns, delegationColumns, groupColumns, policyColumns } from './output/approval-views.ts';
 import { done, list, shown } from './output/show.ts';
 import { onePacket } from './output/views.ts';
 import { type Fields, type Flag, type Row, row, several } from './rows.ts';
-
-/** A JSON object in an option. */
-function objectIn(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = readJson(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  } catch {
-    // The sentence below says what is expected.
-  }
-  throw new InvalidArgumentError('It must be a JSON object, such as {"amount": 500}.');
-}
 
 const call: readonly Flag[] = [
   { flags: '--agent <id>', text: 'the agent', required: true },

@@ -1,9 +1,21 @@
 import { InvalidArgumentError } from 'commander';
 
 import { commaList } from '../../kit/comma-list.ts';
+import { readJson } from '../../kit/json.ts';
 import { priorities, statuses } from '../model/constants.ts';
 import { type Fields, type Flag, several, whole } from './rows.ts';
 import { CliError } from './terminal.ts';
+
+/** A JSON object in an option. */
+export function objectIn(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = readJson(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // The sentence below says what is expected.
+  }
+  throw new InvalidArgumentError('It must be a JSON object, such as {"amount": 500}.');
+}
 
 /** The options of a paged list. */
 export const paged: readonly Flag[] = [

@@ -54,7 +54,7 @@ async function ask(context: Context, prompt: Prompt, packet: Packet): Promise<Pi
   return { response: chosen?.value ?? text, ...(digest === undefined ? {} : { digest }) };
 }
 
-function questionLines({ status, hitl }: Packet) {
+function questionLines({ status, hitl, context, actions, decisions }: Packet) {
   if (status !== askedStatus || hitl === null) throw new CliError(`The packet is ${status} and awaits no answer.`, 1);
   const { action, edited } = hitl;
   const options =
@@ -64,6 +64,13 @@ function questionLines({ status, hitl }: Packet) {
   const why = hitl.reason === '' ? [] : [`Why: ${oneLine(hitl.reason)}`];
   const shown = edited?.arguments ?? action?.arguments ?? {};
   const called = action === undefined ? [] : [`Tool: ${oneLine(action.tool)}`, ...JSON.stringify(shown, null, 2).split('\n').map(oneLine)];
-  const lines = [oneLine(hitl.question), ...why, ...called, ...options.map(({ label }, index) => `  ${index + 1}  ${oneLine(label)}`)];
+  const about = [
+    `Summary: ${oneLine(context.summary)}`,
+    ...actions.pending.map(({ description, assignee }) => `To be done: ${oneLine(description)} (${oneLine(assignee)})`),
+    ...decisions.map(({ decision, rationale }) => `Decided: ${oneLine([decision, rationale].filter(Boolean).join(' – '))}`),
+  ];
+  const choices = options.map(({ label }, index) => `  ${index + 1}  ${oneLine(label)}`);
+  // All that the question is about is shown: it is what the digest covers.
+  const lines = [...about, oneLine(hitl.question), ...why, ...called, ...choices];
   return { lines, options, digest: hitl.digest };
 }

@@ -9,7 +9,7 @@ import { formData } from '../model/form-values.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
 import type { AnswerLinkService, AskingPacket, OpenedLink } from '../service/answer-links.ts';
-import { answeredPage, type Entered, endPage, questionPage, refusedPage } from './answer-page.ts';
+import { answeredPage, type Entered, endPage, leavesOut, questionPage, refusedPage } from './answer-page.ts';
 import { AnswerSignIn, ownReferrer, type Reader } from './answer-sign-in.ts';
 import { handlersOf } from './handlers.ts';
 
@@ -43,11 +43,11 @@ export function answerLinkHandlers(links: AnswerLinkService, identity: Identity 
     deleteAnswerLink: ({ params }, { caller }) => links.revoke(caller, params.id),
 
     showAnswerPage: {
-      handle: async ({ params }, { headers }) => {
+      handle: async ({ params, query }, { headers }) => {
         const opened = await links.open(params.token);
         if (opened.status !== 'open') return ended(opened.status);
         const reader = await readerOf(opened, params.token, headers, 200);
-        return reader instanceof HttpResponse ? reader : asking(200, opened, reader);
+        return reader instanceof HttpResponse ? reader : asking(200, opened, reader, { isWhole: query.whole !== undefined });
       },
       refused: asPage,
     },
@@ -75,7 +75,7 @@ export function answerLinkHandlers(links: AnswerLinkService, identity: Identity 
 }
 
 /** The question, for a person who signed in: browsers then have to send where the form comes from. */
-const asking = (status: number, opened: Open, reader: Reader | undefined, more: { problem?: string; entered?: Entered } = {}) =>
+const asking = (status: number, opened: Open, reader: Reader | undefined, more: { problem?: string; entered?: Entered; isWhole?: boolean } = {}) =>
   new HttpResponse({
     status,
     headers: reader === undefined ? {} : ownReferrer,
@@ -102,7 +102,7 @@ async function refused(error: unknown, form: URLSearchParams, reader: Reader | u
   if (!(error instanceof ServiceError) || error.status >= 500) throw error;
   const opened = await open();
   if (opened.status !== 'open') return ended(opened.status);
-  const askAgain = (status: number, problem: string) => asking(status, opened, reader, { problem, entered: enteredIn(form) });
+  const askAgain = (status: number, problem: string) => asking(status, opened, reader, { problem, entered: enteredIn(form), isWhole: form.has('whole') });
   if (error.code === 'STALE') return askAgain(409, 'The question, or what it is about, has changed. Read it again before you answer.');
   if (error.code === 'NOT_AN_APPROVER') return refusal(error.message);
   if (error.code === 'FORBIDDEN' && reader !== undefined) return refusal(error.message);
@@ -149,7 +149,8 @@ function answerOf({ link, packet }: Open, form: URLSearchParams, person: string 
   // A form without a digest was not sent by the page.
   if (!/^[0-9a-f]{64}$/.test(digest)) throw new ServiceError('STALE', 'The form has no digest.');
   const notes = form.get('notes')?.trim() ?? '';
-  const common = { responded_by, digest, ...(notes === '' ? {} : { notes }) };
+  const partial = !form.has('whole') && leavesOut(packet);
+  const common = { responded_by, digest, ...(notes === '' ? {} : { notes }), ...(partial ? { partial } : {}) };
   const { schema, action } = packet.hitl;
   if (action !== undefined) return { ...common, ...decisionIn(form) };
   if (schema === undefined || form.has('option')) return { ...common, response: responseOf(packet, form) };

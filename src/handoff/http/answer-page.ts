@@ -160,38 +160,75 @@ export interface Entered {
 /** How many of the last messages the page shows. */
 const shownTurns = 8;
 
-/** How much the page shows of a text: of the summary, the question and its reason, and of each of many. */
-const shownLength = 20_000;
-const shownItemLength = 4000;
-
-/** How many options, actions and decisions the page shows. */
-const shownItems = 100;
+/** How much a page shows at first: of the summary, the question and its reason; of each of many texts; and how many of each list. */
+const beginning = { text: 20_000, item: 4000, items: 100 } as const;
+const whole = { text: Number.POSITIVE_INFINITY, item: Number.POSITIVE_INFINITY, items: Number.POSITIVE_INFINITY } as const;
+type Bounds = typeof beginning | typeof whole;
 
 const inNumbers = new Intl.NumberFormat('en-US');
 
-/** The beginning of a text, and a sentence that says how much is left out. */
-function cut(text: string, length: number): { readonly start: string; readonly rest: string } {
-  if (text.length <= length) return { start: text, rest: '' };
-  return { start: `${beginningOf(text, length)}…`, rest: leftOut(text.length - length, 'character') };
+/** Cuts what a page shows to its bounds, and knows whether anything was left out. */
+class Extract {
+  readonly bounds: Bounds;
+  isCut = false;
+
+  constructor(bounds: Bounds) {
+    this.bounds = bounds;
+  }
+
+  /** The beginning of a text, and a sentence that says how much is left out. */
+  cut(text: string, length: number): { readonly start: string; readonly rest: string } {
+    if (text.length <= length) return { start: text, rest: '' };
+    return { start: `${beginningOf(text, length)}…`, rest: this.leftOut(text.length - length, 'character') };
+  }
+
+  /** A sentence that says how many of something are left out. */
+  leftOut(count: number, what: string): string {
+    if (!(count > 0)) return '';
+    this.isCut = true;
+    return `<p class="muted">${inNumbers.format(count)} more ${what}${count === 1 ? ' is' : 's are'} not shown here.</p>`;
+  }
 }
 
-const leftOut = (count: number, what: string) =>
-  count <= 0 ? '' : `<p class="muted">${inNumbers.format(count)} more ${what}${count === 1 ? ' is' : 's are'} not shown here.</p>`;
+/** The parts of the page that show texts of the packet. */
+function partsOf(packet: AskingPacket, extract: Extract) {
+  const { hitl } = packet;
+  const isWhole = extract.bounds === whole;
+  const question = extract.cut(hitl.question, extract.bounds.text);
+  const reason = hitl.reason === '' ? '' : shown(hitl.reason, extract);
+  const [about, messages] = isWhole
+    ? [aboutOf(packet, extract), messagesOf(packet, extract)]
+    : [beginningOfAbout(packet, extract), beginningOfMessages(packet, extract)];
+  extract.leftOut(choicesOf(hitl.options).length - extract.bounds.items, 'option');
+  return { question, reason, about, messages };
+}
 
-/** The page that asks the question of an open link. */
+/** Whether the page of a packet leaves out text of it until a person opens the rest. */
+export function leavesOut(packet: AskingPacket): boolean {
+  const extract = new Extract(beginning);
+  partsOf(packet, extract);
+  return extract.isCut;
+}
+
+const restIsLeftOut = `<p class="problem">Part of the text is not shown here. <a href="?whole=1">Show all of it</a> before you answer; an answer without it is recorded as given on a part of the text.</p>`;
+
+/** The page that asks the question of an open link: the beginning of long texts, or all of them. */
 export function questionPage(
   { link, packet, digest, readAt }: OpenedLink & { status: 'open' },
-  { problem, entered = {}, reader }: { problem?: string; entered?: Entered; reader?: ShownReader } = {},
+  { problem, entered = {}, reader, isWhole = false }: { problem?: string; entered?: Entered; reader?: ShownReader; isWhole?: boolean } = {},
 ): string {
   const { hitl } = packet;
+  const extract = new Extract(isWhole ? whole : beginning);
+  const { question, reason, about, messages } = partsOf(packet, extract);
   const asked = `<p class="muted"><bdi>${escapeHtml(askerName(packet))}</bdi> asks${link.responder === null ? '' : ` <bdi>${escapeHtml(link.responder)}</bdi>`}. ${until(link.expires_at, hitl.expires_at, readAt)}</p>`;
-  const reason = hitl.reason === '' ? '' : shown(hitl.reason);
-  const question = cut(hitl.question, shownLength);
   const warning = problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`;
-  const form = `<form class="card" method="post" autocomplete="off"><button type="submit" disabled hidden></button><input type="hidden" name="digest" value="${digest}">${reader === undefined ? nameField(link.responder, entered) : readerFields(reader)}${answerFields(packet, entered)}</form>`;
+  const seen = `<input type="hidden" name="digest" value="${digest}">${isWhole ? '<input type="hidden" name="whole" value="1">' : ''}`;
+  // What the page leaves out is said beside the buttons, and an answer by any of them is marked.
+  const fields = answerFields(packet, entered, extract);
+  const form = `<form class="card" method="post" action="?" autocomplete="off"><button type="submit" disabled hidden></button>${seen}${reader === undefined ? nameField(link.responder, entered) : readerFields(reader)}${extract.isCut ? restIsLeftOut : ''}${fields}</form>`;
   return documentOf(
     beginningOf(hitl.question, 100),
-    `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(question.start)}</h1>${question.rest}${reason}${actionOf(packet)}</div>${aboutOf(packet)}${form}${messagesOf(packet)}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
+    `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(question.start)}</h1>${question.rest}${reason}${actionOf(packet)}</div>${about}${form}${messages}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
     { of: ' class="question"', end: `<script>${localTimes}</script>` },
   );
 }
@@ -213,7 +250,7 @@ function nameField(responder: string | null, { name = '' }: Entered): string {
   return `<label>Your name<input name="name" required maxlength="1024" value="${escapeHtml(name)}"></label>`;
 }
 
-function answerFields(packet: AskingPacket, entered: Entered): string {
+function answerFields(packet: AskingPacket, entered: Entered, extract: Extract): string {
   const { hitl } = packet;
   const { response = '', notes = '', fields = new Map() } = entered;
   const remarks = `<details${notes === '' ? '' : ' open'}><summary>Add a remark</summary><label>Remark<textarea name="notes">${escapeHtml(notes)}</textarea></label></details>`;
@@ -221,25 +258,25 @@ function answerFields(packet: AskingPacket, entered: Entered): string {
   if (hitl.schema !== undefined) {
     const { properties, required = [] } = hitl.schema;
     const rows = Object.entries(properties).map(([name, field]) => formField(name, field, required.includes(name), fields.get(name)));
-    return `${rows.join('')}${remarks}<div class="options"><button type="submit" name="own" value="1">Send</button>${optionButtons(hitl)}</div>`;
+    return `${rows.join('')}${remarks}<div class="options"><button type="submit" name="own" value="1">Send</button>${optionButtons(hitl, extract)}</div>`;
   }
   const choices = choicesOf(hitl.options);
   const own = `<label>${choices.length === 0 ? 'Your answer' : 'Another answer'}<textarea name="response" maxlength="16384">${escapeHtml(response)}</textarea></label>`;
   const send = `<button type="submit" name="own" value="1"${choices.length === 0 ? '' : ' class="plain"'}>Send this answer</button>`;
   if (choices.length === 0) return `${own}${remarks}${send}`;
-  const more = leftOut(choices.length - shownItems, 'option');
+  const more = extract.leftOut(choices.length - extract.bounds.items, 'option');
   const free =
     hitl.strict_options === true && more === ''
       ? ''
       : `<details${response === '' ? '' : ' open'}><summary>Answer in your own words</summary>${own}${send}</details>`;
-  return `${remarks}<div class="options">${optionButtons(hitl)}</div>${more}${free}`;
+  return `${remarks}<div class="options">${optionButtons(hitl, extract)}</div>${more}${free}`;
 }
 
 /** The buttons of the options. Beside a form they decline it, so that its fields may be empty. */
-function optionButtons({ options, schema }: AskingPacket['hitl']): string {
+function optionButtons({ options, schema }: AskingPacket['hitl'], { bounds }: Extract): string {
   const kept = schema === undefined ? '' : ' formnovalidate';
   const buttons = choicesOf(options)
-    .slice(0, shownItems)
+    .slice(0, bounds.items)
     .map(({ label, isDangerous }, index) => {
       const button = (text: string, kind: string) =>
         `<button type="submit" name="option" value="${index}"${kind}${kept} dir="auto">${escapeHtml(text)}</button>`;
@@ -249,12 +286,19 @@ function optionButtons({ options, schema }: AskingPacket['hitl']): string {
   return buttons.join('');
 }
 
-/** A function that draws a part of the page once for each revision of a packet that is kept. */
-function once(draw: (packet: AskingPacket) => string): (packet: AskingPacket) => string {
-  const drawn = new WeakMap<AskingPacket, string>();
-  return (packet) => {
-    const html = drawn.get(packet) ?? draw(packet);
-    drawn.set(packet, html);
+/** A function that draws the beginning of a part of the page once for each revision of a packet that is kept. */
+function once(draw: (packet: AskingPacket, extract: Extract) => string): (packet: AskingPacket, extract: Extract) => string {
+  const drawn = new WeakMap<AskingPacket, { readonly html: string; readonly isCut: boolean }>();
+  return (packet, extract) => {
+    const known = drawn.get(packet);
+    if (known !== undefined) {
+      extract.isCut ||= known.isCut;
+      return known.html;
+    }
+    const own = new Extract(extract.bounds);
+    const html = draw(packet, own);
+    drawn.set(packet, { html, isCut: own.isCut });
+    extract.isCut ||= own.isCut;
     return html;
   };
 }
@@ -262,49 +306,58 @@ function once(draw: (packet: AskingPacket) => string): (packet: AskingPacket) =>
 const section = (heading: string, body: string) => `<section><h2>${heading}</h2>${body}</section>`;
 const list = (items: readonly string[]) => `<ul>${items.map((item) => `<li>${item}</li>`).join('')}</ul>`;
 
-/** What the question is about, up to a bound: all of it is in the digest. */
-const aboutOf = once(({ context, actions, decisions }) => {
+/** What the question is about: all of it is in the digest. */
+function aboutOf({ context, actions, decisions }: AskingPacket, extract: Extract): string {
+  const { items, text } = extract.bounds;
   const pending = actions.pending
-    .slice(0, shownItems)
+    .slice(0, items)
     .map(
       ({ description, assignee, priority }) =>
-        `${shown(description, 'span')}<br><span class="muted">${[assignee, priority ?? ''].filter(Boolean).map(escapeHtml).join(', ')}</span>`,
+        `${shown(description, extract, 'span')}<br><span class="muted">${[assignee, priority ?? ''].filter(Boolean).map(escapeHtml).join(', ')}</span>`,
     );
-  const decided = decisions.slice(0, shownItems).map(({ decision, rationale, decided_by = '' }) => {
-    const { start, rest } = cut([rationale, decided_by].filter(Boolean).join(' – '), shownItemLength);
-    return `${shown(decision, 'span')}<br><span class="muted text" dir="auto">${escapeHtml(start)}</span>${rest}`;
+  const decided = decisions.slice(0, items).map(({ decision, rationale, decided_by = '', alternatives = [] }) => {
+    const others = alternatives.length === 0 ? '' : `Also considered: ${alternatives.map(textOf).join('; ')}`;
+    const notes = [[rationale, decided_by].filter(Boolean).join(' – '), others].filter(Boolean).join('\n');
+    const { start, rest } = extract.cut(notes, extract.bounds.item);
+    return `${shown(decision, extract, 'span')}<br><span class="muted text" dir="auto">${escapeHtml(start)}</span>${rest}`;
   });
   const parts = [
-    section('Summary', prose(context.summary, shownLength)),
-    pending.length === 0 ? '' : section('To be done', list(pending) + leftOut(actions.pending.length - shownItems, 'action')),
-    decided.length === 0 ? '' : section('Decided so far', list(decided) + leftOut(decisions.length - shownItems, 'decision')),
+    section('Summary', prose(context.summary, extract, text)),
+    pending.length === 0 ? '' : section('To be done', list(pending) + extract.leftOut(actions.pending.length - items, 'action')),
+    decided.length === 0 ? '' : section('Decided so far', list(decided) + extract.leftOut(decisions.length - items, 'decision')),
   ];
   // It scrolls in a narrow window, so that the answer stays in sight, and must then be reachable by keyboard (WCAG 2.1.1).
   return `<div class="card about" role="region" aria-label="What the question is about" tabindex="0">${parts.join('')}</div>`;
-});
+}
+const beginningOfAbout = once(aboutOf);
 
-/** The last messages, cut. */
-const messagesOf = once(({ context }) => {
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** The last messages. */
+function messagesOf({ context }: AskingPacket, extract: Extract): string {
   const turns = context.conversation_state.slice(-shownTurns);
-  const messages = turns.map(({ role, content }) => `<dt><bdi>${escapeHtml(role)}</bdi></dt><dd dir="auto">${messageOf(content)}</dd>`);
+  const messages = turns.map(
+    ({ role, content }) => `<dt><bdi>${escapeHtml(role)}</bdi></dt><dd dir="auto">${messageOf(content, extract)}</dd>`,
+  );
   return messages.length === 0 ? '' : `<div class="card messages">${section('Last messages', `<dl>${messages.join('')}</dl>`)}</div>`;
-});
+}
+const beginningOfMessages = once(messagesOf);
 
-/** A message, cut. What looks like data that programs exchange is folded away, as in the console. */
-const messageOf = (content: string) =>
+/** A message. What looks like data that programs exchange is folded away, as in the console. */
+const messageOf = (content: string, extract: Extract) =>
   /^\s*[[{]/.test(content) && /[\]}]\s*$/.test(content.slice(-100))
-    ? `<details><summary class="muted">Data, ${inNumbers.format(content.length)} characters</summary>${shown(content, 'span')}</details>`
-    : prose(content, shownItemLength);
+    ? `<details><summary class="muted">Data, ${inNumbers.format(content.length)} characters</summary>${shown(content, extract, 'span')}</details>`
+    : prose(content, extract, extract.bounds.item);
 
-/** A text of others, cut: as Markdown if that is quick, else as it is. */
-function prose(text: string, length: number): string {
-  const { start, rest } = cut(text, length);
+/** A text of others: as Markdown if that is quick, else as it is. */
+function prose(text: string, extract: Extract, length: number): string {
+  const { start, rest } = extract.cut(text, length);
   return (isQuick(start) ? `<div class="markdown" dir="auto">${htmlOf(markdownOf(start))}</div>` : textBlock(start)) + rest;
 }
 
-/** A text of others as it is, cut: an element of many, or the only one. */
-function shown(text: string, tag: 'p' | 'span' = 'p'): string {
-  const { start, rest } = cut(text, tag === 'p' ? shownLength : shownItemLength);
+/** A text of others as it is: an element of many, or the only one. */
+function shown(text: string, extract: Extract, tag: 'p' | 'span' = 'p'): string {
+  const { start, rest } = extract.cut(text, tag === 'p' ? extract.bounds.text : extract.bounds.item);
   return textBlock(start, tag) + rest;
 }
 

@@ -93,7 +93,9 @@ export const inputs = {
   ask_human: object({
     ...change,
     ...asked,
-    question: statement('The question. Say what you need to know, and what you will do with the answer.'),
+    question: optional(
+      statement('The question. Say what you need to know, and what you will do with the answer. With an action it may be left out.'),
+    ),
     wait_seconds: waitSeconds,
   }),
   get_answer: object({

@@ -44,6 +44,9 @@ export const Action = described('A tool call that waits for an approval.', {
 export type Action = Static<typeof Action>;
 
 const method = choice(['sign_in', 'key', 'link', 'token', 'typed'], { description: 'How the person was known.' });
+const partial = Type.Optional(
+  Type.Boolean({ description: 'True if the page left out text of the packet and the person did not open it; otherwise left out.' }),
+);
 const place = orNull(Type.String(), 'Whose place the person took as a delegate; null: the own one.');
 
 /** An approval of a person, as `hitl.approvals` shows it. */
@@ -57,6 +60,7 @@ export const ShownApproval = object({
   verified: Type.Boolean(),
   method,
   key_id: orNull(Type.String()),
+  partial,
 });
 
 /** The arguments as a person changed them, while others are still asked. */
@@ -94,7 +98,7 @@ export const ActionDecision = object({
   by: Type.Array(
     object({
       ...{ name: Type.String(), verified: Type.Boolean(), method, key_id: orNull(Type.String()), for: place },
-      ...{ decision: choice(decisions), at: timestamp('When the person decided.') },
+      ...{ decision: choice(decisions), at: timestamp('When the person decided.'), partial },
     }),
     { description: 'Who decided; empty where a rule or the time did.' },
   ),

@@ -127,6 +127,7 @@ export const answerPageRoutes = routeTable('pages', {
     ...page,
     method: 'GET',
     summary: 'Show the page of an answer link',
+    query: Type.Object({ whole: Type.Optional(Type.String({ description: 'Shows long texts whole.' })) }),
     responses: {
       200: html('The question, or the way to sign in.'),
       403: html('A link for somebody else.'),

@@ -111,6 +111,9 @@ export const Answer = Type.Object({
   answered_by: Type.Optional(AnsweredBy),
   responded_at: timestamp('When the question was answered.'),
   notes: orNull(Type.String()),
+  partial: Type.Optional(
+    Type.Boolean({ description: 'True if the page left out text of the packet and the person did not open it; otherwise left out.' }),
+  ),
   decision: Type.Optional(ActionDecision),
 });
 
@@ -155,6 +158,7 @@ export const Hitl = Type.Object({
   remind_at: asked.remind_at,
   answered_by: answer.answered_by,
   data: answer.data,
+  partial: answer.partial,
   digest: Type.Optional(asked.digest),
   first_question_id: asked.first_question_id,
   ended_at: asked.ended_at,

@@ -235,6 +235,9 @@ export const RespondRequest = object({
   ),
   responded_by: name('The person who answers.'),
   notes: Type.Optional(prose('Additional remarks.')),
+  partial: Type.Optional(
+    Type.Boolean({ description: 'Whether the page left out text of the packet and the person answered without opening it.' }),
+  ),
 });
 
 export const BatchCreateRequest = object({

@@ -43,6 +43,10 @@ export function answerTo(packet: AnyPacket, record: AskedRecord, { digest, ...an
   return { response: response ?? JSON.stringify(complete), data: complete };
 }
 
+/** That a person answered without opening what the page left out, as records have it. */
+export const partialIn = ({ partial }: Pick<RespondRequest, 'partial'>): { readonly partial?: true } =>
+  partial === true ? { partial } : {};
+
 /** Requires that a person was shown the question as it is now. @throws ServiceError 409 STALE */
 export function requireShown(packet: AnyPacket, record: AskedRecord, digest: string | undefined): void {
   if (digest !== undefined && digest !== hash('sha256', shownText(whole(packet), record)))
@@ -113,7 +117,9 @@ export function questionsEndedBy(before: AnyPacket, after: AnyPacket, now: Date)
 
 /** The packet with the end of its open question, if a change ended the packet before an answer. */
 export function withQuestionEnded<P extends AnyPacket>(before: AnyPacket, after: P, now: Date): P {
-  const { hitl } = after;
-  if (hitl === null || !isAwaited(before) || isAwaited(after) || hitl.response !== null) return after;
-  return { ...after, hitl: { ...hitl, ended_at: now.toISOString() } };
+  const latest = latestQuestion(after, now);
+  if (latest.state === 'none' || latest.state === 'draft' || latest.state === 'answered') return after;
+  if (!isAwaited(before) || isAwaited(after)) return after;
+  const { question, asked } = latest;
+  return { ...after, hitl: hitlOf({ question, asked: { ...asked, ended_at: now.toISOString() }, answer: null }) };
 }

@@ -222,7 +222,7 @@ export function considerAnswer(
   if (progress.outcome !== 'open') throw new ServiceError('GONE', 'The time to decide is over.');
   const approves = word === 'approve' || word === 'edit';
   const place = placeFor(quorum, progress, name, decider, { now, isApproval: word === 'approve' });
-  const by = { name, ...decider, for: place.for, at: now.toISOString() };
+  const by = { name, ...decider, for: place.for, at: now.toISOString(), ...(answer.partial === true ? { partial: true } : {}) };
   if (!approves) {
     const decision = decisionOf(pending, { word, message: answer.message ?? null, by: [{ ...by, decision: word }], policy: open.policy });
     return { asked: { ...asked, step: null }, open: null, decision, events: [] };

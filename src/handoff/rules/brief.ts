@@ -1,6 +1,8 @@
 import type { Brief, BriefSection, Omission } from '../model/brief.ts';
+import type { Question } from '../model/hitl.ts';
 import type { Packet } from '../model/packet.ts';
 import { shownName } from './answered-by.ts';
+import { questionAtChange } from './question-state.ts';
 
 /** A part of a packet before it is cut. */
 interface Part {
@@ -134,22 +136,26 @@ const maxBrief = 100_000;
 /** The shortest part of an entry that is worth showing, in characters. */
 const leastCut = 20;
 
-function mainParts({ id, context, hitl, actions, decisions, dependencies }: Packet): Part[] {
+function mainParts(packet: Packet): Part[] {
+  const { id, context, actions, decisions, dependencies } = packet;
   const part = (kind: Part['kind'], entries: readonly string[]): Part => ({ packet_id: id, kind, entries, keep: 'first' });
   const lines = <T>(kind: Part['kind'], items: readonly T[], line: (item: T) => string) =>
     part(
       kind,
       items.map((item) => oneLine(line(item))),
     );
-  const isOpen = hitl !== null && hitl.response === null;
+  const latest = questionAtChange(packet);
+  const answer = latest.state === 'answered' ? latest.answer : null;
   return [
     part('summary', [context.summary]),
-    part('question', isOpen ? [questionText(hitl)] : []),
+    part('question', latest.state === 'none' || answer !== null ? [] : [questionText(latest.question)]),
     part(
       'answer',
-      hitl === null || hitl.response === null
+      latest.state !== 'answered'
         ? []
-        : [`${hitl.question}\n${shownName(hitl)}: ${hitl.response}${hitl.notes ? ` (${hitl.notes})` : ''}`],
+        : [
+            `${latest.question.question}\n${shownName(latest.answer)}: ${latest.answer.response}${latest.answer.notes ? ` (${latest.answer.notes})` : ''}`,
+          ],
     ),
     lines('pending', actions.pending, ({ id: action, description, assignee, priority, depends_on = [] }) => {
       const notes = [assignee && `for ${assignee}`, priority, depends_on.length > 0 && `after ${depends_on.join(', ')}`].filter(Boolean);
@@ -178,7 +184,7 @@ function backgroundParts({ id, context }: Packet): Part[] {
   ];
 }
 
-function questionText({ question, reason, options = [] }: NonNullable<Packet['hitl']>): string {
+function questionText({ question, reason, options = [] }: Question): string {
   const choices =
     options.length === 0
       ? ''

@@ -1,6 +1,6 @@
 import type { Answer, AnsweredBy } from '../model/hitl.ts';
 import type { RespondRequest } from '../model/packet.ts';
-import { type AnsweredVia, answeredPacket, type LinkDetails, requireShown } from './answer.ts';
+import { type AnsweredVia, answeredPacket, type LinkDetails, partialIn, requireShown } from './answer.ts';
 import { everybodyIn } from './approval.ts';
 import {
   actorOfDecision,
@@ -55,7 +55,13 @@ export function decideAction<P extends AnyPacket>(
   requireShown(packet, record, answer.digest);
   if (kept.approval === undefined) throw new Error('The open question of an action has no case.');
   const considered = considerAnswer(packet, record, { answer, decider, open: kept.approval, facts }, now);
-  const details = { ...(answer.digest === undefined ? {} : { digest: answer.digest }), via, answered_by: by, ...link };
+  const details = {
+    ...(answer.digest === undefined ? {} : { digest: answer.digest }),
+    via,
+    answered_by: by,
+    ...partialIn(answer),
+    ...link,
+  };
   const events = considered.events.map((event): PacketEvent => ({ ...event, details: { ...event.details, ...details } }));
   const notes = answer.notes ?? null;
   return applied(
@@ -111,6 +117,7 @@ function applied<P extends AnyPacket>(
     ...(by === undefined || decision.by.length === 0 ? {} : { answered_by: by }),
     responded_at: now.toISOString(),
     notes,
+    ...(decision.by.at(-1)?.partial === true ? { partial: true } : {}),
     decision,
   };
   const answered = answeredPacket(packet, { ...record, asked }, answer, now);

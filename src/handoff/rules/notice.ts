@@ -5,7 +5,7 @@ import type { Packet } from '../model/packet.ts';
 import { shownName } from './answered-by.ts';
 import { cut } from './cut.ts';
 import { plain } from './html.ts';
-import { latestQuestion } from './question-state.ts';
+import { type AskedRecord, latestQuestion } from './question-state.ts';
 import { roughWords } from './time-left.ts';
 import { isOverdue } from './times.ts';
 
@@ -69,14 +69,21 @@ export function overdueNotice({ id, status, metadata, context, due_at = '' }: Pa
 
 /** The message about a packet's question. `link`: the page to answer on, or a sentence that says why there is none. */
 export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: string } | { none: string }, now: Date): Notice {
-  const { hitl, context } = packet;
-  const { question, reason, options, response, notes, expires_at } = hitl!;
+  const { context } = packet;
+  const latest = latestQuestion(packet, now);
+  if (latest.state === 'none' || latest.state === 'draft') throw new Error('A notice is about a question that was asked.');
+  const { question, reason, options } = latest.question;
+  const { expires_at } = latest.asked;
   const from = line(askerName(packet));
   const asked = block(question, maxQuestion);
-  if (event === 'answered') {
+  if (event === 'answered' && latest.state === 'answered') {
+    const { answer } = latest;
     const parts = [
-      { title: `Answer from ${line(shownName(hitl!))}`, text: block(response ?? '', maxPart) },
-      { title: 'Remarks', text: block(notes ?? '', maxPart) },
+      {
+        title: `Answer from ${line(shownName(answer))}${answer.partial === true ? ' (given on a part of the text)' : ''}`,
+        text: block(answer.response, maxPart),
+      },
+      { title: 'Remarks', text: block(answer.notes ?? '', maxPart) },
     ];
     return {
       heading: `A question from ${from} is answered`,
@@ -86,13 +93,22 @@ export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: strin
       hint: '',
     };
   }
-  const choices = choicesOf(options).slice(0, maxOptions);
+  const choices = choicesOf(options).map(({ value, label }) => label ?? value);
+  const proposed = choices.slice(0, maxOptions).map(line).join('\n');
   const parts = [
-    ...actionParts(hitl!),
+    ...actionParts(latest),
     { title: 'Why a person is asked', text: block(reason, maxPart) },
-    { title: 'Proposed answers', text: block(choices.map(({ value, label }) => line(label ?? value)).join('\n'), maxPart) },
+    { title: 'Proposed answers', text: block(proposed, maxPart) },
     { title: 'Summary', text: block(context.summary, maxPart) },
   ];
+  // Pending actions and decisions are never in a message, which only shows a beginning.
+  const isCut =
+    question.length > maxQuestion ||
+    [reason, context.summary, proposed].some((text) => text.length > maxPart) ||
+    choices.length > maxOptions ||
+    choices.some((choice) => choice.length > maxLine) ||
+    packet.actions.pending.length + packet.decisions.length > 0;
+  const all = isCut ? ` ${'url' in link ? 'The page' : 'The console'} shows all that the question is about.` : '';
   const left =
     expires_at === null ? 'There is no time limit.' : `Time left: ${roughWords((Date.parse(expires_at) - now.getTime()) / 1000)}.`;
   const isReminder = event === 'reminded';
@@ -102,12 +118,12 @@ export function noticeOf(event: ChannelEvent, packet: Packet, link: { url: strin
     question: asked,
     parts: withText(parts),
     ...('url' in link ? { link: link.url } : {}),
-    hint: 'url' in link ? `${left} Anyone with the link can answer.` : `${left} ${link.none}`,
+    hint: 'url' in link ? `${left} Anyone with the link can answer.${all}` : `${left} ${link.none}${all}`,
   };
 }
 
 /** Tool and arguments of an action, as much as fits; the page has all. */
-function actionParts({ action, edited, step }: NonNullable<Packet['hitl']>): Notice['parts'] {
+function actionParts({ question: { action }, asked: { edited, step } }: AskedRecord): Notice['parts'] {
   if (action === undefined) return [];
   const text = JSON.stringify(edited?.arguments ?? action.arguments, null, 2);
   const parts = [

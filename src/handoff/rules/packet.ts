@@ -3,7 +3,7 @@ import type { ChannelEvent } from '../model/channel.ts';
 import { statuses } from '../model/common.ts';
 import type { Packet, PacketSummary, PatchRequest } from '../model/packet.ts';
 import type { WebhookEvent } from '../model/webhook.ts';
-import { answeredPacket, answerTo, type EndedQuestion, questionsEndedBy, withQuestionEnded } from './answer.ts';
+import { answeredPacket, answerTo, type EndedQuestion, partialIn, questionsEndedBy, withQuestionEnded } from './answer.ts';
 import { requireVerified, typedName } from './answered-by.ts';
 import { type Facts, type OpenCase, typed } from './approving.ts';
 import type { Command } from './command.ts';
@@ -27,7 +27,7 @@ import {
   withChanged,
 } from './question.ts';
 import { type EarlierQuestion, sameQuestion } from './question-key.ts';
-import { type AskedRecord, isAwaited, latestQuestion } from './question-state.ts';
+import { type AskedRecord, isAwaited, latestQuestion, questionAtChange } from './question-state.ts';
 import { remind } from './reminder.ts';
 import { heldUntil, requireStarted, timeReached, withTimes } from './times.ts';
 
@@ -298,7 +298,9 @@ function respond<P extends AnyPacket>(
   if (latest.question.action !== undefined) return decideAction(packet, latest, { answer, by, decider, via, link }, questions, now);
   const given = answerTo(packet, latest, answer);
   const { responded_by, notes = null } = answer;
-  const answered = answeredPacket(packet, latest, { ...given, responded_by, answered_by: by, responded_at: now.toISOString(), notes }, now);
+  const partial = partialIn(answer);
+  const told = { ...given, responded_by, answered_by: by, responded_at: now.toISOString(), notes, ...partial };
+  const answered = answeredPacket(packet, latest, told, now);
   const { question_id, ...words } = askedOf(latest);
   const event: PacketEvent = {
     event_type: 'hitl_responded',
@@ -312,6 +314,7 @@ function respond<P extends AnyPacket>(
       ...(answer.digest === undefined ? {} : { digest: answer.digest }),
       via,
       answered_by: by,
+      ...partial,
       ...link,
     },
   };
@@ -352,7 +355,8 @@ type Refusal = (sentence: string) => ServiceError;
 const onStatus: Refusal = (sentence) => invalid('status', sentence);
 
 function requireAnswered(packet: AnyPacket, refuse: Refusal): void {
-  if (packet.hitl?.required && packet.hitl.response === null) {
+  const latest = questionAtChange(packet);
+  if (latest.state !== 'none' && latest.state !== 'answered' && latest.question.required) {
     throw refuse('The packet requires a human answer before it can be completed.');
   }
 }

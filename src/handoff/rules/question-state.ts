@@ -54,6 +54,7 @@ const answerFields: Record<keyof Answer, true> = {
   answered_by: true,
   responded_at: true,
   notes: true,
+  partial: true,
   decision: true,
 };
 
@@ -86,6 +87,13 @@ export function latestQuestion({ status, hitl }: Pick<Packet, 'status' | 'hitl'>
   if (isOver(asked, end)) return { state: 'timed_out', question, asked, answer: null };
   return { state: status === askedStatus ? 'open' : 'ended', question, asked, answer: null };
 }
+
+/**
+ * The latest question of a packet as it was at the packet's last change: for what is made of a packet alone, so that the same packet
+ * always gives the same text. Only whether its time has passed since may differ.
+ */
+export const questionAtChange = (packet: Pick<Packet, 'status' | 'hitl' | 'updated_at'>): LatestQuestion =>
+  latestQuestion(packet, new Date(packet.updated_at));
 
 /** Whether a packet awaits the answer to its latest question: also one whose time has passed, until it is withdrawn or its packet ends. */
 export const isAwaited = ({ status }: Pick<Packet, 'status'>): boolean => status === askedStatus;

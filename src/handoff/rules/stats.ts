@@ -1,5 +1,6 @@
 import type { AnyPacket } from './packet.ts';
 import { askedStatus, claimableStatus, openStatuses, workingStatuses } from './packet-life.ts';
+import { isAwaited, questionAtChange } from './question-state.ts';
 
 /** What open packets are counted as: without a holder, held by an agent, or with a question to a person. */
 export const levels = ['waiting', 'held', 'asked'] as const;
@@ -52,9 +53,10 @@ export function amountsOfMove(before: string | undefined, after: string | undefi
 export const answeredIn = (seconds: number): string => `answered:${stepOf(seconds)}`;
 
 /** How long an answer took, in seconds, if the change is an answer. */
-function answerTime(before: AnyPacket, { hitl }: AnyPacket): number | undefined {
-  if (before.status !== askedStatus || !hitl?.responded_at || hitl.responded_at === before.hitl?.responded_at) return undefined;
-  return (Date.parse(hitl.responded_at) - Date.parse(hitl.requested_at ?? hitl.responded_at)) / 1000;
+function answerTime(before: AnyPacket, after: AnyPacket): number | undefined {
+  const latest = questionAtChange(after);
+  if (!isAwaited(before) || latest.state !== 'answered' || questionAtChange(before).state === 'answered') return undefined;
+  return (Date.parse(latest.answer.responded_at) - Date.parse(latest.asked.requested_at)) / 1000;
 }
 
 /** Times to answers are counted in steps: four for each doubling, from a second to most of a year. */

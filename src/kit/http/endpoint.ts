@@ -56,8 +56,9 @@ export class Endpoint<Context> {
    * @throws ServiceError 400
    */
   validate(query: Record<string, unknown>, body: unknown, size?: number): void {
-    if (this.#query !== undefined) this.#query(withLists(query, this.#lists));
     // Health probes may add arbitrary parameters, as may what leads people to a page. On other routes an unknown one is a mistake.
+    if (this.route.forPeople) dropUnknown(query, this.route.query);
+    if (this.#query !== undefined) this.#query(withLists(query, this.#lists));
     else if (this.route.access !== 'public' && !this.route.forPeople) requireNone(query);
     if (this.#body === undefined || (body === undefined && this.route.bodyOptional)) return;
     if (body === undefined) throw new ServiceError('VALIDATION_ERROR', 'A JSON body is required.');
@@ -78,6 +79,11 @@ function withLists(query: Record<string, unknown>, lists: ReadonlySet<string>): 
     if (String(value).includes('\0')) throw invalid(name, `${name} has a character that is not allowed.`);
   }
   return query;
+}
+
+function dropUnknown(query: Record<string, unknown>, schema: TSchema | undefined): void {
+  const { properties = {} } = (schema ?? {}) as { properties?: Record<string, unknown> };
+  for (const name of Object.keys(query)) if (!Object.hasOwn(properties, name)) delete query[name];
 }
 
 function requireNone(query: Record<string, unknown>): void {

@@ -311,7 +311,7 @@ describe('service-cli packets', () => {
     assert.match(await output(bench, ...asked, '--timeout', '60'), /^Status +awaiting_human$[\s\S]*^Option 2 +No$/m);
     const { body } = await bench.service.call('GET', `/packets/${id}`);
     assert.deepEqual([body.hitl.options, body.hitl.timeout_seconds, body.hitl.required], [['Yes', 'No'], 60, true]);
-    refused(await bench.run(['packets', 'ask', id]), 2, /--question/);
+    refused(await bench.run(['packets', 'ask', id]), 1, /question is required/);
     refused(await bench.run(['packets', 'ask', id, '--question', 'Why?']), 1, /is open/);
     await output(bench, 'packets', 'delete', id);
     assert.equal((await bench.service.call('GET', `/packets/${id}`)).body.status, 'expired');
@@ -506,7 +506,7 @@ context:
     assert.match(await output(bench, 'packets', 'awaiting'), /Refund\?/);
     const { exitCode, stdout, stderr } = await bench.run(['respond', first, '--responded-by', 'dana'], { input: '\n2\n' });
     assert.equal(exitCode, 0, stderr);
-    assert.match(stderr, /^Refund\?\nWhy: Over 50\n {2}1 {2}Approve\n {2}2 {2}Refuse\nAnswer \(1 to 2, or any text\): /);
+    assert.match(stderr, /^Summary: .*\nTo be done: .*\nDecided: .*\nRefund\?\nWhy: Over 50\n {2}1 {2}Approve\n {2}2 {2}Refuse\nAnswer \(1 to 2, or any text\): /);
     assert.match(stdout, /^Answer +Refuse \(dana, typed, not verified\)$/m);
     const second = await ask();
     const half = await bench.run(['respond', second, '--by', 'dana'], { input: 'Half of it\n' });

@@ -246,7 +246,57 @@ for (const store of stores) {
       assert.doesNotMatch(page.text, /qrest|sbeyond|choice 100|decided 100/);
       const answer = await send(service, link, { digest: digestIn(page), response: 'choice 101', own: '1' });
       assert.equal(answer.status, 200, answer.text);
-      assert.equal((await hitlOf(service, packet.id)).response, 'choice 101');
+      const { response, partial } = await hitlOf(service, packet.id);
+      assert.deepEqual([response, partial], ['choice 101', true]);
+    });
+
+    test('says beside the buttons what is left out, opens it on the same page, and marks an answer that was given without it [H415]', async () => {
+      const service = await desk(store);
+      const summary = `${'s'.repeat(20_000)}beyond`;
+      const made = async () => {
+        const packet = await packetIn(service, 'awaiting_human', { hitl: { ...question, options }, context: { summary } });
+        return { id: packet.id as string, link: await linkTo(service, packet.id, { responder: 'Dana' }) };
+      };
+      const records = async (id: string) => {
+        const { question_id, partial } = await hitlOf(service, id);
+        const record = (await service.call('GET', `/packets/${id}/questions/${question_id}`)).body.answer;
+        const event = (await historyOf(service, id)).find(({ event_type }) => event_type === 'hitl_responded')!;
+        return [partial, record.partial, event.details.partial];
+      };
+      const one = await made();
+      const page = await open(service, one.link);
+      assert.match(page.text, /Part of the text is not shown here\. <a href="\?whole=1">Show all of it<\/a>.*name="option"/s);
+      assert.doesNotMatch(page.text, /sbeyond/);
+      assert.equal((await send(service, one.link, { digest: digestIn(page), option: '0' })).status, 200);
+      assert.deepEqual(await records(one.id), [true, true, true]);
+
+      const other = await made();
+      const whole = await open(service, { path: `${other.link.path}?whole=1` });
+      assert.match(whole.text, /sbeyond/);
+      assert.doesNotMatch(whole.text, /not shown here/);
+      assert.match(whole.text, /<form [^>]*action="\?"[^>]*>.*<input type="hidden" name="whole" value="1">/s);
+      // A refused form stays as it was.
+      const refused = await send(service, other.link, { digest: digestIn(whole), whole: '1', own: '1', response: '' });
+      assert.deepEqual([refused.status, refused.text.includes('sbeyond')], [400, true]);
+      assert.equal((await send(service, other.link, { digest: digestIn(whole), whole: '1', option: '0' })).status, 200);
+      assert.deepEqual(await records(other.id), [undefined, undefined, undefined]);
+    });
+
+    test('shows the arguments of an action whole, and marks a decision about them that was given without the rest [H415]', async () => {
+      const service = await desk(store);
+      const action = { tool: 'mail', arguments: { body: `${'a'.repeat(60_000)}end` } };
+      const packet = await packetIn(service, 'awaiting_human', {
+        hitl: { required: true, reason: 'r', question: 'Send it?', action },
+        context: { summary: `${'s'.repeat(20_000)}beyond` },
+      });
+      const link = await linkTo(service, packet.id, { responder: 'Dana' });
+      const page = await open(service, link);
+      assert.match(page.text, /aend/);
+      assert.equal((await send(service, link, { digest: digestIn(page), decision: 'approve' })).status, 200);
+      const hitl = await hitlOf(service, packet.id);
+      assert.deepEqual([hitl.partial, hitl.decision.by[0].partial, hitl.approvals[0].partial], [true, true, true]);
+      const given = (await historyOf(service, packet.id)).find(({ event_type }) => event_type === 'approval_given')!;
+      assert.equal(given.details.partial, true);
     });
 
     test('an option is answered with one request, by the named person, and ends all links of the question [H174]', async () => {

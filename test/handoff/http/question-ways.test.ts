@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
+import { Writer } from '../../../src/handoff/cli/output/writer.ts';
+import { runCli } from '../../../src/handoff/cli/program.ts';
+import { a2a, messageOf } from '../../support/a2a.ts';
 import { packetIn } from '../../support/life.ts';
 import { callTool, mcp } from '../../support/mcp.ts';
 import type { TestService } from '../../support/service.ts';
-import { shareService } from '../../support/shared.ts';
+import { type SharedService, shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
 const respond = (service: TestService, id: string, response = 'Yes') =>
@@ -75,3 +81,260 @@ for (const store of stores) {
     });
   });
 }
+
+/** What a way to ask says: whether the question was asked, and the text of a refusal. */
+interface Said {
+  readonly isAsked: boolean;
+  readonly text: string;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Runs a command of `service-cli` against a service that listens. */
+async function cli(service: SharedService, ...args: string[]): Promise<{ code: number; text: string }> {
+  let text = '';
+  const add = (part: string) => {
+    text += part;
+  };
+  const writer = () => new Writer({ write: (part: string) => add(part) } as never, {});
+  const environment = { SERVICE_URL: `${await service.listen()}/api/v1`, SERVICE_API_KEY: service.key, HOME: '/nowhere' };
+  const code = await runCli({ stdin: () => process.stdin, out: writer(), err: writer(), isInteractive: false, args, environment });
+  return { code, text };
+}
+
+/** The options of `packets ask` for the fields of a question. */
+const flagsOf = (fields: Fields): string[] =>
+  Object.entries(fields).flatMap(([name, value]) => {
+    const flag = `--${{ timeout_seconds: 'timeout', remind_after_seconds: 'remind-after', options: 'option' }[name] ?? name.replaceAll('_', '-')}`;
+    if (Array.isArray(value)) return value.flatMap((one) => [flag, String(one)]);
+    if (typeof value === 'boolean') return value ? [flag] : [];
+    return [flag, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+  });
+
+const partsOf = (data: unknown) => ({ message: { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ data }], taskId: '' } });
+
+/** The ways to ask. */
+const ask: Readonly<Record<string, (service: SharedService, id: string, fields: Fields) => Promise<Said>>> = {
+  async rest(service, id, body) {
+    const { status, text } = await service.call('POST', `/packets/${id}/questions`, { body });
+    return { isAsked: status === 201, text };
+  },
+  async patch(service, id, hitl) {
+    const { status, text } = await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl } });
+    return { isAsked: status === 200, text };
+  },
+  async mcp(service, id, fields) {
+    const { isError, content } = await callTool(service, 'ask_human', { packet_id: id, ...fields, wait_seconds: 0 });
+    return { isAsked: isError !== true, text: content[0].text };
+  },
+  async a2a(service, id, fields) {
+    const { message } = partsOf({ ask: fields });
+    const { body, text } = await a2a(service, 'SendMessage', {
+      message: { ...message, taskId: id },
+      configuration: { returnImmediately: true },
+    });
+    return { isAsked: body.result !== undefined, text };
+  },
+  async cli(service, id, fields) {
+    const { code, text } = await cli(service, 'packets', 'ask', id, ...flagsOf(fields));
+    return { isAsked: code === 0, text };
+  },
+};
+
+/** The ways to answer with a word. A link in a mail or in Slack is an answer link. */
+const answer: Readonly<Record<string, (service: SharedService, id: string, response: string) => Promise<unknown>>> = {
+  rest: (service, id, response) => service.call('POST', `/packets/${id}/respond`, { body: { response, responded_by: 'dana' } }),
+  async link(service, id, response) {
+    const { body } = await service.call('POST', `/packets/${id}/answer-links`, { body: { responder: 'dana' } });
+    if (body.url === undefined) return body;
+    const { digest } = await hitlOf(service, id);
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const raw = new URLSearchParams({ own: '1', response, digest }).toString();
+    return service.call('POST', `/${new URL(body.url).pathname}`, { key: null, raw, headers });
+  },
+  a2a: (service, id, response) => a2a(service, 'SendMessage', messageOf(response, { taskId: id })),
+  cli: (service, id, response) => cli(service, 'respond', id, '--response', response, '--by', 'dana'),
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into questions of every shape.
+const hitlOf = async (service: TestService, id: string): Promise<any> => (await service.call('GET', `/packets/${id}`)).body.hitl;
+
+/** What each face says of a packet. */
+async function facesOf(service: SharedService, id: string): Promise<Record<string, string>> {
+  const packet = await service.call('GET', `/packets/${id}`);
+  const told = await callTool(service, 'get_answer', { packet_id: id, wait_seconds: 0 });
+  return {
+    rest: JSON.stringify(packet.body.hitl),
+    brief: (await service.call('GET', `/packets/${id}/brief`)).text,
+    mcp: JSON.stringify([told.structuredContent, told.content]),
+    a2a: (await a2a(service, 'GetTask', { id, historyLength: 20 })).text,
+    cli: (await cli(service, 'packets', 'get', id)).text,
+  };
+}
+
+const askWays = Object.entries(ask);
+const answerWays = Object.entries(answer);
+const form = { type: 'object', properties: { amount: { type: 'integer' } }, required: ['amount'] };
+
+for (const store of stores) {
+  const desk = () => shareService(store, { SERVICE_PUBLIC_URL: 'https://desk.example.com' });
+
+  describe(`Every way to ask and to answer, on ${store.name}`, () => {
+    test('what was answered stays beside its own question; the next question shows none of it, on every face', async () => {
+      const service = await desk();
+      for (const [index, [way, asks]] of askWays.entries()) {
+        const id = await held(service);
+        const [answered, answers] = answerWays[index % answerWays.length]!;
+        const where = `${way}, ${answered}`;
+        const asked = await asks(service, id, { question: 'Refund 10 EUR?' });
+        assert.ok(asked.isAsked, `${where}: ${asked.text}`);
+        await answers(service, id, 'Yes-please');
+        const { question_id, response } = await hitlOf(service, id);
+        assert.equal(response, 'Yes-please', where);
+        // What was answered can't be made the answer to another question, and what is about it may change.
+        const body = { hitl: { question: 'Refund 10,000 EUR?' }, context: { summary: 'Close the account' } };
+        const changed = await service.call('PATCH', `/packets/${id}`, { body });
+        assert.deepEqual([changed.status, changed.body.code], [409, 'ANSWERED'], where);
+        assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { context: body.context } })).status, 200);
+        for (const [face, text] of Object.entries(await facesOf(service, id)))
+          assert.ok(text.includes('Yes-please') && text.includes('Refund 10 EUR?'), `${where}, ${face}: ${text}`);
+        const again = await asks(service, id, { question: 'Refund 20 EUR?' });
+        assert.ok(again.isAsked, `${where}: ${again.text}`);
+        for (const [face, text] of Object.entries(await facesOf(service, id)))
+          assert.ok(!text.includes('Yes-please') && text.includes('Refund 20 EUR?'), `${where}, ${face}: ${text}`);
+        const record = (await service.call('GET', `/packets/${id}/questions/${question_id}`)).body;
+        assert.deepEqual([record.answer.response, record.question.question], ['Yes-please', 'Refund 10 EUR?']);
+        assert.notEqual(record.shown.summary, 'Close the account', where);
+      }
+    });
+
+    test('a second question while one is open is refused, and takes no answer of the first', async () => {
+      const service = await desk();
+      for (const [way, asks] of askWays) {
+        // A PATCH of an open question changes it.
+        if (way === 'patch') continue;
+        const id = await held(service);
+        await asks(service, id, { question: 'Refund 10 to Ann?' });
+        const { question_id } = await hitlOf(service, id);
+        const second = await asks(service, id, { question: 'Delete the account of Bob?' });
+        assert.equal(second.isAsked, false, way);
+        assert.match(second.text, /question.*open/i, way);
+        assert.equal((await hitlOf(service, id)).question_id, question_id, way);
+      }
+    });
+
+    test('the same question again is another one without an answer, unless it has a key', async () => {
+      const service = await desk();
+      for (const [way, asks] of askWays) {
+        const id = await held(service);
+        const ids = new Set<string>();
+        for (const key of [undefined, undefined, 'pay']) {
+          await asks(service, id, { question: 'Pay?', ...(key === undefined ? {} : { key }) });
+          const { question_id, response } = await hitlOf(service, id);
+          assert.equal(response, null, way);
+          ids.add(question_id);
+          await respond(service, id);
+        }
+        assert.equal(ids.size, 3, way);
+        // With the key of an answered question it is that question: nothing is asked.
+        const { isAsked } = await asks(service, id, { question: 'Pay?', key: 'pay' });
+        const { question_id, response } = await hitlOf(service, id);
+        assert.deepEqual([ids.has(question_id), response], [true, 'Yes'], `${way}: ${isAsked}`);
+        const other = await asks(service, id, { question: 'Pay twice?', key: 'pay' });
+        assert.equal(other.isAsked, false, way);
+        assert.match(other.text, /The key .*pay.* belongs to another question/, way);
+      }
+    });
+
+    test('takes all fields of a question, which leave nothing to the next one; its source stays excluded [H416]', async () => {
+      const service = await desk();
+      for (const [index, [way, asks]] of askWays.entries()) {
+        const id = await held(service);
+        const fields = {
+          ...{ question: 'How much?', reason: 'Policy', schema: form, responder: 'dana', key: 'sum' },
+          ...{ timeout_seconds: 3600, on_timeout: 'fail', remind_after_seconds: 30 },
+        };
+        assert.ok((await asks(service, id, fields)).isAsked, way);
+        for (const [name, value] of Object.entries(fields)) assert.deepEqual((await hitlOf(service, id))[name], value, `${way}: ${name}`);
+        await service.call('POST', `/packets/${id}/respond`, { body: { data: { amount: 3 }, responded_by: 'dana' } });
+        assert.ok((await asks(service, id, { question: 'Sure?' })).isAsked, way);
+        const next = await hitlOf(service, id);
+        for (const name of Object.keys(fields))
+          if (name !== 'question' && name !== 'reason') assert.equal(next[name], undefined, `${way}: ${name}`);
+        assert.deepEqual([next.reason, next.expires_at, next.data], ['', null, undefined], way);
+        await answerWays[index % answerWays.length]![1](service, id, 'Yes');
+        assert.equal((await hitlOf(service, id)).response, 'Yes', way);
+        const strict = { options: ['Yes', 'No'], strict_options: true, exclude_source: true, require_verified: true };
+        const choice = await asks(service, id, { question: 'Which?', ...strict });
+        assert.ok(choice.isAsked, `${way}: ${choice.text}`);
+        for (const [name, value] of Object.entries(strict)) assert.deepEqual((await hitlOf(service, id))[name], value, `${way}: ${name}`);
+        for (const [answered, answers] of answerWays) {
+          await answers(service, id, 'Yes');
+          assert.equal((await hitlOf(service, id)).response, null, `${way}, ${answered}: its source may not answer`);
+        }
+        // Neither withdrawn nor changed by its source.
+        assert.equal((await service.call('DELETE', `/packets/${id}/question`)).status, 403, way);
+        assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { hitl: { question: 'Other?' } } })).status, 403, way);
+        const action = { tool: 'refund', arguments: { amount: 3 } };
+        const called = await held(service);
+        assert.ok((await asks(service, called, { action })).isAsked, way);
+        assert.deepEqual((await hitlOf(service, called)).action.arguments, action.arguments, way);
+      }
+    });
+
+    test('nobody sets who asks', async () => {
+      const service = await desk();
+      const asked_by = { agent_id: 'cfo', agent_name: 'Chief Financial Officer' };
+      for (const [way, asks] of askWays) {
+        if (way === 'cli') continue;
+        const id = await held(service);
+        assert.equal((await asks(service, id, { question: 'Pay?', asked_by })).isAsked, false, way);
+        await asks(service, id, { question: 'Pay?' });
+        const changed = await service.call('PATCH', `/packets/${id}`, { body: { hitl: { asked_by } } });
+        assert.deepEqual([changed.status, changed.body.field], [400, 'hitl.asked_by'], way);
+        assert.equal((await hitlOf(service, id)).asked_by.agent_id, 'resolver', way);
+      }
+    });
+
+    test('channels are told of each question, and of a changed one again at most once a minute', async () => {
+      const service = await desk();
+      const { body: channel } = await service.call('POST', '/channels', {
+        body: { kind: 'slack', target: 'https://hooks.slack.com/services/x' },
+      });
+      const told = async () => (await service.call('GET', `/channels/${channel.id}/deliveries`)).body.length;
+      const id = await held(service);
+      await ask.rest!(service, id, { question: 'Refund 10?' });
+      assert.equal(await told(), 1);
+      const change = (question: string) => service.call('PATCH', `/packets/${id}`, { body: { hitl: { question } } });
+      for (const [seconds, question, deliveries] of [
+        [59, 'Refund 20?', 1],
+        [1, 'Refund 30?', 2],
+        [59, 'Refund 40?', 2],
+        [0, 'Refund 50?', 2],
+        [1, 'Refund 60?', 3],
+        // What changes nothing that is shown tells nobody.
+        [60, 'Refund 60?', 3],
+      ] as const) {
+        service.clock.turn(seconds);
+        assert.equal((await change(question)).status, 200);
+        assert.equal(await told(), deliveries, question);
+      }
+      await respond(service, id);
+      await ask.mcp!(service, id, { question: 'And Bob?' });
+      assert.equal(await told(), 4, 'another question is told of at once');
+    });
+  });
+}
+
+/** Code that reads the answer of a question beside the one function that knows its state. */
+const readsAnswer = /\bhitl\??!?\.(?:response|responded_at|responded_by|answered_by)\b|\{[^{}]*\bresponse\b[^{}]*\} = [\w.]*\bhitl\b/;
+
+test('no face, command or page tells an open question from an answered one by itself', () => {
+  const root = fileURLToPath(new URL('../../../src/handoff/', import.meta.url));
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => /\.tsx?$/.test(name) && !name.includes('dist/') && name !== 'rules/question-state.ts',
+  );
+  assert.ok(files.length > 200);
+  const own = files.filter((name) => readsAnswer.test(readFileSync(`${root}${name}`, 'utf8')));
+  assert.deepEqual(own, []);
+});

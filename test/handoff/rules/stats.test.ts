@@ -25,15 +25,15 @@ test('a change of status moves a packet between the levels of its hour, and an e
   assert.deepEqual(amounts(packet('completed'), packet('expired')), []);
   assert.deepEqual(amounts(packet('created'), undefined), ['waiting -1', 'removed 1']);
   assert.deepEqual(amounts(packet('completed'), undefined), []);
-  const question = { responded_at: null, requested_at: '2026-03-01T09:00:00.000Z' };
+  const question = { question_id: 'q', response: null, responded_at: null, expires_at: null, requested_at: '2026-03-01T09:00:00.000Z' };
   const answered = (responded_at: string) =>
-    amounts(packet('awaiting_human', question), packet('in_progress', { ...question, responded_at }));
+    amounts(packet('awaiting_human', question), packet('in_progress', { ...question, response: 'Yes', responded_at }));
   assert.deepEqual(answered('2026-03-01T09:00:00.200Z'), ['asked -1', 'held 1', 'answered:00 1']);
   assert.deepEqual(answered('2026-03-01T09:01:04.000Z'), ['asked -1', 'held 1', 'answered:24 1']);
   assert.deepEqual(answered('2027-03-01T09:00:00.000Z'), ['asked -1', 'held 1', 'answered:99 1']);
   // Neither a withdrawn question nor an earlier answer is one.
   assert.deepEqual(amounts(packet('awaiting_human', question), packet('in_progress', question)), ['asked -1', 'held 1']);
-  const before = { ...question, responded_at: '2026-03-01T09:01:04.000Z' };
+  const before = { ...question, response: 'Yes', responded_at: '2026-03-01T09:01:04.000Z' };
   assert.deepEqual(amounts(packet('awaiting_human', before), packet('in_progress', before)), ['asked -1', 'held 1']);
   assert.deepEqual(amounts(packet('claimed', question), packet('created', before)), ['held -1', 'waiting 1']);
 });

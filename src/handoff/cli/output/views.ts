@@ -12,6 +12,7 @@ import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/pac
 import type { Stats, StatsHour } from '../../model/stats.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { Delivery, DeliveryDetail, Webhook } from '../../model/webhook.ts';
+import { questionAtChange } from '../../rules/question-state.ts';
 import type { Context } from '../context.ts';
 import { one, type Show, shown } from './show.ts';
 import { type Column, pairLines, tableLines } from './table.ts';
@@ -243,18 +244,23 @@ function headPairs(packet: Packet): Pair[] {
   ];
 }
 
-function workPairs({ hitl, decisions, actions, dependencies }: Packet, full = false): Pair[] {
-  const options = choicesOf(hitl?.options).map(({ value, label }) => (value === label ? value : `${label} (${value})`));
+function workPairs(packet: Packet, full = false): Pair[] {
+  const { decisions, actions, dependencies } = packet;
+  const latest = questionAtChange(packet);
+  const question = latest.state === 'none' ? undefined : latest.question;
+  const answer = latest.state === 'answered' ? latest.answer : undefined;
+  const options = choicesOf(question?.options).map(({ value, label }) => (value === label ? value : `${label} (${value})`));
   return [
-    ['Question', hitl?.question],
-    ['Why', hitl?.reason],
+    ['Question', question?.question],
+    ['Why', question?.reason],
     ...options.map((option, index) => [`Option ${index + 1}`, option] as const),
-    ['Answer by', hitl?.response == null ? hitl?.expires_at : null],
+    ['Answer by', answer === undefined && latest.state !== 'none' && latest.state !== 'draft' ? latest.asked.expires_at : null],
     [
       'Answer',
-      hitl?.response && `${hitl.response} (${hitl.responded_by}${hitl.answered_by?.verified === false ? ', typed, not verified' : ''})`,
+      answer &&
+        `${answer.response} (${[answer.responded_by, answer.answered_by?.verified === false ? 'typed, not verified' : '', answer.partial ? 'given on a part of the text' : ''].filter(Boolean).join(', ')})`,
     ],
-    ['Notes', hitl?.notes],
+    ['Notes', answer?.notes],
     ...decisions.flatMap(({ decision, rationale, alternatives }): Pair[] => [
       ['Decision', decision],
       ['Rationale', full ? rationale : null],

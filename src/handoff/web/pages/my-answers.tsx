@@ -7,7 +7,9 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import type { AuditEntry } from '../../model/audit.ts';
+import type { Hitl } from '../../model/hitl.ts';
 import { useMyAnswers, useOwnKey, useQuestion } from '../data/queries.ts';
+import { Action } from '../parts/action.tsx';
 import { InboxTabs } from '../parts/inbox-tabs.tsx';
 import { keptName } from '../parts/kept-name.ts';
 import { Background, type Shown, textOf } from '../parts/question.tsx';
@@ -70,6 +72,27 @@ function Answers({ entries }: { entries: readonly AuditEntry[] }) {
   );
 }
 
+/** The document that a person was shown. */
+interface SeenDocument extends Shown, Pick<Hitl, 'question' | 'reason'> {
+  /** With the arguments as they were approved, if somebody changed them. */
+  readonly action?: NonNullable<Hitl['action']> & { readonly edited?: NonNullable<Hitl['action']>['arguments'] };
+}
+
+/** What a person saw: the question, the action it was about, and the packet as it was then. */
+function Seen({ shown }: { shown: SeenDocument }) {
+  const { question, reason, action } = shown;
+  return (
+    <>
+      <Prose>{question}</Prose>
+      {reason === '' ? null : <Prose>{reason}</Prose>}
+      {action === undefined ? null : (
+        <Action hitl={{ action, ...(action.edited === undefined ? {} : { edited: { arguments: action.edited } }) }} />
+      )}
+      <Background shown={shown} />
+    </>
+  );
+}
+
 function Answer({ entry: { packet_id: id, timestamp, details } }: { entry: AuditEntry }) {
   const [open, setOpen] = useState(false);
   const question = useQuestion(id ?? '', String(details.question_id), open && id !== null);
@@ -94,7 +117,7 @@ function Answer({ entry: { packet_id: id, timestamp, details } }: { entry: Audit
         <Load query={question} what="The question">
           {({ shown }) => (
             <div className={styles.seen}>
-              {shown === null ? 'It is not known what was shown.' : <Background shown={shown as unknown as Shown} />}
+              {shown === null ? 'It is not known what was shown.' : <Seen shown={shown as unknown as SeenDocument} />}
             </div>
           )}
         </Load>

@@ -11,6 +11,7 @@ import { count, moment } from '../../../kit/web/format.ts';
 import { beginningOf } from '../../../kit/wording.ts';
 import type { Packet } from '../../model/packet.ts';
 import { allows } from '../../rules/packet-life.ts';
+import { questionAtChange } from '../../rules/question-state.ts';
 import { usePacket } from '../data/queries.ts';
 import { Markdown } from '../parts/markdown.tsx';
 import { PacketChain } from '../parts/packet-chain.tsx';
@@ -67,23 +68,26 @@ export const PacketPage = byId(function PacketById({ id }) {
   );
 });
 
-/** A question that is not open: its answer, if there is one. */
-function Answered({ packet: { hitl } }: { packet: Packet }) {
-  if (hitl === null) return null;
+/** A question that is not open: its answer with what the person was shown, if there is one. */
+function Answered({ packet }: { packet: Packet }) {
+  const latest = questionAtChange(packet);
+  if (latest.state === 'none') return null;
   return (
     <Panel title="Question">
-      <Prose>{hitl.question}</Prose>
-      {hitl.response === null ? (
-        <p className="muted">Closed without an answer.</p>
-      ) : (
+      <Prose>{latest.question.question}</Prose>
+      {latest.state === 'answered' ? (
         <blockquote className={styles.answer}>
-          {hitl.data === undefined ? <Prose>{hitl.response}</Prose> : <Pairs values={hitl.data} />}
-          {hitl.notes === null ? null : <Prose>{hitl.notes}</Prose>}
+          {latest.answer.data === undefined ? <Prose>{latest.answer.response}</Prose> : <Pairs values={latest.answer.data} />}
+          {latest.answer.notes === null ? null : <Prose>{latest.answer.notes}</Prose>}
           <p className="muted">
-            <Name>{hitl.responded_by ?? ''}</Name>
-            {hitl.answered_by?.verified === false ? <Badge tone="warn">typed, not verified</Badge> : null}, {moment(hitl.responded_at)}
+            <Name>{latest.answer.responded_by}</Name>
+            {latest.answer.answered_by?.verified === false ? <Badge tone="warn">typed, not verified</Badge> : null}
+            {latest.answer.partial === true ? <Badge tone="warn">given on a part of the text</Badge> : null},{' '}
+            {moment(latest.answer.responded_at)}
           </p>
         </blockquote>
+      ) : (
+        <p className="muted">{latest.state === 'draft' ? 'Not asked yet.' : 'Closed without an answer.'}</p>
       )}
     </Panel>
   );

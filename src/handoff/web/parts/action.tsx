@@ -7,8 +7,14 @@ import { Name, Prose } from './texts.tsx';
 /** A value as JSON on several lines. */
 export const jsonText = (value: unknown): string => JSON.stringify(value, null, 2);
 
+interface ActionProps {
+  hitl: Pick<Hitl, 'action' | 'approvals' | 'step'> & {
+    readonly edited?: Pick<NonNullable<Hitl['edited']>, 'arguments'> & { readonly name?: string };
+  };
+}
+
 /** The action that a question is about, whole, with what was changed and who has approved. */
-export function Action({ hitl }: { hitl: Hitl }) {
+export function Action({ hitl }: ActionProps) {
   const { action, edited, approvals = [], step } = hitl;
   if (action === undefined) return null;
   return (
@@ -19,7 +25,7 @@ export function Action({ hitl }: { hitl: Hitl }) {
         </p>
         {action.description === undefined ? null : <Prose>{action.description}</Prose>}
         <Arguments given={edited?.arguments ?? action.arguments} proposed={action.arguments} titles={titlesOf(action.schema)} />
-        {edited === undefined ? null : (
+        {edited?.name === undefined ? null : (
           <p className="muted">
             Changed by <Name>{edited.name}</Name>.
           </p>

@@ -36,16 +36,26 @@ interface Draft {
 
 interface AnswerFormProps {
   packet: Packet & { hitl: Hitl };
+  /** Whether a part of what the question is about is hidden. */
+  isPartial: boolean;
   keys?: Ref<AnswerKeys>;
 }
 
+/** Says beside the buttons that the person does not see all that the question is about. */
+export const PartHidden = () => (
+  <p className="muted" role="status">
+    Part of what the question is about is hidden. An answer before you show it is recorded as given on a part of the text.
+  </p>
+);
+
 /** The form that answers the question of a packet. */
 // oxlint-disable-next-line baton/own-lines -- the form and what its keys do; its parts are components of their own.
-export function AnswerForm({ packet, keys }: AnswerFormProps) {
+export function AnswerForm({ packet, isPartial, keys }: AnswerFormProps) {
   const { hitl } = packet;
   const own = useOwnKey();
   const mayAnswer = useMay('respond');
-  const [name, setName] = useState(() => hitl.responder ?? keptName.read() ?? '');
+  // A name that is only typed is prefilled nowhere: each person enters the own one.
+  const [name, setName] = useState('');
   const [draft, setDraft] = useState<Draft>({ chosen: -1, text: '', notes: '', fields: {} });
   const textsOf = (field: string) => draft.fields[field] ?? defaultTexts(hitl.schema!.properties[field]!);
   const set = (changes: Partial<Draft>) => setDraft((before) => ({ ...before, ...changes }));
@@ -69,7 +79,8 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
     else if (!answer.isPending) {
       setConfirming(false);
       keptName.write(responder);
-      answer.mutate({ ...content, responded_by: responder, ...(draft.notes.trim() === '' ? {} : { notes: draft.notes }) });
+      const notes = draft.notes.trim() === '' ? {} : { notes: draft.notes };
+      answer.mutate({ ...content, responded_by: responder, ...notes, ...(isPartial ? { partial: true } : {}) });
     }
     return true;
   };
@@ -119,6 +130,7 @@ export function AnswerForm({ packet, keys }: AnswerFormProps) {
         <TextField label="Remark (optional)" value={draft.notes} onChange={({ target }) => set({ notes: target.value })} />
       </Folded>
       <Refusal error={answer.error} />
+      {isPartial ? <PartHidden /> : null}
       <div className={styles.send}>
         <Button
           type="submit"

@@ -14,7 +14,7 @@ import type { Packet } from '../../model/packet.ts';
 import { useMay, useOwnKey, useRespond } from '../data/queries.ts';
 import { jsonText } from './action.tsx';
 import styles from './answer-form.module.css';
-import type { AnswerKeys } from './answer-form.tsx';
+import { type AnswerKeys, PartHidden } from './answer-form.tsx';
 import { keptName } from './kept-name.ts';
 
 const words = {
@@ -25,13 +25,21 @@ const words = {
 } as const;
 type Word = keyof typeof words;
 
+interface DecisionFormProps {
+  packet: Packet & { hitl: Hitl };
+  /** Whether a part of what the question is about is hidden. */
+  isPartial: boolean;
+  keys?: Ref<AnswerKeys>;
+}
+
 /** The form that decides about the action of a packet. Keys choose a decision by its number. */
-export function DecisionForm({ packet, keys }: { packet: Packet & { hitl: Hitl }; keys?: Ref<AnswerKeys> }) {
+export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
   const { action, edited } = packet.hitl;
   const own = useOwnKey();
   const mayAnswer = useMay('respond');
   const offered = offeredBy(action!);
-  const [name, setName] = useState(() => packet.hitl.responder ?? keptName.read() ?? '');
+  // A name that is only typed is prefilled nowhere: each person enters the own one.
+  const [name, setName] = useState('');
   const [message, setMessage] = useState('');
   const [text, setText] = useState(() => jsonText(edited?.arguments ?? action!.arguments));
   const [chosen, setChosen] = useState<Word | undefined>();
@@ -59,6 +67,7 @@ export function DecisionForm({ packet, keys }: { packet: Packet & { hitl: Hitl }
       responded_by: responder,
       ...(says ? { message } : {}),
       ...(given === undefined ? {} : { arguments: given }),
+      ...(isPartial ? { partial: true } : {}),
     });
     return true;
   };
@@ -104,6 +113,7 @@ export function DecisionForm({ packet, keys }: { packet: Packet & { hitl: Hitl }
         {own?.responder ? null : <TextField label="Your name" value={name} onChange={({ target }) => setName(target.value)} />}
       </Fields>
       <Refused problem={problem} error={answer.error} />
+      {isPartial ? <PartHidden /> : null}
       <div className={styles.send}>
         <Button
           type="submit"

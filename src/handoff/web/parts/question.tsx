@@ -25,20 +25,23 @@ interface QuestionProps {
 /** The open question of a packet and the form that answers it, with what it is about: beside them, or between them in a narrow window. */
 export function Question({ packet, keys }: QuestionProps) {
   const { hitl } = packet;
+  // Whether a part of what the question is about is hidden: an answer given meanwhile is marked.
+  const [isPartial, setPartial] = useState(false);
+  const form = { packet, isPartial, ...(keys && { keys }) };
   return (
     <div className={styles.room}>
       <div className={styles.asked}>
         <Asked packet={packet} />
-        <Clipped className={styles.about!}>
+        <Clipped key={hitl.digest} className={styles.about!} onHidden={setPartial}>
           <Background shown={shownOf(packet)} />
         </Clipped>
         {/* What was chosen for another question is not kept. */}
         <section className={styles.answer} aria-label="Answer">
           {hitl.action === undefined ? (
-            <AnswerForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
+            <AnswerForm key={hitl.digest} {...form} />
           ) : (
             <Suspense fallback={<Skeleton lines={3} />}>
-              <DecisionForm key={hitl.digest} packet={packet} {...(keys && { keys })} />
+              <DecisionForm key={hitl.digest} {...form} />
             </Suspense>
           )}
         </section>
@@ -76,7 +79,7 @@ function Asked({ packet }: { packet: Packet & { hitl: Hitl } }) {
 }
 
 /** Content of which a narrow window shows the beginning, and the rest on demand, so that what follows stays in sight. */
-function Clipped({ className, children }: { className: string; children: ReactNode }) {
+function Clipped({ className, onHidden, children }: { className: string; onHidden: (isHidden: boolean) => void; children: ReactNode }) {
   const content = useRef<HTMLDivElement>(null);
   const [isWhole, setWhole] = useState(false);
   const [isCut, setCut] = useState(false);
@@ -86,12 +89,14 @@ function Clipped({ className, children }: { className: string; children: ReactNo
     for (const watched of [element, ...element.children]) observer.observe(watched);
     return () => observer.disconnect();
   }, []);
+  const isHidden = isCut && !isWhole;
+  useEffect(() => onHidden(isHidden), [isHidden, onHidden]);
   return (
     <div className={className}>
       <div ref={content} className={styles.clipped} data-whole={isWhole || undefined} data-cut={isCut || undefined}>
         {children}
       </div>
-      {isCut && !isWhole ? <Button onClick={() => setWhole(true)}>Show all that the question is about</Button> : null}
+      {isHidden ? <Button onClick={() => setWhole(true)}>Show all that the question is about</Button> : null}
     </div>
   );
 }
