@@ -368,6 +368,10 @@ class Hitl(TypedDict):
     """
     data: NotRequired[dict[str, Any]]
     """The answer to a question with a schema."""
+    partial: NotRequired[bool]
+    """True if the page left out text of the packet and the person did not open it; otherwise
+    left out.
+    """
     digest: NotRequired[str]
     """The SHA-256, in hex, of what a person is shown: the canonical JSON (RFC 8785) of
     `{question, reason, options, schema, summary, pending, decisions}`, with null for options
@@ -491,6 +495,7 @@ HitlApprovals = TypedDict(
         "verified": "bool",
         "method": "Method",
         "key_id": "str | None",
+        "partial": "NotRequired[bool]",
     },
 )
 
@@ -555,6 +560,7 @@ HitlDecisionBy = TypedDict(
         "for": "str | None",
         "decision": "HitlDecisionDecision",
         "at": "str",
+        "partial": "NotRequired[bool]",
     },
 )
 

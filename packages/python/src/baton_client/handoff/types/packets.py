@@ -405,6 +405,8 @@ class RespondRequest(TypedDict):
     """The person who answers."""
     notes: NotRequired[str | None]
     """Additional remarks."""
+    partial: NotRequired[bool | None]
+    """Whether the page left out text of the packet and the person answered without opening it."""
 
 
 class HistoryEvent(TypedDict):
@@ -600,6 +602,8 @@ class AskRequest(TypedDict):
     """The service sets it; a request may repeat what stands there."""
     notes: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
+    partial: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
     decision: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
 
@@ -659,6 +663,10 @@ class Answer(TypedDict):
     responded_at: str
     """When the question was answered."""
     notes: str | None
+    partial: NotRequired[bool]
+    """True if the page left out text of the packet and the person did not open it; otherwise
+    left out.
+    """
     decision: NotRequired[HitlDecision]
 
 
