@@ -75,7 +75,12 @@ export function answerLinkHandlers(links: AnswerLinkService, identity: Identity 
 }
 
 /** The question, for a person who signed in: browsers then have to send where the form comes from. */
-const asking = (status: number, opened: Open, reader: Reader | undefined, more: { problem?: string; entered?: Entered; isWhole?: boolean } = {}) =>
+const asking = (
+  status: number,
+  opened: Open,
+  reader: Reader | undefined,
+  more: { problem?: string; entered?: Entered; isWhole?: boolean } = {},
+) =>
   new HttpResponse({
     status,
     headers: reader === undefined ? {} : ownReferrer,
@@ -102,7 +107,8 @@ async function refused(error: unknown, form: URLSearchParams, reader: Reader | u
   if (!(error instanceof ServiceError) || error.status >= 500) throw error;
   const opened = await open();
   if (opened.status !== 'open') return ended(opened.status);
-  const askAgain = (status: number, problem: string) => asking(status, opened, reader, { problem, entered: enteredIn(form), isWhole: form.has('whole') });
+  const askAgain = (status: number, problem: string) =>
+    asking(status, opened, reader, { problem, entered: enteredIn(form), isWhole: form.has('whole') });
   if (error.code === 'STALE') return askAgain(409, 'The question, or what it is about, has changed. Read it again before you answer.');
   if (error.code === 'NOT_AN_APPROVER') return refusal(error.message);
   if (error.code === 'FORBIDDEN' && reader !== undefined) return refusal(error.message);

@@ -506,7 +506,10 @@ context:
     assert.match(await output(bench, 'packets', 'awaiting'), /Refund\?/);
     const { exitCode, stdout, stderr } = await bench.run(['respond', first, '--responded-by', 'dana'], { input: '\n2\n' });
     assert.equal(exitCode, 0, stderr);
-    assert.match(stderr, /^Summary: .*\nTo be done: .*\nDecided: .*\nRefund\?\nWhy: Over 50\n {2}1 {2}Approve\n {2}2 {2}Refuse\nAnswer \(1 to 2, or any text\): /);
+    assert.match(
+      stderr,
+      /^Summary: .*\nTo be done: .*\nDecided: .*\nRefund\?\nWhy: Over 50\n {2}1 {2}Approve\n {2}2 {2}Refuse\nAnswer \(1 to 2, or any text\): /,
+    );
     assert.match(stdout, /^Answer +Refuse \(dana, typed, not verified\)$/m);
     const second = await ask();
     const half = await bench.run(['respond', second, '--by', 'dana'], { input: 'Half of it\n' });
